@@ -1,0 +1,13 @@
+//! The A2A 1.0 vocabulary: operations, errors, data model and cards.
+
+pub mod card;
+pub mod error;
+pub mod method;
+pub mod model;
+pub mod request;
+pub mod validate;
+
+/// The protocol version this crate speaks (spec 3.6: `Major.Minor` only).
+pub const VERSION: &str = "1.0";
+/// The extension under which streams can be resumed after a cut.
+pub const STREAM_RESUME: &str = "urn:flotilla:ext:stream-resume:1.0";

@@ -1,0 +1,147 @@
+//! What callers ask for: the request messages of each operation (spec 3.2).
+
+use super::model::{Message, Task, TaskState};
+use crate::time::Millis;
+use crate::wire;
+use crate::wire::{Int32, Object};
+use serde::Serialize;
+
+wire! {
+    pub struct AuthenticationInfo {
+        scheme: String = "scheme",
+        credentials: String = "credentials",
+    }
+}
+
+wire! {
+    /// A webhook for a task's updates.
+    pub struct PushConfig {
+        tenant: String = "tenant",
+        id: String = "id",
+        task_id: String = "taskId" | "task_id",
+        url: String = "url",
+        token: String = "token",
+        authentication: Option<AuthenticationInfo> = "authentication",
+    }
+}
+
+wire! {
+    pub struct SendMessageConfiguration {
+        accepted_output_modes: Vec<String> = "acceptedOutputModes" | "accepted_output_modes",
+        push_config: Option<PushConfig> = "taskPushNotificationConfig" | "task_push_notification_config",
+        history_length: Option<Int32> = "historyLength" | "history_length",
+        return_immediately: bool = "returnImmediately" | "return_immediately",
+    }
+}
+
+wire! {
+    pub struct SendMessageRequest {
+        tenant: String = "tenant",
+        message: Option<Message> = "message",
+        configuration: Option<SendMessageConfiguration> = "configuration",
+        metadata: Option<Object> = "metadata",
+    }
+}
+
+wire! {
+    pub struct GetTaskRequest {
+        tenant: String = "tenant",
+        id: String = "id",
+        history_length: Option<Int32> = "historyLength" | "history_length",
+    }
+}
+
+wire! {
+    pub struct ListTasksRequest {
+        tenant: String = "tenant",
+        context_id: String = "contextId" | "context_id",
+        status: TaskState = "status",
+        page_size: Option<Int32> = "pageSize" | "page_size",
+        page_token: String = "pageToken" | "page_token",
+        history_length: Option<Int32> = "historyLength" | "history_length",
+        status_timestamp_after: Option<Millis> = "statusTimestampAfter" | "status_timestamp_after",
+        include_artifacts: bool = "includeArtifacts" | "include_artifacts",
+    }
+}
+
+wire! {
+    pub struct CancelTaskRequest {
+        tenant: String = "tenant",
+        id: String = "id",
+        metadata: Option<Object> = "metadata",
+    }
+}
+
+wire! {
+    pub struct SubscribeToTaskRequest {
+        tenant: String = "tenant",
+        id: String = "id",
+    }
+}
+
+wire! {
+    /// Get and Delete of one push config.
+    pub struct PushConfigRequest {
+        tenant: String = "tenant",
+        task_id: String = "taskId" | "task_id",
+        id: String = "id",
+    }
+}
+
+wire! {
+    pub struct ListPushConfigsRequest {
+        tenant: String = "tenant",
+        task_id: String = "taskId" | "task_id",
+        page_size: Option<Int32> = "pageSize" | "page_size",
+        page_token: String = "pageToken" | "page_token",
+    }
+}
+
+wire! {
+    pub struct ExtendedCardRequest {
+        tenant: String = "tenant",
+    }
+}
+
+/// A page of tasks; every field is always present (spec 3.1.4).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListTasksResponse {
+    pub tasks: Vec<Task>,
+    pub next_page_token: String,
+    pub page_size: i32,
+    pub total_size: i64,
+}
+
+/// A decoded request of any operation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request {
+    SendMessage(SendMessageRequest),
+    SendStreamingMessage(SendMessageRequest),
+    GetTask(GetTaskRequest),
+    ListTasks(ListTasksRequest),
+    CancelTask(CancelTaskRequest),
+    SubscribeToTask(SubscribeToTaskRequest),
+    CreatePushConfig(PushConfig),
+    GetPushConfig(PushConfigRequest),
+    ListPushConfigs(ListPushConfigsRequest),
+    DeletePushConfig(PushConfigRequest),
+    GetExtendedAgentCard(ExtendedCardRequest),
+}
+
+impl Request {
+    /// The agent the request names, if it names one.
+    pub fn tenant(&self) -> &str {
+        match self {
+            Self::SendMessage(r) | Self::SendStreamingMessage(r) => &r.tenant,
+            Self::GetTask(r) => &r.tenant,
+            Self::ListTasks(r) => &r.tenant,
+            Self::CancelTask(r) => &r.tenant,
+            Self::SubscribeToTask(r) => &r.tenant,
+            Self::CreatePushConfig(r) => &r.tenant,
+            Self::GetPushConfig(r) | Self::DeletePushConfig(r) => &r.tenant,
+            Self::ListPushConfigs(r) => &r.tenant,
+            Self::GetExtendedAgentCard(r) => &r.tenant,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Bytes from outside become typed messages here: one depth scan at the door, then one parsing pass.
+
+use crate::a2a::error::{Reason, Refusal};
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
+/// Refuses JSON nested deeper than `limit`: opaque values are kept unparsed, so nothing later would notice.
+pub fn check_depth(bytes: &[u8], limit: usize) -> Result<(), Refusal> {
+    let mut depth = 0usize;
+    let mut in_string = false;
+    let mut escaped = false;
+    for &byte in bytes {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > limit {
+                    let text = format!("The JSON is nested deeper than {limit} levels; flatten it.");
+                    return Err(Refusal::new(Reason::InvalidRequest, text));
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Parses one message; a fault in the JSON itself and a wrong field are different refusals.
+pub fn message<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
+    match serde_json::from_slice(bytes) {
+        Ok(value) => Ok(value),
+        Err(error) => Err(explain::<T>(bytes, &error)),
+    }
+}
+
+/// The slow path: parse again with the path tracked, to name the field at fault.
+fn explain<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Refusal {
+    if error.classify() != Category::Data {
+        return Refusal::new(Reason::ParseError, format!("The body is not valid JSON: {error}."));
+    }
+    let deserializer = &mut serde_json::Deserializer::from_slice(bytes);
+    match serde_path_to_error::deserialize::<_, T>(deserializer) {
+        Ok(_) => Refusal::invalid("", error.to_string()),
+        Err(located) => {
+            let path = located.path().to_string();
+            let path = if path == "." { String::new() } else { path };
+            Refusal::invalid(&path, plain(&located.into_inner().to_string()))
+        }
+    }
+}
+
+/// Drops the "at line L column C" that means nothing to a caller who sent one line.
+fn plain(text: &str) -> String {
+    text.split(" at line ").next().unwrap_or(text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{check_depth, message};
+    use crate::a2a::error::Reason;
+    use crate::a2a::request::SendMessageRequest;
+
+    #[test]
+    fn depth_ignores_brackets_in_strings() {
+        assert!(check_depth(br#"{"a":"[[[[\"[["}"#, 1).is_ok());
+        assert!(check_depth(b"[[[]]]", 2).is_err());
+    }
+
+    #[test]
+    fn names_the_field_at_fault() {
+        let refusal = message::<SendMessageRequest>(br#"{"message":{"parts":[{"text":1}]}}"#).unwrap_err();
+        assert_eq!(refusal.violations[0].field, "message.parts[0].text");
+        assert_eq!(refusal.reason, Reason::InvalidParams);
+        let refusal = message::<SendMessageRequest>(b"{\"message\":").unwrap_err();
+        assert_eq!(refusal.reason, Reason::ParseError);
+    }
+
+    #[test]
+    fn bad_utf8_is_a_parse_error() {
+        let refusal = message::<SendMessageRequest>(b"{\"tenant\":\"\xff\"}").unwrap_err();
+        assert_eq!(refusal.reason, Reason::ParseError);
+    }
+}

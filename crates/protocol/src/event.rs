@@ -1,0 +1,145 @@
+//! The facts a task's log is made of, as the owner sees them; A2A is a projection of these.
+
+use crate::a2a::model::{Artifact, Message, Part, TaskState};
+use crate::block::Block;
+use crate::wire::Object;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Something the agent said: A2A parts as they are, or content blocks from which parts are projected.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Said {
+    pub message: Arc<Message>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<Block>,
+}
+
+impl Said {
+    /// The message as a peer sees it.
+    pub fn projected(&self) -> Arc<Message> {
+        if self.blocks.is_empty() {
+            return Arc::clone(&self.message);
+        }
+        Arc::new(Message { parts: project(&self.blocks), ..(*self.message).clone() })
+    }
+}
+
+/// A whole artifact, or a chunk that extends one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Chunk {
+    pub artifact: Arc<Artifact>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<Block>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub append: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub last_chunk: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Object>,
+}
+
+impl Chunk {
+    /// The artifact as a peer sees it.
+    pub fn projected(&self) -> Arc<Artifact> {
+        if self.blocks.is_empty() {
+            return Arc::clone(&self.artifact);
+        }
+        Arc::new(Artifact { parts: project(&self.blocks), ..(*self.artifact).clone() })
+    }
+
+    /// A chunk of nothing but hidden blocks is no event for a peer.
+    fn shows_something(&self) -> bool {
+        self.blocks.is_empty() || self.blocks.iter().any(|block| block.to_part().is_some())
+    }
+}
+
+fn project(blocks: &[Block]) -> Vec<Part> {
+    blocks.iter().filter_map(Block::to_part).collect()
+}
+
+/// One fact. Names are stored, so they only ever grow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The caller said something. In the history, but not in a stream.
+    Asked {
+        message: Arc<Message>,
+    },
+    /// The exchange became a task that its caller can see.
+    Opened {},
+    /// The agent answered with a Message: this exchange is no task.
+    Answered {
+        said: Said,
+    },
+    Status {
+        state: TaskState,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<Said>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metadata: Option<Object>,
+    },
+    Produced {
+        chunk: Chunk,
+    },
+    /// Tool calls, thoughts, usage, progress: for the owner only.
+    Noted {
+        blocks: Vec<Block>,
+    },
+    RunQueued {
+        run: u32,
+    },
+    RunStarted {
+        run: u32,
+    },
+    /// A run ended without a result; what follows says what was done about it.
+    RunLost {
+        run: u32,
+        reason: String,
+    },
+}
+
+impl Event {
+    /// Whether the caller of the agent may see that this happened.
+    pub fn is_for_peers(&self) -> bool {
+        match self {
+            Self::Opened {} | Self::Answered { .. } | Self::Status { .. } => true,
+            Self::Produced { chunk } => chunk.shows_something(),
+            Self::Asked { .. }
+            | Self::Noted { .. }
+            | Self::RunQueued { .. }
+            | Self::RunStarted { .. }
+            | Self::RunLost { .. } => false,
+        }
+    }
+}
+
+/// The events of one decision, which are committed, shown and replayed together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// Number of the first event, dense over all events of the task.
+    pub first_seq: u64,
+    /// Number of the first peer-visible event here, dense over those.
+    pub first_peer_seq: u64,
+    pub at: crate::time::Millis,
+    pub events: Vec<Event>,
+}
+
+impl Change {
+    pub fn last_seq(&self) -> u64 {
+        self.first_seq + self.events.len() as u64 - 1
+    }
+
+    /// Number of the last peer-visible event up to and including this change.
+    pub fn last_peer_seq(&self) -> u64 {
+        self.first_peer_seq + self.peer_count() - 1
+    }
+
+    pub fn peer_count(&self) -> u64 {
+        self.events.iter().filter(|event| event.is_for_peers()).count() as u64
+    }
+
+    /// The peer-visible events with their numbers.
+    pub fn for_peers(&self) -> impl Iterator<Item = (u64, &Event)> {
+        self.events.iter().filter(|event| event.is_for_peers()).zip(self.first_peer_seq..).map(|(e, n)| (n, e))
+    }
+}

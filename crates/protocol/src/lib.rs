@@ -1,0 +1,11 @@
+//! What is said: every message that crosses a process boundary. No I/O lives here.
+#![forbid(unsafe_code)]
+
+pub mod a2a;
+pub mod block;
+pub mod decode;
+pub mod event;
+pub mod jsonrpc;
+pub mod time;
+pub mod wire;
+pub mod work;
