@@ -64,6 +64,10 @@ pub enum Event {
     /// The caller said something. In the history, but not in a stream.
     Asked {
         message: Arc<Message>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        accepted_output_modes: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metadata: Option<Object>,
     },
     /// The exchange became a task that its caller can see.
     Opened {},

@@ -1,0 +1,61 @@
+//! Who is asking, and what that lets them see.
+
+use crate::ids::{AgentId, PrincipalId};
+use crate::task::Head;
+use std::sync::Arc;
+
+/// An authenticated caller. Identity comes only from the credential, never from an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    pub principal: PrincipalId,
+    pub name: Arc<str>,
+    /// May see and change everything on this hub.
+    pub admin: bool,
+    /// The agents this credential may call; none means all.
+    pub agents: Option<Arc<[String]>>,
+}
+
+impl Caller {
+    pub fn anonymous() -> Self {
+        Self { principal: PrincipalId::ANONYMOUS, name: "anonymous".into(), admin: false, agents: None }
+    }
+
+    pub fn is_anonymous(&self) -> bool {
+        self.principal == PrincipalId::ANONYMOUS
+    }
+
+    pub fn may_call(&self, agent: &str) -> bool {
+        self.agents.as_ref().is_none_or(|allowed| allowed.iter().any(|name| name == agent))
+    }
+
+    /// The caller's own tasks with one agent: what every A2A operation sees, even for an admin.
+    pub fn with_agent(&self, agent: AgentId) -> Scope {
+        Scope::Caller { principal: self.principal, agent }
+    }
+
+    /// The owner's view: every task of the agents this principal owns.
+    pub fn as_owner(&self) -> Scope {
+        if self.admin { Scope::Admin } else { Scope::Agent { owner: self.principal } }
+    }
+}
+
+/// Which tasks a query may touch. Every store query takes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The tasks one principal has with one agent.
+    Caller { principal: PrincipalId, agent: AgentId },
+    /// The tasks of all agents one principal owns.
+    Agent { owner: PrincipalId },
+    /// All tasks: a hub admin, or the hub itself acting on a row it claimed.
+    Admin,
+}
+
+impl Scope {
+    pub fn sees(&self, head: &Head) -> bool {
+        match *self {
+            Self::Caller { principal, agent } => head.principal == principal && head.agent == agent,
+            Self::Agent { owner } => head.owner == owner,
+            Self::Admin => true,
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The hub: every operation on tasks, for every binding. Everything appends to a log or follows one.
+
+mod follow;
+mod live;
+mod meters;
+mod read;
+mod recover;
+mod run;
+mod send;
+
+pub use follow::{Follow, Framed, Next};
+pub use live::LiveRef;
+pub use run::RunHandle;
+pub use send::{Outcome, SendOptions};
+
+use crate::caller::Scope;
+use crate::error::{Error, Fault};
+use crate::ids::TaskId;
+use crate::limits::Limits;
+use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
+use crate::registry::Registry;
+use crate::task::{Command, Effect, Head, apply, step};
+use arc_swap::ArcSwap;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::event::Change;
+use live::{Lives, Loaded};
+use meters::Meters;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+
+/// How often a decision is made anew when the task changed under it.
+const ATTEMPTS: usize = 5;
+
+pub struct Hub {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    registry: ArcSwap<Registry>,
+    limits: ArcSwap<Limits>,
+    lives: Arc<Lives>,
+    /// Bounds the commits on their way to the store.
+    permits: Arc<Semaphore>,
+    live_runs: AtomicUsize,
+    stopping: watch::Sender<bool>,
+    runtime: Handle,
+    meters: Meters,
+}
+
+/// The fate of a submitted command: nothing to do, or a commit under way.
+type Pending = Option<oneshot::Receiver<Result<u64, NotCommitted>>>;
+
+impl Hub {
+    /// Must be called within a tokio runtime, on which runs are started.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, registry: Registry, limits: Limits) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            clock,
+            registry: ArcSwap::from_pointee(registry),
+            limits: ArcSwap::from_pointee(limits),
+            lives: Arc::default(),
+            permits: Arc::new(Semaphore::new(limits.commits)),
+            live_runs: AtomicUsize::new(0),
+            stopping: watch::Sender::new(false),
+            runtime: Handle::current(),
+            meters: Meters::default(),
+        })
+    }
+
+    pub fn registry(&self) -> Arc<Registry> {
+        self.registry.load_full()
+    }
+
+    /// Puts other agents in place; runs under way go on with the ones they started with.
+    pub fn replace_registry(&self, registry: Registry) {
+        self.registry.store(Arc::new(registry));
+    }
+
+    pub fn limits(&self) -> Limits {
+        **self.limits.load()
+    }
+
+    pub fn replace_limits(&self, limits: Limits) {
+        self.limits.store(Arc::new(limits));
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// Tells every stream to end and come back later.
+    pub fn stop_streams(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// The live task, if the scope sees it. "Not there" and "not yours" are the same on purpose.
+    async fn task(&self, scope: Scope, id: &str) -> Result<LiveRef, Error> {
+        let found = match TaskId::parse(id) {
+            Some(parsed) => self.find(scope, parsed).await?,
+            None => None,
+        };
+        found.ok_or_else(|| Refusal::no_task(id).into())
+    }
+
+    async fn find(&self, scope: Scope, id: TaskId) -> Result<Option<LiveRef>, Fault> {
+        let live = self.lives.acquire(id);
+        if !live.is_loaded() {
+            match self.store.head(scope, id).await? {
+                Some(head) => live.load(head),
+                None if live.is_loaded() => {}
+                None => return Ok(None),
+            }
+        }
+        // Version 0 is a task whose first commit is still on its way: not there yet, for anybody.
+        Ok(live.committed().filter(|head| head.version > 0 && scope.sees(head)).map(|_| live))
+    }
+
+    /// Decides and commits; decides again if the task changed under the decision.
+    async fn change(self: &Arc<Self>, live: &LiveRef, command: Command) -> Result<Option<u64>, Error> {
+        for _ in 0..ATTEMPTS {
+            let permit = self.permit().await?;
+            let Some(committed) = self.submit(live, command.clone(), None, permit)? else {
+                return Ok(None);
+            };
+            match settled(committed).await {
+                Ok(seq) => return Ok(Some(seq)),
+                Err(NotCommitted::Failed(fault)) => return Err(fault.into()),
+                Err(NotCommitted::Stale | NotCommitted::Duplicate(_)) => self.reload(live).await?,
+            }
+        }
+        Err(Fault::new(format!("task {} changed under {ATTEMPTS} decisions in a row", live.id())).into())
+    }
+
+    async fn reload(&self, live: &LiveRef) -> Result<(), Error> {
+        match self.store.head(Scope::Admin, live.id()).await? {
+            Some(head) => {
+                live.load(head);
+                Ok(())
+            }
+            None => Err(Refusal::no_task(&live.id().to_string()).into()),
+        }
+    }
+
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, Fault> {
+        Arc::clone(&self.permits).acquire_owned().await.map_err(|_| Fault::new("the hub has stopped"))
+    }
+
+    /// Decides on the latest decided state and hands the change to the store, in order.
+    fn submit(
+        self: &Arc<Self>,
+        live: &LiveRef,
+        command: Command,
+        dedupe: Option<Dedupe>,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<Pending, Error> {
+        let mut sequencer = live.sequencer();
+        let Loaded { decided, .. } =
+            sequencer.loaded().ok_or_else(|| Fault::new("a decision on a task that is not loaded"))?;
+        // A full log must still be able to end.
+        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel);
+        let decision = step(decided, command)?;
+        if decision.events.is_empty() {
+            return Ok(None);
+        }
+        if !may_overflow {
+            self.check_room(decided, decision.events.len())?;
+        }
+        let change = Arc::new(Change {
+            first_seq: decided.seq + 1,
+            first_peer_seq: decided.peer_seq + 1,
+            at: self.clock.now(),
+            events: decision.events,
+        });
+        let body = crate::log::encode(&change)?;
+        let state_before = (decided.version > 0).then(|| decided.state_code());
+        apply(decided, &change);
+        let (tell, told) = oneshot::channel();
+        let head = decided.clone();
+        let done = self.when_committed(live, &head, &change, body.len(), decision.effects, (tell, permit));
+        self.store.commit(Commit { head, state_before, change, body, dedupe, done });
+        Ok(Some(told))
+    }
+
+    fn check_room(&self, head: &Head, more: usize) -> Result<(), Refusal> {
+        let limit = self.limits.load().events_per_task;
+        if head.seq + more as u64 <= limit {
+            return Ok(());
+        }
+        let text = format!("The task's log is full ({limit} events). Start a new task for what remains.");
+        Err(Refusal::new(Reason::ResourceExhausted, text).fact("taskId", head.id.to_string()))
+    }
+
+    /// What happens once the store has spoken: show the change, then start the work that follows from it.
+    fn when_committed(
+        self: &Arc<Self>,
+        live: &LiveRef,
+        head: &Head,
+        change: &Arc<Change>,
+        size: usize,
+        effects: Vec<Effect>,
+        (tell, permit): (oneshot::Sender<Result<u64, NotCommitted>>, OwnedSemaphorePermit),
+    ) -> crate::ports::Done {
+        let (hub, live, head, change) = (Arc::clone(self), live.clone(), head.clone(), Arc::clone(change));
+        Box::new(move |result| {
+            drop(permit);
+            let last = change.last_seq();
+            match result {
+                Ok(()) => {
+                    hub.meters.changed(&change);
+                    live.publish(head, change, size);
+                    for Effect::StartRun { run } in effects {
+                        hub.start_run(&live, run);
+                    }
+                    // A caller that hung up is not told; the task goes on all the same.
+                    let _ = tell.send(Ok(last));
+                }
+                Err(why) => {
+                    live.forget_decided();
+                    let _ = tell.send(Err(why));
+                }
+            }
+        })
+    }
+}
+
+async fn settled(committed: oneshot::Receiver<Result<u64, NotCommitted>>) -> Result<u64, NotCommitted> {
+    committed.await.unwrap_or_else(|_| Err(NotCommitted::Failed(Fault::new("the store stopped before the commit"))))
+}

@@ -1,0 +1,182 @@
+//! Followers: a cursor over a task's log, fed from memory while it keeps up and from the store when it does not.
+
+use super::live::Recent;
+use super::{Hub, LiveRef};
+use crate::caller::Scope;
+use crate::error::Error;
+use crate::log::Cursor;
+use crate::ports::Tail;
+use crate::project::{Want, frame};
+use flotilla_protocol::a2a::STREAM_RESUME;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::a2a::model::{StreamResponse, Task};
+use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::wire::Object;
+use serde_json::json;
+use std::pin::pin;
+use std::sync::Arc;
+
+/// How many changes a follower takes from the store at once.
+const BATCH: usize = 64;
+
+/// A frame with its number.
+#[derive(Debug, Clone)]
+pub struct Framed {
+    pub peer_seq: u64,
+    pub frame: StreamResponse,
+}
+
+/// What a follower gets next.
+pub enum Next {
+    Frames(Vec<Framed>),
+    /// The task has ended, or waits for its caller and the stream was for one send.
+    End,
+    /// The hub is stopping: come back with the last cursor.
+    Stopping,
+}
+
+/// When a stream ends without the task having ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// A send's stream ends when the agent waits for the caller (spec 11.7).
+    Settled,
+    /// A subscription goes on until the task ends (spec 3.1.6).
+    Over,
+}
+
+pub struct Follow {
+    hub: Arc<Hub>,
+    live: LiveRef,
+    /// The last peer-visible event that was handed out.
+    cursor: u64,
+    until: Until,
+    /// A frame to hand out before anything else.
+    first: Option<Framed>,
+}
+
+impl Follow {
+    /// From the beginning of a new task or exchange.
+    pub(super) fn from_start(hub: Arc<Hub>, live: LiveRef) -> Self {
+        Self { hub, live, cursor: 0, until: Until::Settled, first: None }
+    }
+
+    /// From the state of a task as of `peer_seq`, as a whole Task.
+    pub(super) async fn from_task(hub: Arc<Hub>, live: LiveRef, peer_seq: u64) -> Result<Self, Error> {
+        let first = task_frame(&hub, &live, peer_seq).await?;
+        Ok(Self { hub, live, cursor: peer_seq, until: Until::Settled, first: Some(first) })
+    }
+
+    pub fn epoch(&self) -> String {
+        self.hub.store.epoch().0.clone()
+    }
+
+    /// The next frames: waits until there are some, or until there will be no more.
+    pub async fn next(&mut self) -> Result<Next, Error> {
+        if let Some(first) = self.first.take() {
+            return Ok(Next::Frames(vec![first]));
+        }
+        let live = self.live.clone();
+        let mut stopping = self.hub.stopping.subscribe();
+        loop {
+            let mut woken = pin!(live.woken());
+            woken.as_mut().enable();
+            match live.after_peer(self.cursor) {
+                Recent::Changes(changes) => return self.frames(&changes).await.map(Next::Frames),
+                Recent::Behind => return self.behind().await.map(Next::Frames),
+                Recent::Nothing if self.at_end() => return Ok(Next::End),
+                Recent::Nothing => {}
+            }
+            if *stopping.borrow_and_update() {
+                return Ok(Next::Stopping);
+            }
+            tokio::select! {
+                () = woken => {}
+                _ = stopping.changed() => {}
+            }
+        }
+    }
+
+    fn at_end(&self) -> bool {
+        self.live.committed().is_none_or(|head| match self.until {
+            Until::Settled => head.is_settled(),
+            Until::Over => head.is_over(),
+        })
+    }
+
+    async fn behind(&mut self) -> Result<Vec<Framed>, Error> {
+        match self.hub.store.after_peer(Scope::Admin, self.live.id(), self.cursor, BATCH).await? {
+            Tail::Changes(changes) if !changes.is_empty() => self.frames(&changes).await,
+            _ => {
+                let gap = gap_frame(&self.hub, &self.live, "the events in between are no longer kept").await?;
+                self.cursor = gap.peer_seq;
+                Ok(vec![gap])
+            }
+        }
+    }
+
+    async fn frames(&mut self, changes: &[Arc<Change>]) -> Result<Vec<Framed>, Error> {
+        let mut frames = Vec::new();
+        let Some(head) = self.live.committed() else { return Ok(frames) };
+        for change in changes {
+            for (peer_seq, event) in change.for_peers() {
+                if peer_seq <= self.cursor {
+                    continue;
+                }
+                self.cursor = peer_seq;
+                match (event, frame(&head, event, change.at)) {
+                    (Event::Opened {}, _) => frames.push(task_frame(&self.hub, &self.live, peer_seq).await?),
+                    (_, Some(frame)) => frames.push(Framed { peer_seq, frame }),
+                    (_, None) => {}
+                }
+            }
+        }
+        Ok(frames)
+    }
+}
+
+async fn task_frame(hub: &Arc<Hub>, live: &LiveRef, peer_seq: u64) -> Result<Framed, Error> {
+    let (head, fold) = hub.folded(live, peer_seq).await?;
+    Ok(Framed { peer_seq, frame: StreamResponse::Task(fold.into_task(&head, Want::ALL)) })
+}
+
+/// The whole task, saying that events before it cannot be replayed.
+async fn gap_frame(hub: &Arc<Hub>, live: &LiveRef, why: &str) -> Result<Framed, Error> {
+    let (head, fold) = hub.folded(live, u64::MAX).await?;
+    let metadata = Object::of(&json!({ STREAM_RESUME: { "gap": true, "reason": why } })).ok();
+    let task = Task { metadata, ..fold.into_task(&head, Want::ALL) };
+    Ok(Framed { peer_seq: head.peer_seq, frame: StreamResponse::Task(task) })
+}
+
+impl Hub {
+    /// Subscribes to a task (spec 3.1.6), or takes a stream up again after a cursor.
+    pub async fn subscribe(self: &Arc<Self>, scope: Scope, id: &str, cursor: Option<Cursor>) -> Result<Follow, Error> {
+        flotilla_protocol::a2a::validate::task_id("id", id)?;
+        let live = self.task(scope, id).await?;
+        let head = live.committed().filter(|head| head.kind == crate::task::Kind::Task);
+        let head = head.ok_or_else(|| Refusal::no_task(id))?;
+        let Some(cursor) = cursor else {
+            if head.is_over() {
+                return Err(ended(id, head.state.name()).into());
+            }
+            let follow = Follow::from_task(Arc::clone(self), live, head.peer_seq).await?;
+            return Ok(Follow { until: Until::Over, ..follow });
+        };
+        let first = if cursor.epoch != self.store.epoch().0 {
+            Some(gap_frame(self, &live, "the cursor is of another store").await?)
+        } else if cursor.peer_seq > head.peer_seq {
+            Some(gap_frame(self, &live, "the cursor is ahead of the task").await?)
+        } else {
+            None
+        };
+        let at = first.as_ref().map_or(cursor.peer_seq, |gap| gap.peer_seq);
+        Ok(Follow { hub: Arc::clone(self), live, cursor: at, until: Until::Over, first })
+    }
+}
+
+fn ended(id: &str, state: &str) -> Refusal {
+    let text = format!(
+        "The task has ended ({state}), so there is nothing to subscribe to. Read it with GetTask, or replay its \
+         events by sending the last id you saw as Last-Event-ID."
+    );
+    Refusal::new(Reason::UnsupportedOperation, text).fact("taskId", id)
+}

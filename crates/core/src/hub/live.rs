@@ -1,0 +1,231 @@
+//! Live tasks in memory: one sequencer each, and the latest committed changes for those who follow.
+
+use crate::ids::TaskId;
+use crate::task::Head;
+use flotilla_protocol::event::Change;
+use std::collections::{HashMap, VecDeque};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::Notify;
+
+const SHARDS: usize = 64;
+/// What a task keeps in memory for its followers; a slower one reads the rest from the store.
+const TAIL_CHANGES: usize = 256;
+const TAIL_BYTES: usize = 512 * 1024;
+
+/// A task somebody is working on or looking at.
+pub struct Live {
+    id: TaskId,
+    sequencer: Mutex<Sequencer>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+pub struct Sequencer {
+    loaded: Option<Loaded>,
+    tail: VecDeque<(Arc<Change>, usize)>,
+    tail_bytes: usize,
+}
+
+pub struct Loaded {
+    /// The head after all decisions, committed or on their way.
+    pub decided: Head,
+    /// The head that may be shown.
+    pub committed: Head,
+}
+
+impl Sequencer {
+    pub fn loaded(&mut self) -> Option<&mut Loaded> {
+        self.loaded.as_mut()
+    }
+}
+
+/// What memory can say about the changes after a cursor.
+pub enum Recent {
+    Changes(Vec<Arc<Change>>),
+    /// Older than what memory holds: ask the store.
+    Behind,
+    Nothing,
+}
+
+impl Live {
+    pub fn id(&self) -> TaskId {
+        self.id
+    }
+
+    pub fn sequencer(&self) -> MutexGuard<'_, Sequencer> {
+        self.sequencer.lock().expect("no panic while holding a sequencer")
+    }
+
+    pub fn is_loaded(&self) -> bool {
+        self.sequencer().loaded.is_some()
+    }
+
+    pub fn committed(&self) -> Option<Head> {
+        self.sequencer().loaded.as_ref().map(|loaded| loaded.committed.clone())
+    }
+
+    /// Takes a head from the store, unless memory already knows a later one.
+    pub fn load(&self, head: Head) {
+        let mut sequencer = self.sequencer();
+        match &mut sequencer.loaded {
+            Some(loaded) if loaded.committed.version >= head.version => {}
+            Some(_) => {
+                // Somebody else wrote to the store: what memory held has a hole now.
+                sequencer.tail.clear();
+                sequencer.tail_bytes = 0;
+                sequencer.loaded = Some(Loaded { decided: head.clone(), committed: head });
+            }
+            None => sequencer.loaded = Some(Loaded { decided: head.clone(), committed: head }),
+        }
+    }
+
+    /// Shows a committed change and wakes whoever follows.
+    pub fn publish(&self, head: Head, change: Arc<Change>, size: usize) {
+        {
+            let mut sequencer = self.sequencer();
+            if let Some(loaded) = sequencer.loaded() {
+                loaded.committed = head;
+            }
+            sequencer.tail_bytes += size;
+            sequencer.tail.push_back((change, size));
+            while sequencer.tail.len() > TAIL_CHANGES || sequencer.tail_bytes > TAIL_BYTES {
+                let Some((_, dropped)) = sequencer.tail.pop_front() else { break };
+                sequencer.tail_bytes -= dropped;
+            }
+        }
+        self.wake.notify_waiters();
+    }
+
+    /// A commit failed: decide again from what is committed.
+    pub fn forget_decided(&self) {
+        let mut sequencer = self.sequencer();
+        if let Some(loaded) = sequencer.loaded() {
+            loaded.decided = loaded.committed.clone();
+        }
+        drop(sequencer);
+        self.wake.notify_waiters();
+    }
+
+    /// Waits until something may have changed. Register before looking: a wake is only a hint.
+    pub fn woken(&self) -> tokio::sync::futures::Notified<'_> {
+        self.wake.notified()
+    }
+
+    /// Changes with events after the owner's `seq`.
+    pub fn after(&self, seq: u64) -> Recent {
+        self.recent(seq, |head| head.seq, |change| change.last_seq(), |change| change.first_seq)
+    }
+
+    /// Changes with events after a peer's `peer_seq`.
+    pub fn after_peer(&self, peer_seq: u64) -> Recent {
+        self.recent(peer_seq, |head| head.peer_seq, |change| change.last_peer_seq(), |change| change.first_peer_seq)
+    }
+
+    fn recent(
+        &self,
+        cursor: u64,
+        at: impl Fn(&Head) -> u64,
+        last: impl Fn(&Change) -> u64,
+        first: impl Fn(&Change) -> u64,
+    ) -> Recent {
+        let sequencer = self.sequencer();
+        let Some(loaded) = &sequencer.loaded else { return Recent::Behind };
+        if cursor >= at(&loaded.committed) {
+            return Recent::Nothing;
+        }
+        match sequencer.tail.front() {
+            Some((oldest, _)) if first(oldest) <= cursor + 1 => {
+                let start = sequencer.tail.partition_point(|(change, _)| last(change) <= cursor);
+                Recent::Changes(sequencer.tail.iter().skip(start).map(|(change, _)| Arc::clone(change)).collect())
+            }
+            _ => Recent::Behind,
+        }
+    }
+
+    /// The whole log, if memory holds all of it.
+    pub fn whole(&self) -> Option<(Head, Vec<Arc<Change>>)> {
+        let sequencer = self.sequencer();
+        let head = sequencer.loaded.as_ref()?.committed.clone();
+        let (oldest, _) = sequencer.tail.front()?;
+        (oldest.first_seq == 1).then(|| (head, sequencer.tail.iter().map(|(change, _)| Arc::clone(change)).collect()))
+    }
+}
+
+struct Entry {
+    live: Arc<Live>,
+    holders: usize,
+}
+
+type Shard = Mutex<HashMap<TaskId, Entry>>;
+
+/// All live tasks. One is kept exactly as long as somebody holds it.
+pub struct Lives {
+    shards: Vec<Shard>,
+}
+
+impl Default for Lives {
+    fn default() -> Self {
+        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
+    }
+}
+
+impl Lives {
+    /// The last byte of an id is random, so it spreads well.
+    fn shard(&self, id: TaskId) -> MutexGuard<'_, HashMap<TaskId, Entry>> {
+        let index = usize::from(id.bytes()[15]) % SHARDS;
+        self.shards[index].lock().expect("no panic while holding a shard")
+    }
+
+    pub fn acquire(self: &Arc<Self>, id: TaskId) -> LiveRef {
+        let live = {
+            let mut shard = self.shard(id);
+            let entry = shard.entry(id).or_insert_with(|| Entry {
+                live: Arc::new(Live { id, sequencer: Mutex::default(), wake: Notify::new() }),
+                holders: 0,
+            });
+            entry.holders += 1;
+            Arc::clone(&entry.live)
+        };
+        LiveRef { lives: Arc::clone(self), live }
+    }
+
+    /// How many tasks are in memory.
+    pub fn count(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().expect("no panic while holding a shard").len()).sum()
+    }
+}
+
+/// A hold on a live task.
+pub struct LiveRef {
+    lives: Arc<Lives>,
+    live: Arc<Live>,
+}
+
+impl Deref for LiveRef {
+    type Target = Live;
+    fn deref(&self) -> &Live {
+        &self.live
+    }
+}
+
+impl Clone for LiveRef {
+    fn clone(&self) -> Self {
+        if let Some(entry) = self.lives.shard(self.live.id).get_mut(&self.live.id) {
+            entry.holders += 1;
+        }
+        Self { lives: Arc::clone(&self.lives), live: Arc::clone(&self.live) }
+    }
+}
+
+impl Drop for LiveRef {
+    fn drop(&mut self) {
+        let mut shard = self.lives.shard(self.live.id);
+        if let Some(entry) = shard.get_mut(&self.live.id) {
+            entry.holders -= 1;
+            if entry.holders == 0 {
+                shard.remove(&self.live.id);
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Recovery at the start: every run the last process left open is run again or failed, never left WORKING.
+
+use super::Hub;
+use crate::caller::Scope;
+use crate::error::Fault;
+use crate::registry::OnLost;
+use crate::task::{Command, Retry, RunState};
+use std::sync::Arc;
+
+/// What recovery did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Recovered {
+    pub retried: usize,
+    pub failed: usize,
+}
+
+impl Hub {
+    /// Takes up what was open. Safe to call once before the first request is served.
+    pub async fn recover(self: &Arc<Self>) -> Result<Recovered, Fault> {
+        let mut recovered = Recovered::default();
+        for id in self.store.open_runs().await? {
+            let Some(live) = self.find(Scope::Admin, id).await? else { continue };
+            let Some(head) = live.committed().filter(|head| head.run_state != RunState::Idle) else { continue };
+            let may_repeat = self.registry.load().by_id(head.agent).is_some_and(|a| a.on_lost == OnLost::Retry);
+            let retry = if may_repeat { Retry::Always } else { Retry::IfUnstarted };
+            let reason = "the hub stopped while the agent was at work".to_owned();
+            let command = Command::Lost { run: head.run, reason, retry };
+            match self.change(&live, command).await {
+                Ok(_) if live.committed().is_some_and(|head| head.is_over()) => recovered.failed += 1,
+                Ok(_) => recovered.retried += 1,
+                Err(error) => return Err(Fault::new(format!("recovering task {id}: {error}"))),
+            }
+        }
+        Ok(recovered)
+    }
+}

@@ -1,0 +1,182 @@
+//! Runs: an agent's try at a task, from its start to its last report.
+
+use super::{Hub, LiveRef};
+use crate::caller::Scope;
+use crate::error::{Error, Fault};
+use crate::ids::TaskId;
+use crate::registry::Agent;
+use crate::task::{Command, Retry, RunState};
+use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::work::{Assignment, Contents, Report};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How long to wait before a report that could not be stored is tried again.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// An agent's hold on its run. Dropping it before the run is over fails the run, so none is left WORKING.
+pub struct RunHandle {
+    hub: Arc<Hub>,
+    live: LiveRef,
+    run: u32,
+    over: bool,
+}
+
+/// The run is over: canceled, replaced or ended. Nothing it says counts any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fenced;
+
+impl RunHandle {
+    /// Reports and waits until what was said is durable.
+    pub async fn report(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
+        let command = Command::Report { run: self.run, reports };
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.hub.change(&self.live, command.clone()).await {
+                Ok(Some(_)) => return Ok(()),
+                Ok(None) => {
+                    self.over = true;
+                    return Err(Fenced);
+                }
+                Err(Error::Refused(refusal)) => {
+                    self.fail(&refusal.message).await;
+                    return Err(Fenced);
+                }
+                // What was said is not lost because the disk is full for a while.
+                Err(Error::Failed(fault)) => {
+                    tracing::error!(task = %self.live.id(), %fault, "a report is not stored yet; trying again");
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+
+    /// Waits until the run is over, whoever ended it.
+    pub async fn fenced(&self) {
+        loop {
+            let mut woken = pin!(self.live.woken());
+            woken.as_mut().enable();
+            if !self.is_current() {
+                return;
+            }
+            woken.await;
+        }
+    }
+
+    /// The agent has nothing more to say. If it left the task open, the task fails.
+    pub async fn finish(mut self) {
+        if self.is_current() {
+            self.lost("the agent stopped without a result").await;
+        }
+        self.over = true;
+    }
+
+    fn is_current(&self) -> bool {
+        self.live.committed().is_some_and(|head| head.run == self.run && head.run_state != RunState::Idle)
+    }
+
+    async fn fail(&mut self, reason: &str) {
+        let contents = Some(Contents::text(reason));
+        let report = Report::Status { state: TaskState::Failed, contents, metadata: None };
+        let command = Command::Report { run: self.run, reports: vec![report] };
+        if self.hub.change(&self.live, command).await.is_err() {
+            self.lost(reason).await;
+        }
+        self.over = true;
+    }
+
+    async fn lost(&mut self, reason: &str) {
+        let command = Command::Lost { run: self.run, reason: reason.to_owned(), retry: Retry::Never };
+        if let Err(error) = self.hub.change(&self.live, command).await {
+            tracing::error!(task = %self.live.id(), %error, "a lost run could not be recorded");
+        }
+    }
+}
+
+impl Drop for RunHandle {
+    fn drop(&mut self) {
+        let left = self.hub.live_runs.fetch_sub(1, Ordering::Relaxed) - 1;
+        self.hub.meters.runs.set(left as f64);
+        if self.over || !self.is_current() {
+            return;
+        }
+        let (hub, live, run) = (Arc::clone(&self.hub), self.live.clone(), self.run);
+        self.hub.runtime.spawn(async move {
+            let reason = "the agent broke off".to_owned();
+            let command = Command::Lost { run, reason, retry: Retry::Never };
+            if let Err(error) = hub.change(&live, command).await {
+                tracing::error!(task = %live.id(), %error, "a lost run could not be recorded");
+            }
+        });
+    }
+}
+
+impl Hub {
+    /// Starts the work a commit called for. Called where the commit was made, so it only hands over.
+    pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, run: u32) {
+        let running = self.live_runs.fetch_add(1, Ordering::Relaxed) + 1;
+        self.meters.runs.set(running as f64);
+        let mut handle = RunHandle { hub: Arc::clone(self), live: live.clone(), run, over: false };
+        self.runtime.spawn(async move {
+            let hub = Arc::clone(&handle.hub);
+            match hub.assignment(&handle.live, run).await {
+                Ok(Some((agent, assignment))) => agent.link.start(assignment, handle),
+                Ok(None) => handle.fail("the agent is not configured on this hub any more").await,
+                Err(fault) => handle.fail(&format!("the task could not be read back: {fault}")).await,
+            }
+        });
+    }
+
+    async fn assignment(&self, live: &LiveRef, run: u32) -> Result<Option<(Arc<Agent>, Assignment)>, Fault> {
+        let Some(head) = live.committed() else { return Err(Fault::new("the task is not loaded")) };
+        let Some(agent) = self.registry.load().by_id(head.agent).cloned() else { return Ok(None) };
+        let changes = match live.whole() {
+            Some((_, changes)) => changes,
+            None => self.whole_log(live.id()).await?,
+        };
+        let asked = changes.iter().rev().flat_map(|change| change.events.iter().rev());
+        let assignment = asked.into_iter().find_map(|event| match event {
+            Event::Asked { message, accepted_output_modes, metadata } => Some(Assignment {
+                task_id: head.id.to_string(),
+                context_id: head.context.to_string(),
+                run,
+                turn: head.turn,
+                message: Arc::clone(message),
+                accepted_output_modes: accepted_output_modes.clone(),
+                metadata: metadata.clone(),
+            }),
+            _ => None,
+        });
+        assignment.map(|assignment| Some((agent, assignment))).ok_or_else(|| Fault::new("no message in the log"))
+    }
+
+    async fn whole_log(&self, id: TaskId) -> Result<Vec<Arc<Change>>, Fault> {
+        let record = self.store.record(Scope::Admin, id).await?;
+        Ok(record.map(|record| record.changes).unwrap_or_default())
+    }
+
+    /// How many runs are under way in this process.
+    pub fn live_runs(&self) -> usize {
+        self.live_runs.load(Ordering::Relaxed)
+    }
+
+    pub fn live_tasks(&self) -> usize {
+        self.lives.count()
+    }
+
+    /// Cancels a task. Work in this process stops at once: its run is fenced by the commit itself.
+    pub async fn cancel(
+        self: &Arc<Self>,
+        scope: Scope,
+        id: &str,
+    ) -> Result<flotilla_protocol::a2a::model::Task, Error> {
+        let live = self.task(scope, id).await?;
+        self.change(&live, Command::Cancel).await?;
+        self.view(&live, crate::project::Want::ALL).await
+    }
+}

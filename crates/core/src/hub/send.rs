@@ -1,0 +1,298 @@
+//! Sending a message: open a task or go on with one, once per key, and wait or follow.
+
+use super::{Follow, Hub, LiveRef, settled};
+use crate::access::sha256;
+use crate::caller::{Caller, Scope};
+use crate::error::{Error, Fault};
+use crate::hub::read::history_bound;
+use crate::ids::TaskId;
+use crate::media;
+use crate::ports::{Dedupe, NotCommitted, Sent};
+use crate::project::{Artifacts, Want};
+use crate::registry::{Agent, DedupeBy};
+use crate::task::{Command, Head, Kind, Say};
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::a2a::model::{Message, Task};
+use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
+use flotilla_protocol::a2a::validate;
+use std::pin::pin;
+use std::sync::Arc;
+
+/// What a send brings besides the request itself.
+#[derive(Debug, Clone, Default)]
+pub struct SendOptions {
+    /// The `Idempotency-Key` header.
+    pub idempotency_key: Option<String>,
+}
+
+/// The answer to a send: a task, or a direct Message.
+pub enum Outcome {
+    Task(Box<Task>),
+    Message(Arc<Message>),
+}
+
+/// A message that is in the log.
+struct InLog {
+    live: LiveRef,
+    /// The peer-visible event after which its effects come; zero for a new exchange.
+    after: u64,
+}
+
+impl Hub {
+    /// SendMessage (spec 3.1.1).
+    pub async fn send(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: &Arc<Agent>,
+        request: SendMessageRequest,
+        options: SendOptions,
+    ) -> Result<Outcome, Error> {
+        let configuration = request.configuration.clone().unwrap_or_default();
+        let sent = self.put(caller, agent, request, options, configuration.return_immediately).await?;
+        let want = Want { history: history_bound(configuration.history_length), artifacts: Artifacts::Include };
+        if configuration.return_immediately {
+            self.change(&sent.live, Command::Open).await?;
+        } else if tokio::time::timeout(self.limits().wait, wait_until_settled(&sent.live)).await.is_err() {
+            // The caller has waited long enough; the task has not.
+            self.change(&sent.live, Command::Open).await?;
+        }
+        self.outcome(&sent.live, want).await
+    }
+
+    /// SendStreamingMessage (spec 3.1.2).
+    pub async fn send_streaming(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: &Arc<Agent>,
+        request: SendMessageRequest,
+        options: SendOptions,
+    ) -> Result<Follow, Error> {
+        if !agent.capabilities.streaming {
+            return Err(no_streaming(&agent.name).into());
+        }
+        let sent = self.put(caller, agent, request, options, false).await?;
+        if sent.after == 0 {
+            Ok(Follow::from_start(Arc::clone(self), sent.live))
+        } else {
+            Follow::from_task(Arc::clone(self), sent.live, sent.after).await
+        }
+    }
+
+    async fn outcome(&self, live: &LiveRef, want: Want) -> Result<Outcome, Error> {
+        let (head, fold) = self.folded(live, u64::MAX).await?;
+        match (head.kind, fold.answer.clone()) {
+            (Kind::Message, Some(answer)) => Ok(Outcome::Message(answer)),
+            (Kind::Task, _) => Ok(Outcome::Task(Box::new(fold.into_task(&head, want)))),
+            _ => Err(Fault::new("a settled exchange without an outcome").into()),
+        }
+    }
+
+    /// Checks the request and puts its message into a log, once.
+    async fn put(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: &Arc<Agent>,
+        request: SendMessageRequest,
+        options: SendOptions,
+        as_task: bool,
+    ) -> Result<InLog, Error> {
+        let message = validate::send_message(&request)?;
+        let configuration = request.configuration.as_ref();
+        self.check_parts(agent, message, configuration)?;
+        let dedupe = dedupe(caller, agent, message, options.idempotency_key.as_deref());
+        let accepted_output_modes = configuration.map(|c| c.accepted_output_modes.clone()).unwrap_or_default();
+        let SendMessageRequest { message, metadata, .. } = request;
+        let message = message.unwrap_or_default();
+        let say = Say { message: Arc::new(message), accepted_output_modes, metadata, as_task };
+        if say.message.task_id.is_empty() {
+            self.open(caller, agent, say, dedupe).await
+        } else {
+            self.continue_task(caller, agent, say, dedupe).await
+        }
+    }
+
+    fn check_parts(
+        &self,
+        agent: &Agent,
+        message: &Message,
+        configuration: Option<&SendMessageConfiguration>,
+    ) -> Result<(), Refusal> {
+        let limit = self.limits().parts;
+        if message.parts.len() > limit {
+            return Err(Refusal::invalid("message.parts", format!("must hold at most {limit} parts")));
+        }
+        for (index, part) in message.parts.iter().enumerate() {
+            let offered = part.effective_media_type();
+            if !media::fits(&agent.input_modes, offered) {
+                let accepted = agent.input_modes.join(", ");
+                let text = format!(
+                    "message.parts[{index}] is of media type {offered}, which the agent '{}' does not take. \
+                     It takes: {accepted}.",
+                    agent.name
+                );
+                return Err(Refusal::new(Reason::ContentTypeNotSupported, text).fact("mediaType", offered));
+            }
+        }
+        let Some(configuration) = configuration else { return Ok(()) };
+        if configuration.push_config.is_some() && !agent.capabilities.push_notifications {
+            return Err(no_push(&agent.name));
+        }
+        let accepted = &configuration.accepted_output_modes;
+        if !accepted.is_empty() && !media::intersect(accepted, &agent.output_modes) {
+            let makes = agent.output_modes.join(", ");
+            let text =
+                format!("The agent '{}' makes none of the accepted output modes. It makes: {makes}.", agent.name);
+            return Err(Refusal::new(Reason::ContentTypeNotSupported, text));
+        }
+        Ok(())
+    }
+
+    async fn open(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: &Arc<Agent>,
+        mut say: Say,
+        dedupe: Option<Dedupe>,
+    ) -> Result<InLog, Error> {
+        if self.live_runs() >= self.limits().live_runs {
+            let text = "The hub has as many runs under way as it may. Try again in a moment.";
+            return Err(Refusal::new(Reason::ResourceExhausted, text).into());
+        }
+        let live = self.lives.acquire(TaskId::fresh());
+        let message = Arc::make_mut(&mut say.message);
+        if message.context_id.is_empty() {
+            message.context_id = TaskId::fresh().to_string();
+        }
+        message.task_id = live.id().to_string();
+        let context = message.context_id.as_str().into();
+        live.load(Head::new(live.id(), caller.principal, agent.id, agent.owner, context));
+        let permit = self.permit().await?;
+        let Some(committed) = self.submit(&live, Command::Say(Box::new(say)), dedupe, permit)? else {
+            return Err(Fault::new("a first message that changes nothing").into());
+        };
+        match settled(committed).await {
+            Ok(_) => Ok(InLog { live, after: 0 }),
+            Err(NotCommitted::Duplicate(sent)) => self.attach(caller, agent, sent, dedupe).await,
+            Err(NotCommitted::Stale) => Err(Fault::new("a new task's id was taken").into()),
+            Err(NotCommitted::Failed(fault)) => Err(fault.into()),
+        }
+    }
+
+    async fn continue_task(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: &Arc<Agent>,
+        mut say: Say,
+        dedupe: Option<Dedupe>,
+    ) -> Result<InLog, Error> {
+        let scope = caller.with_agent(agent.id);
+        let live = self.task(scope, &say.message.task_id).await?;
+        if let Some(sent) = self.sent_before(dedupe).await? {
+            return self.attach(caller, agent, sent, dedupe).await;
+        }
+        let head = live.committed().ok_or_else(|| Fault::new("the task is not loaded"))?;
+        infer_context(Arc::make_mut(&mut say.message), &head)?;
+        for _ in 0..super::ATTEMPTS {
+            let permit = self.permit().await?;
+            let Some(committed) = self.submit(&live, Command::Say(Box::new(say.clone())), dedupe, permit)? else {
+                return Err(Fault::new("a message that changes nothing").into());
+            };
+            match settled(committed).await {
+                Ok(_) => {
+                    let after = live.committed().map_or(0, |head| head.peer_seq);
+                    return Ok(InLog { live, after });
+                }
+                Err(NotCommitted::Duplicate(sent)) => return self.attach(caller, agent, sent, dedupe).await,
+                Err(NotCommitted::Stale) => self.reload(&live).await?,
+                Err(NotCommitted::Failed(fault)) => return Err(fault.into()),
+            }
+        }
+        Err(Fault::new("the task changed under every decision").into())
+    }
+
+    async fn sent_before(&self, dedupe: Option<Dedupe>) -> Result<Option<Sent>, Fault> {
+        match dedupe {
+            Some(dedupe) => self.store.sent(dedupe.key).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The same send again gets the same task; another text under the same key is a conflict.
+    async fn attach(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: &Agent,
+        sent: Sent,
+        dedupe: Option<Dedupe>,
+    ) -> Result<InLog, Error> {
+        self.meters.duplicates.increment(1);
+        if dedupe.is_none_or(|dedupe| dedupe.hash != sent.hash) {
+            let text = "A different message was already sent under this id. Give each new message a fresh messageId \
+                        (or Idempotency-Key); repeat one only with the same content.";
+            return Err(Refusal::new(Reason::IdempotencyConflict, text).into());
+        }
+        let found = self.find(caller.with_agent(agent.id), sent.task).await?;
+        let live = found.ok_or_else(|| Refusal::no_task(&sent.task.to_string()))?;
+        Ok(InLog { live, after: 0 })
+    }
+}
+
+/// The context is the task's; a message that claims another one is refused (spec 3.4.3).
+fn infer_context(message: &mut Message, head: &Head) -> Result<(), Refusal> {
+    if message.context_id.is_empty() {
+        message.context_id = head.context.to_string();
+    }
+    if *message.context_id == *head.context {
+        return Ok(());
+    }
+    let text = "does not match the context of the task that taskId names; leave it out to use the task's own";
+    Err(Refusal::invalid("message.contextId", text))
+}
+
+async fn wait_until_settled(live: &LiveRef) {
+    loop {
+        let mut woken = pin!(live.woken());
+        woken.as_mut().enable();
+        if live.committed().is_none_or(|head| head.is_settled()) {
+            return;
+        }
+        woken.await;
+    }
+}
+
+/// The key and hash of a send, if it is one to recognise again.
+fn dedupe(caller: &Caller, agent: &Agent, message: &Message, header: Option<&str>) -> Option<Dedupe> {
+    let (kind, id) = match (header, agent.dedupe) {
+        (Some(header), _) => ("header", header),
+        (None, DedupeBy::MessageId) if !caller.is_anonymous() => ("message", message.message_id.as_str()),
+        _ => return None,
+    };
+    // Lengths keep the fields apart: no two different tuples give the same bytes.
+    let mut key = Vec::with_capacity(128);
+    key.extend_from_slice(&caller.principal.0.to_be_bytes());
+    key.extend_from_slice(&agent.id.0.to_be_bytes());
+    for field in [kind, message.task_id.as_str(), id] {
+        key.extend_from_slice(&(field.len() as u64).to_be_bytes());
+        key.extend_from_slice(field.as_bytes());
+    }
+    let content = (message.role.name(), &message.parts, &message.metadata, &message.context_id);
+    let content = serde_json::to_vec(&content).unwrap_or_default();
+    Some(Dedupe { key: sha256(&key), hash: sha256(&content) })
+}
+
+pub fn no_push(agent: &str) -> Refusal {
+    let text = format!("The agent '{agent}' does not send push notifications. Stream or poll the task instead.");
+    Refusal::new(Reason::PushNotificationNotSupported, text)
+}
+
+pub fn no_streaming(agent: &str) -> Refusal {
+    let text = format!("The agent '{agent}' does not stream. Use SendMessage and GetTask instead.");
+    Refusal::new(Reason::UnsupportedOperation, text)
+}
+
+/// Lets a test or an owner's tool look at a task whatever its caller.
+impl Hub {
+    pub async fn is_known(&self, scope: Scope, id: TaskId) -> Result<bool, Fault> {
+        Ok(self.find(scope, id).await?.is_some())
+    }
+}

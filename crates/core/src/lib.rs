@@ -1,0 +1,16 @@
+//! What is decided: pure steps, operations and loops. No socket, file, SQL or clock lives here.
+#![forbid(unsafe_code)]
+
+pub mod access;
+pub mod caller;
+pub mod error;
+pub mod hub;
+pub mod ids;
+pub mod limits;
+pub mod log;
+pub mod loops;
+pub mod media;
+pub mod ports;
+pub mod project;
+pub mod registry;
+pub mod task;

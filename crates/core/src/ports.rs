@@ -1,0 +1,167 @@
+//! What the core needs from outside: a store, links to agents, a clock. Nothing else is a trait.
+
+use crate::access::KeyRecord;
+use crate::caller::Scope;
+use crate::error::Fault;
+use crate::hub::RunHandle;
+use crate::ids::{AgentId, PrincipalId, TaskId};
+use crate::log::Epoch;
+use crate::project::Fold;
+use crate::task::Head;
+use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::event::Change;
+use flotilla_protocol::time::Millis;
+use flotilla_protocol::work::Assignment;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// An answer that arrives later.
+pub type Later<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
+
+/// A 256-bit digest.
+pub type Digest = [u8; 32];
+
+/// The proof that a message was sent before: its key, and a hash of what it said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dedupe {
+    pub key: Digest,
+    pub hash: Digest,
+}
+
+/// An earlier send under the same key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    pub task: TaskId,
+    pub hash: Digest,
+}
+
+/// Why a commit did not happen.
+#[derive(Debug, Clone)]
+pub enum NotCommitted {
+    /// The task is no longer at the version the decision saw.
+    Stale,
+    /// The same key was sent before.
+    Duplicate(Sent),
+    Failed(Fault),
+}
+
+/// Called once, in the order of the commits of a task, when a commit is durable or known not to be.
+pub type Done = Box<dyn FnOnce(Result<(), NotCommitted>) + Send>;
+
+/// One decision on its way to the store.
+pub struct Commit {
+    /// The head after the change; its version is one above the version the decision saw.
+    pub head: Head,
+    /// The state's number before the change, for the counters; none for a new task.
+    pub state_before: Option<u8>,
+    pub change: Arc<Change>,
+    /// The change's events as they are stored.
+    pub body: Vec<u8>,
+    pub dedupe: Option<Dedupe>,
+    pub done: Done,
+}
+
+/// A task read back: a fold of its early log if there is one, and the changes after it.
+#[derive(Debug, Clone)]
+pub struct Record {
+    pub head: Head,
+    pub fold: Option<Folded>,
+    pub changes: Vec<Arc<Change>>,
+}
+
+/// A log's beginning, folded. The events themselves may be gone.
+#[derive(Debug, Clone)]
+pub struct Folded {
+    pub seq: u64,
+    pub peer_seq: u64,
+    pub fold: Fold,
+}
+
+/// Changes after a cursor, or word that they are no longer there.
+#[derive(Debug, Clone)]
+pub enum Tail {
+    Changes(Vec<Arc<Change>>),
+    Pruned,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListFilter {
+    pub context: Option<String>,
+    pub state: Option<TaskState>,
+    pub status_since: Option<Millis>,
+    /// Continue after this place, newest status first.
+    pub after: Option<(Millis, TaskId)>,
+    pub limit: usize,
+    pub with_artifacts: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct ListPage {
+    pub records: Vec<Record>,
+    pub total: u64,
+    pub more: bool,
+}
+
+/// How much is kept, and how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Retention {
+    /// Ended tasks older than this are removed.
+    pub tasks_before: Option<Millis>,
+    /// At most so many ended tasks are kept.
+    pub tasks_max: Option<u64>,
+    /// Ended tasks older than this keep their result, but not the single events.
+    pub events_before: Option<Millis>,
+    pub dedupe_before: Option<Millis>,
+    pub dedupe_max: Option<u64>,
+}
+
+/// What a sweep removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    pub tasks: u64,
+    pub logs: u64,
+    pub sends: u64,
+}
+
+/// What is remembered. Implementations are equal in behaviour; one conformance suite runs over all of them.
+pub trait Store: Send + Sync + 'static {
+    fn epoch(&self) -> &Epoch;
+
+    /// Queues a commit. Commits of one task are made in the order of the calls.
+    fn commit(&self, commit: Commit);
+
+    fn head(&self, scope: Scope, id: TaskId) -> Later<Option<Head>>;
+    fn record(&self, scope: Scope, id: TaskId) -> Later<Option<Record>>;
+    /// Changes that hold peer-visible events after `peer_seq`, oldest first, at most `limit`.
+    fn after_peer(&self, scope: Scope, id: TaskId, peer_seq: u64, limit: usize) -> Later<Tail>;
+    /// Changes with events after `seq`, oldest first, at most `limit`.
+    fn after(&self, scope: Scope, id: TaskId, seq: u64, limit: usize) -> Later<Tail>;
+    fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage>;
+    /// Tasks whose run was under way when the store was last used.
+    fn open_runs(&self) -> Later<Vec<TaskId>>;
+    fn sent(&self, key: Digest) -> Later<Option<Sent>>;
+
+    /// Removes what retention says, a bounded amount per call; folds ended logs that are long.
+    fn sweep(&self, retention: Retention) -> Later<Swept>;
+
+    fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId>;
+    fn key(&self, hash: Digest) -> Later<Option<KeyRecord>>;
+    fn keys(&self) -> Later<Vec<KeyRecord>>;
+    /// Adds a key and its principal; refused (false) if the name is taken.
+    fn add_key(&self, key: KeyRecord) -> Later<bool>;
+    /// Revokes by name; false if there is no such live key.
+    fn revoke_key(&self, name: &str, at: Millis) -> Later<bool>;
+    /// Whether the store answers.
+    fn ping(&self) -> Later<()>;
+}
+
+/// A way to reach an agent.
+pub trait Link: Send + Sync + 'static {
+    /// Starts a run and returns at once. The handle reports, and says when to stop.
+    fn start(&self, assignment: Assignment, run: RunHandle);
+}
+
+pub trait Clock: Send + Sync + 'static {
+    fn now(&self) -> Millis;
+}

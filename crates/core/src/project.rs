@@ -1,0 +1,155 @@
+//! The projection: what a peer sees of a log, as a whole task or as the frames of a stream.
+
+use crate::task::Head;
+use flotilla_protocol::a2a::model::{
+    Artifact, ArtifactUpdate, Message, StatusUpdate, StreamResponse, Task, TaskState, TaskStatus,
+};
+use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::time::Millis;
+use std::sync::Arc;
+
+/// How much of a task is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Want {
+    /// At most so many of the latest messages; none means all.
+    pub history: Option<usize>,
+    pub artifacts: Artifacts,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Artifacts {
+    Omit,
+    /// Left out when there are none.
+    Include,
+    /// An empty list when there are none (spec 3.1.4).
+    Always,
+}
+
+impl Want {
+    pub const ALL: Self = Self { history: None, artifacts: Artifacts::Include };
+}
+
+/// A task being folded from its log.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Fold {
+    pub status: TaskStatus,
+    pub artifacts: Vec<Arc<Artifact>>,
+    pub history: Vec<Arc<Message>>,
+    /// The direct answer, where the exchange was no task.
+    pub answer: Option<Arc<Message>>,
+}
+
+impl Fold {
+    /// Folds a change, up to and including the peer-visible event `until`. Says whether to go on.
+    pub fn change(&mut self, change: &Change, until: u64) -> bool {
+        let mut peer_seq = change.first_peer_seq;
+        for event in &change.events {
+            let visible = event.is_for_peers();
+            if visible && peer_seq > until {
+                return false;
+            }
+            self.event(event, change.at);
+            peer_seq += u64::from(visible);
+        }
+        true
+    }
+
+    fn event(&mut self, event: &Event, at: Millis) {
+        match event {
+            Event::Asked { message, .. } => {
+                self.shelve_status_message();
+                self.history.push(Arc::clone(message));
+            }
+            Event::Opened {} => self.set_status(TaskState::Submitted, None, at),
+            Event::Answered { said } => self.answer = Some(said.projected()),
+            Event::Status { state, said, .. } => {
+                self.shelve_status_message();
+                self.set_status(*state, said.as_ref().map(|said| said.projected()), at);
+            }
+            Event::Produced { chunk } => self.produce(chunk.projected(), chunk.append),
+            Event::Noted { .. } | Event::RunQueued { .. } | Event::RunStarted { .. } | Event::RunLost { .. } => {}
+        }
+    }
+
+    /// What was said with an earlier status belongs to the conversation so far.
+    fn shelve_status_message(&mut self) {
+        if let Some(message) = self.status.message.take() {
+            self.history.push(message);
+        }
+    }
+
+    fn set_status(&mut self, state: TaskState, message: Option<Arc<Message>>, at: Millis) {
+        self.status = TaskStatus { state, message, timestamp: Some(at), ..TaskStatus::default() };
+    }
+
+    fn produce(&mut self, artifact: Arc<Artifact>, append: bool) {
+        // The artifact being extended is nearly always the last one.
+        let known = self.artifacts.iter_mut().rev().find(|known| known.artifact_id == artifact.artifact_id);
+        match known {
+            Some(known) if append => extend(Arc::make_mut(known), &artifact),
+            Some(known) => *known = artifact,
+            None => self.artifacts.push(artifact),
+        }
+    }
+
+    /// The task as its caller sees it.
+    pub fn into_task(mut self, head: &Head, want: Want) -> Task {
+        let skip = want.history.map_or(0, |keep| self.history.len().saturating_sub(keep));
+        self.history.drain(..skip);
+        let artifacts = match want.artifacts {
+            Artifacts::Omit => None,
+            Artifacts::Include => (!self.artifacts.is_empty()).then_some(self.artifacts),
+            Artifacts::Always => Some(self.artifacts),
+        };
+        Task {
+            id: head.id.to_string(),
+            context_id: head.context.to_string(),
+            status: self.status,
+            artifacts,
+            history: self.history,
+            ..Task::default()
+        }
+    }
+}
+
+fn extend(known: &mut Artifact, chunk: &Artifact) {
+    known.parts.extend(chunk.parts.iter().cloned());
+    if chunk.metadata.is_some() {
+        known.metadata.clone_from(&chunk.metadata);
+    }
+    if !chunk.name.is_empty() {
+        known.name.clone_from(&chunk.name);
+    }
+    if !chunk.description.is_empty() {
+        known.description.clone_from(&chunk.description);
+    }
+}
+
+/// A peer-visible event as a frame of a stream. `Opened` is the task itself and is framed by the follower.
+pub fn frame(head: &Head, event: &Event, at: Millis) -> Option<StreamResponse> {
+    match event {
+        Event::Answered { said } => Some(StreamResponse::Message(said.projected())),
+        Event::Status { state, said, metadata } => Some(StreamResponse::StatusUpdate(StatusUpdate {
+            task_id: head.id.to_string(),
+            context_id: head.context.to_string(),
+            status: TaskStatus {
+                state: *state,
+                message: said.as_ref().map(|said| said.projected()),
+                timestamp: Some(at),
+                ..TaskStatus::default()
+            },
+            metadata: metadata.clone(),
+            ..StatusUpdate::default()
+        })),
+        Event::Produced { chunk } => Some(StreamResponse::ArtifactUpdate(ArtifactUpdate {
+            task_id: head.id.to_string(),
+            context_id: head.context.to_string(),
+            artifact: chunk.projected(),
+            append: chunk.append,
+            last_chunk: chunk.last_chunk,
+            metadata: chunk.metadata.clone(),
+            ..ArtifactUpdate::default()
+        })),
+        _ => None,
+    }
+}

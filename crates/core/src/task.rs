@@ -1,0 +1,103 @@
+//! The task: its bounded head, and the pure functions that decide and fold what happens to it.
+
+mod apply;
+mod report;
+mod step;
+
+pub use apply::apply;
+pub use step::{Command, Decision, Effect, Retry, Say, step};
+
+use crate::ids::{AgentId, PrincipalId, TaskId};
+use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::time::Millis;
+use std::sync::Arc;
+
+/// Whether the exchange is a task or a single Message (decided by the agent's first report).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Undecided,
+    Task,
+    Message,
+}
+
+/// Where the current run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunState {
+    /// No run: the task has ended or waits for its caller.
+    Idle,
+    /// Handed to the agent, which has not been heard of yet.
+    Claimed,
+    /// The agent has reported at least once.
+    Started,
+}
+
+/// All that a decision needs to know of a task. Small and bounded: content lives in the log only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    pub id: TaskId,
+    /// The caller who opened the task.
+    pub principal: PrincipalId,
+    pub agent: AgentId,
+    /// The principal that owns the agent.
+    pub owner: PrincipalId,
+    pub context: Arc<str>,
+    pub kind: Kind,
+    pub state: TaskState,
+    pub status_at: Millis,
+    pub created_at: Millis,
+    /// How many changes the log holds; a commit names the version it was decided on.
+    pub version: u64,
+    pub seq: u64,
+    pub peer_seq: u64,
+    pub run: u32,
+    pub run_state: RunState,
+    /// How many messages the caller has sent.
+    pub turn: u32,
+    /// Messages that came while a run was under way and that no run has taken up yet.
+    pub waiting: u32,
+}
+
+impl Head {
+    pub fn new(id: TaskId, principal: PrincipalId, agent: AgentId, owner: PrincipalId, context: Arc<str>) -> Self {
+        Self {
+            id,
+            principal,
+            agent,
+            owner,
+            context,
+            kind: Kind::Undecided,
+            state: TaskState::Unspecified,
+            status_at: Millis(0),
+            created_at: Millis(0),
+            version: 0,
+            seq: 0,
+            peer_seq: 0,
+            run: 0,
+            run_state: RunState::Idle,
+            turn: 0,
+            waiting: 0,
+        }
+    }
+
+    /// Nothing will be added to this log any more.
+    pub fn is_over(&self) -> bool {
+        self.kind == Kind::Message || self.state.is_terminal()
+    }
+
+    /// Nothing more comes until the caller says something, if ever.
+    pub fn is_settled(&self) -> bool {
+        self.is_over() || self.state.is_interrupted()
+    }
+
+    /// The number of the state in stores: 0 undecided, 1 to 8 the protocol's, 9 a Message exchange.
+    pub fn state_code(&self) -> u8 {
+        match self.kind {
+            Kind::Undecided => 0,
+            Kind::Task => self.state as u8,
+            Kind::Message => 9,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! The one fold: what each fact does to a task's head.
+
+use super::{Head, Kind, RunState};
+use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::time::Millis;
+
+/// Folds a change into the head. Nothing else changes a head.
+pub fn apply(head: &mut Head, change: &Change) {
+    if head.version == 0 {
+        head.created_at = change.at;
+    }
+    head.version += 1;
+    apply_events(head, &change.events, change.at);
+}
+
+pub(super) fn apply_events(head: &mut Head, events: &[Event], at: Millis) {
+    for event in events {
+        head.seq += 1;
+        head.peer_seq += u64::from(event.is_for_peers());
+        apply_event(head, event, at);
+    }
+}
+
+fn apply_event(head: &mut Head, event: &Event, at: Millis) {
+    match event {
+        Event::Asked { .. } => {
+            head.turn += 1;
+            head.waiting += 1;
+        }
+        Event::Opened {} => {
+            head.kind = Kind::Task;
+            head.state = TaskState::Submitted;
+            head.status_at = at;
+        }
+        Event::Answered { .. } => {
+            head.kind = Kind::Message;
+            head.run_state = RunState::Idle;
+        }
+        Event::Status { state, .. } => {
+            head.state = *state;
+            head.status_at = at;
+            if state.is_terminal() || state.is_interrupted() {
+                head.run_state = RunState::Idle;
+            }
+        }
+        Event::RunQueued { run } => {
+            head.run = *run;
+            head.run_state = RunState::Claimed;
+            head.waiting = 0;
+        }
+        Event::RunStarted { .. } => head.run_state = RunState::Started,
+        Event::RunLost { .. } => head.run_state = RunState::Idle,
+        Event::Produced { .. } | Event::Noted { .. } => {}
+    }
+}

@@ -1,0 +1,108 @@
+//! What an agent's reports make of a task: only legal transitions, and nothing from a run that is over.
+
+use super::step::{agent_message, queue_run, wrap};
+use super::{Decision, Head, Kind, RunState};
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::a2a::model::{Artifact, TaskState};
+use flotilla_protocol::event::{Chunk, Event, Said};
+use flotilla_protocol::wire::Object;
+use flotilla_protocol::work::{Contents, Report};
+use std::sync::Arc;
+
+/// Folds the reports one by one over a scratch head, so that each is judged by what went before it.
+pub(super) fn decide(head: &Head, run: u32, reports: Vec<Report>) -> Result<Decision, Refusal> {
+    let mut decision = Decision::default();
+    let mut scratch = head.clone();
+    for report in reports {
+        if scratch.run != run || scratch.run_state == RunState::Idle {
+            break;
+        }
+        let events = one(&scratch, run, report)?;
+        super::apply::apply_events(&mut scratch, &events, head.status_at);
+        decision.events.extend(events);
+    }
+    if scratch.state.is_interrupted() && scratch.waiting > 0 && !decision.events.is_empty() {
+        // Something was said during the run: take it up now instead of asking for what was already given.
+        decision.events.push(super::step::status(TaskState::Submitted));
+        queue_run(&mut decision, run + 1);
+    }
+    Ok(decision)
+}
+
+fn one(head: &Head, run: u32, report: Report) -> Result<Vec<Event>, Refusal> {
+    let mut events = Vec::with_capacity(3);
+    if head.run_state == RunState::Claimed {
+        events.push(Event::RunStarted { run });
+    }
+    let visible = !matches!(report, Report::Note { .. } | Report::Answer { .. });
+    if visible && head.kind == Kind::Undecided {
+        events.push(Event::Opened {});
+    }
+    let peer_seq = head.peer_seq + events.iter().filter(|event| event.is_for_peers()).count() as u64 + 1;
+    match report {
+        Report::Status { state, contents, metadata } => {
+            legal(state)?;
+            let said = contents.map(|contents| said(head, peer_seq, contents, None));
+            events.push(Event::Status { state, said, metadata });
+        }
+        Report::Artifact { artifact, contents, append, last_chunk, metadata } => {
+            let chunk = chunk(*artifact, contents, append, last_chunk, metadata)?;
+            events.push(Event::Produced { chunk });
+        }
+        Report::Answer { contents, metadata } => {
+            let in_task = head.kind == Kind::Task;
+            let mut said = said(head, peer_seq, contents, metadata);
+            if in_task {
+                // The caller was already given a task: the answer completes it.
+                events.push(Event::Status { state: TaskState::Completed, said: Some(said), metadata: None });
+            } else {
+                Arc::make_mut(&mut said.message).task_id.clear();
+                events.push(Event::Answered { said });
+            }
+        }
+        Report::Note { blocks } => events.push(Event::Noted { blocks }),
+    }
+    Ok(events)
+}
+
+fn legal(state: TaskState) -> Result<(), Refusal> {
+    match state {
+        TaskState::Unspecified | TaskState::Submitted => {
+            let text = format!("An agent cannot report {}.", state.name());
+            Err(Refusal::new(Reason::InvalidAgentResponse, text))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn said(head: &Head, peer_seq: u64, contents: Contents, metadata: Option<Object>) -> Said {
+    let mut message = agent_message(head, peer_seq, true);
+    message.metadata = metadata;
+    match contents {
+        Contents::Parts(parts) => {
+            message.parts = parts;
+            wrap(message, Vec::new())
+        }
+        Contents::Blocks(blocks) => wrap(message, blocks),
+    }
+}
+
+fn chunk(
+    mut artifact: Artifact,
+    contents: Contents,
+    append: bool,
+    last_chunk: bool,
+    metadata: Option<Object>,
+) -> Result<Chunk, Refusal> {
+    if artifact.artifact_id.is_empty() {
+        return Err(Refusal::new(Reason::InvalidAgentResponse, "An artifact needs an artifactId."));
+    }
+    let blocks = match contents {
+        Contents::Parts(parts) => {
+            artifact.parts = parts;
+            Vec::new()
+        }
+        Contents::Blocks(blocks) => blocks,
+    };
+    Ok(Chunk { artifact: Arc::new(artifact), blocks, append, last_chunk, metadata })
+}

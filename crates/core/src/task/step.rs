@@ -1,0 +1,173 @@
+//! The decision: from a task's head and a command to the facts and the work that follow. Pure.
+
+use super::{Head, Kind, RunState, report};
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::a2a::model::{Message, Role, TaskState};
+use flotilla_protocol::event::{Event, Said};
+use flotilla_protocol::wire::Object;
+use flotilla_protocol::work::Report;
+use std::sync::Arc;
+
+/// A caller's message, with what its request asked for.
+#[derive(Debug, Clone)]
+pub struct Say {
+    pub message: Arc<Message>,
+    pub accepted_output_modes: Vec<String>,
+    pub metadata: Option<Object>,
+    /// The caller wants a task at once, whatever the agent will say.
+    pub as_task: bool,
+}
+
+/// What may happen to a task.
+#[derive(Debug, Clone)]
+pub enum Command {
+    Say(Box<Say>),
+    /// Make an undecided exchange a task now.
+    Open,
+    /// What an agent says during a run.
+    Report {
+        run: u32,
+        reports: Vec<Report>,
+    },
+    Cancel,
+    /// The run will not report any more.
+    Lost {
+        run: u32,
+        reason: String,
+        retry: Retry,
+    },
+}
+
+/// Whether a lost run may be followed by another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    Never,
+    /// Only if the agent was never heard of, so that nothing can have been done twice.
+    IfUnstarted,
+    Always,
+}
+
+/// How many runs beyond one per message a task gets before it is failed: a task that kills its agent must end.
+const SPARE_RUNS: u32 = 5;
+
+/// Work that follows from a decision, to be done after its commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    StartRun { run: u32 },
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Decision {
+    pub events: Vec<Event>,
+    pub effects: Vec<Effect>,
+}
+
+/// Decides what follows from a command. An empty decision means: nothing happens.
+pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
+    match command {
+        Command::Say(say) => say_to(head, *say),
+        Command::Open => Ok(open(head)),
+        Command::Report { run, reports } => report::decide(head, run, reports),
+        Command::Cancel => cancel(head),
+        Command::Lost { run, reason, retry } => Ok(lost(head, run, reason, retry)),
+    }
+}
+
+fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
+    if head.kind == Kind::Message {
+        return Err(Refusal::no_task(&head.id.to_string()));
+    }
+    if head.state.is_terminal() {
+        let text = format!(
+            "The task has ended ({}) and takes no more messages. Send a message without taskId to start a new one; \
+             name this one in referenceTaskIds if the new work builds on it.",
+            head.state.name()
+        );
+        return Err(Refusal::new(Reason::UnsupportedOperation, text).fact("taskId", head.id.to_string()));
+    }
+    let mut decision = Decision::default();
+    decision.events.push(Event::Asked {
+        message: say.message,
+        accepted_output_modes: say.accepted_output_modes,
+        metadata: say.metadata,
+    });
+    if head.kind == Kind::Undecided && say.as_task {
+        decision.events.push(Event::Opened {});
+    }
+    if head.run_state == RunState::Idle {
+        if head.state.is_interrupted() {
+            decision.events.push(status(TaskState::Submitted));
+        }
+        queue_run(&mut decision, head.run + 1);
+    }
+    Ok(decision)
+}
+
+fn open(head: &Head) -> Decision {
+    let mut decision = Decision::default();
+    if head.kind == Kind::Undecided {
+        decision.events.push(Event::Opened {});
+    }
+    decision
+}
+
+fn cancel(head: &Head) -> Result<Decision, Refusal> {
+    if head.kind != Kind::Task {
+        return Err(Refusal::no_task(&head.id.to_string()));
+    }
+    if head.state.is_terminal() {
+        let text = format!("The task has already ended ({}) and cannot be canceled.", head.state.name());
+        return Err(Refusal::new(Reason::TaskNotCancelable, text).fact("taskId", head.id.to_string()));
+    }
+    Ok(Decision { events: vec![status(TaskState::Canceled)], effects: Vec::new() })
+}
+
+/// A run that never started is simply run again; one that did is failed, unless the agent may be run twice.
+fn lost(head: &Head, run: u32, reason: String, retry: Retry) -> Decision {
+    let mut decision = Decision::default();
+    if head.run != run || head.run_state == RunState::Idle {
+        return decision;
+    }
+    let again = match retry {
+        Retry::Never => false,
+        Retry::IfUnstarted => head.run_state == RunState::Claimed,
+        Retry::Always => true,
+    };
+    decision.events.push(Event::RunLost { run, reason: reason.clone() });
+    if again && head.run < head.turn + SPARE_RUNS {
+        queue_run(&mut decision, run + 1);
+        return decision;
+    }
+    if head.kind == Kind::Undecided {
+        decision.events.push(Event::Opened {});
+    }
+    let peer_seq = head.peer_seq + u64::from(head.kind == Kind::Undecided) + 1;
+    let text = format!("The run was lost: {reason}.");
+    let said = report::said(head, peer_seq, flotilla_protocol::work::Contents::text(text), None);
+    decision.events.push(Event::Status { state: TaskState::Failed, said: Some(said), metadata: None });
+    decision
+}
+
+pub(super) fn queue_run(decision: &mut Decision, run: u32) {
+    decision.events.push(Event::RunQueued { run });
+    decision.effects.push(Effect::StartRun { run });
+}
+
+pub(super) fn status(state: TaskState) -> Event {
+    Event::Status { state, said: None, metadata: None }
+}
+
+/// A message of the agent, numbered after the peer-visible event that carries it.
+pub(super) fn agent_message(head: &Head, peer_seq: u64, in_task: bool) -> Message {
+    Message {
+        message_id: format!("{}-{peer_seq}", head.id),
+        context_id: head.context.to_string(),
+        task_id: if in_task { head.id.to_string() } else { String::new() },
+        role: Role::Agent,
+        ..Message::default()
+    }
+}
+
+pub(super) fn wrap(message: Message, blocks: Vec<flotilla_protocol::block::Block>) -> Said {
+    Said { message: Arc::new(message), blocks }
+}

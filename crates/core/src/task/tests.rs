@@ -1,0 +1,156 @@
+//! Scripts for the task's decisions: what is done, and the state after each step.
+
+use super::{Command, Effect, Head, Kind, Retry, RunState, Say, apply, step};
+use crate::ids::{AgentId, PrincipalId, TaskId};
+use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
+use flotilla_protocol::block::Block;
+use flotilla_protocol::event::Change;
+use flotilla_protocol::time::Millis;
+use flotilla_protocol::work::{Contents, Report};
+use std::sync::Arc;
+
+fn fresh() -> Head {
+    Head::new(TaskId::fresh(), PrincipalId(7), AgentId(3), PrincipalId(1), "ctx".into())
+}
+
+fn command(word: &str, head: &Head) -> Command {
+    let (verb, run) = word.split_once('@').map_or((word, head.run), |(v, n)| (v, n.parse().unwrap()));
+    let report = |report| Command::Report { run, reports: vec![report] };
+    let status = |state| Report::Status { state, contents: Some(Contents::text("said")), metadata: None };
+    let artifact = Box::new(Artifact { artifact_id: "a".into(), ..Artifact::default() });
+    match verb {
+        "say" | "say!" => Command::Say(Box::new(Say {
+            message: Arc::new(Message { parts: vec![Part::text("hi")], ..Message::default() }),
+            accepted_output_modes: Vec::new(),
+            metadata: None,
+            as_task: verb == "say!",
+        })),
+        "open" => Command::Open,
+        "started" => report(status(TaskState::Working)),
+        "ask" => report(status(TaskState::InputRequired)),
+        "auth" => report(status(TaskState::AuthRequired)),
+        "done" => report(status(TaskState::Completed)),
+        "fail" => report(status(TaskState::Failed)),
+        "reject" => report(status(TaskState::Rejected)),
+        "submitted" => report(status(TaskState::Submitted)),
+        "answer" => report(Report::Answer { contents: Contents::text("direct"), metadata: None }),
+        "note" => report(Report::Note { blocks: vec![Block::text("thought")] }),
+        "chunk" => {
+            let contents = Contents::text("piece");
+            report(Report::Artifact { artifact, contents, append: true, last_chunk: false, metadata: None })
+        }
+        "cancel" => Command::Cancel,
+        "lost" => Command::Lost { run, reason: "gone".into(), retry: Retry::IfUnstarted },
+        "lost-always" => Command::Lost { run, reason: "gone".into(), retry: Retry::Always },
+        "lost-never" => Command::Lost { run, reason: "gone".into(), retry: Retry::Never },
+        other => panic!("no such step: {other}"),
+    }
+}
+
+fn state(head: &Head) -> &'static str {
+    match head.kind {
+        Kind::Undecided => "UNDECIDED",
+        Kind::Message => "MESSAGE",
+        Kind::Task => head.state.name().trim_start_matches("TASK_STATE_"),
+    }
+}
+
+/// Runs a script; a refused step shows its reason. Checks the numbering on the way.
+fn play(script: &str) -> (Head, String) {
+    let mut head = fresh();
+    let mut states = Vec::new();
+    for (index, word) in script.split(", ").enumerate() {
+        match step(&head, command(word, &head)) {
+            Err(refusal) => states.push(refusal.reason.row().reason.to_owned()),
+            Ok(decision) => {
+                if !decision.events.is_empty() {
+                    let (first_seq, first_peer_seq) = (head.seq + 1, head.peer_seq + 1);
+                    let at = Millis(index as i64 + 1);
+                    let change = Change { first_seq, first_peer_seq, at, events: decision.events };
+                    apply(&mut head, &change);
+                    assert_eq!(head.seq, change.last_seq());
+                    assert_eq!(head.peer_seq, change.last_peer_seq());
+                }
+                for Effect::StartRun { run } in decision.effects {
+                    assert_eq!((run, head.run_state), (head.run, RunState::Claimed));
+                }
+                states.push(state(&head).to_owned());
+            }
+        }
+    }
+    (head, states.join(" "))
+}
+
+fn check(script: &str, expected: &str) -> Head {
+    let (head, states) = play(script);
+    assert_eq!(states, expected, "{script}");
+    head
+}
+
+#[test]
+fn a_task_lives_and_ends() {
+    check("say, started, done", "UNDECIDED WORKING COMPLETED");
+    check("say!, started, chunk, fail", "SUBMITTED WORKING WORKING FAILED");
+    check("say, reject", "UNDECIDED REJECTED");
+    check("say, chunk, done", "UNDECIDED SUBMITTED COMPLETED");
+}
+
+#[test]
+fn replies_start_a_new_run_and_old_runs_change_nothing() {
+    check("say!, started, ask, say, done@1, done@2", "SUBMITTED WORKING INPUT_REQUIRED SUBMITTED SUBMITTED COMPLETED");
+    check("say, auth, say, started", "UNDECIDED AUTH_REQUIRED SUBMITTED WORKING");
+}
+
+#[test]
+fn a_message_during_a_run_is_taken_up_after_it() {
+    let head = check("say!, started, say, ask", "SUBMITTED WORKING WORKING SUBMITTED");
+    assert_eq!((head.run, head.waiting, head.turn), (2, 0, 2));
+}
+
+#[test]
+fn the_first_report_decides_message_or_task() {
+    check("say, answer", "UNDECIDED MESSAGE");
+    check("say, note, answer", "UNDECIDED UNDECIDED MESSAGE");
+    check("say!, answer", "SUBMITTED COMPLETED");
+    check("say, open, answer", "UNDECIDED SUBMITTED COMPLETED");
+    check("say, answer, say", "UNDECIDED MESSAGE TASK_NOT_FOUND");
+    check("say, answer, done", "UNDECIDED MESSAGE MESSAGE");
+}
+
+#[test]
+fn nothing_changes_an_ended_task() {
+    check("say, done, say, cancel", "UNDECIDED COMPLETED UNSUPPORTED_OPERATION TASK_NOT_CANCELABLE");
+    check("say!, cancel, done, started", "SUBMITTED CANCELED CANCELED CANCELED");
+    check("say!, cancel, cancel", "SUBMITTED CANCELED TASK_NOT_CANCELABLE");
+    check("say, cancel", "UNDECIDED TASK_NOT_FOUND");
+}
+
+#[test]
+fn an_agent_cannot_report_what_is_not_its_to_say() {
+    check("say!, submitted", "SUBMITTED INVALID_AGENT_RESPONSE");
+}
+
+#[test]
+fn a_lost_run_is_retried_only_if_it_never_started() {
+    let head = check("say!, lost, done@1, done@2", "SUBMITTED SUBMITTED SUBMITTED COMPLETED");
+    assert_eq!(head.run, 2);
+    check("say!, started, lost", "SUBMITTED WORKING FAILED");
+    check("say, note, lost", "UNDECIDED UNDECIDED FAILED");
+    check("say!, started, lost-always", "SUBMITTED WORKING WORKING");
+    check("say!, lost-never", "SUBMITTED FAILED");
+    check("say!, lost@9", "SUBMITTED SUBMITTED");
+}
+
+#[test]
+fn a_task_that_kills_its_agent_ends() {
+    let (head, _) = play("say!, lost, lost, lost, lost, lost, lost, lost");
+    assert_eq!(head.state, TaskState::Failed);
+}
+
+#[test]
+fn hidden_events_do_not_count_for_peers() {
+    let head =
+        check("say!, note, note, started, note, done", "SUBMITTED SUBMITTED SUBMITTED WORKING WORKING COMPLETED");
+    assert_eq!(head.peer_seq, 3);
+    assert_eq!(head.seq, 9);
+}
