@@ -1,0 +1,171 @@
+//! The embedded store: SQLite in WAL mode, one writer with group commit, readers beside it.
+
+mod backup;
+mod key;
+mod list;
+mod reader;
+mod schema;
+mod sweep;
+mod task;
+mod writer;
+
+pub use backup::{backup, restore};
+
+use flotilla_core::access::KeyRecord;
+use flotilla_core::caller::Scope;
+use flotilla_core::error::Fault;
+use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
+use flotilla_core::log::Epoch;
+use flotilla_core::ports::{
+    Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail,
+};
+use flotilla_core::task::Head;
+use flotilla_protocol::time::Millis;
+use reader::Readers;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use writer::Writer;
+
+pub(crate) fn fault(what: &str) -> impl Fn(rusqlite::Error) -> Fault + '_ {
+    move |error| Fault::new(format!("{what}: {error}"))
+}
+
+/// How hard a commit is pressed onto the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sync {
+    /// Every commit is flushed before it is acknowledged.
+    Full,
+    /// A power cut may lose the last commits (a crash of the process does not).
+    Normal,
+}
+
+/// Where the log lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    File(PathBuf, Sync),
+    /// Gone when the process ends.
+    Memory,
+}
+
+pub struct Sqlite {
+    epoch: Epoch,
+    writer: Arc<Writer>,
+    readers: Readers,
+}
+
+impl Sqlite {
+    /// Opens or creates the store and brings its schema up to date.
+    pub fn open(place: &Place) -> Result<Self, Fault> {
+        let (mut connection, path) = match place {
+            Place::File(path, sync) => (open_file(path, *sync)?, Some(path.clone())),
+            Place::Memory => (open_memory()?, None),
+        };
+        schema::migrate(&mut connection)?;
+        let epoch = schema::epoch(&connection)?;
+        let writer = Arc::new(Writer::start(connection, path.is_some())?);
+        let readers = match path {
+            Some(path) => Readers::pool(path),
+            None => Readers::through(Arc::clone(&writer)),
+        };
+        Ok(Self { epoch, writer, readers })
+    }
+
+    fn read<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Later<T> {
+        self.readers.run(job)
+    }
+
+    fn write<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Later<T> {
+        self.writer.run(job)
+    }
+}
+
+fn open_file(path: &Path, sync: Sync) -> Result<Connection, Fault> {
+    let connection = Connection::open(path)
+        .map_err(|error| Fault::new(format!("opening the store {}: {error}", path.display())))?;
+    let synchronous = match sync {
+        Sync::Full => "FULL",
+        Sync::Normal => "NORMAL",
+    };
+    connection
+        .execute_batch(&format!(
+            "PRAGMA journal_mode = WAL;
+             PRAGMA synchronous = {synchronous};
+             PRAGMA wal_autocheckpoint = 0;
+             PRAGMA foreign_keys = OFF;
+             PRAGMA temp_store = MEMORY;
+             PRAGMA cache_size = -16000;
+             PRAGMA busy_timeout = 10000;"
+        ))
+        .map_err(|error| Fault::new(format!("preparing the store {}: {error}", path.display())))?;
+    Ok(connection)
+}
+
+fn open_memory() -> Result<Connection, Fault> {
+    let connection = Connection::open_in_memory().map_err(fault("opening a store in memory"))?;
+    connection
+        .execute_batch("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;")
+        .map_err(fault("preparing a store in memory"))?;
+    Ok(connection)
+}
+
+impl Store for Sqlite {
+    fn epoch(&self) -> &Epoch {
+        &self.epoch
+    }
+    fn commit(&self, commit: Commit) {
+        self.writer.commit(commit);
+    }
+    fn head(&self, scope: Scope, id: TaskId) -> Later<Option<Head>> {
+        self.read(move |connection| task::head(connection, scope, id))
+    }
+    fn record(&self, scope: Scope, id: TaskId) -> Later<Option<Record>> {
+        self.read(move |connection| task::record(connection, scope, id))
+    }
+    fn after_peer(&self, scope: Scope, id: TaskId, peer_seq: u64, limit: usize) -> Later<Tail> {
+        self.read(move |connection| task::after(connection, scope, id, task::By::PeerSeq(peer_seq), limit))
+    }
+    fn after(&self, scope: Scope, id: TaskId, seq: u64, limit: usize) -> Later<Tail> {
+        self.read(move |connection| task::after(connection, scope, id, task::By::Seq(seq), limit))
+    }
+    fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage> {
+        self.read(move |connection| list::page(connection, principal, agent, &filter))
+    }
+    fn open_runs(&self) -> Later<Vec<TaskId>> {
+        self.read(task::open_runs)
+    }
+    fn sent(&self, key: Digest) -> Later<Option<Sent>> {
+        self.read(move |connection| task::sent(connection, &key))
+    }
+    fn sweep(&self, retention: Retention) -> Later<Swept> {
+        self.write(move |connection| sweep::sweep(connection, &retention))
+    }
+    fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId> {
+        let name = name.to_owned();
+        self.write(move |connection| key::agent(connection, &name, owner))
+    }
+    fn key(&self, hash: Digest) -> Later<Option<KeyRecord>> {
+        self.read(move |connection| key::find(connection, &hash))
+    }
+    fn keys(&self) -> Later<Vec<KeyRecord>> {
+        self.read(|connection| key::all(connection))
+    }
+    fn add_key(&self, key: KeyRecord) -> Later<bool> {
+        self.write(move |connection| key::add(connection, &key))
+    }
+    fn revoke_key(&self, name: &str, at: Millis) -> Later<bool> {
+        let name = name.to_owned();
+        self.write(move |connection| key::revoke(connection, &name, at))
+    }
+    fn ping(&self) -> Later<()> {
+        self.write(|connection| {
+            connection.query_row("SELECT 1", [], |_| Ok(())).map_err(fault("asking the store"))
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! A copy of the store while it is in use, and putting one back.
+
+use super::{fault, schema};
+use flotilla_core::error::Fault;
+use rusqlite::backup::Backup;
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+
+/// Copies a store, also one in use, into a new file.
+pub fn backup(store: &Path, target: &Path) -> Result<(), Fault> {
+    if target.exists() {
+        return Err(Fault::new(format!("{} exists already; name a new file", target.display())));
+    }
+    let source = open_existing(store)?;
+    let partial = target.with_extension("partial");
+    let copied = copy(&source, &partial);
+    if copied.is_err() {
+        let _ = std::fs::remove_file(&partial);
+    }
+    copied?;
+    std::fs::rename(&partial, target).map_err(|error| Fault::new(format!("naming the backup: {error}")))
+}
+
+fn copy(source: &Connection, target: &Path) -> Result<(), Fault> {
+    let mut copy = Connection::open(target).map_err(fault("creating the backup"))?;
+    {
+        let backup = Backup::new(source, &mut copy).map_err(fault("starting the backup"))?;
+        // Large steps: a hub in use restarts a copy that another connection writes under.
+        backup.run_to_completion(-1, Duration::from_millis(50), None).map_err(fault("copying the store"))?;
+    }
+    copy.execute_batch("PRAGMA journal_mode = DELETE;").map_err(fault("finishing the backup"))?;
+    check(&copy)
+}
+
+/// Puts a backup in the place of a store that is not in use, under a new epoch.
+pub fn restore(backup: &Path, store: &Path, replace: bool) -> Result<(), Fault> {
+    if store.exists() && !replace {
+        let text = format!("{} exists already; add --force to replace it", store.display());
+        return Err(Fault::new(text));
+    }
+    let source = open_existing(backup)?;
+    check(&source)?;
+    let fresh = store.with_extension("restoring");
+    let _ = std::fs::remove_file(&fresh);
+    copy(&source, &fresh)?;
+    let restored = Connection::open(&fresh).map_err(fault("opening the restored store"))?;
+    schema::renew_epoch(&restored)?;
+    drop(restored);
+    for suffix in ["-wal", "-shm"] {
+        let mut side = store.as_os_str().to_owned();
+        side.push(suffix);
+        let _ = std::fs::remove_file(side);
+    }
+    std::fs::rename(&fresh, store).map_err(|error| Fault::new(format!("putting the store in place: {error}")))
+}
+
+fn open_existing(path: &Path) -> Result<Connection, Fault> {
+    if !path.exists() {
+        return Err(Fault::new(format!("{} does not exist", path.display())));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let connection = Connection::open_with_flags(path, flags)
+        .map_err(|error| Fault::new(format!("opening {}: {error}", path.display())))?;
+    connection.busy_timeout(Duration::from_secs(10)).map_err(fault("waiting for the store"))?;
+    Ok(connection)
+}
+
+/// Whole, and ours.
+fn check(connection: &Connection) -> Result<(), Fault> {
+    let id: i32 = connection
+        .pragma_query_value(None, "application_id", |row| row.get(0))
+        .map_err(|error| Fault::new(format!("not a Flotilla store: {error}")))?;
+    if id != schema::APPLICATION_ID {
+        return Err(Fault::new("the file is not a Flotilla store"));
+    }
+    let verdict: String = connection
+        .query_row("PRAGMA quick_check", [], |row| row.get(0))
+        .map_err(fault("checking the store"))?;
+    if verdict != "ok" {
+        return Err(Fault::new(format!("the store is damaged: {verdict}")));
+    }
+    if schema::version(connection)? > schema::VERSION {
+        return Err(Fault::new("the backup is of a newer Flotilla; use that one to restore it"));
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! Pages of tasks, newest status first. One index serves every filter: each state is a sorted run of its own.
+
+use super::{fault, task};
+use flotilla_core::error::Fault;
+use flotilla_core::ids::{AgentId, PrincipalId};
+use flotilla_core::ports::{ListFilter, ListPage};
+use flotilla_core::task::Head;
+use flotilla_protocol::a2a::model::TaskState;
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+pub fn page(
+    connection: &mut Connection,
+    principal: PrincipalId,
+    agent: AgentId,
+    filter: &ListFilter,
+) -> Result<ListPage, Fault> {
+    let transaction = connection.transaction().map_err(fault("listing tasks"))?;
+    let states: Vec<u8> = match filter.state {
+        Some(state) => vec![state as u8],
+        None => TaskState::ALL.iter().skip(1).map(|state| *state as u8).collect(),
+    };
+    let query = Query { connection: &transaction, principal, agent, filter };
+    let total = query.total(&states)?;
+    let mut heads = query.heads(&states)?;
+    let more = heads.len() > filter.limit;
+    heads.truncate(filter.limit);
+    let records: Result<_, _> =
+        heads.into_iter().map(|head| task::fill(&transaction, head, filter.with_artifacts)).collect();
+    Ok(ListPage { records: records?, total, more })
+}
+
+struct Query<'a> {
+    connection: &'a Connection,
+    principal: PrincipalId,
+    agent: AgentId,
+    filter: &'a ListFilter,
+}
+
+impl Query<'_> {
+    /// Kept counters answer at once; a context or a time must be counted.
+    fn total(&self, states: &[u8]) -> Result<u64, Fault> {
+        let mut total = 0i64;
+        for state in states {
+            total += if self.filter.context.is_none() && self.filter.status_since.is_none() {
+                self.counter(*state)?
+            } else {
+                self.count(*state)?
+            };
+        }
+        Ok(total.max(0) as u64)
+    }
+
+    fn counter(&self, state: u8) -> Result<i64, Fault> {
+        let sql = "SELECT coalesce(sum(n), 0) FROM counters WHERE principal = ?1 AND agent = ?2 AND state = ?3";
+        let mut statement = self.connection.prepare_cached(sql).map_err(fault("counting tasks"))?;
+        statement
+            .query_row((self.principal.0, self.agent.0, state), |row| row.get(0))
+            .map_err(fault("counting tasks"))
+    }
+
+    fn count(&self, state: u8) -> Result<i64, Fault> {
+        let (condition, values) = self.condition(state, false);
+        let sql = format!("SELECT count(*) FROM tasks {condition}");
+        let mut statement = self.connection.prepare_cached(&sql).map_err(fault("counting tasks"))?;
+        statement.query_row(params_from_iter(values), |row| row.get(0)).map_err(fault("counting tasks"))
+    }
+
+    /// One more than the page holds, so that the caller knows whether there is more.
+    fn heads(&self, states: &[u8]) -> Result<Vec<Head>, Fault> {
+        let mut heads: Vec<Head> = Vec::new();
+        for state in states {
+            let (condition, values) = self.condition(*state, true);
+            let sql = format!(
+                "SELECT {} FROM tasks {condition} ORDER BY status_at DESC, id DESC LIMIT {}",
+                task::HEAD,
+                self.filter.limit + 1
+            );
+            let mut statement = self.connection.prepare_cached(&sql).map_err(fault("listing tasks"))?;
+            let rows = statement.query_map(params_from_iter(values), task::head_of).map_err(fault("listing tasks"))?;
+            for head in rows {
+                heads.push(head.map_err(fault("listing tasks"))?);
+            }
+        }
+        heads.sort_by(|a, b| (b.status_at, b.id).cmp(&(a.status_at, a.id)));
+        heads.truncate(self.filter.limit + 1);
+        Ok(heads)
+    }
+
+    fn condition(&self, state: u8, paged: bool) -> (String, Vec<Value>) {
+        let index = if self.filter.context.is_some() { "tasks_by_context" } else { "tasks_by_status" };
+        let mut sql = format!("INDEXED BY {index} WHERE principal = ? AND agent = ? AND state = ?");
+        let mut values: Vec<Value> = vec![self.principal.0.into(), self.agent.0.into(), i64::from(state).into()];
+        if let Some(context) = &self.filter.context {
+            sql.push_str(" AND context = ?");
+            values.push(context.clone().into());
+        }
+        if let Some(since) = self.filter.status_since {
+            sql.push_str(" AND status_at >= ?");
+            values.push(since.0.into());
+        }
+        if let Some((status_at, id)) = self.filter.after.filter(|_| paged) {
+            sql.push_str(" AND (status_at, id) < (?, ?)");
+            values.push(status_at.0.into());
+            values.push(Value::Blob(id.bytes().to_vec()));
+        }
+        (sql, values)
+    }
+}

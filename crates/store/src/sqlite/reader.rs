@@ -1,0 +1,78 @@
+//! Readers: a few connections beside the writer, each seeing only what is committed.
+
+use super::fault;
+use super::writer::Writer;
+use flotilla_core::error::Fault;
+use flotilla_core::ports::Later;
+use rusqlite::{Connection, OpenFlags};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// Connections kept open when idle.
+const KEPT: usize = 4;
+
+#[derive(Clone)]
+pub enum Readers {
+    Pool(Arc<Pool>),
+    /// A store in memory has one connection: reads take turns with the writer.
+    Through(Arc<Writer>),
+}
+
+pub struct Pool {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    pub fn pool(path: PathBuf) -> Self {
+        Self::Pool(Arc::new(Pool { path, idle: Mutex::default() }))
+    }
+
+    pub fn through(writer: Arc<Writer>) -> Self {
+        Self::Through(writer)
+    }
+
+    pub fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Later<T> {
+        match self {
+            Self::Through(writer) => writer.run(job),
+            Self::Pool(pool) => {
+                let pool = Arc::clone(pool);
+                let task = tokio::task::spawn_blocking(move || {
+                    let mut connection = pool.take()?;
+                    let answer = job(&mut connection);
+                    pool.give_back(connection);
+                    answer
+                });
+                Box::pin(async move { task.await.map_err(|error| Fault::new(format!("reading: {error}")))? })
+            }
+        }
+    }
+}
+
+impl Pool {
+    fn take(&self) -> Result<Connection, Fault> {
+        let idle = self.idle.lock().map_err(|_| Fault::new("a reader panicked"))?.pop();
+        idle.map_or_else(|| self.open(), Ok)
+    }
+
+    fn give_back(&self, connection: Connection) {
+        if let Ok(mut idle) = self.idle.lock()
+            && idle.len() < KEPT
+        {
+            idle.push(connection);
+        }
+    }
+
+    fn open(&self) -> Result<Connection, Fault> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags).map_err(fault("opening the store to read"))?;
+        connection
+            .execute_batch("PRAGMA busy_timeout = 10000; PRAGMA cache_size = -4000; PRAGMA mmap_size = 268435456;")
+            .map_err(fault("preparing a reader"))?;
+        connection.set_prepared_statement_cache_capacity(32);
+        Ok(connection)
+    }
+}

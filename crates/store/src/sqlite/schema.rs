@@ -1,0 +1,107 @@
+//! The schema, as numbered migrations: a store of any earlier release is brought up to date when it is opened.
+
+use super::fault;
+use flotilla_core::error::Fault;
+use flotilla_core::log::Epoch;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+
+/// Marks the file as ours ("FLOT").
+pub const APPLICATION_ID: i32 = 0x464c_4f54;
+
+/// Logs longer than this are folded when their task ends, so that reading one stays cheap.
+pub const LONG_LOG: u64 = 32;
+
+/// Each entry takes the schema one version up. Never edit one that was released.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE principals (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, admin INTEGER NOT NULL);
+    INSERT INTO principals (id, name, admin) VALUES (1, 'owner', 1), (2, 'anonymous', 0);
+    CREATE TABLE keys (
+        name TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE, principal INTEGER NOT NULL,
+        agents TEXT, created_at INTEGER NOT NULL, revoked_at INTEGER
+    ) WITHOUT ROWID;
+    CREATE TABLE agents (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, owner INTEGER NOT NULL);
+
+    CREATE TABLE tasks (
+        id BLOB PRIMARY KEY,
+        principal INTEGER NOT NULL, agent INTEGER NOT NULL, owner INTEGER NOT NULL, context TEXT NOT NULL,
+        state INTEGER NOT NULL, status_at INTEGER NOT NULL, created_at INTEGER NOT NULL,
+        version INTEGER NOT NULL, seq INTEGER NOT NULL, peer_seq INTEGER NOT NULL,
+        run INTEGER NOT NULL, run_state INTEGER NOT NULL, turn INTEGER NOT NULL, waiting INTEGER NOT NULL,
+        folded INTEGER NOT NULL DEFAULT 0, pruned_seq INTEGER NOT NULL DEFAULT 0,
+        pruned_peer_seq INTEGER NOT NULL DEFAULT 0,
+        parent_task_id BLOB, ancestry TEXT, provenance TEXT
+    ) WITHOUT ROWID;
+    CREATE INDEX tasks_by_status ON tasks (principal, agent, state, status_at);
+    CREATE INDEX tasks_by_context ON tasks (principal, agent, context);
+    CREATE INDEX tasks_running ON tasks (id) WHERE run_state > 0;
+    CREATE INDEX tasks_to_fold ON tasks (id) WHERE version > 32 AND folded = 0 AND state IN (3, 4, 5, 7);
+
+    CREATE TABLE changes (
+        task BLOB NOT NULL, seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
+        peer_seq INTEGER NOT NULL, last_peer_seq INTEGER NOT NULL,
+        at INTEGER NOT NULL, artifacts_only INTEGER NOT NULL, events TEXT NOT NULL,
+        PRIMARY KEY (task, seq)
+    ) WITHOUT ROWID;
+    CREATE TABLE folds (task BLOB PRIMARY KEY, seq INTEGER NOT NULL, peer_seq INTEGER NOT NULL, fold TEXT NOT NULL)
+        WITHOUT ROWID;
+    CREATE TABLE sends (
+        id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, hash BLOB NOT NULL, task BLOB NOT NULL, at INTEGER NOT NULL
+    );
+    CREATE TABLE counters (
+        principal INTEGER NOT NULL, agent INTEGER NOT NULL, state INTEGER NOT NULL, n INTEGER NOT NULL,
+        PRIMARY KEY (principal, agent, state)
+    ) WITHOUT ROWID;
+"];
+
+/// The schema version this program writes.
+pub const VERSION: i64 = MIGRATIONS.len() as i64;
+
+pub fn migrate(connection: &mut Connection) -> Result<(), Fault> {
+    let found = version(connection)?;
+    if found > VERSION {
+        return Err(Fault::new(format!(
+            "the store is of a newer Flotilla (schema {found}, this program knows {VERSION}); use that one"
+        )));
+    }
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(fault("locking the store for its schema"))?;
+    // Asked again under the lock: another process may have been faster.
+    let found = version(&transaction)?;
+    for (index, statements) in MIGRATIONS.iter().enumerate().skip(usize::try_from(found).unwrap_or(0)) {
+        transaction.execute_batch(statements).map_err(fault("migrating the store"))?;
+        transaction.pragma_update(None, "user_version", index as i64 + 1).map_err(fault("numbering the schema"))?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(fault("marking the store"))?;
+    }
+    transaction.commit().map_err(fault("migrating the store"))
+}
+
+pub fn version(connection: &Connection) -> Result<i64, Fault> {
+    connection
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(fault("reading the schema's version: is this a Flotilla store?"))
+}
+
+/// The store's identity, made when it is first opened.
+pub fn epoch(connection: &Connection) -> Result<Epoch, Fault> {
+    let known = connection
+        .query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| row.get(0))
+        .optional()
+        .map_err(fault("reading the store's epoch"))?;
+    match known {
+        Some(epoch) => Ok(Epoch(epoch)),
+        None => renew_epoch(connection),
+    }
+}
+
+/// Gives the store a new identity: cursors into the old one must not be trusted in this one.
+pub fn renew_epoch(connection: &Connection) -> Result<Epoch, Fault> {
+    let mut bits = [0u8; 6];
+    getrandom::fill(&mut bits).map_err(|error| Fault::new(format!("random numbers: {error}")))?;
+    let epoch: String = bits.iter().map(|byte| format!("{byte:02x}")).collect();
+    connection
+        .execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('epoch', ?1)", [&epoch])
+        .map_err(fault("writing the store's epoch"))?;
+    Ok(Epoch(epoch))
+}

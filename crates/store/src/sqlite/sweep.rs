@@ -1,0 +1,136 @@
+//! Sweeping: folds long logs that have ended and removes what retention says, a little at a time.
+
+use super::writer::add_counts;
+use super::{fault, task};
+use flotilla_core::caller::Scope;
+use flotilla_core::error::Fault;
+use flotilla_core::ids::TaskId;
+use flotilla_core::ports::{Folded, Record, Retention, Swept};
+use flotilla_protocol::time::Millis;
+use rusqlite::{Connection, TransactionBehavior, params};
+use std::collections::HashMap;
+
+/// How much one call does: short enough that commits hardly wait for it.
+const STEP: i64 = 200;
+/// Rows looked at for old tasks in one call.
+const LOOK: i64 = 2_000;
+const ENDED: &str = "state IN (3, 4, 5, 7, 9)";
+
+pub fn sweep(connection: &mut Connection, retention: &Retention) -> Result<Swept, Fault> {
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault("sweeping"))?;
+    let swept = Swept {
+        tasks: remove_tasks(&transaction, retention)?,
+        logs: fold_long(&transaction)? + drop_events(&transaction, retention)?,
+        sends: remove_sends(&transaction, retention)?,
+    };
+    transaction.commit().map_err(fault("sweeping"))?;
+    Ok(swept)
+}
+
+fn ids(connection: &Connection, sql: &str, values: impl rusqlite::Params) -> Result<Vec<TaskId>, Fault> {
+    let mut statement = connection.prepare_cached(sql).map_err(fault("sweeping"))?;
+    let rows = statement.query_map(values, |row| row.get(0).map(TaskId::from_bytes));
+    rows.and_then(Iterator::collect).map_err(fault("sweeping"))
+}
+
+/// Ids grow with time, so the oldest tasks come first; the ended ones among them go.
+fn remove_tasks(connection: &Connection, retention: &Retention) -> Result<u64, Fault> {
+    let mut doomed = Vec::new();
+    if let Some(Millis(before)) = retention.tasks_before {
+        let sql = format!(
+            "SELECT id FROM (SELECT id, state, status_at, created_at FROM tasks WHERE id < ?1 ORDER BY id LIMIT ?2) \
+             WHERE {ENDED} AND max(status_at, created_at) < ?3 LIMIT ?4"
+        );
+        doomed = ids(connection, &sql, params![TaskId::floor_of(before).bytes(), LOOK, before, STEP])?;
+    }
+    if let Some(max) = retention.tasks_max {
+        let count = "SELECT coalesce(sum(n), 0) FROM counters WHERE ";
+        let ended: i64 = connection
+            .query_row(&format!("{count}{ENDED}"), [], |row| row.get(0))
+            .map_err(fault("sweeping"))?;
+        let excess = ended - i64::try_from(max).unwrap_or(i64::MAX) - doomed.len() as i64;
+        if excess > 0 {
+            let sql = format!("SELECT id FROM tasks WHERE {ENDED} ORDER BY id LIMIT ?1");
+            let more = ids(connection, &sql, [excess.min(STEP) + doomed.len() as i64])?;
+            doomed.extend(more);
+            doomed.sort();
+            doomed.dedup();
+        }
+    }
+    for id in &doomed {
+        remove_task(connection, *id)?;
+    }
+    Ok(doomed.len() as u64)
+}
+
+fn remove_task(connection: &Connection, id: TaskId) -> Result<(), Fault> {
+    let Some(head) = task::head(connection, Scope::Admin, id)? else { return Ok(()) };
+    for table in ["changes WHERE task", "folds WHERE task", "tasks WHERE id"] {
+        connection.execute(&format!("DELETE FROM {table} = ?1"), [id.bytes()]).map_err(fault("removing a task"))?;
+    }
+    let counts = HashMap::from([((head.principal.0, head.agent.0, head.state_code()), -1)]);
+    add_counts(connection, &counts)
+}
+
+fn fold_long(connection: &Connection) -> Result<u64, Fault> {
+    let sql = "SELECT id FROM tasks INDEXED BY tasks_to_fold \
+               WHERE version > 32 AND folded = 0 AND state IN (3, 4, 5, 7) LIMIT ?1";
+    // A long log can be large: few at a time.
+    let long = ids(connection, sql, [STEP / 20])?;
+    for id in &long {
+        fold(connection, *id)?;
+    }
+    Ok(long.len() as u64)
+}
+
+fn fold(connection: &Connection, id: TaskId) -> Result<Option<Record>, Fault> {
+    let Some(head) = task::head(connection, Scope::Admin, id)? else { return Ok(None) };
+    let record = task::fill(connection, head, true)?;
+    let mut folded = record.fold.as_ref().map(|Folded { fold, .. }| fold.clone()).unwrap_or_default();
+    for change in &record.changes {
+        folded.change(change, u64::MAX);
+    }
+    task::write_fold(connection, &record.head, folded)?;
+    Ok(Some(record))
+}
+
+/// Old ended tasks keep what they came to, not how.
+fn drop_events(connection: &Connection, retention: &Retention) -> Result<u64, Fault> {
+    let Some(Millis(before)) = retention.events_before else { return Ok(0) };
+    let sql = format!(
+        "SELECT id FROM (SELECT id, state, status_at, created_at, pruned_seq FROM tasks WHERE id < ?1) \
+         WHERE {ENDED} AND max(status_at, created_at) < ?2 AND pruned_seq = 0 LIMIT ?3"
+    );
+    let old = ids(connection, &sql, params![TaskId::floor_of(before).bytes(), before, STEP])?;
+    for id in &old {
+        let Some(record) = fold(connection, *id)? else { continue };
+        connection.execute("DELETE FROM changes WHERE task = ?1", [id.bytes()]).map_err(fault("dropping events"))?;
+        connection
+            .execute(
+                "UPDATE tasks SET pruned_seq = ?2, pruned_peer_seq = ?3 WHERE id = ?1",
+                params![id.bytes(), record.head.seq as i64, record.head.peer_seq as i64],
+            )
+            .map_err(fault("dropping events"))?;
+    }
+    Ok(old.len() as u64)
+}
+
+/// Sends are numbered in the order they came, so the oldest are the first.
+fn remove_sends(connection: &Connection, retention: &Retention) -> Result<u64, Fault> {
+    let mut removed = 0;
+    if let Some(Millis(before)) = retention.dedupe_before {
+        let sql = "DELETE FROM sends WHERE id IN (SELECT id FROM sends ORDER BY id LIMIT ?1) AND at < ?2";
+        removed += connection.execute(sql, params![STEP * 5, before]).map_err(fault("forgetting sends"))?;
+    }
+    if let Some(max) = retention.dedupe_max {
+        let span = "SELECT coalesce(max(id) - min(id) + 1, 0) FROM sends";
+        let kept: i64 = connection.query_row(span, [], |row| row.get(0)).map_err(fault("forgetting sends"))?;
+        let excess = kept - i64::try_from(max).unwrap_or(i64::MAX);
+        if excess > 0 {
+            let sql = "DELETE FROM sends WHERE id IN (SELECT id FROM sends ORDER BY id LIMIT ?1)";
+            removed += connection.execute(sql, [excess.min(STEP * 5)]).map_err(fault("forgetting sends"))?;
+        }
+    }
+    Ok(removed as u64)
+}

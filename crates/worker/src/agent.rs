@@ -1,0 +1,58 @@
+//! Something that can do an assignment, and the way its reports get back to the hub.
+
+use crate::echo;
+use crate::script::Script;
+use flotilla_protocol::work::{Assignment, Report};
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Who does the work of an agent.
+#[derive(Debug, Clone)]
+pub enum Agent {
+    Echo,
+    Script(Arc<Script>),
+}
+
+impl Agent {
+    /// Works until all is said or nobody listens any more. May be dropped at any await: nothing is held across one.
+    pub async fn work(&self, assignment: Assignment, outbox: Outbox) {
+        // An agent whose hub stopped listening has nobody left to tell.
+        let _ = match self {
+            Self::Echo => echo::answer(&assignment, &outbox).await,
+            Self::Script(script) => script.play(&assignment, &outbox).await,
+        };
+    }
+}
+
+/// Where an agent puts its reports.
+#[derive(Debug, Clone)]
+pub struct Outbox(mpsc::Sender<Report>);
+
+impl Outbox {
+    pub fn new(sender: mpsc::Sender<Report>) -> Self {
+        Self(sender)
+    }
+
+    /// Waits for room, so that an agent cannot outrun the hub.
+    pub async fn report(&self, report: Report) -> Result<(), Stopped> {
+        self.0.send(report).await.map_err(|_| Stopped)
+    }
+
+    /// Resolves once the hub no longer listens.
+    pub async fn stopped(&self) {
+        self.0.closed().await;
+    }
+}
+
+/// The hub no longer listens: the run is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped;
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the run was stopped")
+    }
+}
+
+impl std::error::Error for Stopped {}
