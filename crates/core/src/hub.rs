@@ -10,8 +10,9 @@ mod send;
 
 pub use follow::{Follow, Framed, Next};
 pub use live::LiveRef;
+pub use recover::Recovered;
 pub use run::RunHandle;
-pub use send::{Outcome, SendOptions};
+pub use send::{Outcome, SendOptions, no_push, no_streaming};
 
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
@@ -28,7 +29,7 @@ use meters::Meters;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 /// How often a decision is made anew when the task changed under it.
 const ATTEMPTS: usize = 5;
@@ -42,6 +43,8 @@ pub struct Hub {
     /// Bounds the commits on their way to the store.
     permits: Arc<Semaphore>,
     live_runs: AtomicUsize,
+    /// Wakes who waits for the last run to end.
+    idle: Notify,
     stopping: watch::Sender<bool>,
     runtime: Handle,
     meters: Meters,
@@ -61,6 +64,7 @@ impl Hub {
             lives: Arc::default(),
             permits: Arc::new(Semaphore::new(limits.commits)),
             live_runs: AtomicUsize::new(0),
+            idle: Notify::new(),
             stopping: watch::Sender::new(false),
             runtime: Handle::current(),
             meters: Meters::default(),

@@ -8,6 +8,27 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Names no agent may have: they are first segments of the hub's own paths.
+const RESERVED: [&str; 17] = [
+    "agents", "api", "v1", "a2a", "jsonrpc", "rpc", "ws", "mcp", "mesh", "console", "schemas", "tasks", "metrics",
+    "healthz", "readyz", "message", "extendedAgentCard",
+];
+
+/// Whether an agent may have this name: it is a path segment, a tenant and a word people type.
+pub fn check_name(name: &str) -> Result<(), String> {
+    if RESERVED.contains(&name) {
+        return Err(format!("'{name}' is a path of the hub itself; choose another name"));
+    }
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.len() > 64 || !name.chars().all(fits) || name.starts_with(['.', '-']) {
+        return Err(format!(
+            "'{name}' cannot be an agent's name: use 1 to 64 letters, digits, '-', '_' and '.', starting with a letter, \
+             a digit or '_'"
+        ));
+    }
+    Ok(())
+}
+
 /// What makes two sends the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DedupeBy {

@@ -15,6 +15,7 @@ use flotilla_protocol::wire::Object;
 use serde_json::json;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How many changes a follower takes from the store at once.
 const BATCH: usize = 64;
@@ -33,6 +34,8 @@ pub enum Next {
     End,
     /// The hub is stopping: come back with the last cursor.
     Stopping,
+    /// Nothing happened for as long as the reader was willing to wait.
+    Quiet,
 }
 
 /// When a stream ends without the task having ended.
@@ -71,7 +74,7 @@ impl Follow {
     }
 
     /// The next frames: waits until there are some, or until there will be no more.
-    pub async fn next(&mut self) -> Result<Next, Error> {
+    pub async fn next(&mut self, patience: Duration) -> Result<Next, Error> {
         if let Some(first) = self.first.take() {
             return Ok(Next::Frames(vec![first]));
         }
@@ -92,6 +95,7 @@ impl Follow {
             tokio::select! {
                 () = woken => {}
                 _ = stopping.changed() => {}
+                () = tokio::time::sleep(patience) => return Ok(Next::Quiet),
             }
         }
     }

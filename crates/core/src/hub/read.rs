@@ -2,7 +2,7 @@
 
 use super::{Hub, LiveRef};
 use crate::caller::{Caller, Scope};
-use crate::error::{Error, Fault};
+use crate::error::Error;
 use crate::ids::TaskId;
 use crate::ports::{Folded, ListFilter, Record};
 use crate::project::{Artifacts, Fold, Want};
@@ -125,9 +125,4 @@ fn parse_page_token(token: &str) -> Result<Option<(Millis, TaskId)>, Refusal> {
         Some((Millis(i64::from_be_bytes(time.try_into().ok()?)), TaskId::from_bytes(id.try_into().ok()?)))
     });
     parsed.map(Some).ok_or_else(|| Refusal::invalid("pageToken", "is not a token this hub gave; leave it out to start"))
-}
-
-/// Folds a whole record, for stores that keep the result of an ended log.
-pub fn fold_record(record: &Record) -> Result<Fold, Fault> {
-    Ok(fold(record, u64::MAX))
 }

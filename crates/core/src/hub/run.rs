@@ -102,6 +102,9 @@ impl Drop for RunHandle {
     fn drop(&mut self) {
         let left = self.hub.live_runs.fetch_sub(1, Ordering::Relaxed) - 1;
         self.hub.meters.runs.set(left as f64);
+        if left == 0 {
+            self.hub.idle.notify_waiters();
+        }
         if self.over || !self.is_current() {
             return;
         }
@@ -163,6 +166,18 @@ impl Hub {
     /// How many runs are under way in this process.
     pub fn live_runs(&self) -> usize {
         self.live_runs.load(Ordering::Relaxed)
+    }
+
+    /// Waits until no run is under way in this process.
+    pub async fn idle(&self) {
+        loop {
+            let mut idle = pin!(self.idle.notified());
+            idle.as_mut().enable();
+            if self.live_runs() == 0 {
+                return;
+            }
+            idle.await;
+        }
     }
 
     pub fn live_tasks(&self) -> usize {

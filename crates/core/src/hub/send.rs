@@ -2,7 +2,7 @@
 
 use super::{Follow, Hub, LiveRef, settled};
 use crate::access::sha256;
-use crate::caller::{Caller, Scope};
+use crate::caller::Caller;
 use crate::error::{Error, Fault};
 use crate::hub::read::history_bound;
 use crate::ids::TaskId;
@@ -288,11 +288,4 @@ pub fn no_push(agent: &str) -> Refusal {
 pub fn no_streaming(agent: &str) -> Refusal {
     let text = format!("The agent '{agent}' does not stream. Use SendMessage and GetTask instead.");
     Refusal::new(Reason::UnsupportedOperation, text)
-}
-
-/// Lets a test or an owner's tool look at a task whatever its caller.
-impl Hub {
-    pub async fn is_known(&self, scope: Scope, id: TaskId) -> Result<bool, Fault> {
-        Ok(self.find(scope, id).await?.is_some())
-    }
 }

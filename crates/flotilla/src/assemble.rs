@@ -1,0 +1,164 @@
+//! Assembly: the only place that knows every crate. Configuration in, a working hub out.
+
+use crate::config::{AgentConfig, Config, Dedupe, Kind, OnLost};
+use anyhow::{Context, Result};
+use flotilla_core::hub::RunHandle;
+use flotilla_core::ids::PrincipalId;
+use flotilla_core::ports::{Link, Store};
+use flotilla_core::registry::{self, Agent, DedupeBy, Registry};
+use flotilla_inbound::Settings;
+use flotilla_protocol::a2a::STREAM_RESUME;
+use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentSkill};
+use flotilla_protocol::wire::Object;
+use flotilla_protocol::work::{Assignment, Report};
+use flotilla_worker::script::Script;
+use flotilla_worker::{Agent as Doer, Outbox};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Reports an agent may be ahead of the store.
+const AHEAD: usize = 256;
+/// Reports that become one change.
+const BATCH: usize = 64;
+
+/// An agent that works in this process, spoken to in the same frames as one elsewhere.
+struct InProcess(Doer);
+
+impl Link for InProcess {
+    fn start(&self, assignment: Assignment, mut run: RunHandle) {
+        let doer = self.0.clone();
+        tokio::spawn(async move {
+            let (sender, mut inbox) = mpsc::channel(AHEAD);
+            let work = doer.work(assignment, Outbox::new(sender));
+            tokio::pin!(work);
+            let mut working = true;
+            let mut batch: Vec<Report> = Vec::new();
+            loop {
+                // The agent goes first, so that what it says in one breath becomes one change.
+                tokio::select! {
+                    biased;
+                    () = &mut work, if working => working = false,
+                    count = inbox.recv_many(&mut batch, BATCH) => {
+                        if count == 0 || run.report(std::mem::take(&mut batch)).await.is_err() {
+                            break;
+                        }
+                    }
+                    () = run.fenced() => return,
+                }
+            }
+            run.finish().await;
+        });
+    }
+}
+
+pub async fn registry(config: &Config, store: &Arc<dyn Store>) -> Result<Registry> {
+    let mut agents = Vec::new();
+    let echo = AgentConfig::echo();
+    let fallback = [("echo", &echo)];
+    let configured = config.agents.iter().map(|(name, agent)| (name.as_str(), agent));
+    let chosen: Vec<_> = if config.agents.is_empty() { fallback.to_vec() } else { configured.collect() };
+    for (name, agent) in chosen {
+        agents.push(build(name, agent, store).await.with_context(|| format!("agents.{name}"))?);
+    }
+    Ok(Registry::new(agents, config.default_agent()))
+}
+
+async fn build(name: &str, config: &AgentConfig, store: &Arc<dyn Store>) -> Result<Agent> {
+    let doer = match (&config.kind, &config.script) {
+        (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
+        _ => Doer::Echo,
+    };
+    Ok(Agent {
+        id: store.agent(name, PrincipalId::OWNER).await?,
+        name: name.to_owned(),
+        owner: PrincipalId::OWNER,
+        description: describe(name, config),
+        version: config.version.clone(),
+        capabilities: capabilities(config)?,
+        input_modes: config.input_modes.clone(),
+        output_modes: config.output_modes.clone(),
+        skills: skills(name, config),
+        dedupe: match config.dedupe {
+            Dedupe::MessageId => DedupeBy::MessageId,
+            Dedupe::Header => DedupeBy::Header,
+        },
+        on_lost: match config.on_lost {
+            OnLost::Fail => registry::OnLost::Fail,
+            OnLost::Retry => registry::OnLost::Retry,
+        },
+        link: Arc::new(InProcess(doer)),
+    })
+}
+
+fn describe(name: &str, config: &AgentConfig) -> String {
+    if config.description.is_empty() { format!("The agent {name}.") } else { config.description.clone() }
+}
+
+/// A card must name at least one skill; an agent without any is told by its own name.
+fn skills(name: &str, config: &AgentConfig) -> Vec<AgentSkill> {
+    if config.skills.is_empty() {
+        return vec![AgentSkill {
+            id: name.to_owned(),
+            name: name.to_owned(),
+            description: describe(name, config),
+            tags: vec![format!("{:?}", config.kind).to_lowercase()],
+            examples: Vec::new(),
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
+        }];
+    }
+    let skill = |skill: &crate::config::SkillConfig| AgentSkill {
+        id: skill.id.clone(),
+        name: skill.name.clone(),
+        description: skill.description.clone(),
+        tags: skill.tags.clone(),
+        examples: skill.examples.clone(),
+        input_modes: skill.input_modes.clone(),
+        output_modes: skill.output_modes.clone(),
+    };
+    config.skills.iter().map(skill).collect()
+}
+
+fn capabilities(config: &AgentConfig) -> Result<AgentCapabilities> {
+    let mut extensions = Vec::new();
+    if config.streaming {
+        extensions.push(AgentExtension {
+            uri: STREAM_RESUME.into(),
+            description: "Streams carry event ids; send the last one as Last-Event-ID to SubscribeToTask to go on \
+                          without a gap."
+                .into(),
+            required: false,
+            params: None,
+        });
+    }
+    for extension in &config.extensions {
+        extensions.push(AgentExtension {
+            uri: extension.uri.clone(),
+            description: extension.description.clone(),
+            required: extension.required,
+            params: extension.params.as_ref().map(Object::of).transpose()?,
+        });
+    }
+    let streaming = config.streaming;
+    Ok(AgentCapabilities { streaming, push_notifications: false, extensions, extended_agent_card: false })
+}
+
+pub fn settings(config: &Config, address: SocketAddr) -> Settings {
+    Settings {
+        name: config.hub.name.clone(),
+        description: config.hub.description.clone(),
+        public_url: public_url(config, address),
+        anonymous: config.hub.allow_anonymous,
+        keep_alive: config.hub.keep_alive.0,
+    }
+}
+
+/// What the configuration says, or the address listened on; "everywhere" is told as this machine.
+fn public_url(config: &Config, address: SocketAddr) -> String {
+    match &config.hub.public_url {
+        Some(url) => url.trim_end_matches('/').to_owned(),
+        None if address.ip().is_unspecified() => format!("http://localhost:{}", address.port()),
+        None => format!("http://{address}"),
+    }
+}

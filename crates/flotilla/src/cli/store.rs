@@ -1,0 +1,51 @@
+//! `flotilla backup` and `flotilla restore`.
+
+use super::keys::data_dir;
+use super::{ConfigFile, DataDir};
+use crate::data;
+use anyhow::Result;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct BackupArgs {
+    /// The new file to write
+    file: PathBuf,
+    #[command(flatten)]
+    data: DataDir,
+    #[command(flatten)]
+    config: ConfigFile,
+}
+
+impl BackupArgs {
+    pub fn run(self) -> Result<()> {
+        let store = data::store_file(&data_dir(&self.data, &self.config)?);
+        flotilla_store::sqlite::backup(&store, &self.file)?;
+        println!("{} holds a copy of {}.", self.file.display(), store.display());
+        Ok(())
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct RestoreArgs {
+    /// The backup to restore
+    file: PathBuf,
+    /// Replace the store that is there
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    data: DataDir,
+    #[command(flatten)]
+    config: ConfigFile,
+}
+
+impl RestoreArgs {
+    pub fn run(self) -> Result<()> {
+        let dir = data_dir(&self.data, &self.config)?;
+        data::create(&dir)?;
+        let _lock = data::lock(&dir)?;
+        flotilla_store::sqlite::restore(&self.file, &data::store_file(&dir), self.force)?;
+        println!("{} is restored. Streams resumed with old cursors start with the whole task.", dir.display());
+        Ok(())
+    }
+}

@@ -1,0 +1,302 @@
+//! The configuration file: what may stand in it, its defaults and its checks.
+
+mod agent;
+mod environment;
+mod explain;
+mod span;
+
+pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig};
+pub use span::Span;
+
+use anyhow::{Context, Result, bail};
+use flotilla_core::limits::Limits;
+use flotilla_core::loops::Keep;
+use flotilla_core::registry::check_name;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// The whole file. Unknown keys are errors.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    pub hub: HubConfig,
+    pub store: StoreConfig,
+    pub log: Log,
+    pub limits: LimitsConfig,
+    pub retention: RetentionConfig,
+    pub idempotency: IdempotencyConfig,
+    /// The agents by name. Without any, the hub has an `echo` agent.
+    pub agents: BTreeMap<String, AgentConfig>,
+}
+
+/// The hub itself.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HubConfig {
+    /// Address and port to listen on.
+    pub listen: SocketAddr,
+    /// Where the log is kept; the platform's data directory if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_dir: Option<PathBuf>,
+    /// Name on the hub's own card.
+    pub name: String,
+    /// Description on the hub's own card; the default agent's if empty.
+    pub description: String,
+    /// Where callers reach the hub, if not at the address it listens on (behind a proxy, say).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub public_url: Option<String>,
+    /// The agent that answers at the root; `echo` if there is one, or the only agent there is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_agent: Option<String>,
+    /// Presets the owner's key (`flk_` and 64 hex digits). Write `${FLOTILLA_OWNER_KEY}` rather than the key itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner_key: Option<Secret>,
+    /// Lets callers in without a key. Only on a loopback address, unless the next one is set too.
+    pub allow_anonymous: bool,
+    /// Lets callers in without a key even on an address others can reach.
+    pub allow_anonymous_remote: bool,
+    /// How often a quiet stream shows that it is alive.
+    pub keep_alive: Span,
+    /// How long a stopping hub waits for streams and runs to end.
+    pub drain: Span,
+}
+
+impl Default for HubConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 7420)),
+            data_dir: None,
+            name: "Flotilla".into(),
+            description: String::new(),
+            public_url: None,
+            default_agent: None,
+            owner_key: None,
+            allow_anonymous: false,
+            allow_anonymous_remote: false,
+            keep_alive: Span::seconds(15),
+            drain: Span::seconds(10),
+        }
+    }
+}
+
+/// A value that is never shown.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Secret(pub String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("***")
+    }
+}
+
+/// How the log is kept.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoreConfig {
+    /// `full`: every commit is on the disk before it is acknowledged. `normal`: a power cut may lose the last ones.
+    pub sync: SyncConfig,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SyncConfig {
+    #[default]
+    Full,
+    Normal,
+}
+
+/// What the process writes to standard error.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    pub level: Level,
+    pub format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Error,
+    Warn,
+    #[default]
+    Info,
+    Debug,
+    Trace,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// Bounds on everything that can grow.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// Largest request body, in bytes.
+    pub body: usize,
+    /// Deepest nesting of a request's JSON.
+    pub json_depth: usize,
+    /// Most parts one message may hold.
+    pub parts: usize,
+    /// Most events one task may hold.
+    pub events_per_task: u64,
+    /// Most runs under way at once.
+    pub live_runs: usize,
+    /// Most connections open at once.
+    pub connections: usize,
+    /// How long a blocking send holds its connection; the task goes on after that.
+    pub wait: Span,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        let limits = Limits::default();
+        Self {
+            body: limits.body,
+            json_depth: limits.json_depth,
+            parts: limits.parts,
+            events_per_task: limits.events_per_task,
+            live_runs: limits.live_runs,
+            connections: 10_000,
+            wait: Span(limits.wait),
+        }
+    }
+}
+
+impl LimitsConfig {
+    pub fn limits(&self) -> Limits {
+        Limits {
+            body: self.body,
+            json_depth: self.json_depth,
+            parts: self.parts,
+            events_per_task: self.events_per_task,
+            live_runs: self.live_runs,
+            wait: self.wait.0,
+            ..Limits::default()
+        }
+    }
+}
+
+/// What is kept, and how long. Absent means: for ever.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RetentionConfig {
+    /// Ended tasks are removed after this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<Span>,
+    /// At most so many ended tasks are kept; the oldest go first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks_max: Option<u64>,
+    /// Ended tasks keep their result but lose the single events after this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<Span>,
+    /// How often to look.
+    pub interval: Span,
+}
+
+impl Default for RetentionConfig {
+    fn default() -> Self {
+        Self { tasks: None, tasks_max: None, events: None, interval: Span::seconds(60) }
+    }
+}
+
+/// How long a repeated send is recognised.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct IdempotencyConfig {
+    pub window: Span,
+    /// At most so many sends are remembered; the oldest go first.
+    pub max: u64,
+}
+
+impl Default for IdempotencyConfig {
+    fn default() -> Self {
+        let keep = Keep::default();
+        Self { window: Span(keep.dedupe), max: keep.dedupe_max }
+    }
+}
+
+impl Config {
+    /// Reads and checks a file; without one, the defaults.
+    pub fn load(path: Option<&Path>) -> Result<Self> {
+        let config = match path {
+            None => Self::default(),
+            Some(path) => {
+                let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+                Self::parse(&text).with_context(|| path.display().to_string())?
+            }
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    pub fn parse(text: &str) -> Result<Self> {
+        let text = environment::fill(text, |name| std::env::var(name).ok())?;
+        if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+            return Ok(Self::default());
+        }
+        serde_saphyr::from_str(&text).map_err(|error| explain::plainly(&error.to_string()))
+    }
+
+    fn check(&self) -> Result<()> {
+        for (name, agent) in &self.agents {
+            check_name(name).map_err(anyhow::Error::msg)?;
+            agent.check().with_context(|| format!("agents.{name}"))?;
+        }
+        if let Some(name) = &self.hub.default_agent
+            && !self.agent_names().contains(&name.as_str())
+        {
+            bail!("hub.default_agent: there is no agent '{name}'; there are: {}", self.agent_names().join(", "));
+        }
+        if let Some(url) = &self.hub.public_url
+            && !(url.starts_with("http://") || url.starts_with("https://"))
+        {
+            bail!("hub.public_url: '{url}' must start with http:// or https://");
+        }
+        if self.limits.json_depth == 0 || self.limits.body == 0 || self.limits.parts == 0 {
+            bail!("limits: body, json_depth and parts must be at least 1");
+        }
+        if self.retention.interval.0.is_zero() || self.hub.keep_alive.0.is_zero() {
+            bail!("retention.interval and hub.keep_alive must be longer than nothing");
+        }
+        Ok(())
+    }
+
+    pub fn agent_names(&self) -> Vec<&str> {
+        if self.agents.is_empty() { vec!["echo"] } else { self.agents.keys().map(String::as_str).collect() }
+    }
+
+    pub fn default_agent(&self) -> Option<String> {
+        let names = self.agent_names();
+        let fallback = if names.contains(&"echo") { Some("echo") } else { None };
+        let only = if let [only] = names.as_slice() { Some(*only) } else { None };
+        self.hub.default_agent.clone().or_else(|| fallback.or(only).map(str::to_owned))
+    }
+
+    pub fn keep(&self) -> Keep {
+        Keep {
+            tasks: self.retention.tasks.map(|span| span.0),
+            tasks_max: self.retention.tasks_max,
+            events: self.retention.events.map(|span| span.0),
+            dedupe: self.idempotency.window.0,
+            dedupe_max: self.idempotency.max,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! An agent in the configuration.
+
+use anyhow::{Result, bail};
+use flotilla_worker::script::{Script, ScriptConfig};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// One agent: what its card says, and what it does.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentConfig {
+    pub kind: Kind,
+    #[serde(default)]
+    pub description: String,
+    #[serde(default = "first_version")]
+    pub version: String,
+    /// Whether callers may stream.
+    #[serde(default = "yes")]
+    pub streaming: bool,
+    #[serde(default)]
+    pub skills: Vec<SkillConfig>,
+    /// Media types the agent takes; `*/*` takes all.
+    #[serde(default = "anything")]
+    pub input_modes: Vec<String>,
+    /// Media types the agent makes.
+    #[serde(default = "anything")]
+    pub output_modes: Vec<String>,
+    /// Extensions the agent supports, beside the hub's own.
+    #[serde(default)]
+    pub extensions: Vec<ExtensionConfig>,
+    /// What makes two sends the same: `message-id` (default) or only the `Idempotency-Key` `header`.
+    #[serde(default)]
+    pub dedupe: Dedupe,
+    /// What becomes of a started run when the hub stops: `fail` (default) or `retry`.
+    #[serde(default)]
+    pub on_lost: OnLost,
+    /// What a `script` agent does; see docs/script-agent.md.
+    #[serde(default, skip_serializing)]
+    pub script: Option<ScriptConfig>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Sends back what it is sent.
+    Echo,
+    /// Does what its script says.
+    Script,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dedupe {
+    #[default]
+    MessageId,
+    Header,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnLost {
+    #[default]
+    Fail,
+    Retry,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SkillConfig {
+    pub id: String,
+    pub name: String,
+    pub description: String,
+    #[serde(default)]
+    pub tags: Vec<String>,
+    #[serde(default)]
+    pub examples: Vec<String>,
+    #[serde(default)]
+    pub input_modes: Vec<String>,
+    #[serde(default)]
+    pub output_modes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExtensionConfig {
+    pub uri: String,
+    #[serde(default)]
+    pub description: String,
+    /// Refuse callers that do not name the extension.
+    #[serde(default)]
+    pub required: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Map<String, Value>>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn first_version() -> String {
+    "1.0.0".into()
+}
+
+fn anything() -> Vec<String> {
+    vec!["*/*".into()]
+}
+
+impl AgentConfig {
+    /// The agent of a hub that was not told of any.
+    pub fn echo() -> Self {
+        Self {
+            kind: Kind::Echo,
+            description: "Sends back what it is sent: one artifact with the message's parts unchanged.".into(),
+            version: first_version(),
+            streaming: true,
+            skills: Vec::new(),
+            input_modes: anything(),
+            output_modes: anything(),
+            extensions: Vec::new(),
+            dedupe: Dedupe::MessageId,
+            on_lost: OnLost::Fail,
+            script: None,
+        }
+    }
+
+    pub fn check(&self) -> Result<()> {
+        match (self.kind, &self.script) {
+            (Kind::Echo, Some(_)) => bail!("script: an echo agent takes no script; say 'kind: script'"),
+            (Kind::Script, None) => bail!("a script agent needs 'script:' (docs/script-agent.md shows how)"),
+            _ => {}
+        }
+        if let Some(script) = &self.script
+            && let Err(error) = Script::compile(script)
+        {
+            bail!("script.{error}");
+        }
+        if self.input_modes.is_empty() || self.output_modes.is_empty() {
+            bail!("input_modes and output_modes must each name a media type; '*/*' takes all");
+        }
+        Ok(())
+    }
+}

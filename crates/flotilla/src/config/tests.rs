@@ -1,0 +1,53 @@
+//! What the configuration accepts, refuses and shows.
+
+use super::{Config, Span};
+
+fn parse(text: &str) -> Result<Config, String> {
+    let config = Config::parse(text).map_err(|error| format!("{error:#}"))?;
+    config.check().map_err(|error| format!("{error:#}"))?;
+    Ok(config)
+}
+
+#[test]
+fn nothing_is_a_configuration_too() {
+    let config = parse("# only a comment\n").unwrap();
+    assert_eq!(config.agent_names(), ["echo"]);
+    assert_eq!(config.default_agent().as_deref(), Some("echo"));
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_line_and_what_was_meant() {
+    let problem = parse("hub:\n  lisen: 127.0.0.1:1\n").unwrap_err();
+    assert!(problem.contains("line 2") || problem.contains("2:"), "{problem}");
+    assert!(problem.contains("did you mean 'listen'?"), "{problem}");
+}
+
+#[test]
+fn wrong_values_say_what_is_right() {
+    assert!(parse("hub:\n  drain: soon\n").unwrap_err().contains("15s"));
+    assert!(parse("hub:\n  default_agent: nobody\n").unwrap_err().contains("there are: echo"));
+    assert!(parse("agents:\n  tasks: {kind: echo}\n").unwrap_err().contains("choose another name"));
+    assert!(parse("agents:\n  'a:b': {kind: echo}\n").unwrap_err().contains("cannot be an agent's name"));
+    assert!(parse("agents:\n  s: {kind: script}\n").unwrap_err().contains("needs 'script:'"));
+    assert!(parse("hub:\n  public_url: hub.example\n").unwrap_err().contains("https://"));
+}
+
+#[test]
+fn secrets_are_masked_when_shown() {
+    let key = format!("flk_{}", "a".repeat(64));
+    let config = parse(&format!("hub:\n  owner_key: {key}\n")).unwrap();
+    let shown = serde_json::to_string(&config).unwrap() + &format!("{config:?}");
+    assert!(!shown.contains(&key) && shown.contains("***"));
+}
+
+#[test]
+fn spans_are_read() {
+    assert_eq!(parse("retention:\n  tasks: 30d\n").unwrap().retention.tasks, Some(Span::seconds(30 * 86_400)));
+}
+
+#[test]
+fn the_only_agent_is_the_default_one() {
+    let script = "script: {otherwise: [completed]}";
+    let config = parse(&format!("agents:\n  solo: {{kind: script, {script}}}\n")).unwrap();
+    assert_eq!(config.default_agent().as_deref(), Some("solo"));
+}

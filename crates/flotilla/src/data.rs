@@ -1,0 +1,53 @@
+//! The data directory: where it is, what is in it, and who may use it.
+
+use anyhow::{Context, Result, bail};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+
+/// The directory when none is named: the platform's place for a program's data.
+pub fn default_dir() -> PathBuf {
+    let env = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    env("XDG_DATA_HOME")
+        .or_else(|| env("HOME").map(|home| home.join(".local/share")))
+        .unwrap_or_else(|| PathBuf::from("."))
+        .join("flotilla")
+}
+
+pub fn store_file(dir: &Path) -> PathBuf {
+    dir.join("flotilla.db")
+}
+
+/// Creates the directory, readable by its user only.
+pub fn create(dir: &Path) -> Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(dir).with_context(|| format!("creating the data directory {}", dir.display()))
+}
+
+/// Held while a hub uses the directory: two hubs on one store would each think they are alone.
+pub struct Lock {
+    _file: File,
+}
+
+pub fn lock(dir: &Path) -> Result<Lock> {
+    let path = dir.join("flotilla.lock");
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .with_context(|| format!("opening {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Lock { _file: file }),
+        Err(TryLockError::WouldBlock) => bail!(
+            "another hub is using {}; stop it, or choose another directory with --data-dir",
+            dir.display()
+        ),
+        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("locking {}", path.display())),
+    }
+}

@@ -1,0 +1,26 @@
+//! What is run: the `flotilla` program.
+#![forbid(unsafe_code)]
+
+mod assemble;
+mod cli;
+mod clock;
+mod config;
+mod data;
+mod run;
+mod telemetry;
+
+use clap::Parser as _;
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match cli::Cli::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("flotilla: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

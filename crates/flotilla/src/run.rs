@@ -1,0 +1,162 @@
+//! Serving: from the first line on the screen to the last stream told to come back.
+
+mod accept;
+mod banner;
+mod keys;
+pub use keys::generate as generate_key;
+mod reload;
+
+use crate::clock::SystemClock;
+use crate::config::{Config, SyncConfig};
+use crate::telemetry::{self, LogLevel};
+use crate::{assemble, data};
+use anyhow::{Context, Result, bail};
+use arc_swap::ArcSwap;
+use flotilla_core::access::Access;
+use flotilla_core::hub::Hub;
+use flotilla_core::loops;
+use flotilla_core::ports::{Clock, Store};
+use flotilla_inbound::App;
+use flotilla_store::sqlite::{Place, Sqlite, Sync};
+use metrics_exporter_prometheus::PrometheusHandle;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// What the command line adds to the configuration.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    pub config: Option<PathBuf>,
+    pub listen: Option<SocketAddr>,
+    pub data_dir: Option<PathBuf>,
+    pub public_url: Option<String>,
+    pub allow_anonymous: bool,
+    pub allow_anonymous_remote: bool,
+    pub memory: bool,
+}
+
+impl Overrides {
+    /// File, then environment and flags.
+    pub fn apply(&self) -> Result<Config> {
+        let mut config = Config::load(self.config.as_deref())?;
+        let hub = &mut config.hub;
+        if let Some(listen) = self.listen {
+            hub.listen = listen;
+        }
+        if let Some(dir) = &self.data_dir {
+            hub.data_dir = Some(dir.clone());
+        }
+        if let Some(url) = &self.public_url {
+            hub.public_url = Some(url.clone());
+        }
+        hub.allow_anonymous |= self.allow_anonymous;
+        hub.allow_anonymous_remote |= self.allow_anonymous_remote;
+        if hub.allow_anonymous && !hub.listen.ip().is_loopback() && !hub.allow_anonymous_remote {
+            bail!(
+                "anonymous access on {} would let anyone on the network use this hub; listen on 127.0.0.1, or add \
+                 --allow-anonymous-remote if that is what you want",
+                hub.listen
+            );
+        }
+        Ok(config)
+    }
+}
+
+/// All that a running hub is made of.
+struct Running {
+    overrides: Overrides,
+    config: ArcSwap<Config>,
+    app: Arc<App>,
+    address: SocketAddr,
+    log_level: LogLevel,
+}
+
+pub fn serve(overrides: Overrides) -> Result<()> {
+    let config = overrides.apply()?;
+    let log_level = telemetry::start_log(&config.log)?;
+    let metrics = telemetry::start_metrics()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("starting the runtime")?;
+    runtime.block_on(serve_until_stopped(overrides, config, log_level, metrics))
+}
+
+async fn serve_until_stopped(
+    overrides: Overrides,
+    config: Config,
+    log_level: LogLevel,
+    metrics: PrometheusHandle,
+) -> Result<()> {
+    let dir = config.hub.data_dir.clone().unwrap_or_else(data::default_dir);
+    let _lock = if overrides.memory { None } else { Some(prepare(&dir)?) };
+    let store = open_store(&overrides, &config, &dir)?;
+    let new_key = keys::ensure_owner(&store, &config).await?;
+    let listener = TcpListener::bind(config.hub.listen)
+        .await
+        .with_context(|| format!("listening on {} (is another hub running? --listen chooses another address)", config.hub.listen))?;
+    let address = listener.local_addr().context("asking for the address")?;
+
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let registry = assemble::registry(&config, &store).await?;
+    let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits());
+    let recovered = hub.recover().await?;
+    if recovered != flotilla_core::hub::Recovered::default() {
+        tracing::info!(retried = recovered.retried, failed = recovered.failed, "recovered runs the last stop left open");
+    }
+    let access = Access::new(store, clock, config.hub.allow_anonymous);
+    let settings = assemble::settings(&config, address);
+    let app = App::new(hub, access, settings, telemetry::render(&metrics));
+    tokio::spawn(telemetry::fold_metrics(metrics));
+
+    banner::show(&config, &app, (!overrides.memory).then_some(dir.as_path()), new_key.as_deref());
+    let running = Arc::new(Running { overrides, config: ArcSwap::from_pointee(config), app, address, log_level });
+    tokio::spawn(sweep(Arc::clone(&running)));
+    tokio::spawn(reload::on_hangup(Arc::clone(&running)));
+    accept::until(listener, &running, stopped()?).await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn prepare(dir: &std::path::Path) -> Result<data::Lock> {
+    data::create(dir)?;
+    data::lock(dir)
+}
+
+fn open_store(overrides: &Overrides, config: &Config, dir: &std::path::Path) -> Result<Arc<dyn Store>> {
+    let sync = match config.store.sync {
+        SyncConfig::Full => Sync::Full,
+        SyncConfig::Normal => Sync::Normal,
+    };
+    let place = if overrides.memory { Place::Memory } else { Place::File(data::store_file(dir), sync) };
+    Ok(Arc::new(Sqlite::open(&place)?))
+}
+
+/// Resolves when the process is asked to stop.
+fn stopped() -> Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// Retention and folding, again and again.
+async fn sweep(running: Arc<Running>) {
+    loop {
+        let config = running.config.load_full();
+        match loops::sweep(&running.app.hub, config.keep()).await {
+            Ok(swept) if swept.tasks > 0 || swept.logs > 0 => {
+                tracing::info!(tasks = swept.tasks, logs = swept.logs, sends = swept.sends, "swept");
+            }
+            Ok(_) => {}
+            Err(fault) => tracing::error!(%fault, "sweeping"),
+        }
+        tokio::time::sleep(config.retention.interval.0).await;
+    }
+}

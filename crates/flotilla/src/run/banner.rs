@@ -1,0 +1,39 @@
+//! What a person sees when the hub has started.
+
+use crate::config::Config;
+use flotilla_inbound::App;
+use std::path::Path;
+
+/// Written to standard output once everything works.
+pub fn show(config: &Config, app: &App, dir: Option<&Path>, new_key: Option<&str>) {
+    let url = app.settings().public_url.clone();
+    let agents = config.agent_names().join(", ");
+    let data = dir.map_or_else(|| "in memory: gone when this process ends".to_owned(), |dir| dir.display().to_string());
+    println!("Flotilla is up.\n");
+    println!("  Agent card  {url}/.well-known/agent-card.json");
+    println!("  JSON-RPC    {url}/a2a");
+    println!("  HTTP+JSON   {url}");
+    println!("  Agents      {agents}   (each at {url}/agents/NAME)");
+    println!("  Data        {data}\n");
+    if let Some(key) = new_key {
+        println!("  Owner key   {key}");
+        println!("              Shown only this once: keep it. Others get theirs from 'flotilla keys create NAME'.\n");
+    }
+    if config.hub.allow_anonymous {
+        println!("  WARNING     Anonymous access is on: anyone who reaches {} can use this hub.\n", config.hub.listen);
+    }
+    println!("Try it:\n\n{}\n", request(&url, new_key, config.hub.allow_anonymous));
+}
+
+/// A request that can be pasted again and again: each paste has a message id of its own.
+fn request(url: &str, key: Option<&str>, anonymous: bool) -> String {
+    let credential = match (key, anonymous) {
+        (Some(key), _) => format!(" -H 'Authorization: Bearer {key}'"),
+        (None, true) => String::new(),
+        (None, false) => " -H \"Authorization: Bearer $FLOTILLA_KEY\"".to_owned(),
+    };
+    format!(
+        "  curl -s {url}/message:send -H 'A2A-Version: 1.0' -H 'Content-Type: application/a2a+json'{credential} \
+         -d '{{\"message\":{{\"messageId\":\"hello-'$(date +%s)-$RANDOM'\",\"role\":\"ROLE_USER\",\"parts\":[{{\"text\":\"Hello, fleet\"}}]}}}}'"
+    )
+}

@@ -1,0 +1,57 @@
+//! SIGHUP: reads the configuration again and takes over what can change while the hub runs.
+
+use super::Running;
+use crate::assemble;
+use crate::config::Config;
+use anyhow::Result;
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+
+pub async fn on_hangup(running: Arc<Running>) {
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else {
+        tracing::error!("SIGHUP cannot be listened for; the configuration is only read at the start");
+        return;
+    };
+    while hangup.recv().await.is_some() {
+        match reload(&running).await {
+            Ok(()) => tracing::info!("configuration read again"),
+            Err(error) => tracing::error!("configuration not changed: {error:#}"),
+        }
+    }
+}
+
+/// All or nothing: a file with a mistake changes nothing.
+async fn reload(running: &Running) -> Result<()> {
+    let config = running.overrides.apply()?;
+    let registry = assemble::registry(&config, running.app.hub.store()).await?;
+    let before = running.config.load_full();
+    for (what, changed) in only_at_start(&before, &config) {
+        if changed {
+            tracing::warn!("{what} changed, which takes effect only at the next start");
+        }
+    }
+    running.app.hub.replace_registry(registry);
+    running.app.hub.replace_limits(config.limits.limits());
+    running.app.replace_settings(flotilla_inbound::Settings {
+        // Who may come in is decided at the start, and cards must say what is.
+        anonymous: before.hub.allow_anonymous,
+        ..assemble::settings(&config, running.address)
+    });
+    running.log_level.set(config.log.level);
+    running.config.store(Arc::new(config));
+    Ok(())
+}
+
+fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 7] {
+    let (old, new) = (&before.hub, &after.hub);
+    let key = |config: &Config| config.hub.owner_key.as_ref().map(|secret| secret.0.clone());
+    [
+        ("hub.listen", old.listen != new.listen),
+        ("hub.data_dir", old.data_dir != new.data_dir),
+        ("hub.allow_anonymous", old.allow_anonymous != new.allow_anonymous),
+        ("hub.owner_key", key(before) != key(after)),
+        ("store.sync", before.store.sync != after.store.sync),
+        ("log.format", before.log.format != after.log.format),
+        ("limits.connections", before.limits.connections != after.limits.connections),
+    ]
+}

@@ -1,0 +1,72 @@
+//! Logs and metrics of the process.
+
+use crate::config::{Level, Log, LogFormat};
+use anyhow::{Context, Result};
+use flotilla_inbound::Render;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use std::sync::Arc;
+use std::time::Duration;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Registry, fmt, reload};
+
+/// Turns the log's level while the hub runs.
+pub struct LogLevel(reload::Handle<LevelFilter, Registry>);
+
+impl LogLevel {
+    pub fn set(&self, level: Level) {
+        // Fails only if the subscriber is gone, and then there is no log to turn.
+        let _ = self.0.reload(filter(level));
+    }
+}
+
+fn filter(level: Level) -> LevelFilter {
+    match level {
+        Level::Error => LevelFilter::ERROR,
+        Level::Warn => LevelFilter::WARN,
+        Level::Info => LevelFilter::INFO,
+        Level::Debug => LevelFilter::DEBUG,
+        Level::Trace => LevelFilter::TRACE,
+    }
+}
+
+/// Logs go to standard error, so that standard output stays for what was asked for.
+pub fn start_log(log: &Log) -> Result<LogLevel> {
+    let (level, handle) = reload::Layer::new(filter(log.level));
+    let registry = tracing_subscriber::registry().with(level);
+    match log.format {
+        LogFormat::Text => registry.with(fmt::layer().with_writer(std::io::stderr).with_target(false)).try_init(),
+        LogFormat::Json => registry.with(fmt::layer().json().with_writer(std::io::stderr)).try_init(),
+    }
+    .context("starting the log")?;
+    Ok(LogLevel(handle))
+}
+
+const SECONDS: [f64; 14] =
+    [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 10.0, 60.0];
+const COMMITS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+
+/// Must come before anything that counts.
+pub fn start_metrics() -> Result<PrometheusHandle> {
+    PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &SECONDS)
+        .and_then(|builder| builder.set_buckets_for_metric(Matcher::Suffix("_commits".into()), &COMMITS))
+        .context("preparing metrics")?
+        .install_recorder()
+        .context("starting metrics")
+}
+
+pub fn render(handle: &PrometheusHandle) -> Render {
+    let handle = handle.clone();
+    Arc::new(move || handle.render())
+}
+
+/// Histograms collect samples until somebody folds them; do it also when nobody scrapes.
+pub async fn fold_metrics(handle: PrometheusHandle) {
+    let mut tick = tokio::time::interval(Duration::from_secs(5));
+    loop {
+        tick.tick().await;
+        handle.run_upkeep();
+    }
+}

@@ -1,0 +1,47 @@
+//! Responses: the headers every binding sets, and the HTTP side of a refusal.
+
+use axum::body::Body;
+use flotilla_protocol::a2a::VERSION;
+use flotilla_protocol::a2a::error::Reason;
+use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, Response, StatusCode};
+
+pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub const A2A_JSON: HeaderValue = HeaderValue::from_static("application/a2a+json");
+
+pub fn with_type(status: StatusCode, media_type: HeaderValue, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
+}
+
+/// Adds what every A2A answer says.
+pub fn finish(mut response: Response<Body>, extensions: Option<HeaderValue>) -> Response<Body> {
+    let headers = response.headers_mut();
+    headers.insert("a2a-version", HeaderValue::from_static(VERSION));
+    if let Some(extensions) = extensions {
+        headers.insert("a2a-extensions", extensions);
+    }
+    response
+}
+
+/// The headers HTTP asks for beside certain refusals.
+pub fn refuse(mut response: Response<Body>, reason: Reason) -> Response<Body> {
+    let headers = response.headers_mut();
+    match reason {
+        Reason::Unauthenticated => {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"flotilla\""));
+        }
+        Reason::ResourceExhausted | Reason::Unavailable => {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        _ => {}
+    }
+    finish(response, None)
+}
+
+pub fn allow(mut response: Response<Body>, methods: &'static str) -> Response<Body> {
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    response
+}

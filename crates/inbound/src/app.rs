@@ -1,0 +1,75 @@
+//! What every binding is given.
+
+use crate::meters::Meters;
+use flotilla_core::access::Access;
+use flotilla_core::error::Error;
+use flotilla_core::hub::Hub;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::time::Millis;
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+/// What the outside may know of this hub.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The hub's own name and description, for the card at the root.
+    pub name: String,
+    pub description: String,
+    /// Where callers reach the hub, without a trailing slash.
+    pub public_url: String,
+    /// Whether a key is needed; cards say so.
+    pub anonymous: bool,
+    /// How often a quiet stream shows that it is alive.
+    pub keep_alive: Duration,
+}
+
+/// Renders `/metrics`.
+pub type Render = Arc<dyn Fn() -> String + Send + Sync>;
+
+pub struct App {
+    pub hub: Arc<Hub>,
+    pub access: Access,
+    settings: RwLock<(Arc<Settings>, Millis)>,
+    pub render_metrics: Render,
+    pub(crate) meters: Meters,
+}
+
+impl App {
+    pub fn new(hub: Arc<Hub>, access: Access, settings: Settings, render_metrics: Render) -> Arc<Self> {
+        let now = hub.clock().now();
+        let settings = RwLock::new((Arc::new(settings), now));
+        Arc::new(Self { hub, access, settings, render_metrics, meters: Meters::default() })
+    }
+
+    pub fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.read().expect("no panic while holding the settings").0)
+    }
+
+    /// When what the cards say last changed.
+    pub fn changed_at(&self) -> Millis {
+        self.settings.read().expect("no panic while holding the settings").1
+    }
+
+    /// Takes new settings; cards count as changed, whatever it was that changed.
+    pub fn replace_settings(&self, settings: Settings) {
+        let now = self.now();
+        *self.settings.write().expect("no panic while holding the settings") = (Arc::new(settings), now);
+    }
+
+    pub fn now(&self) -> Millis {
+        self.hub.clock().now()
+    }
+
+    /// What the caller is told: a refusal as it is; of a fault only a number to ask about.
+    pub fn refusal(&self, error: Error) -> Refusal {
+        match error {
+            Error::Refused(refusal) => refusal,
+            Error::Failed(fault) => {
+                let incident = uuid::Uuid::now_v7().to_string();
+                tracing::error!(%incident, %fault, "a request failed");
+                let text = format!("Internal error. Nothing was acknowledged; try again. Incident {incident}.");
+                Refusal::new(Reason::Internal, text).fact("incident", incident)
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The one place where a decoded request of any binding meets the core.
+
+use crate::app::App;
+use crate::parameters::Parameters;
+use flotilla_core::caller::Caller;
+use flotilla_core::error::Error;
+use flotilla_core::hub::{Follow, Outcome, SendOptions, no_push, no_streaming};
+use flotilla_core::registry::Agent;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::a2a::model::{StreamResponse, Task};
+use flotilla_protocol::a2a::request::{ListTasksResponse, Request};
+use flotilla_protocol::a2a::validate;
+use http::HeaderValue;
+use std::sync::Arc;
+
+/// What an operation comes to.
+pub enum Answer {
+    Task(Box<Task>),
+    /// A task or a direct Message, under its own name.
+    Sent(StreamResponse),
+    List(ListTasksResponse),
+    Stream(Box<Follow>),
+}
+
+/// An answer with the extensions in force.
+pub struct Answered {
+    pub answer: Answer,
+    pub extensions: Option<HeaderValue>,
+}
+
+/// Checks what every operation must check, then performs it.
+pub async fn perform(
+    app: &App,
+    caller: &Caller,
+    path: Option<&str>,
+    parameters: &Parameters,
+    request: Request,
+) -> Result<Answered, Error> {
+    let registry = app.hub.registry();
+    let agent = registry.resolve(caller, path, request.tenant())?;
+    parameters.check_extensions(agent)?;
+    parameters.check_key()?;
+    let answer = operate(app, caller, agent, parameters, request).await?;
+    Ok(Answered { answer, extensions: parameters.activated(agent) })
+}
+
+async fn operate(
+    app: &App,
+    caller: &Caller,
+    agent: &Arc<Agent>,
+    parameters: &Parameters,
+    request: Request,
+) -> Result<Answer, Error> {
+    let hub = &app.hub;
+    let scope = caller.with_agent(agent.id);
+    let options = || SendOptions { idempotency_key: parameters.idempotency_key.clone() };
+    match request {
+        Request::SendMessage(request) => match hub.send(caller, agent, request, options()).await? {
+            Outcome::Task(task) => Ok(Answer::Sent(StreamResponse::Task(*task))),
+            Outcome::Message(message) => Ok(Answer::Sent(StreamResponse::Message(message))),
+        },
+        Request::SendStreamingMessage(request) => {
+            let follow = hub.send_streaming(caller, agent, request, options()).await?;
+            Ok(Answer::Stream(Box::new(follow)))
+        }
+        Request::GetTask(request) => Ok(Answer::Task(Box::new(hub.get_task(scope, &request).await?))),
+        Request::ListTasks(request) => Ok(Answer::List(hub.list_tasks(caller, agent, &request).await?)),
+        Request::CancelTask(request) => {
+            validate::task_id("id", &request.id)?;
+            Ok(Answer::Task(Box::new(hub.cancel(scope, &request.id).await?)))
+        }
+        Request::SubscribeToTask(request) => {
+            if !agent.capabilities.streaming {
+                return Err(no_streaming(&agent.name).into());
+            }
+            let follow = hub.subscribe(scope, &request.id, parameters.cursor()?).await?;
+            Ok(Answer::Stream(Box::new(follow)))
+        }
+        Request::CreatePushConfig(_)
+        | Request::GetPushConfig(_)
+        | Request::ListPushConfigs(_)
+        | Request::DeletePushConfig(_) => Err(no_push(&agent.name).into()),
+        Request::GetExtendedAgentCard(_) => {
+            let text = format!("The agent '{}' has no extended card; its public card says all there is.", agent.name);
+            Err(Refusal::new(Reason::UnsupportedOperation, text).into())
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Operations: alive, ready, metrics.
+
+use crate::answer::{JSON, with_type};
+use crate::app::App;
+use axum::body::Body;
+use http::{HeaderValue, Response, StatusCode};
+use serde_json::json;
+use std::time::Duration;
+
+/// How long the store may take to answer before the hub is not ready.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The process serves requests.
+pub fn alive() -> Response<Body> {
+    with_type(StatusCode::OK, JSON, r#"{"status":"ok"}"#)
+}
+
+/// The process can do its work: the store answers, and it is not on its way out.
+pub async fn ready(app: &App) -> Response<Body> {
+    let problem = if app.hub.is_stopping() {
+        Some("stopping".to_owned())
+    } else {
+        match tokio::time::timeout(PATIENCE, app.hub.store().ping()).await {
+            Ok(Ok(())) => None,
+            Ok(Err(fault)) => {
+                tracing::error!(%fault, "the store does not answer");
+                Some("the store does not answer".to_owned())
+            }
+            Err(_) => Some("the store is slow to answer".to_owned()),
+        }
+    };
+    match problem {
+        None => with_type(StatusCode::OK, JSON, r#"{"status":"ready"}"#),
+        Some(problem) => {
+            with_type(StatusCode::SERVICE_UNAVAILABLE, JSON, json!({"status": "not ready", "problem": problem}).to_string())
+        }
+    }
+}
+
+pub fn metrics(app: &App) -> Response<Body> {
+    metrics::gauge!("flotilla_tasks_in_memory").set(app.hub.live_tasks() as f64);
+    let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    with_type(StatusCode::OK, text, (app.render_metrics)())
+}

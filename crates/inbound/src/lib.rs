@@ -1,0 +1,20 @@
+//! Who calls us: every binding on one port, each only decoding, asking the core, and encoding.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod app;
+mod body;
+mod call;
+mod caller;
+mod health;
+mod jsonrpc;
+mod meters;
+mod owner;
+mod parameters;
+mod rest;
+mod route;
+mod sse;
+mod well_known;
+
+pub use app::{App, Render, Settings};
+pub use route::router;

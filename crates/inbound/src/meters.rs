@@ -1,0 +1,58 @@
+//! Counts and latencies per operation and binding, for `/metrics`.
+
+use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::method::Method;
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+use std::time::Instant;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Binding {
+    JsonRpc,
+    Rest,
+}
+
+impl Binding {
+    const ALL: [Self; 2] = [Self::JsonRpc, Self::Rest];
+    fn name(self) -> &'static str {
+        match self {
+            Self::JsonRpc => "jsonrpc",
+            Self::Rest => "http_json",
+        }
+    }
+}
+
+/// Handles are looked up once: a request only touches atomics.
+pub struct Meters {
+    served: Vec<(Counter, Histogram)>,
+    pub streams: Gauge,
+}
+
+impl Default for Meters {
+    fn default() -> Self {
+        let served = Binding::ALL
+            .into_iter()
+            .flat_map(|binding| Method::ALL.into_iter().map(move |method| (binding.name(), method.name())))
+            .map(|(binding, method)| {
+                (
+                    counter!("flotilla_requests_total", "binding" => binding, "method" => method),
+                    histogram!("flotilla_request_seconds", "binding" => binding, "method" => method),
+                )
+            })
+            .collect();
+        Self { served, streams: gauge!("flotilla_streams_open") }
+    }
+}
+
+impl Meters {
+    /// A request was answered; for a stream, this is when it began.
+    pub fn served(&self, binding: Binding, method: Method, started: Instant) {
+        let (count, seconds) = &self.served[binding as usize * Method::ALL.len() + method as usize];
+        count.increment(1);
+        seconds.record(started.elapsed().as_secs_f64());
+    }
+
+    pub fn refused(&self, binding: Binding, refusal: &Refusal) {
+        let reason = refusal.reason.row().reason;
+        counter!("flotilla_refusals_total", "binding" => binding.name(), "reason" => reason).increment(1);
+    }
+}

@@ -1,0 +1,132 @@
+//! Service parameters (spec 3.2.6): version, extensions, and ours for resuming and repeating.
+
+use flotilla_core::log::Cursor;
+use flotilla_core::registry::Agent;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::a2a::{STREAM_RESUME, VERSION};
+use http::{HeaderMap, HeaderValue, Uri};
+use percent_encoding::percent_decode_str;
+use std::borrow::Cow;
+
+/// The longest Idempotency-Key a caller may choose.
+const MAX_KEY: usize = 256;
+
+#[derive(Debug, Clone, Default)]
+pub struct Parameters {
+    version: Option<String>,
+    extensions: Vec<String>,
+    cursor: Option<String>,
+    pub idempotency_key: Option<String>,
+}
+
+/// The query's pairs, decoded.
+pub fn query(uri: &Uri) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+    uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (decode(name), decode(value))
+    })
+}
+
+fn decode(text: &str) -> Cow<'_, str> {
+    if text.contains('+') {
+        let spaced = text.replace('+', " ");
+        return Cow::Owned(percent_decode_str(&spaced).decode_utf8_lossy().into_owned());
+    }
+    percent_decode_str(text).decode_utf8_lossy()
+}
+
+impl Parameters {
+    /// Headers first; what may be a query parameter instead is looked for there.
+    pub fn of(headers: &HeaderMap, uri: &Uri) -> Self {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let mut parameters = Self {
+            version: text("a2a-version"),
+            extensions: list(headers.get_all("a2a-extensions").iter()),
+            cursor: text("last-event-id"),
+            idempotency_key: text("idempotency-key"),
+        };
+        for (name, value) in query(uri) {
+            if name.eq_ignore_ascii_case("a2a-version") {
+                parameters.version.get_or_insert_with(|| value.into_owned());
+            } else if name.eq_ignore_ascii_case("last-event-id") || name == "lastEventId" {
+                parameters.cursor.get_or_insert_with(|| value.into_owned());
+            } else if name.eq_ignore_ascii_case("a2a-extensions") {
+                parameters.extensions.extend(value.split(',').map(|uri| uri.trim().to_owned()));
+            }
+        }
+        parameters
+    }
+
+    /// The version asked for must be one we speak; none at all means 0.3 (spec 3.6.2).
+    pub fn check_version(&self) -> Result<(), Refusal> {
+        let asked = self.version.as_deref().map(str::trim).filter(|version| !version.is_empty());
+        if asked.is_some_and(|version| version == VERSION || version.starts_with("1.0.")) {
+            return Ok(());
+        }
+        let text = match asked {
+            Some(version) => format!("A2A version {version} is not supported here. Supported: {VERSION}."),
+            None => format!(
+                "The request names no A2A version, which means 0.3, and 0.3 is not supported here. \
+                 Send the header 'A2A-Version: {VERSION}'."
+            ),
+        };
+        let refusal = Refusal::new(Reason::VersionNotSupported, text);
+        Err(refusal.fact("requestedVersion", asked.unwrap_or("0.3")).fact("supportedVersions", VERSION))
+    }
+
+    pub fn check_key(&self) -> Result<(), Refusal> {
+        match &self.idempotency_key {
+            Some(key) if key.is_empty() || key.len() > MAX_KEY => {
+                Err(Refusal::invalid("Idempotency-Key", format!("must be 1 to {MAX_KEY} characters long")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An agent's required extensions must be named by the caller (spec 3.3.4).
+    pub fn check_extensions(&self, agent: &Agent) -> Result<(), Refusal> {
+        let required = agent.capabilities.extensions.iter().filter(|extension| extension.required);
+        let missing: Vec<&str> = required
+            .map(|extension| extension.uri.as_str())
+            .filter(|uri| !self.extensions.iter().any(|named| named == uri))
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let text = format!(
+            "The agent '{}' requires extensions this request does not name. Send 'A2A-Extensions: {}'.",
+            agent.name,
+            missing.join(",")
+        );
+        Err(Refusal::new(Reason::ExtensionSupportRequired, text).fact("requiredExtensions", missing.join(",")))
+    }
+
+    /// The extensions that are in force for this request, for the response's header.
+    pub fn activated(&self, agent: &Agent) -> Option<HeaderValue> {
+        let declared = |uri: &str| agent.capabilities.extensions.iter().any(|extension| extension.uri == uri);
+        let mut active: Vec<&str> = Vec::new();
+        let resuming = self.cursor.is_some().then_some(STREAM_RESUME);
+        for uri in self.extensions.iter().map(String::as_str).chain(resuming) {
+            if declared(uri) && !active.contains(&uri) {
+                active.push(uri);
+            }
+        }
+        if active.is_empty() { None } else { HeaderValue::from_str(&active.join(",")).ok() }
+    }
+
+    /// Where a stream is to be taken up again.
+    pub fn cursor(&self) -> Result<Option<Cursor>, Refusal> {
+        let Some(text) = &self.cursor else { return Ok(None) };
+        let wrong = || Refusal::invalid("Last-Event-ID", "must be the id of an event of this hub's stream");
+        Cursor::parse(text).map(Some).ok_or_else(wrong)
+    }
+}
+
+fn list<'a>(values: impl Iterator<Item = &'a HeaderValue>) -> Vec<String> {
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split(','))
+        .map(|uri| uri.trim().to_owned())
+        .filter(|uri| !uri.is_empty())
+        .collect()
+}

@@ -1,0 +1,121 @@
+//! HTTP+JSON (spec 11).
+
+mod decode;
+pub mod path;
+
+use crate::answer::{self, A2A_JSON};
+use crate::app::App;
+use crate::call::{Answer, Answered, perform};
+use crate::meters::Binding;
+use crate::parameters::Parameters;
+use crate::sse::{self, Dress};
+use crate::{body, caller};
+use axum::body::Body;
+use flotilla_core::error::{Error, Fault};
+use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::method::Method;
+use flotilla_protocol::a2a::model::StreamResponse;
+use http::{Request, Response, StatusCode};
+use path::Target;
+use serde::Serialize;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Serves one call; `agent` is the one the path names.
+pub async fn serve(app: &Arc<App>, agent: Option<&str>, target: Target, request: Request<Body>) -> Response<Body> {
+    let started = Instant::now();
+    let method = target.method();
+    match answer(app, agent, target, request).await {
+        Ok(response) => {
+            app.meters.served(Binding::Rest, method, started);
+            response
+        }
+        Err(error) => refuse(app, &app.refusal(error)),
+    }
+}
+
+pub fn refuse(app: &App, refusal: &Refusal) -> Response<Body> {
+    app.meters.refused(Binding::Rest, refusal);
+    let status = StatusCode::from_u16(refusal.reason.row().http).unwrap_or(StatusCode::BAD_REQUEST);
+    let response = answer::with_type(status, A2A_JSON, error_body(app, refusal));
+    answer::refuse(response, refusal.reason)
+}
+
+/// The `google.rpc.Status` form (spec 11.6).
+fn error_body(app: &App, refusal: &Refusal) -> Vec<u8> {
+    let row = refusal.reason.row();
+    let body = json!({
+        "error": {
+            "code": row.http,
+            "status": row.grpc,
+            "message": refusal.message,
+            "details": refusal.details(app.now()),
+        }
+    });
+    body.to_string().into_bytes()
+}
+
+async fn answer(
+    app: &Arc<App>,
+    agent: Option<&str>,
+    target: Target,
+    request: Request<Body>,
+) -> Result<Response<Body>, Error> {
+    let (parts, body) = request.into_parts();
+    let caller = caller::identify(&app.access, &parts.headers).await?;
+    let parameters = Parameters::of(&parts.headers, &parts.uri);
+    parameters.check_version()?;
+    let bytes = body::read(&parts.headers, body, &app.hub.limits()).await?;
+    if !bytes.is_empty() {
+        body::check_type(&parts.headers)?;
+    }
+    let request = decode::request(&target, &parts.uri, &bytes)?;
+    let answered = perform(app, &caller, agent, &parameters, request).await?;
+    encode(app, answered)
+}
+
+fn encode(app: &Arc<App>, answered: Answered) -> Result<Response<Body>, Error> {
+    let response = match answered.answer {
+        Answer::Task(task) => plain(&task)?,
+        Answer::Sent(sent) => plain(&sent)?,
+        Answer::List(list) => plain(&list)?,
+        Answer::Stream(follow) => sse::respond(app, follow, Bare),
+    };
+    Ok(answer::finish(response, answered.extensions))
+}
+
+fn plain<T: Serialize>(value: &T) -> Result<Response<Body>, Error> {
+    let body = serde_json::to_vec(value).map_err(|error| Fault::new(format!("encoding an answer: {error}")))?;
+    Ok(answer::with_type(StatusCode::OK, A2A_JSON, body))
+}
+
+/// Each frame is a StreamResponse object, nothing around it (spec 11.7).
+struct Bare;
+
+impl Dress for Bare {
+    fn frame(&self, out: &mut Vec<u8>, frame: &StreamResponse) -> Result<(), serde_json::Error> {
+        serde_json::to_writer(out, frame)
+    }
+    fn refusal(&self, app: &App, refusal: &Refusal) -> Vec<u8> {
+        error_body(app, refusal)
+    }
+}
+
+impl Target {
+    fn method(&self) -> Method {
+        match self {
+            Self::Send => Method::SendMessage,
+            Self::Stream => Method::SendStreamingMessage,
+            Self::List => Method::ListTasks,
+            Self::Get(_) => Method::GetTask,
+            Self::Cancel(_) => Method::CancelTask,
+            Self::Subscribe(_) => Method::SubscribeToTask,
+            Self::CreatePush(_) => Method::CreatePushConfig,
+            Self::ListPush(_) => Method::ListPushConfigs,
+            Self::GetPush(..) => Method::GetPushConfig,
+            Self::DeletePush(..) => Method::DeletePushConfig,
+            Self::ExtendedCard => Method::GetExtendedAgentCard,
+        }
+    }
+}

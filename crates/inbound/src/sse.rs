@@ -1,0 +1,104 @@
+//! Server-sent events: a follower's frames as text, with a sign of life when there are none.
+
+use crate::app::App;
+use axum::body::Body;
+use bytes::Bytes;
+use flotilla_core::error::Error;
+use flotilla_core::hub::{Follow, Framed, Next};
+use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::model::StreamResponse;
+use futures_util::stream;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Response};
+use std::convert::Infallible;
+use std::sync::Arc;
+
+/// How a binding dresses a frame.
+pub trait Dress: Send + 'static {
+    fn frame(&self, out: &mut Vec<u8>, frame: &StreamResponse) -> Result<(), serde_json::Error>;
+    fn refusal(&self, app: &App, refusal: &Refusal) -> Vec<u8>;
+}
+
+struct Reader<D> {
+    app: Arc<App>,
+    follow: Box<Follow>,
+    epoch: String,
+    dress: D,
+    done: bool,
+}
+
+impl<D> Drop for Reader<D> {
+    fn drop(&mut self) {
+        self.app.meters.streams.decrement(1.0);
+    }
+}
+
+/// The follower is only asked for more when the connection has taken what it was given: a slow reader costs nothing.
+pub fn respond<D: Dress>(app: &Arc<App>, follow: Box<Follow>, dress: D) -> Response<Body> {
+    app.meters.streams.increment(1.0);
+    let epoch = follow.epoch();
+    let reader = Reader { app: Arc::clone(app), follow, epoch, dress, done: false };
+    let chunks = stream::unfold(reader, |mut reader| async move {
+        if reader.done {
+            return None;
+        }
+        let chunk = reader.next().await?;
+        Some((Ok::<_, Infallible>(Bytes::from(chunk)), reader))
+    });
+    let mut response = Response::new(Body::from_stream(chunks));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // Proxies that buffer would turn a stream into one late answer.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+impl<D: Dress> Reader<D> {
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        let patience = self.app.settings().keep_alive;
+        match self.follow.next(patience).await {
+            Ok(Next::Frames(frames)) => match self.write(&frames) {
+                Ok(chunk) => Some(chunk),
+                Err(error) => Some(self.fail(flotilla_core::error::Fault::new(error.to_string()).into())),
+            },
+            Ok(Next::Quiet) => Some(b": keep-alive\n\n".to_vec()),
+            Ok(Next::End) => None,
+            Ok(Next::Stopping) => {
+                self.done = true;
+                Some(b": the hub is stopping; reconnect with the last id as Last-Event-ID\nretry: 1000\n\n".to_vec())
+            }
+            Err(error) => Some(self.fail(error)),
+        }
+    }
+
+    fn write(&self, frames: &[Framed]) -> Result<Vec<u8>, serde_json::Error> {
+        let mut chunk = Vec::with_capacity(frames.len() * 256);
+        for Framed { peer_seq, frame } in frames {
+            chunk.extend_from_slice(format!("id: {}.{peer_seq}\ndata: ", self.epoch).as_bytes());
+            let start = chunk.len();
+            self.dress.frame(&mut chunk, frame)?;
+            unfold_lines(&mut chunk, start);
+            chunk.extend_from_slice(b"\n\n");
+        }
+        Ok(chunk)
+    }
+
+    fn fail(&mut self, error: Error) -> Vec<u8> {
+        self.done = true;
+        let refusal = self.app.refusal(error);
+        let mut chunk = b"data: ".to_vec();
+        chunk.extend_from_slice(&self.dress.refusal(&self.app, &refusal));
+        chunk.extend_from_slice(b"\n\n");
+        chunk
+    }
+}
+
+/// A caller's opaque JSON may hold line breaks between tokens; as SSE data it must be one line.
+fn unfold_lines(chunk: &mut [u8], start: usize) {
+    for byte in &mut chunk[start..] {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+}

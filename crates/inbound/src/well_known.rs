@@ -1,0 +1,117 @@
+//! Agent cards at their well-known paths, cacheable (spec 8).
+
+use crate::answer::{JSON, with_type};
+use crate::app::{App, Settings};
+use crate::rest;
+use axum::body::Body;
+use flotilla_core::access::sha256;
+use flotilla_core::registry::Agent;
+use flotilla_protocol::a2a::VERSION;
+use flotilla_protocol::a2a::card::{AgentCard, AgentInterface, Scopes, SecurityRequirement, SecurityScheme};
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::time::Millis;
+use http::header::{CACHE_CONTROL, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use std::collections::BTreeMap;
+
+const CACHE: HeaderValue = HeaderValue::from_static("public, max-age=60");
+
+/// The card of one agent, or the hub's own: that of its default agent, under the hub's name.
+pub fn serve(app: &App, agent: Option<&str>, request: &Request<Body>) -> Response<Body> {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return crate::answer::allow(with_type(StatusCode::METHOD_NOT_ALLOWED, JSON, "{}"), "GET, HEAD");
+    }
+    let registry = app.hub.registry();
+    let settings = app.settings();
+    let found = match agent {
+        Some(name) => registry.by_name(name).map(|agent| agent_card(&settings, agent)),
+        None => registry.default_agent().map(|agent| hub_card(&settings, agent)),
+    };
+    let Some(card) = found else {
+        let text = match agent {
+            Some(name) => format!("There is no agent '{name}' here."),
+            None => "This hub has no default agent; fetch /agents/NAME/.well-known/agent-card.json.".into(),
+        };
+        return rest::refuse(app, &Refusal::new(Reason::AgentNotFound, text));
+    };
+    match serde_json::to_vec(&card) {
+        Ok(body) => cacheable(request.headers(), body, app.changed_at()),
+        Err(error) => {
+            let fault = flotilla_core::error::Fault::new(format!("encoding a card: {error}"));
+            rest::refuse(app, &app.refusal(fault.into()))
+        }
+    }
+}
+
+fn cacheable(asked: &HeaderMap, body: Vec<u8>, changed_at: Millis) -> Response<Body> {
+    let digest: String = sha256(&body)[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    let etag = format!("\"{digest}\"");
+    let modified = http_date(changed_at);
+    let text = |name| asked.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let fresh = match text(IF_NONE_MATCH) {
+        Some(tags) => tags.split(',').any(|tag| matches!(tag.trim().trim_start_matches("W/"), t if t == etag || t == "*")),
+        None => text(IF_MODIFIED_SINCE) == Some(modified.as_str()),
+    };
+    let mut response =
+        if fresh { with_type(StatusCode::NOT_MODIFIED, JSON, Body::empty()) } else { with_type(StatusCode::OK, JSON, body) };
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, CACHE);
+    for (name, value) in [(ETAG, etag), (LAST_MODIFIED, modified)] {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(name, value);
+        }
+    }
+    response
+}
+
+/// `Sun, 06 Nov 1994 08:49:37 GMT`.
+fn http_date(at: Millis) -> String {
+    let seconds = u64::try_from(at.0 / 1000).unwrap_or(0);
+    httpdate::fmt_http_date(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds))
+}
+
+fn agent_card(settings: &Settings, agent: &Agent) -> AgentCard {
+    let base = format!("{}/agents/{}", settings.public_url, agent.name);
+    card(settings, agent, agent.name.clone(), agent.description.clone(), &base)
+}
+
+fn hub_card(settings: &Settings, agent: &Agent) -> AgentCard {
+    let description = if settings.description.is_empty() { &agent.description } else { &settings.description };
+    card(settings, agent, settings.name.clone(), description.clone(), &settings.public_url)
+}
+
+fn card(settings: &Settings, agent: &Agent, name: String, description: String, base: &str) -> AgentCard {
+    let interface = |url: String, binding: &str| AgentInterface {
+        url,
+        protocol_binding: binding.into(),
+        tenant: String::new(),
+        protocol_version: VERSION.into(),
+    };
+    let requires = |scheme: &str| SecurityRequirement {
+        schemes: BTreeMap::from([(scheme.to_owned(), Scopes::default())]),
+    };
+    AgentCard {
+        name,
+        description,
+        supported_interfaces: vec![
+            interface(format!("{base}/a2a"), "JSONRPC"),
+            interface(base.to_owned(), "HTTP+JSON"),
+        ],
+        provider: None,
+        version: agent.version.clone(),
+        documentation_url: None,
+        capabilities: agent.capabilities.clone(),
+        security_schemes: BTreeMap::from([
+            ("bearer".into(), SecurityScheme::HttpAuthSecurityScheme { scheme: "Bearer".into() }),
+            (
+                "apiKey".into(),
+                SecurityScheme::ApiKeySecurityScheme { location: "header".into(), name: "X-API-Key".into() },
+            ),
+        ]),
+        security_requirements: if settings.anonymous { Vec::new() } else { vec![requires("bearer"), requires("apiKey")] },
+        default_input_modes: agent.input_modes.clone(),
+        default_output_modes: agent.output_modes.clone(),
+        skills: agent.skills.clone(),
+        icon_url: None,
+    }
+}

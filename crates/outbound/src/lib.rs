@@ -1,0 +1,4 @@
+//! Whom we call.
+#![forbid(unsafe_code)]
+
+pub mod client;
