@@ -75,13 +75,26 @@ impl Access {
                 self.remember(hash, now, caller.clone());
                 Ok(caller)
             }
-            None => Err(wrong().into()),
+            None => {
+                self.forget(&hash);
+                Err(wrong().into())
+            }
         }
     }
 
+    /// The caller, if the key was looked up lately. Of many requests that find it stale, one asks the store.
     fn recent(&self, hash: &Digest, now: Millis) -> Option<Caller> {
-        let known = self.known.lock().expect("no panic while holding the key cache");
-        known.get(hash).filter(|(asked, _)| now.0 - asked.0 < RECHECK && now >= *asked).map(|(_, c)| c.clone())
+        let mut known = self.known.lock().expect("no panic while holding the key cache");
+        let (asked, caller) = known.get_mut(hash)?;
+        if now.0 - asked.0 < RECHECK && now >= *asked {
+            return Some(caller.clone());
+        }
+        *asked = now;
+        None
+    }
+
+    fn forget(&self, hash: &Digest) {
+        self.known.lock().expect("no panic while holding the key cache").remove(hash);
     }
 
     fn remember(&self, hash: Digest, now: Millis, caller: Caller) {

@@ -158,8 +158,8 @@ pub trait Store: Send + Sync + 'static {
 
 /// A way to reach an agent.
 pub trait Link: Send + Sync + 'static {
-    /// Starts a run and returns at once. The handle reports, and says when to stop.
-    fn start(&self, assignment: Assignment, run: RunHandle);
+    /// Does a run. The handle reports, and says when to stop.
+    fn run(&self, assignment: Assignment, run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
 pub trait Clock: Send + Sync + 'static {

@@ -10,8 +10,23 @@ use std::sync::Arc;
 
 /// Names no agent may have: they are first segments of the hub's own paths.
 const RESERVED: [&str; 17] = [
-    "agents", "api", "v1", "a2a", "jsonrpc", "rpc", "ws", "mcp", "mesh", "console", "schemas", "tasks", "metrics",
-    "healthz", "readyz", "message", "extendedAgentCard",
+    "agents",
+    "api",
+    "v1",
+    "a2a",
+    "jsonrpc",
+    "rpc",
+    "ws",
+    "mcp",
+    "mesh",
+    "console",
+    "schemas",
+    "tasks",
+    "metrics",
+    "healthz",
+    "readyz",
+    "message",
+    "extendedAgentCard",
 ];
 
 /// Whether an agent may have this name: it is a path segment, a tenant and a word people type.

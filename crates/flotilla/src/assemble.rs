@@ -14,6 +14,7 @@ use flotilla_protocol::work::{Assignment, Report};
 use flotilla_worker::script::Script;
 use flotilla_worker::{Agent as Doer, Outbox};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -26,9 +27,9 @@ const BATCH: usize = 64;
 struct InProcess(Doer);
 
 impl Link for InProcess {
-    fn start(&self, assignment: Assignment, mut run: RunHandle) {
+    fn run(&self, assignment: Assignment, mut run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let doer = self.0.clone();
-        tokio::spawn(async move {
+        Box::pin(async move {
             let (sender, mut inbox) = mpsc::channel(AHEAD);
             let work = doer.work(assignment, Outbox::new(sender));
             tokio::pin!(work);
@@ -48,7 +49,7 @@ impl Link for InProcess {
                 }
             }
             run.finish().await;
-        });
+        })
     }
 }
 

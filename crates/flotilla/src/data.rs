@@ -44,10 +44,9 @@ pub fn lock(dir: &Path) -> Result<Lock> {
         .with_context(|| format!("opening {}", path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(Lock { _file: file }),
-        Err(TryLockError::WouldBlock) => bail!(
-            "another hub is using {}; stop it, or choose another directory with --data-dir",
-            dir.display()
-        ),
+        Err(TryLockError::WouldBlock) => {
+            bail!("another hub is using {}; stop it, or choose another directory with --data-dir", dir.display())
+        }
         Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("locking {}", path.display())),
     }
 }

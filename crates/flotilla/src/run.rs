@@ -79,6 +79,8 @@ pub fn serve(overrides: Overrides) -> Result<()> {
     let metrics = telemetry::start_metrics()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        // Readers of the store; more of them would only fight over two cores and memory.
+        .max_blocking_threads(16)
         .build()
         .context("starting the runtime")?;
     runtime.block_on(serve_until_stopped(overrides, config, log_level, metrics))
@@ -94,9 +96,9 @@ async fn serve_until_stopped(
     let _lock = if overrides.memory { None } else { Some(prepare(&dir)?) };
     let store = open_store(&overrides, &config, &dir)?;
     let new_key = keys::ensure_owner(&store, &config).await?;
-    let listener = TcpListener::bind(config.hub.listen)
-        .await
-        .with_context(|| format!("listening on {} (is another hub running? --listen chooses another address)", config.hub.listen))?;
+    let listener = TcpListener::bind(config.hub.listen).await.with_context(|| {
+        format!("listening on {} (is another hub running? --listen chooses another address)", config.hub.listen)
+    })?;
     let address = listener.local_addr().context("asking for the address")?;
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -104,7 +106,11 @@ async fn serve_until_stopped(
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits());
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
-        tracing::info!(retried = recovered.retried, failed = recovered.failed, "recovered runs the last stop left open");
+        tracing::info!(
+            retried = recovered.retried,
+            failed = recovered.failed,
+            "recovered runs the last stop left open"
+        );
     }
     let access = Access::new(store, clock, config.hub.allow_anonymous);
     let settings = assemble::settings(&config, address);

@@ -3,11 +3,22 @@
 use axum::body::Body;
 use flotilla_protocol::a2a::VERSION;
 use flotilla_protocol::a2a::error::Reason;
-use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderValue, Response, StatusCode};
+use http::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub const A2A_JSON: HeaderValue = HeaderValue::from_static("application/a2a+json");
+
+/// The media type to answer HTTP+JSON with: A2A's own (spec 11.1), unless the caller only speaks of plain JSON.
+pub fn negotiated(asked: &HeaderMap) -> HeaderValue {
+    let names = |header: HeaderName, media_type: &str| {
+        let mut values = asked.get_all(header).iter().filter_map(|value| value.to_str().ok());
+        values.any(|value| value.to_ascii_lowercase().contains(media_type))
+    };
+    let own = names(ACCEPT, "application/a2a+json") || names(CONTENT_TYPE, "application/a2a+json");
+    let plain = names(ACCEPT, "application/json") || names(CONTENT_TYPE, "application/json");
+    if plain && !own { JSON } else { A2A_JSON }
+}
 
 pub fn with_type(status: StatusCode, media_type: HeaderValue, body: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(body.into());

@@ -31,9 +31,11 @@ pub async fn ready(app: &App) -> Response<Body> {
     };
     match problem {
         None => with_type(StatusCode::OK, JSON, r#"{"status":"ready"}"#),
-        Some(problem) => {
-            with_type(StatusCode::SERVICE_UNAVAILABLE, JSON, json!({"status": "not ready", "problem": problem}).to_string())
-        }
+        Some(problem) => with_type(
+            StatusCode::SERVICE_UNAVAILABLE,
+            JSON,
+            json!({"status": "not ready", "problem": problem}).to_string(),
+        ),
     }
 }
 

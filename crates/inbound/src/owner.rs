@@ -28,7 +28,9 @@ async fn read(app: &App, id: &str, request: &Parts) -> Result<Value, Error> {
     let (head, changes) = app.hub.owner_log(&caller, id, after).await?;
     let events: Vec<Value> = changes
         .iter()
-        .flat_map(|change| change.events.iter().zip(change.first_seq..).map(move |(event, seq)| (change.at, seq, event)))
+        .flat_map(|change| {
+            change.events.iter().zip(change.first_seq..).map(move |(event, seq)| (change.at, seq, event))
+        })
         .filter(|(_, seq, _)| *seq > after)
         .map(|(at, seq, event)| json!({"seq": seq, "at": at, "forPeers": event.is_for_peers(), "event": event}))
         .collect();

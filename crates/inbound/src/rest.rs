@@ -3,7 +3,7 @@
 mod decode;
 pub mod path;
 
-use crate::answer::{self, A2A_JSON};
+use crate::answer;
 use crate::app::App;
 use crate::call::{Answer, Answered, perform};
 use crate::meters::Binding;
@@ -15,7 +15,7 @@ use flotilla_core::error::{Error, Fault};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::StreamResponse;
-use http::{Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use path::Target;
 use serde::Serialize;
 use serde_json::json;
@@ -26,19 +26,25 @@ use std::time::Instant;
 pub async fn serve(app: &Arc<App>, agent: Option<&str>, target: Target, request: Request<Body>) -> Response<Body> {
     let started = Instant::now();
     let method = target.method();
-    match answer(app, agent, target, request).await {
+    let media_type = answer::negotiated(request.headers());
+    match answer(app, agent, target, &media_type, request).await {
         Ok(response) => {
             app.meters.served(Binding::Rest, method, started);
             response
         }
-        Err(error) => refuse(app, &app.refusal(error)),
+        Err(error) => refuse_as(app, &app.refusal(error), media_type),
     }
 }
 
+/// A refusal in this binding's form, for paths that are no operation.
 pub fn refuse(app: &App, refusal: &Refusal) -> Response<Body> {
+    refuse_as(app, refusal, answer::JSON)
+}
+
+fn refuse_as(app: &App, refusal: &Refusal, media_type: HeaderValue) -> Response<Body> {
     app.meters.refused(Binding::Rest, refusal);
     let status = StatusCode::from_u16(refusal.reason.row().http).unwrap_or(StatusCode::BAD_REQUEST);
-    let response = answer::with_type(status, A2A_JSON, error_body(app, refusal));
+    let response = answer::with_type(status, media_type, error_body(app, refusal));
     answer::refuse(response, refusal.reason)
 }
 
@@ -60,6 +66,7 @@ async fn answer(
     app: &Arc<App>,
     agent: Option<&str>,
     target: Target,
+    media_type: &HeaderValue,
     request: Request<Body>,
 ) -> Result<Response<Body>, Error> {
     let (parts, body) = request.into_parts();
@@ -72,22 +79,22 @@ async fn answer(
     }
     let request = decode::request(&target, &parts.uri, &bytes)?;
     let answered = perform(app, &caller, agent, &parameters, request).await?;
-    encode(app, answered)
+    encode(app, media_type, answered)
 }
 
-fn encode(app: &Arc<App>, answered: Answered) -> Result<Response<Body>, Error> {
+fn encode(app: &Arc<App>, media_type: &HeaderValue, answered: Answered) -> Result<Response<Body>, Error> {
     let response = match answered.answer {
-        Answer::Task(task) => plain(&task)?,
-        Answer::Sent(sent) => plain(&sent)?,
-        Answer::List(list) => plain(&list)?,
+        Answer::Task(task) => plain(media_type, &task)?,
+        Answer::Sent(sent) => plain(media_type, &sent)?,
+        Answer::List(list) => plain(media_type, &list)?,
         Answer::Stream(follow) => sse::respond(app, follow, Bare),
     };
     Ok(answer::finish(response, answered.extensions))
 }
 
-fn plain<T: Serialize>(value: &T) -> Result<Response<Body>, Error> {
+fn plain<T: Serialize>(media_type: &HeaderValue, value: &T) -> Result<Response<Body>, Error> {
     let body = serde_json::to_vec(value).map_err(|error| Fault::new(format!("encoding an answer: {error}")))?;
-    Ok(answer::with_type(StatusCode::OK, A2A_JSON, body))
+    Ok(answer::with_type(StatusCode::OK, media_type.clone(), body))
 }
 
 /// Each frame is a StreamResponse object, nothing around it (spec 11.7).

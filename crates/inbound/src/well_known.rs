@@ -49,11 +49,16 @@ fn cacheable(asked: &HeaderMap, body: Vec<u8>, changed_at: Millis) -> Response<B
     let modified = http_date(changed_at);
     let text = |name| asked.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let fresh = match text(IF_NONE_MATCH) {
-        Some(tags) => tags.split(',').any(|tag| matches!(tag.trim().trim_start_matches("W/"), t if t == etag || t == "*")),
+        Some(tags) => {
+            tags.split(',').any(|tag| matches!(tag.trim().trim_start_matches("W/"), t if t == etag || t == "*"))
+        }
         None => text(IF_MODIFIED_SINCE) == Some(modified.as_str()),
     };
-    let mut response =
-        if fresh { with_type(StatusCode::NOT_MODIFIED, JSON, Body::empty()) } else { with_type(StatusCode::OK, JSON, body) };
+    let mut response = if fresh {
+        with_type(StatusCode::NOT_MODIFIED, JSON, Body::empty())
+    } else {
+        with_type(StatusCode::OK, JSON, body)
+    };
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, CACHE);
     for (name, value) in [(ETAG, etag), (LAST_MODIFIED, modified)] {
@@ -87,9 +92,8 @@ fn card(settings: &Settings, agent: &Agent, name: String, description: String, b
         tenant: String::new(),
         protocol_version: VERSION.into(),
     };
-    let requires = |scheme: &str| SecurityRequirement {
-        schemes: BTreeMap::from([(scheme.to_owned(), Scopes::default())]),
-    };
+    let requires =
+        |scheme: &str| SecurityRequirement { schemes: BTreeMap::from([(scheme.to_owned(), Scopes::default())]) };
     AgentCard {
         name,
         description,
@@ -108,7 +112,11 @@ fn card(settings: &Settings, agent: &Agent, name: String, description: String, b
                 SecurityScheme::ApiKeySecurityScheme { location: "header".into(), name: "X-API-Key".into() },
             ),
         ]),
-        security_requirements: if settings.anonymous { Vec::new() } else { vec![requires("bearer"), requires("apiKey")] },
+        security_requirements: if settings.anonymous {
+            Vec::new()
+        } else {
+            vec![requires("bearer"), requires("apiKey")]
+        },
         default_input_modes: agent.input_modes.clone(),
         default_output_modes: agent.output_modes.clone(),
         skills: agent.skills.clone(),

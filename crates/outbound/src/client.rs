@@ -118,10 +118,10 @@ impl Client {
     }
 
     async fn answer(&self, call: RequestBuilder) -> Result<Response, ClientError> {
-        let response = call.send().await.map_err(|error| ClientError::Unreachable {
-            url: self.hub.clone(),
-            problem: innermost(&error),
-        })?;
+        let response = call
+            .send()
+            .await
+            .map_err(|error| ClientError::Unreachable { url: self.hub.clone(), problem: innermost(&error) })?;
         if response.status().is_success() {
             return Ok(response);
         }

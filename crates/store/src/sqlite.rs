@@ -5,6 +5,7 @@ mod key;
 mod list;
 mod reader;
 mod schema;
+mod send;
 mod sweep;
 mod task;
 mod writer;
@@ -16,9 +17,7 @@ use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::log::Epoch;
-use flotilla_core::ports::{
-    Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail,
-};
+use flotilla_core::ports::{Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail};
 use flotilla_core::task::Head;
 use flotilla_protocol::time::Millis;
 use reader::Readers;
@@ -82,13 +81,13 @@ impl Sqlite {
         &self,
         job: impl FnOnce(&mut Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Later<T> {
-        self.writer.run(job)
+        self.writer.run(|connection, _| job(connection))
     }
 }
 
 fn open_file(path: &Path, sync: Sync) -> Result<Connection, Fault> {
-    let connection = Connection::open(path)
-        .map_err(|error| Fault::new(format!("opening the store {}: {error}", path.display())))?;
+    let connection =
+        Connection::open(path).map_err(|error| Fault::new(format!("opening the store {}: {error}", path.display())))?;
     let synchronous = match sync {
         Sync::Full => "FULL",
         Sync::Normal => "NORMAL",
@@ -141,10 +140,10 @@ impl Store for Sqlite {
         self.read(task::open_runs)
     }
     fn sent(&self, key: Digest) -> Later<Option<Sent>> {
-        self.read(move |connection| task::sent(connection, &key))
+        self.writer.run(move |connection, sends| sends.find(connection, &key))
     }
     fn sweep(&self, retention: Retention) -> Later<Swept> {
-        self.write(move |connection| sweep::sweep(connection, &retention))
+        self.writer.run(move |connection, sends| sweep::sweep(connection, sends, &retention))
     }
     fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId> {
         let name = name.to_owned();
@@ -164,8 +163,6 @@ impl Store for Sqlite {
         self.write(move |connection| key::revoke(connection, &name, at))
     }
     fn ping(&self) -> Later<()> {
-        self.write(|connection| {
-            connection.query_row("SELECT 1", [], |_| Ok(())).map_err(fault("asking the store"))
-        })
+        self.write(|connection| connection.query_row("SELECT 1", [], |_| Ok(())).map_err(fault("asking the store")))
     }
 }

@@ -128,7 +128,7 @@ impl Hub {
         self.runtime.spawn(async move {
             let hub = Arc::clone(&handle.hub);
             match hub.assignment(&handle.live, run).await {
-                Ok(Some((agent, assignment))) => agent.link.start(assignment, handle),
+                Ok(Some((agent, assignment))) => agent.link.run(assignment, handle).await,
                 Ok(None) => handle.fail("the agent is not configured on this hub any more").await,
                 Err(fault) => handle.fail(&format!("the task could not be read back: {fault}")).await,
             }

@@ -18,7 +18,8 @@ impl Span {
     }
 
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not a length of time: write a number and a unit, such as 150ms, 15s, 10m, 2h, 7d");
+        let wrong =
+            || format!("'{text}' is not a length of time: write a number and a unit, such as 150ms, 15s, 10m, 2h, 7d");
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, unit) = text.split_at(digits);
         let number: u64 = number.parse().map_err(|_| wrong())?;

@@ -74,9 +74,8 @@ fn check(connection: &Connection) -> Result<(), Fault> {
     if id != schema::APPLICATION_ID {
         return Err(Fault::new("the file is not a Flotilla store"));
     }
-    let verdict: String = connection
-        .query_row("PRAGMA quick_check", [], |row| row.get(0))
-        .map_err(fault("checking the store"))?;
+    let verdict: String =
+        connection.query_row("PRAGMA quick_check", [], |row| row.get(0)).map_err(fault("checking the store"))?;
     if verdict != "ok" {
         return Err(Fault::new(format!("the store is damaged: {verdict}")));
     }

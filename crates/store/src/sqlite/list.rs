@@ -54,9 +54,7 @@ impl Query<'_> {
     fn counter(&self, state: u8) -> Result<i64, Fault> {
         let sql = "SELECT coalesce(sum(n), 0) FROM counters WHERE principal = ?1 AND agent = ?2 AND state = ?3";
         let mut statement = self.connection.prepare_cached(sql).map_err(fault("counting tasks"))?;
-        statement
-            .query_row((self.principal.0, self.agent.0, state), |row| row.get(0))
-            .map_err(fault("counting tasks"))
+        statement.query_row((self.principal.0, self.agent.0, state), |row| row.get(0)).map_err(fault("counting tasks"))
     }
 
     fn count(&self, state: u8) -> Result<i64, Fault> {
@@ -89,7 +87,8 @@ impl Query<'_> {
 
     fn condition(&self, state: u8, paged: bool) -> (String, Vec<Value>) {
         let index = if self.filter.context.is_some() { "tasks_by_context" } else { "tasks_by_status" };
-        let mut sql = format!("INDEXED BY {index} WHERE principal = ? AND agent = ? AND state = ?");
+        let mut sql =
+            format!("INDEXED BY {index} WHERE principal = ? AND agent = ? AND state = ? AND state BETWEEN 1 AND 8");
         let mut values: Vec<Value> = vec![self.principal.0.into(), self.agent.0.into(), i64::from(state).into()];
         if let Some(context) = &self.filter.context {
             sql.push_str(" AND context = ?");

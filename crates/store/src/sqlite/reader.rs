@@ -37,7 +37,7 @@ impl Readers {
         job: impl FnOnce(&mut Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Later<T> {
         match self {
-            Self::Through(writer) => writer.run(job),
+            Self::Through(writer) => writer.run(|connection, _| job(connection)),
             Self::Pool(pool) => {
                 let pool = Arc::clone(pool);
                 let task = tokio::task::spawn_blocking(move || {

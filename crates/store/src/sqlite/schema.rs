@@ -32,7 +32,7 @@ const MIGRATIONS: [&str; 1] = ["
         pruned_peer_seq INTEGER NOT NULL DEFAULT 0,
         parent_task_id BLOB, ancestry TEXT, provenance TEXT
     ) WITHOUT ROWID;
-    CREATE INDEX tasks_by_status ON tasks (principal, agent, state, status_at);
+    CREATE INDEX tasks_by_status ON tasks (principal, agent, state, status_at) WHERE state BETWEEN 1 AND 8;
     CREATE INDEX tasks_by_context ON tasks (principal, agent, context);
     CREATE INDEX tasks_running ON tasks (id) WHERE run_state > 0;
     CREATE INDEX tasks_to_fold ON tasks (id) WHERE version > 32 AND folded = 0 AND state IN (3, 4, 5, 7);
@@ -46,7 +46,7 @@ const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE folds (task BLOB PRIMARY KEY, seq INTEGER NOT NULL, peer_seq INTEGER NOT NULL, fold TEXT NOT NULL)
         WITHOUT ROWID;
     CREATE TABLE sends (
-        id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, hash BLOB NOT NULL, task BLOB NOT NULL, at INTEGER NOT NULL
+        id INTEGER PRIMARY KEY, key BLOB NOT NULL, hash BLOB NOT NULL, task BLOB NOT NULL, at INTEGER NOT NULL
     );
     CREATE TABLE counters (
         principal INTEGER NOT NULL, agent INTEGER NOT NULL, state INTEGER NOT NULL, n INTEGER NOT NULL,

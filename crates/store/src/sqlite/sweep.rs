@@ -1,5 +1,6 @@
 //! Sweeping: folds long logs that have ended and removes what retention says, a little at a time.
 
+use super::send::Sends;
 use super::writer::add_counts;
 use super::{fault, task};
 use flotilla_core::caller::Scope;
@@ -16,13 +17,13 @@ const STEP: i64 = 200;
 const LOOK: i64 = 2_000;
 const ENDED: &str = "state IN (3, 4, 5, 7, 9)";
 
-pub fn sweep(connection: &mut Connection, retention: &Retention) -> Result<Swept, Fault> {
+pub fn sweep(connection: &mut Connection, sends: &mut Sends, retention: &Retention) -> Result<Swept, Fault> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault("sweeping"))?;
     let swept = Swept {
         tasks: remove_tasks(&transaction, retention)?,
         logs: fold_long(&transaction)? + drop_events(&transaction, retention)?,
-        sends: remove_sends(&transaction, retention)?,
+        sends: sends.sweep(&transaction, retention, STEP * 5)?,
     };
     transaction.commit().map_err(fault("sweeping"))?;
     Ok(swept)
@@ -46,9 +47,8 @@ fn remove_tasks(connection: &Connection, retention: &Retention) -> Result<u64, F
     }
     if let Some(max) = retention.tasks_max {
         let count = "SELECT coalesce(sum(n), 0) FROM counters WHERE ";
-        let ended: i64 = connection
-            .query_row(&format!("{count}{ENDED}"), [], |row| row.get(0))
-            .map_err(fault("sweeping"))?;
+        let ended: i64 =
+            connection.query_row(&format!("{count}{ENDED}"), [], |row| row.get(0)).map_err(fault("sweeping"))?;
         let excess = ended - i64::try_from(max).unwrap_or(i64::MAX) - doomed.len() as i64;
         if excess > 0 {
             let sql = format!("SELECT id FROM tasks WHERE {ENDED} ORDER BY id LIMIT ?1");
@@ -114,23 +114,4 @@ fn drop_events(connection: &Connection, retention: &Retention) -> Result<u64, Fa
             .map_err(fault("dropping events"))?;
     }
     Ok(old.len() as u64)
-}
-
-/// Sends are numbered in the order they came, so the oldest are the first.
-fn remove_sends(connection: &Connection, retention: &Retention) -> Result<u64, Fault> {
-    let mut removed = 0;
-    if let Some(Millis(before)) = retention.dedupe_before {
-        let sql = "DELETE FROM sends WHERE id IN (SELECT id FROM sends ORDER BY id LIMIT ?1) AND at < ?2";
-        removed += connection.execute(sql, params![STEP * 5, before]).map_err(fault("forgetting sends"))?;
-    }
-    if let Some(max) = retention.dedupe_max {
-        let span = "SELECT coalesce(max(id) - min(id) + 1, 0) FROM sends";
-        let kept: i64 = connection.query_row(span, [], |row| row.get(0)).map_err(fault("forgetting sends"))?;
-        let excess = kept - i64::try_from(max).unwrap_or(i64::MAX);
-        if excess > 0 {
-            let sql = "DELETE FROM sends WHERE id IN (SELECT id FROM sends ORDER BY id LIMIT ?1)";
-            removed += connection.execute(sql, [excess.min(STEP * 5)]).map_err(fault("forgetting sends"))?;
-        }
-    }
-    Ok(removed as u64)
 }

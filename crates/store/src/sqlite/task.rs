@@ -1,11 +1,12 @@
 //! Tasks and their changes as rows.
 
 use super::fault;
+use super::send::Sends;
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::log;
-use flotilla_core::ports::{Commit, Digest, Folded, NotCommitted, Record, Sent, Tail};
+use flotilla_core::ports::{Commit, Folded, NotCommitted, Record, Tail};
 use flotilla_core::project::Fold;
 use flotilla_core::task::{Head, Kind, RunState};
 use flotilla_protocol::a2a::model::{Artifact, Message, TaskState, TaskStatus};
@@ -21,24 +22,17 @@ pub const HEAD: &str = "id, principal, agent, owner, context, state, status_at, 
                         run, run_state, turn, waiting";
 
 /// Writes one commit inside the batch's transaction; what does not fit is skipped, not failed.
-pub fn write(connection: &Connection, commit: &Commit) -> Result<Result<(), NotCommitted>, Fault> {
+pub fn write(connection: &Connection, sends: &mut Sends, commit: &Commit) -> Result<Result<(), NotCommitted>, Fault> {
     let head = &commit.head;
-    if let Some(dedupe) = &commit.dedupe {
-        let mut statement = connection
-            .prepare_cached("INSERT INTO sends (key, hash, task, at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING")
-            .map_err(fault("remembering a send"))?;
-        let at = commit.change.at.0;
-        let added = statement.execute(params![dedupe.key, dedupe.hash, head.id.bytes(), at]);
-        if added.map_err(fault("remembering a send"))? == 0 {
-            let sent = sent(connection, &dedupe.key)?.ok_or_else(|| Fault::new("a send is both there and not"))?;
-            return Ok(Err(NotCommitted::Duplicate(sent)));
-        }
+    if let Some(dedupe) = &commit.dedupe
+        && let Some(sent) = sends.add(connection, dedupe, head.id, commit.change.at)?
+    {
+        return Ok(Err(NotCommitted::Duplicate(sent)));
     }
     let written = if head.version == 1 { insert(connection, head)? } else { update(connection, head)? };
     if !written {
         if let Some(dedupe) = &commit.dedupe {
-            // The message did not get in, so it was not sent.
-            connection.execute("DELETE FROM sends WHERE key = ?1", [dedupe.key]).map_err(fault("taking back a send"))?;
+            sends.take_back(connection, &dedupe.key)?;
         }
         return Ok(Err(NotCommitted::Stale));
     }
@@ -152,7 +146,9 @@ pub fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
 /// The scope as a condition on `tasks`, with its values.
 fn condition(scope: Scope) -> (&'static str, Vec<Value>) {
     match scope {
-        Scope::Caller { principal, agent } => (" AND principal = ? AND agent = ?", vec![principal.0.into(), agent.0.into()]),
+        Scope::Caller { principal, agent } => {
+            (" AND principal = ? AND agent = ?", vec![principal.0.into(), agent.0.into()])
+        }
         Scope::Agent { owner } => (" AND owner = ?", vec![owner.0.into()]),
         Scope::Admin => ("", Vec::new()),
     }
@@ -218,8 +214,7 @@ pub fn after(connection: &mut Connection, scope: Scope, id: TaskId, by: By, limi
         By::PeerSeq(cursor) => ("last_peer_seq", "pruned_peer_seq", cursor),
     };
     let sql = format!("SELECT {pruned} FROM tasks WHERE id = ?1");
-    let pruned: i64 =
-        transaction.query_row(&sql, [id.bytes()], |row| row.get(0)).map_err(fault("reading a log"))?;
+    let pruned: i64 = transaction.query_row(&sql, [id.bytes()], |row| row.get(0)).map_err(fault("reading a log"))?;
     if cursor < pruned as u64 {
         return Ok(Tail::Pruned);
     }
@@ -239,16 +234,6 @@ pub fn open_runs(connection: &mut Connection) -> Result<Vec<TaskId>, Fault> {
         .map_err(fault("looking for open runs"))?;
     let ids = statement.query_map([], |row| row.get(0).map(TaskId::from_bytes));
     ids.and_then(Iterator::collect).map_err(fault("looking for open runs"))
-}
-
-pub fn sent(connection: &Connection, key: &Digest) -> Result<Option<Sent>, Fault> {
-    let mut statement = connection
-        .prepare_cached("SELECT task, hash FROM sends WHERE key = ?1")
-        .map_err(fault("looking for a send"))?;
-    statement
-        .query_row([key], |row| Ok(Sent { task: TaskId::from_bytes(row.get(0)?), hash: row.get(1)? }))
-        .optional()
-        .map_err(fault("looking for a send"))
 }
 
 /// A fold as it is stored.

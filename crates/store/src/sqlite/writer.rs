@@ -1,8 +1,9 @@
 //! The one writer: a thread that takes all waiting commits into one transaction, flushes, then tells each.
 
+use super::send::Sends;
 use super::{fault, task};
 use flotilla_core::error::Fault;
-use flotilla_core::ports::{Commit, Later, NotCommitted};
+use flotilla_core::ports::{Commit, Done, Later, NotCommitted};
 use metrics::{Counter, Histogram, counter, histogram};
 use rusqlite::{Connection, TransactionBehavior, params};
 use std::collections::HashMap;
@@ -10,6 +11,8 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 /// Most commits in one transaction.
@@ -17,7 +20,7 @@ const BATCH: usize = 256;
 /// Batches between checkpoints: often enough that the write-ahead log stays in the page cache.
 const CHECKPOINT: u32 = 200;
 
-type Task = Box<dyn FnOnce(&mut Connection) + Send>;
+type Task = Box<dyn FnOnce(&mut Connection, &mut Sends) + Send>;
 
 enum Job {
     Commit(Box<Commit>),
@@ -51,11 +54,11 @@ impl Writer {
 
     pub fn run<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&mut Connection) -> Result<T, Fault> + Send + 'static,
+        job: impl FnOnce(&mut Connection, &mut Sends) -> Result<T, Fault> + Send + 'static,
     ) -> Later<T> {
         let (tell, told) = oneshot::channel();
         // If nobody waits for the answer any more, it is dropped.
-        let task: Task = Box::new(move |connection| drop(tell.send(job(connection))));
+        let task: Task = Box::new(move |connection, sends| drop(tell.send(job(connection, sends))));
         let sent = self.send(Job::Run(task)).is_ok();
         Box::pin(async move {
             let stopped = || Fault::new("the store has stopped");
@@ -90,6 +93,8 @@ impl Drop for Writer {
 /// The writer thread's own things.
 struct Desk {
     connection: Connection,
+    sends: Sends,
+    herald: Herald,
     durable: bool,
     batches: u32,
     commits: Counter,
@@ -102,6 +107,8 @@ impl Desk {
         connection.set_prepared_statement_cache_capacity(64);
         Self {
             connection,
+            sends: Sends::default(),
+            herald: Herald::new(),
             durable,
             batches: 0,
             commits: counter!("flotilla_store_transactions_total"),
@@ -124,7 +131,7 @@ impl Desk {
                     }
                     Job::Run(task) => {
                         self.commit_all(&mut waiting);
-                        task(&mut self.connection);
+                        task(&mut self.connection, &mut self.sends);
                     }
                 }
             }
@@ -139,21 +146,27 @@ impl Desk {
             return;
         }
         let started = Instant::now();
-        let results = match write_batch(&mut self.connection, waiting) {
+        let results = match write_batch(&mut self.connection, &mut self.sends, waiting) {
             Ok(results) => results,
             Err(failed) if waiting.len() == 1 => vec![Err(NotCommitted::Failed(failed))],
-            Err(_) => waiting.chunks(1).map(|one| write_alone(&mut self.connection, one)).collect(),
+            Err(_) => self.one_by_one(waiting),
         };
         self.commits.increment(1);
         self.batch_size.record(waiting.len() as f64);
         self.commit_seconds.record(started.elapsed().as_secs_f64());
-        for (commit, result) in waiting.drain(..).zip(results) {
-            (commit.done)(result);
-        }
+        self.herald.announce(waiting.drain(..).map(|commit| commit.done).zip(results).collect());
         self.batches += 1;
         if self.batches >= CHECKPOINT {
             self.checkpoint();
         }
+    }
+
+    fn one_by_one(&mut self, waiting: &[Box<Commit>]) -> Vec<Outcome> {
+        let alone = |one| match write_batch(&mut self.connection, &mut self.sends, one) {
+            Ok(mut results) => results.pop().unwrap_or(Ok(())),
+            Err(failed) => Err(NotCommitted::Failed(failed)),
+        };
+        waiting.chunks(1).map(alone).collect()
     }
 
     fn checkpoint(&mut self) {
@@ -167,23 +180,65 @@ impl Desk {
     }
 }
 
-type Outcome = Result<(), NotCommitted>;
+/// Tells the waiting, in the order of the commits: on the runtime, with one wake for a whole batch, so that the writer
+/// can go on to the next.
+enum Herald {
+    Runtime(UnboundedSender<Vec<(Done, Outcome)>>),
+    /// There is no runtime: a tool at work on the store.
+    Here,
+}
 
-fn write_alone(connection: &mut Connection, one: &[Box<Commit>]) -> Outcome {
-    match write_batch(connection, one) {
-        Ok(mut results) => results.pop().unwrap_or(Ok(())),
-        Err(failed) => Err(NotCommitted::Failed(failed)),
+impl Herald {
+    fn new() -> Self {
+        let Ok(runtime) = Handle::try_current() else { return Self::Here };
+        let (sender, mut inbox) = unbounded_channel::<Vec<(Done, Outcome)>>();
+        runtime.spawn(async move {
+            while let Some(batch) = inbox.recv().await {
+                tell(batch);
+            }
+        });
+        Self::Runtime(sender)
+    }
+
+    fn announce(&self, batch: Vec<(Done, Outcome)>) {
+        match self {
+            Self::Here => tell(batch),
+            // A runtime that is gone has nobody left to tell.
+            Self::Runtime(sender) => drop(sender.send(batch)),
+        }
     }
 }
 
-fn write_batch(connection: &mut Connection, batch: &[Box<Commit>]) -> Result<Vec<Outcome>, Fault> {
+fn tell(batch: Vec<(Done, Outcome)>) {
+    for (done, outcome) in batch {
+        done(outcome);
+    }
+}
+
+type Outcome = Result<(), NotCommitted>;
+
+fn write_batch(connection: &mut Connection, sends: &mut Sends, batch: &[Box<Commit>]) -> Result<Vec<Outcome>, Fault> {
+    let written = write_transaction(connection, sends, batch);
+    if written.is_ok() {
+        sends.committed()
+    } else {
+        sends.rolled_back()
+    }
+    written
+}
+
+fn write_transaction(
+    connection: &mut Connection,
+    sends: &mut Sends,
+    batch: &[Box<Commit>],
+) -> Result<Vec<Outcome>, Fault> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(fault("beginning a transaction"))?;
     let mut counts: HashMap<(i64, i64, u8), i64> = HashMap::new();
     let mut results = Vec::with_capacity(batch.len());
     for commit in batch {
-        let result = task::write(&transaction, commit)?;
+        let result = task::write(&transaction, sends, commit)?;
         if result.is_ok() {
             let head = &commit.head;
             let mut count = |state, by| *counts.entry((head.principal.0, head.agent.0, state)).or_default() += by;
