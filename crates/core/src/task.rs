@@ -53,7 +53,7 @@ pub struct Head {
     pub run_state: RunState,
     /// How many messages the caller has sent.
     pub turn: u32,
-    /// Messages that came while a run was under way and that no run has taken up yet.
+    /// Messages that no run has taken up yet: they came while one was under way.
     pub waiting: u32,
 }
 

@@ -30,7 +30,7 @@ async fn dispatch(State(app): State<Arc<App>>, request: Request<Body>) -> Respon
         ["healthz"] => health::alive(),
         ["readyz"] => health::ready(&app).await,
         ["metrics"] => health::metrics(&app),
-        ["api", "tasks", id, "log"] => owner::log(&app, id, &request.into_parts().0).await,
+        ["api", "tasks", id, "log"] if *request.method() == Method::GET => owner::log(&app, id, &request.into_parts().0).await,
         ["agents", agent, rest @ ..] if path::is_ours(rest) => serve_rest(&app, Some(agent), rest, request).await,
         rest if path::is_ours(rest) => serve_rest(&app, None, rest, request).await,
         [tenant, rest @ ..] if path::is_ours(rest) => serve_rest(&app, Some(tenant), rest, request).await,

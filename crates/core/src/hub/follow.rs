@@ -146,6 +146,9 @@ async fn task_frame(hub: &Arc<Hub>, live: &LiveRef, peer_seq: u64) -> Result<Fra
 /// The whole task, saying that events before it cannot be replayed.
 async fn gap_frame(hub: &Arc<Hub>, live: &LiveRef, why: &str) -> Result<Framed, Error> {
     let (head, fold) = hub.folded(live, u64::MAX).await?;
+    if let Some(answer) = fold.answer {
+        return Ok(Framed { peer_seq: head.peer_seq, frame: StreamResponse::Message(answer) });
+    }
     let metadata = Object::of(&json!({ STREAM_RESUME: { "gap": true, "reason": why } })).ok();
     let task = Task { metadata, ..fold.into_task(&head, Want::ALL) };
     Ok(Framed { peer_seq: head.peer_seq, frame: StreamResponse::Task(task) })

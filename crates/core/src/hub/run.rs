@@ -142,13 +142,17 @@ impl Hub {
             Some((_, changes)) => changes,
             None => self.whole_log(live.id()).await?,
         };
-        let asked = changes.iter().rev().flat_map(|change| change.events.iter().rev());
-        let assignment = asked.into_iter().find_map(|event| match event {
+        // The oldest message that no run has taken up: those after it still wait.
+        let turn = head.turn - head.waiting;
+        let events = changes.iter().flat_map(|change| change.events.iter());
+        let mut asked = events.filter(|event| matches!(event, Event::Asked { .. }));
+        let taken_up = asked.nth(turn.saturating_sub(1) as usize);
+        let assignment = taken_up.and_then(|event| match event {
             Event::Asked { message, accepted_output_modes, metadata } => Some(Assignment {
                 task_id: head.id.to_string(),
                 context_id: head.context.to_string(),
                 run,
-                turn: head.turn,
+                turn,
                 message: Arc::clone(message),
                 accepted_output_modes: accepted_output_modes.clone(),
                 metadata: metadata.clone(),

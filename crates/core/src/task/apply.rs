@@ -47,10 +47,14 @@ fn apply_event(head: &mut Head, event: &Event, at: Millis) {
         Event::RunQueued { run } => {
             head.run = *run;
             head.run_state = RunState::Claimed;
-            head.waiting = 0;
+            head.waiting = head.waiting.saturating_sub(1);
         }
         Event::RunStarted { .. } => head.run_state = RunState::Started,
-        Event::RunLost { .. } => head.run_state = RunState::Idle,
+        Event::RunLost { .. } => {
+            // Its message waits again.
+            head.run_state = RunState::Idle;
+            head.waiting += 1;
+        }
         Event::Produced { .. } | Event::Noted { .. } => {}
     }
 }

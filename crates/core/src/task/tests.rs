@@ -105,6 +105,14 @@ fn replies_start_a_new_run_and_old_runs_change_nothing() {
 fn a_message_during_a_run_is_taken_up_after_it() {
     let head = check("say!, started, say, ask", "SUBMITTED WORKING WORKING SUBMITTED");
     assert_eq!((head.run, head.waiting, head.turn), (2, 0, 2));
+    let head = check("say!, say, say, ask, ask", "SUBMITTED SUBMITTED SUBMITTED SUBMITTED SUBMITTED");
+    assert_eq!((head.run, head.waiting, head.turn), (3, 0, 3));
+}
+
+#[test]
+fn a_lost_run_gives_its_message_back() {
+    let head = check("say!, lost, say, ask", "SUBMITTED SUBMITTED SUBMITTED SUBMITTED");
+    assert_eq!((head.run, head.waiting, head.turn), (3, 0, 2));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use flotilla_core::task::Head;
 use flotilla_protocol::a2a::model::TaskState;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
+use std::ops::RangeInclusive;
 
 pub fn page(
     connection: &mut Connection,
@@ -16,13 +17,10 @@ pub fn page(
     filter: &ListFilter,
 ) -> Result<ListPage, Fault> {
     let transaction = connection.transaction().map_err(fault("listing tasks"))?;
-    let states: Vec<u8> = match filter.state {
-        Some(state) => vec![state as u8],
-        None => TaskState::ALL.iter().skip(1).map(|state| *state as u8).collect(),
-    };
     let query = Query { connection: &transaction, principal, agent, filter };
-    let total = query.total(&states)?;
-    let mut heads = query.heads(&states)?;
+    let runs = query.runs();
+    let total = query.total(&runs)?;
+    let mut heads = query.heads(&runs)?;
     let more = heads.len() > filter.limit;
     heads.truncate(filter.limit);
     let records: Result<_, _> =
@@ -37,15 +35,27 @@ struct Query<'a> {
     filter: &'a ListFilter,
 }
 
+/// A stretch of an index to read: one state, or all of them where a context is small enough to sort.
+type Run = RangeInclusive<u8>;
+
 impl Query<'_> {
+    fn runs(&self) -> Vec<Run> {
+        let all = TaskState::ALL.iter().skip(1).map(|state| *state as u8);
+        match self.filter.state {
+            Some(state) => vec![state as u8..=state as u8],
+            None if self.filter.context.is_some() => vec![1..=8],
+            None => all.map(|state| state..=state).collect(),
+        }
+    }
+
     /// Kept counters answer at once; a context or a time must be counted.
-    fn total(&self, states: &[u8]) -> Result<u64, Fault> {
+    fn total(&self, runs: &[Run]) -> Result<u64, Fault> {
         let mut total = 0i64;
-        for state in states {
+        for run in runs {
             total += if self.filter.context.is_none() && self.filter.status_since.is_none() {
-                self.counter(*state)?
+                self.counter(*run.start())?
             } else {
-                self.count(*state)?
+                self.count(run)?
             };
         }
         Ok(total.max(0) as u64)
@@ -57,18 +67,18 @@ impl Query<'_> {
         statement.query_row((self.principal.0, self.agent.0, state), |row| row.get(0)).map_err(fault("counting tasks"))
     }
 
-    fn count(&self, state: u8) -> Result<i64, Fault> {
-        let (condition, values) = self.condition(state, false);
+    fn count(&self, run: &Run) -> Result<i64, Fault> {
+        let (condition, values) = self.condition(run, false);
         let sql = format!("SELECT count(*) FROM tasks {condition}");
         let mut statement = self.connection.prepare_cached(&sql).map_err(fault("counting tasks"))?;
         statement.query_row(params_from_iter(values), |row| row.get(0)).map_err(fault("counting tasks"))
     }
 
     /// One more than the page holds, so that the caller knows whether there is more.
-    fn heads(&self, states: &[u8]) -> Result<Vec<Head>, Fault> {
+    fn heads(&self, runs: &[Run]) -> Result<Vec<Head>, Fault> {
         let mut heads: Vec<Head> = Vec::new();
-        for state in states {
-            let (condition, values) = self.condition(*state, true);
+        for run in runs {
+            let (condition, values) = self.condition(run, true);
             let sql = format!(
                 "SELECT {} FROM tasks {condition} ORDER BY status_at DESC, id DESC LIMIT {}",
                 task::HEAD,
@@ -85,11 +95,15 @@ impl Query<'_> {
         Ok(heads)
     }
 
-    fn condition(&self, state: u8, paged: bool) -> (String, Vec<Value>) {
-        let index = if self.filter.context.is_some() { "tasks_by_context" } else { "tasks_by_status" };
-        let mut sql =
-            format!("INDEXED BY {index} WHERE principal = ? AND agent = ? AND state = ? AND state BETWEEN 1 AND 8");
-        let mut values: Vec<Value> = vec![self.principal.0.into(), self.agent.0.into(), i64::from(state).into()];
+    fn condition(&self, run: &Run, paged: bool) -> (String, Vec<Value>) {
+        let mut values: Vec<Value> = vec![self.principal.0.into(), self.agent.0.into(), i64::from(*run.start()).into()];
+        let mut sql = String::from("WHERE principal = ? AND agent = ? AND state ");
+        if run.start() == run.end() {
+            sql.push_str("= ? AND state BETWEEN 1 AND 8");
+        } else {
+            sql.push_str("BETWEEN ? AND ?");
+            values.push(i64::from(*run.end()).into());
+        }
         if let Some(context) = &self.filter.context {
             sql.push_str(" AND context = ?");
             values.push(context.clone().into());
@@ -103,6 +117,7 @@ impl Query<'_> {
             values.push(status_at.0.into());
             values.push(Value::Blob(id.bytes().to_vec()));
         }
-        (sql, values)
+        let index = if self.filter.context.is_some() { "tasks_by_context" } else { "tasks_by_status" };
+        (format!("INDEXED BY {index} {sql}"), values)
     }
 }
