@@ -17,4 +17,4 @@ mod sse;
 mod well_known;
 
 pub use app::{App, Render, Settings};
-pub use route::router;
+pub use route::serve;

@@ -3,20 +3,14 @@
 use crate::app::App;
 use crate::rest::path::{self, Missed};
 use crate::{answer, health, jsonrpc, owner, rest, well_known};
-use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::{Method, Request, Response, StatusCode};
 use percent_encoding::percent_decode_str;
 use std::sync::Arc;
 
 /// Everything on one port. `{id}:cancel` is no pattern a router knows, so paths are matched by hand.
-pub fn router(app: Arc<App>) -> Router {
-    Router::new().fallback(dispatch).with_state(app)
-}
-
-async fn dispatch(State(app): State<Arc<App>>, request: Request<Body>) -> Response<Body> {
+pub async fn serve(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let decoded = percent_decode_str(request.uri().path()).decode_utf8_lossy().into_owned();
     let segments: Vec<&str> = decoded.split('/').filter(|segment| !segment.is_empty()).collect();
     let post = *request.method() == Method::POST;
@@ -30,7 +24,9 @@ async fn dispatch(State(app): State<Arc<App>>, request: Request<Body>) -> Respon
         ["healthz"] => health::alive(),
         ["readyz"] => health::ready(&app).await,
         ["metrics"] => health::metrics(&app),
-        ["api", "tasks", id, "log"] if *request.method() == Method::GET => owner::log(&app, id, &request.into_parts().0).await,
+        ["api", "tasks", id, "log"] if *request.method() == Method::GET => {
+            owner::log(&app, id, &request.into_parts().0).await
+        }
         ["agents", agent, rest @ ..] if path::is_ours(rest) => serve_rest(&app, Some(agent), rest, request).await,
         rest if path::is_ours(rest) => serve_rest(&app, None, rest, request).await,
         [tenant, rest @ ..] if path::is_ours(rest) => serve_rest(&app, Some(tenant), rest, request).await,

@@ -1,6 +1,7 @@
 //! The embedded store: SQLite in WAL mode, one writer with group commit, readers beside it.
 
 mod backup;
+mod checkpoint;
 mod key;
 mod list;
 mod reader;
@@ -12,6 +13,7 @@ mod writer;
 
 pub use backup::{backup, restore};
 
+use checkpoint::Checkpoints;
 use flotilla_core::access::KeyRecord;
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
@@ -62,7 +64,8 @@ impl Sqlite {
         };
         schema::migrate(&mut connection)?;
         let epoch = schema::epoch(&connection)?;
-        let writer = Arc::new(Writer::start(connection, path.is_some())?);
+        let checkpoints = path.as_deref().map_or_else(|| Ok(Checkpoints::none()), Checkpoints::beside)?;
+        let writer = Arc::new(Writer::start(connection, checkpoints)?);
         let readers = match path {
             Some(path) => Readers::pool(path),
             None => Readers::through(Arc::clone(&writer)),

@@ -1,10 +1,14 @@
 //! Connections: accepted up to a limit, and let go in good order when the hub stops.
 
 use super::Running;
+use axum::body::Body;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -17,7 +21,11 @@ const HEAD_BYTES: usize = 64 * 1024;
 /// Serves until `stopped`, then lets what is under way end within the drain time.
 pub async fn until(listener: TcpListener, running: &Arc<Running>, stopped: impl Future<Output = ()>) {
     let graceful = GracefulShutdown::new();
-    let service = TowerToHyperService::new(flotilla_inbound::router(Arc::clone(&running.app)));
+    let app = Arc::clone(&running.app);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let answer = flotilla_inbound::serve(Arc::clone(&app), request.map(Body::new));
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(HEAD_BYTES.max(8192));
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(HEAD_TIMEOUT));

@@ -1,5 +1,6 @@
 //! The one writer: a thread that takes all waiting commits into one transaction, flushes, then tells each.
 
+use super::checkpoint::Checkpoints;
 use super::send::Sends;
 use super::{fault, task};
 use flotilla_core::error::Fault;
@@ -17,9 +18,6 @@ use tokio::sync::oneshot;
 
 /// Most commits in one transaction.
 const BATCH: usize = 256;
-/// Batches between checkpoints: often enough that the write-ahead log stays in the page cache.
-const CHECKPOINT: u32 = 200;
-
 type Task = Box<dyn FnOnce(&mut Connection, &mut Sends) + Send>;
 
 enum Job {
@@ -34,9 +32,9 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub fn start(connection: Connection, durable: bool) -> Result<Self, Fault> {
+    pub fn start(connection: Connection, checkpoints: Checkpoints) -> Result<Self, Fault> {
         let (jobs, inbox) = channel();
-        let mut desk = Desk::new(connection, durable);
+        let mut desk = Desk::new(connection, checkpoints);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || desk.serve(&inbox))
@@ -95,22 +93,20 @@ struct Desk {
     connection: Connection,
     sends: Sends,
     herald: Herald,
-    durable: bool,
-    batches: u32,
+    checkpoints: Checkpoints,
     commits: Counter,
     batch_size: Histogram,
     commit_seconds: Histogram,
 }
 
 impl Desk {
-    fn new(connection: Connection, durable: bool) -> Self {
+    fn new(connection: Connection, checkpoints: Checkpoints) -> Self {
         connection.set_prepared_statement_cache_capacity(64);
         Self {
             connection,
             sends: Sends::default(),
             herald: Herald::new(),
-            durable,
-            batches: 0,
+            checkpoints,
             commits: counter!("flotilla_store_transactions_total"),
             batch_size: histogram!("flotilla_store_batch_commits"),
             commit_seconds: histogram!("flotilla_store_transaction_seconds"),
@@ -137,7 +133,7 @@ impl Desk {
             }
             self.commit_all(&mut waiting);
         }
-        self.checkpoint();
+        self.checkpoints.finish(&self.connection);
     }
 
     /// One transaction for all. If it fails as a whole, each is tried alone, so that one cannot sink the others.
@@ -155,10 +151,7 @@ impl Desk {
         self.batch_size.record(waiting.len() as f64);
         self.commit_seconds.record(started.elapsed().as_secs_f64());
         self.herald.announce(waiting.drain(..).map(|commit| commit.done).zip(results).collect());
-        self.batches += 1;
-        if self.batches >= CHECKPOINT {
-            self.checkpoint();
-        }
+        self.checkpoints.after_batch(&self.connection);
     }
 
     fn one_by_one(&mut self, waiting: &[Box<Commit>]) -> Vec<Outcome> {
@@ -167,16 +160,6 @@ impl Desk {
             Err(failed) => Err(NotCommitted::Failed(failed)),
         };
         waiting.chunks(1).map(alone).collect()
-    }
-
-    fn checkpoint(&mut self) {
-        self.batches = 0;
-        if !self.durable {
-            return;
-        }
-        if let Err(error) = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
-            tracing::warn!(%error, "checkpointing the store");
-        }
     }
 }
 

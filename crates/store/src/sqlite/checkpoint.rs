@@ -1,0 +1,76 @@
+//! Checkpoints: moving what is in the write-ahead log into the database file, mostly beside the writer.
+//!
+//! The bulk is copied and flushed by a thread of its own while commits go on. What came meanwhile is little; the writer
+//! copies that itself between two batches, and so the write-ahead log can start over.
+
+use flotilla_core::error::Fault;
+use rusqlite::Connection;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+
+/// Batches between checkpoints.
+const BATCHES: u32 = 500;
+
+pub struct Checkpoints {
+    batches: u32,
+    /// Asks the thread for a checkpoint; none where nothing is kept.
+    ask: Option<Sender<()>>,
+    done: Arc<AtomicBool>,
+}
+
+impl Checkpoints {
+    /// A store in memory has none.
+    pub fn none() -> Self {
+        Self { batches: 0, ask: None, done: Arc::default() }
+    }
+
+    pub fn beside(path: &Path) -> Result<Self, Fault> {
+        let connection = Connection::open(path).map_err(super::fault("opening the store for checkpoints"))?;
+        connection
+            .execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -256;")
+            .map_err(super::fault("preparing checkpoints"))?;
+        let (ask, asked) = channel();
+        let done = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&done);
+        std::thread::Builder::new()
+            .name("store-checkpoint".into())
+            .spawn(move || {
+                while asked.recv().is_ok() {
+                    run(&connection);
+                    told.store(true, Ordering::Release);
+                }
+            })
+            .map_err(|error| Fault::new(format!("starting the checkpoint thread: {error}")))?;
+        Ok(Self { batches: 0, ask: Some(ask), done })
+    }
+
+    /// Called by the writer after each batch.
+    pub fn after_batch(&mut self, connection: &Connection) {
+        let Some(ask) = &self.ask else { return };
+        if self.done.swap(false, Ordering::Acquire) {
+            run(connection);
+            self.batches = 0;
+        }
+        self.batches += 1;
+        if self.batches == BATCHES {
+            // If the thread is gone, the log only grows until the next start.
+            let _ = ask.send(());
+        }
+    }
+
+    /// The last act of a writer that stops.
+    pub fn finish(&self, connection: &Connection) {
+        if self.ask.is_some() {
+            run(connection);
+        }
+    }
+}
+
+/// Copies what can be copied without waiting for anybody.
+fn run(connection: &Connection) {
+    if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
+        tracing::warn!(%error, "checkpointing the store");
+    }
+}
