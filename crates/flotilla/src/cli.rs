@@ -65,7 +65,7 @@ struct Serve {
 #[derive(Debug, Args)]
 struct ConfigFile {
     /// Configuration file [default: flotilla.yaml here, if there is one]
-    #[arg(long, env = "FLOTILLA_CONFIG", value_name = "FILE")]
+    #[arg(long, env = "FLOTILLA_CONFIG", value_name = "FILE", global = true)]
     config: Option<PathBuf>,
 }
 
@@ -79,7 +79,7 @@ impl ConfigFile {
 #[derive(Debug, Args)]
 struct DataDir {
     /// Where the log is kept [default: the platform's data directory]
-    #[arg(long, env = "FLOTILLA_DATA_DIR", value_name = "DIR")]
+    #[arg(long, env = "FLOTILLA_DATA_DIR", value_name = "DIR", global = true)]
     data_dir: Option<PathBuf>,
 }
 

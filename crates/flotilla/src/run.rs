@@ -17,7 +17,8 @@ use flotilla_core::hub::Hub;
 use flotilla_core::loops;
 use flotilla_core::ports::{Clock, Store};
 use flotilla_inbound::App;
-use flotilla_store::sqlite::{Place, Sqlite, Sync};
+use flotilla_store::memory::Memory;
+use flotilla_store::sqlite::{Sqlite, Sync};
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -136,8 +137,10 @@ fn open_store(overrides: &Overrides, config: &Config, dir: &std::path::Path) -> 
         SyncConfig::Full => Sync::Full,
         SyncConfig::Normal => Sync::Normal,
     };
-    let place = if overrides.memory { Place::Memory } else { Place::File(data::store_file(dir), sync) };
-    Ok(Arc::new(Sqlite::open(&place)?))
+    if overrides.memory {
+        return Ok(Arc::new(Memory::new()?));
+    }
+    Ok(Arc::new(Sqlite::open(&data::store_file(dir), sync)?))
 }
 
 /// Resolves when the process is asked to stop.

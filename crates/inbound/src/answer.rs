@@ -1,9 +1,11 @@
 //! Responses: the headers every binding sets, and the HTTP side of a refusal.
 
+use crate::app::App;
+use crate::body;
 use axum::body::Body;
 use flotilla_protocol::a2a::VERSION;
 use flotilla_protocol::a2a::error::Reason;
-use http::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -50,6 +52,14 @@ pub fn refuse(mut response: Response<Body>, reason: Reason) -> Response<Body> {
         _ => {}
     }
     finish(response, None)
+}
+
+/// Answers once the request's body is out of the way, or says that the connection ends.
+pub async fn after(app: &App, body: Body, mut response: Response<Body>) -> Response<Body> {
+    if !body::discard(body, &app.hub.limits()).await {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 pub fn allow(mut response: Response<Body>, methods: &'static str) -> Response<Body> {

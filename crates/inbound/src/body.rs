@@ -8,9 +8,13 @@ use flotilla_protocol::decode;
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http_body_util::{BodyExt as _, Limited};
+use std::time::Duration;
+
+/// How long a refused caller may take to finish a body nobody reads.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The whole body, or a refusal as soon as it is known to be too large.
-pub async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<Bytes, Refusal> {
+pub async fn read(headers: &HeaderMap, body: &mut Body, limits: &Limits) -> Result<Bytes, Refusal> {
     let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length > limits.body) {
         return Err(too_large(limits.body));
@@ -25,6 +29,24 @@ pub async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<By
     };
     decode::check_depth(&bytes, limits.json_depth)?;
     Ok(bytes)
+}
+
+/// Takes what is left of a body that nobody will read: an answer sent before it would be lost with the connection.
+/// Says whether the connection can go on.
+pub async fn discard(mut body: Body, limits: &Limits) -> bool {
+    let mut left = limits.body;
+    let drained = async {
+        while let Some(frame) = body.frame().await {
+            let Ok(frame) = frame else { return false };
+            let size = frame.data_ref().map_or(0, Bytes::len);
+            if size > left {
+                return false;
+            }
+            left -= size;
+        }
+        true
+    };
+    tokio::time::timeout(PATIENCE, drained).await.unwrap_or(false)
 }
 
 fn too_large(limit: usize) -> Refusal {

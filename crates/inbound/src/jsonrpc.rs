@@ -22,15 +22,16 @@ use std::time::Instant;
 /// Serves one call; `agent` is the one the path names.
 pub async fn serve(app: &Arc<App>, agent: Option<&str>, request: Request<Body>) -> Response<Body> {
     let started = Instant::now();
-    let (parts, body) = request.into_parts();
+    let (parts, mut body) = request.into_parts();
     let mut id = String::from("null");
-    match answer(app, agent, &parts.headers, &parts.uri, body, &mut id, started).await {
+    match answer(app, agent, &parts.headers, &parts.uri, &mut body, &mut id, started).await {
         Ok(response) => response,
         Err(error) => {
             let refusal = app.refusal(error);
             app.meters.refused(Binding::JsonRpc, &refusal);
-            let body = jsonrpc::error(&id, &refusal, app.now());
-            answer::refuse(answer::with_type(http_status(refusal.reason), JSON, body), refusal.reason)
+            let text = jsonrpc::error(&id, &refusal, app.now());
+            let response = answer::refuse(answer::with_type(http_status(refusal.reason), JSON, text), refusal.reason);
+            answer::after(app, body, response).await
         }
     }
 }
@@ -53,7 +54,7 @@ async fn answer(
     agent: Option<&str>,
     headers: &HeaderMap,
     uri: &Uri,
-    body: Body,
+    body: &mut Body,
     id: &mut String,
     started: Instant,
 ) -> Result<Response<Body>, Error> {

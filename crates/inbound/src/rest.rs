@@ -15,6 +15,7 @@ use flotilla_core::error::{Error, Fault};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::StreamResponse;
+use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
 use path::Target;
 use serde::Serialize;
@@ -26,13 +27,14 @@ use std::time::Instant;
 pub async fn serve(app: &Arc<App>, agent: Option<&str>, target: Target, request: Request<Body>) -> Response<Body> {
     let started = Instant::now();
     let method = target.method();
-    let media_type = answer::negotiated(request.headers());
-    match answer(app, agent, target, &media_type, request).await {
+    let (parts, mut body) = request.into_parts();
+    let media_type = answer::negotiated(&parts.headers);
+    match answer(app, agent, target, &media_type, &parts, &mut body).await {
         Ok(response) => {
             app.meters.served(Binding::Rest, method, started);
             response
         }
-        Err(error) => refuse_as(app, &app.refusal(error), media_type),
+        Err(error) => answer::after(app, body, refuse_as(app, &app.refusal(error), media_type)).await,
     }
 }
 
@@ -67,9 +69,9 @@ async fn answer(
     agent: Option<&str>,
     target: Target,
     media_type: &HeaderValue,
-    request: Request<Body>,
+    parts: &Parts,
+    body: &mut Body,
 ) -> Result<Response<Body>, Error> {
-    let (parts, body) = request.into_parts();
     let caller = caller::identify(&app.access, &parts.headers).await?;
     let parameters = Parameters::of(&parts.headers, &parts.uri);
     parameters.check_version()?;

@@ -11,14 +11,15 @@ use flotilla_protocol::a2a::card::{AgentCard, AgentInterface, Scopes, SecurityRe
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::time::Millis;
 use http::header::{CACHE_CONTROL, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use std::collections::BTreeMap;
 
 const CACHE: HeaderValue = HeaderValue::from_static("public, max-age=60");
 
 /// The card of one agent, or the hub's own: that of its default agent, under the hub's name.
-pub fn serve(app: &App, agent: Option<&str>, request: &Request<Body>) -> Response<Body> {
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+pub fn serve(app: &App, agent: Option<&str>, request: &Parts) -> Response<Body> {
+    if !matches!(request.method, Method::GET | Method::HEAD) {
         return crate::answer::allow(with_type(StatusCode::METHOD_NOT_ALLOWED, JSON, "{}"), "GET, HEAD");
     }
     let registry = app.hub.registry();
@@ -35,7 +36,7 @@ pub fn serve(app: &App, agent: Option<&str>, request: &Request<Body>) -> Respons
         return rest::refuse(app, &Refusal::new(Reason::AgentNotFound, text));
     };
     match serde_json::to_vec(&card) {
-        Ok(body) => cacheable(request.headers(), body, app.changed_at()),
+        Ok(body) => cacheable(&request.headers, body, app.changed_at()),
         Err(error) => {
             let fault = flotilla_core::error::Fault::new(format!("encoding a card: {error}"));
             rest::refuse(app, &app.refusal(fault.into()))

@@ -24,8 +24,7 @@ use flotilla_core::task::Head;
 use flotilla_protocol::time::Millis;
 use reader::Readers;
 use rusqlite::Connection;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use writer::Writer;
 
 pub(crate) fn fault(what: &str) -> impl Fn(rusqlite::Error) -> Fault + '_ {
@@ -41,36 +40,20 @@ pub enum Sync {
     Normal,
 }
 
-/// Where the log lives.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    File(PathBuf, Sync),
-    /// Gone when the process ends.
-    Memory,
-}
-
 pub struct Sqlite {
     epoch: Epoch,
-    writer: Arc<Writer>,
+    writer: Writer,
     readers: Readers,
 }
 
 impl Sqlite {
     /// Opens or creates the store and brings its schema up to date.
-    pub fn open(place: &Place) -> Result<Self, Fault> {
-        let (mut connection, path) = match place {
-            Place::File(path, sync) => (open_file(path, *sync)?, Some(path.clone())),
-            Place::Memory => (open_memory()?, None),
-        };
+    pub fn open(path: &Path, sync: Sync) -> Result<Self, Fault> {
+        let mut connection = open_file(path, sync)?;
         schema::migrate(&mut connection)?;
         let epoch = schema::epoch(&connection)?;
-        let checkpoints = path.as_deref().map_or_else(|| Ok(Checkpoints::none()), Checkpoints::beside)?;
-        let writer = Arc::new(Writer::start(connection, checkpoints)?);
-        let readers = match path {
-            Some(path) => Readers::pool(path),
-            None => Readers::through(Arc::clone(&writer)),
-        };
-        Ok(Self { epoch, writer, readers })
+        let writer = Writer::start(connection, Checkpoints::beside(path)?)?;
+        Ok(Self { epoch, writer, readers: Readers::new(path.to_owned()) })
     }
 
     fn read<T: Send + 'static>(
@@ -106,14 +89,6 @@ fn open_file(path: &Path, sync: Sync) -> Result<Connection, Fault> {
              PRAGMA busy_timeout = 10000;"
         ))
         .map_err(|error| Fault::new(format!("preparing the store {}: {error}", path.display())))?;
-    Ok(connection)
-}
-
-fn open_memory() -> Result<Connection, Fault> {
-    let connection = Connection::open_in_memory().map_err(fault("opening a store in memory"))?;
-    connection
-        .execute_batch("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;")
-        .map_err(fault("preparing a store in memory"))?;
     Ok(connection)
 }
 

@@ -15,17 +15,12 @@ const BATCHES: u32 = 500;
 
 pub struct Checkpoints {
     batches: u32,
-    /// Asks the thread for a checkpoint; none where nothing is kept.
-    ask: Option<Sender<()>>,
+    /// Asks the thread for a checkpoint.
+    ask: Sender<()>,
     done: Arc<AtomicBool>,
 }
 
 impl Checkpoints {
-    /// A store in memory has none.
-    pub fn none() -> Self {
-        Self { batches: 0, ask: None, done: Arc::default() }
-    }
-
     pub fn beside(path: &Path) -> Result<Self, Fault> {
         let connection = Connection::open(path).map_err(super::fault("opening the store for checkpoints"))?;
         connection
@@ -43,12 +38,11 @@ impl Checkpoints {
                 }
             })
             .map_err(|error| Fault::new(format!("starting the checkpoint thread: {error}")))?;
-        Ok(Self { batches: 0, ask: Some(ask), done })
+        Ok(Self { batches: 0, ask, done })
     }
 
     /// Called by the writer after each batch.
     pub fn after_batch(&mut self, connection: &Connection) {
-        let Some(ask) = &self.ask else { return };
         if self.done.swap(false, Ordering::Acquire) {
             run(connection);
             self.batches = 0;
@@ -56,15 +50,13 @@ impl Checkpoints {
         self.batches += 1;
         if self.batches == BATCHES {
             // If the thread is gone, the log only grows until the next start.
-            let _ = ask.send(());
+            let _ = self.ask.send(());
         }
     }
 
     /// The last act of a writer that stops.
-    pub fn finish(&self, connection: &Connection) {
-        if self.ask.is_some() {
-            run(connection);
-        }
+    pub fn finish(connection: &Connection) {
+        run(connection);
     }
 }
 

@@ -1,7 +1,6 @@
 //! Readers: a few connections beside the writer, each seeing only what is committed.
 
 use super::fault;
-use super::writer::Writer;
 use flotilla_core::error::Fault;
 use flotilla_core::ports::Later;
 use rusqlite::{Connection, OpenFlags};
@@ -11,44 +10,30 @@ use std::sync::{Arc, Mutex};
 /// Connections kept open when idle.
 const KEPT: usize = 4;
 
-#[derive(Clone)]
-pub enum Readers {
-    Pool(Arc<Pool>),
-    /// A store in memory has one connection: reads take turns with the writer.
-    Through(Arc<Writer>),
-}
+pub struct Readers(Arc<Pool>);
 
-pub struct Pool {
+struct Pool {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Readers {
-    pub fn pool(path: PathBuf) -> Self {
-        Self::Pool(Arc::new(Pool { path, idle: Mutex::default() }))
-    }
-
-    pub fn through(writer: Arc<Writer>) -> Self {
-        Self::Through(writer)
+    pub fn new(path: PathBuf) -> Self {
+        Self(Arc::new(Pool { path, idle: Mutex::default() }))
     }
 
     pub fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Later<T> {
-        match self {
-            Self::Through(writer) => writer.run(|connection, _| job(connection)),
-            Self::Pool(pool) => {
-                let pool = Arc::clone(pool);
-                let task = tokio::task::spawn_blocking(move || {
-                    let mut connection = pool.take()?;
-                    let answer = job(&mut connection);
-                    pool.give_back(connection);
-                    answer
-                });
-                Box::pin(async move { task.await.map_err(|error| Fault::new(format!("reading: {error}")))? })
-            }
-        }
+        let pool = Arc::clone(&self.0);
+        let task = tokio::task::spawn_blocking(move || {
+            let mut connection = pool.take()?;
+            let answer = job(&mut connection);
+            pool.give_back(connection);
+            answer
+        });
+        Box::pin(async move { task.await.map_err(|error| Fault::new(format!("reading: {error}")))? })
     }
 }
 

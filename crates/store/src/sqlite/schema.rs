@@ -97,11 +97,9 @@ pub fn epoch(connection: &Connection) -> Result<Epoch, Fault> {
 
 /// Gives the store a new identity: cursors into the old one must not be trusted in this one.
 pub fn renew_epoch(connection: &Connection) -> Result<Epoch, Fault> {
-    let mut bits = [0u8; 6];
-    getrandom::fill(&mut bits).map_err(|error| Fault::new(format!("random numbers: {error}")))?;
-    let epoch: String = bits.iter().map(|byte| format!("{byte:02x}")).collect();
+    let epoch = crate::fresh_epoch()?;
     connection
-        .execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('epoch', ?1)", [&epoch])
+        .execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('epoch', ?1)", [&epoch.0])
         .map_err(fault("writing the store's epoch"))?;
-    Ok(Epoch(epoch))
+    Ok(epoch)
 }

@@ -3,8 +3,9 @@
 use super::checkpoint::Checkpoints;
 use super::send::Sends;
 use super::{fault, task};
+use crate::herald::{Herald, Outcome};
 use flotilla_core::error::Fault;
-use flotilla_core::ports::{Commit, Done, Later, NotCommitted};
+use flotilla_core::ports::{Commit, Later, NotCommitted};
 use metrics::{Counter, Histogram, counter, histogram};
 use rusqlite::{Connection, TransactionBehavior, params};
 use std::collections::HashMap;
@@ -12,8 +13,6 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
-use tokio::runtime::Handle;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 /// Most commits in one transaction.
@@ -133,7 +132,7 @@ impl Desk {
             }
             self.commit_all(&mut waiting);
         }
-        self.checkpoints.finish(&self.connection);
+        Checkpoints::finish(&self.connection);
     }
 
     /// One transaction for all. If it fails as a whole, each is tried alone, so that one cannot sink the others.
@@ -162,43 +161,6 @@ impl Desk {
         waiting.chunks(1).map(alone).collect()
     }
 }
-
-/// Tells the waiting, in the order of the commits: on the runtime, with one wake for a whole batch, so that the writer
-/// can go on to the next.
-enum Herald {
-    Runtime(UnboundedSender<Vec<(Done, Outcome)>>),
-    /// There is no runtime: a tool at work on the store.
-    Here,
-}
-
-impl Herald {
-    fn new() -> Self {
-        let Ok(runtime) = Handle::try_current() else { return Self::Here };
-        let (sender, mut inbox) = unbounded_channel::<Vec<(Done, Outcome)>>();
-        runtime.spawn(async move {
-            while let Some(batch) = inbox.recv().await {
-                tell(batch);
-            }
-        });
-        Self::Runtime(sender)
-    }
-
-    fn announce(&self, batch: Vec<(Done, Outcome)>) {
-        match self {
-            Self::Here => tell(batch),
-            // A runtime that is gone has nobody left to tell.
-            Self::Runtime(sender) => drop(sender.send(batch)),
-        }
-    }
-}
-
-fn tell(batch: Vec<(Done, Outcome)>) {
-    for (done, outcome) in batch {
-        done(outcome);
-    }
-}
-
-type Outcome = Result<(), NotCommitted>;
 
 fn write_batch(connection: &mut Connection, sends: &mut Sends, batch: &[Box<Commit>]) -> Result<Vec<Outcome>, Fault> {
     let written = write_transaction(connection, sends, batch);

@@ -1,0 +1,115 @@
+//! The store that keeps nothing: for trying things out, for tests, and for work that need not survive the process.
+
+mod list;
+mod sweep;
+mod table;
+
+use crate::herald::Herald;
+use flotilla_core::access::KeyRecord;
+use flotilla_core::caller::Scope;
+use flotilla_core::error::Fault;
+use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
+use flotilla_core::log::Epoch;
+use flotilla_core::ports::{Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail};
+use flotilla_core::task::Head;
+use flotilla_protocol::event::Change;
+use flotilla_protocol::time::Millis;
+use std::sync::{Arc, Mutex, MutexGuard};
+use table::Tables;
+
+/// Same behaviour as the durable store, by the same suite of tests; only not durable.
+pub struct Memory {
+    epoch: Epoch,
+    tables: Mutex<Tables>,
+    herald: Herald,
+}
+
+impl Memory {
+    /// Must be called within a runtime, on which commits are announced.
+    pub fn new() -> Result<Self, Fault> {
+        Ok(Self { epoch: crate::fresh_epoch()?, tables: Mutex::default(), herald: Herald::new() })
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().expect("no panic while holding the tables")
+    }
+
+    fn now<T: Send + 'static>(&self, answer: impl FnOnce(&mut Tables) -> T) -> Later<T> {
+        let answer = answer(&mut self.tables());
+        Box::pin(std::future::ready(Ok(answer)))
+    }
+}
+
+/// Changes after a cursor, from a log whose beginning may be gone.
+fn tail(log: &[Arc<Change>], pruned: u64, cursor: u64, limit: usize, last: impl Fn(&Change) -> u64) -> Tail {
+    if cursor < pruned {
+        return Tail::Pruned;
+    }
+    let start = log.partition_point(|change| last(change) <= cursor);
+    Tail::Changes(log[start..].iter().filter(|change| last(change) > cursor).take(limit).cloned().collect())
+}
+
+impl Store for Memory {
+    fn epoch(&self) -> &Epoch {
+        &self.epoch
+    }
+    fn commit(&self, commit: Commit) {
+        // Announced under the lock: the order of the commits is the order of the news.
+        let mut tables = self.tables();
+        let outcome = tables.write(&commit);
+        self.herald.announce(vec![(commit.done, outcome)]);
+    }
+    fn head(&self, scope: Scope, id: TaskId) -> Later<Option<Head>> {
+        self.now(|tables| tables.seen(scope, id).map(|task| task.head.clone()))
+    }
+    fn record(&self, scope: Scope, id: TaskId) -> Later<Option<Record>> {
+        self.now(|tables| tables.seen(scope, id).map(|task| task.record()))
+    }
+    fn after_peer(&self, scope: Scope, id: TaskId, peer_seq: u64, limit: usize) -> Later<Tail> {
+        self.now(|tables| {
+            tables
+                .seen(scope, id)
+                .map_or(Tail::Pruned, |task| tail(&task.log, task.pruned().1, peer_seq, limit, Change::last_peer_seq))
+        })
+    }
+    fn after(&self, scope: Scope, id: TaskId, seq: u64, limit: usize) -> Later<Tail> {
+        self.now(|tables| {
+            tables
+                .seen(scope, id)
+                .map_or(Tail::Pruned, |task| tail(&task.log, task.pruned().0, seq, limit, Change::last_seq))
+        })
+    }
+    fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage> {
+        self.now(|tables| list::page(tables, principal, agent, &filter))
+    }
+    fn open_runs(&self) -> Later<Vec<TaskId>> {
+        self.now(|tables| tables.open_runs())
+    }
+    fn sent(&self, key: Digest) -> Later<Option<Sent>> {
+        self.now(|tables| tables.sent(&key))
+    }
+    fn sweep(&self, retention: Retention) -> Later<Swept> {
+        self.now(|tables| sweep::sweep(tables, &retention))
+    }
+    fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId> {
+        self.now(|tables| tables.agent(name, owner))
+    }
+    fn key(&self, hash: Digest) -> Later<Option<KeyRecord>> {
+        self.now(|tables| tables.keys.iter().find(|key| key.hash == hash).cloned())
+    }
+    fn keys(&self) -> Later<Vec<KeyRecord>> {
+        self.now(|tables| tables.keys.clone())
+    }
+    fn add_key(&self, key: KeyRecord) -> Later<bool> {
+        self.now(|tables| tables.add_key(key))
+    }
+    fn revoke_key(&self, name: &str, at: Millis) -> Later<bool> {
+        self.now(|tables| {
+            let live = tables.keys.iter_mut().find(|key| key.name == name && key.revoked_at.is_none());
+            live.map(|key| key.revoked_at = Some(at)).is_some()
+        })
+    }
+    fn ping(&self) -> Later<()> {
+        self.now(|_| ())
+    }
+}

@@ -1,0 +1,80 @@
+//! Pages of tasks, newest status first.
+
+use super::table::{Tables, Task};
+use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
+use flotilla_core::ports::{ListFilter, ListPage, Record};
+use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::event::Event;
+use flotilla_protocol::time::Millis;
+
+pub fn page(tables: &Tables, principal: PrincipalId, agent: AgentId, filter: &ListFilter) -> ListPage {
+    let states: Vec<u8> = match filter.state {
+        Some(state) => vec![state as u8],
+        None => TaskState::ALL.iter().skip(1).map(|state| *state as u8).collect(),
+    };
+    let (mut places, total) = if filter.context.is_some() {
+        in_context(tables, principal, agent, filter, &states)
+    } else {
+        by_state(tables, principal, agent, filter, &states)
+    };
+    places.sort_by(|a, b| b.cmp(a));
+    let more = places.len() > filter.limit;
+    let chosen = places.into_iter().take(filter.limit);
+    let records = chosen.filter_map(|(_, id)| tables.tasks.get(&id)).map(|task| record(task, filter)).collect();
+    ListPage { records, total, more }
+}
+
+type Place = (Millis, TaskId);
+
+fn since(filter: &ListFilter) -> Millis {
+    filter.status_since.unwrap_or(Millis(i64::MIN))
+}
+
+/// Each state is sorted by itself: one more than a page of each holds the page.
+fn by_state(
+    tables: &Tables,
+    principal: PrincipalId,
+    agent: AgentId,
+    filter: &ListFilter,
+    states: &[u8],
+) -> (Vec<Place>, u64) {
+    let from = (since(filter), TaskId::from_bytes([0; 16]));
+    let (mut places, mut total) = (Vec::new(), 0);
+    for state in states {
+        let Some(set) = tables.by_status.get(&(principal.0, agent.0, *state)) else { continue };
+        total += if filter.status_since.is_some() { set.range(from..).count() } else { set.len() };
+        let before = filter.after.unwrap_or((Millis(i64::MAX), TaskId::from_bytes([255; 16])));
+        if from < before {
+            places.extend(set.range(from..before).rev().take(filter.limit + 1));
+        }
+    }
+    (places, total as u64)
+}
+
+fn in_context(
+    tables: &Tables,
+    principal: PrincipalId,
+    agent: AgentId,
+    filter: &ListFilter,
+    states: &[u8],
+) -> (Vec<Place>, u64) {
+    let ids = filter.context.as_deref().and_then(|context| tables.by_context.get(context));
+    let heads = ids.into_iter().flatten().filter_map(|id| tables.tasks.get(id)).map(|task| &task.head);
+    let fitting: Vec<Place> = heads
+        .filter(|head| head.principal == principal && head.agent == agent && states.contains(&head.state_code()))
+        .filter(|head| head.status_at >= since(filter))
+        .map(|head| (head.status_at, head.id))
+        .collect();
+    let total = fitting.len() as u64;
+    let after = filter.after.unwrap_or((Millis(i64::MAX), TaskId::from_bytes([255; 16])));
+    (fitting.into_iter().filter(|place| *place < after).collect(), total)
+}
+
+fn record(task: &Task, filter: &ListFilter) -> Record {
+    let mut record = task.record();
+    if !filter.with_artifacts {
+        let only_output = |event: &Event| matches!(event, Event::Produced { .. } | Event::Noted { .. });
+        record.changes.retain(|change| !change.events.iter().all(only_output));
+    }
+    record
+}

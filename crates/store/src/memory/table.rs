@@ -1,0 +1,138 @@
+//! Tasks, sends and keys in memory, with the orders that lists and sweeps need.
+
+use crate::herald::Outcome;
+use flotilla_core::access::KeyRecord;
+use flotilla_core::caller::Scope;
+use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
+use flotilla_core::ports::{Commit, Dedupe, Digest, Folded, NotCommitted, Record, Sent};
+use flotilla_core::task::{Head, RunState};
+use flotilla_protocol::event::Change;
+use flotilla_protocol::time::Millis;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+pub struct Task {
+    pub head: Head,
+    pub log: Vec<Arc<Change>>,
+    /// What the log came to, once its events were dropped.
+    pub fold: Option<Folded>,
+}
+
+impl Task {
+    /// The numbers up to which events are gone.
+    pub fn pruned(&self) -> (u64, u64) {
+        self.fold.as_ref().map_or((0, 0), |fold| (fold.seq, fold.peer_seq))
+    }
+
+    pub fn record(&self) -> Record {
+        Record { head: self.head.clone(), fold: self.fold.clone(), changes: self.log.clone() }
+    }
+}
+
+type Place = (i64, i64, u8);
+
+#[derive(Default)]
+pub struct Tables {
+    pub tasks: BTreeMap<TaskId, Task>,
+    /// Newest status last; the size of a set is the exact count of its state.
+    pub by_status: HashMap<Place, BTreeSet<(Millis, TaskId)>>,
+    pub by_context: HashMap<Arc<str>, BTreeSet<TaskId>>,
+    pub keys: Vec<KeyRecord>,
+    pub order: VecDeque<(Digest, Millis)>,
+    sends: HashMap<Digest, Sent>,
+    agents: Vec<String>,
+}
+
+fn place(head: &Head) -> Place {
+    (head.principal.0, head.agent.0, head.state_code())
+}
+
+impl Tables {
+    /// Only against the version the decision saw, and only once per key.
+    pub fn write(&mut self, commit: &Commit) -> Outcome {
+        let head = &commit.head;
+        if let Some(dedupe) = &commit.dedupe
+            && let Some(sent) = self.sends.get(&dedupe.key)
+        {
+            return Err(NotCommitted::Duplicate(*sent));
+        }
+        let known = self.tasks.get(&head.id).map(|task| task.head.version);
+        if known.unwrap_or(0) + 1 != head.version {
+            return Err(NotCommitted::Stale);
+        }
+        self.unplace(head.id);
+        let task =
+            self.tasks.entry(head.id).or_insert_with(|| Task { head: head.clone(), log: Vec::new(), fold: None });
+        task.head = head.clone();
+        task.log.push(Arc::clone(&commit.change));
+        self.by_status.entry(place(head)).or_default().insert((head.status_at, head.id));
+        if head.version == 1 {
+            self.by_context.entry(Arc::clone(&head.context)).or_default().insert(head.id);
+        }
+        if let Some(dedupe) = &commit.dedupe {
+            self.remember(dedupe, head.id, commit.change.at);
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, dedupe: &Dedupe, task: TaskId, at: Millis) {
+        self.sends.insert(dedupe.key, Sent { task, hash: dedupe.hash });
+        self.order.push_back((dedupe.key, at));
+    }
+
+    pub fn forget_oldest_send(&mut self) {
+        if let Some((key, _)) = self.order.pop_front() {
+            self.sends.remove(&key);
+        }
+    }
+
+    fn unplace(&mut self, id: TaskId) {
+        let Some(task) = self.tasks.get(&id) else { return };
+        if let Some(set) = self.by_status.get_mut(&place(&task.head)) {
+            set.remove(&(task.head.status_at, id));
+        }
+    }
+
+    pub fn remove(&mut self, id: TaskId) {
+        self.unplace(id);
+        let Some(task) = self.tasks.remove(&id) else { return };
+        if let Some(set) = self.by_context.get_mut(&task.head.context) {
+            set.remove(&id);
+            if set.is_empty() {
+                self.by_context.remove(&task.head.context);
+            }
+        }
+    }
+
+    pub fn seen(&self, scope: Scope, id: TaskId) -> Option<&Task> {
+        self.tasks.get(&id).filter(|task| scope.sees(&task.head))
+    }
+
+    pub fn open_runs(&self) -> Vec<TaskId> {
+        self.tasks.values().filter(|task| task.head.run_state != RunState::Idle).map(|task| task.head.id).collect()
+    }
+
+    pub fn sent(&self, key: &Digest) -> Option<Sent> {
+        self.sends.get(key).copied()
+    }
+
+    pub fn agent(&mut self, name: &str, _owner: PrincipalId) -> AgentId {
+        let known = self.agents.iter().position(|agent| agent == name);
+        let index = known.unwrap_or_else(|| {
+            self.agents.push(name.to_owned());
+            self.agents.len() - 1
+        });
+        AgentId(index as i64 + 1)
+    }
+
+    /// A key of the owner keeps the owner's principal; any other name is a principal of its own.
+    pub fn add_key(&mut self, mut key: KeyRecord) -> bool {
+        if self.keys.iter().any(|known| known.name == key.name || known.hash == key.hash) {
+            return false;
+        }
+        let first = PrincipalId::ANONYMOUS.0 + 1;
+        key.principal = if key.admin { PrincipalId::OWNER } else { PrincipalId(first + self.keys.len() as i64) };
+        self.keys.push(key);
+        true
+    }
+}
