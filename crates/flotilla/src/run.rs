@@ -120,6 +120,8 @@ async fn serve_until_stopped(
 
     banner::show(&config, &app, (!overrides.memory).then_some(dir.as_path()), new_key.as_deref());
     let running = Arc::new(Running { overrides, config: ArcSwap::from_pointee(config), app, address, log_level });
+    // Reads the index of sends now rather than while the first caller waits. No send has this key.
+    tokio::spawn(running.app.hub.store().sent([0; 32]));
     tokio::spawn(sweep(Arc::clone(&running)));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));
     accept::until(listener, &running, stopped()?).await;

@@ -41,12 +41,18 @@ impl Memory {
 }
 
 /// Changes after a cursor, from a log whose beginning may be gone.
-fn tail(log: &[Arc<Change>], pruned: u64, cursor: u64, limit: usize, last: impl Fn(&Change) -> u64) -> Tail {
+fn tail(
+    log: &[Arc<Change>],
+    (pruned, cursor): (u64, u64),
+    limit: usize,
+    last: impl Fn(&Change) -> u64,
+    shows: impl Fn(&Change) -> bool,
+) -> Tail {
     if cursor < pruned {
         return Tail::Pruned;
     }
     let start = log.partition_point(|change| last(change) <= cursor);
-    Tail::Changes(log[start..].iter().filter(|change| last(change) > cursor).take(limit).cloned().collect())
+    Tail::Changes(log[start..].iter().filter(|change| shows(change)).take(limit).cloned().collect())
 }
 
 impl Store for Memory {
@@ -67,16 +73,18 @@ impl Store for Memory {
     }
     fn after_peer(&self, scope: Scope, id: TaskId, peer_seq: u64, limit: usize) -> Later<Tail> {
         self.now(|tables| {
-            tables
-                .seen(scope, id)
-                .map_or(Tail::Pruned, |task| tail(&task.log, task.pruned().1, peer_seq, limit, Change::last_peer_seq))
+            tables.seen(scope, id).map_or(Tail::Pruned, |task| {
+                tail(&task.log, (task.pruned().1, peer_seq), limit, Change::last_peer_seq, |change| {
+                    change.peer_count() > 0
+                })
+            })
         })
     }
     fn after(&self, scope: Scope, id: TaskId, seq: u64, limit: usize) -> Later<Tail> {
         self.now(|tables| {
             tables
                 .seen(scope, id)
-                .map_or(Tail::Pruned, |task| tail(&task.log, task.pruned().0, seq, limit, Change::last_seq))
+                .map_or(Tail::Pruned, |task| tail(&task.log, (task.pruned().0, seq), limit, Change::last_seq, |_| true))
         })
     }
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage> {

@@ -74,6 +74,7 @@ impl Sqlite {
 fn open_file(path: &Path, sync: Sync) -> Result<Connection, Fault> {
     let connection =
         Connection::open(path).map_err(|error| Fault::new(format!("opening the store {}: {error}", path.display())))?;
+    schema::check_ours(&connection)?;
     let synchronous = match sync {
         Sync::Full => "FULL",
         Sync::Normal => "NORMAL",

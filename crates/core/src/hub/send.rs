@@ -232,9 +232,15 @@ impl Hub {
             return Err(Refusal::new(Reason::IdempotencyConflict, text).into());
         }
         let found = self.find(caller.with_agent(agent.id), sent.task).await?;
-        let live = found.ok_or_else(|| Refusal::no_task(&sent.task.to_string()))?;
+        let live = found.ok_or_else(|| no_longer_kept(&sent.task.to_string()))?;
         Ok(InLog { live, after: 0 })
     }
+}
+
+fn no_longer_kept(id: &str) -> Refusal {
+    let text = "This message was sent before, and what came of it is no longer kept. Give it a fresh messageId to send it \
+                again.";
+    Refusal::new(Reason::TaskNotFound, text).fact("taskId", id)
 }
 
 /// The context is the task's; a message that claims another one is refused (spec 3.4.3).

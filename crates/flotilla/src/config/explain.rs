@@ -10,11 +10,14 @@ pub fn plainly(problem: &str) -> anyhow::Error {
     }
 }
 
-/// From "unknown field `x`, expected one of `a`, `b`" to the closest of the expected.
+/// From "unknown field `x`, expected one of a, b" to the closest of the expected.
 fn suggestion(problem: &str) -> Option<String> {
-    let (_, rest) = problem.split_once("unknown field ").or_else(|| problem.split_once("unknown variant "))?;
-    let mut names = rest.split('`').skip(1).step_by(2);
-    let given = names.next()?;
+    let first = problem.lines().next()?;
+    let (_, rest) = first.split_once("unknown field ").or_else(|| first.split_once("unknown variant "))?;
+    let (given, expected) = rest.split_once(", expected ")?;
+    let given = given.trim_matches('`');
+    let names = expected.trim_start_matches("one of ").split([',', ' ']);
+    let names = names.map(|name| name.trim_matches('`')).filter(|name| !name.is_empty());
     let best = names.map(|name| (strsim::damerau_levenshtein(given, name), name)).min()?;
     (best.0 <= 1 + given.len() / 3).then(|| best.1.to_owned())
 }
@@ -25,8 +28,9 @@ mod tests {
 
     #[test]
     fn suggests_the_closest_name() {
-        let problem = "unknown field `lisen`, expected one of `listen`, `data_dir` at line 3";
+        let problem = "line 2: unknown field `lisen`, expected one of listen, data_dir\n 2 | lisen: 1";
         assert_eq!(suggestion(problem).as_deref(), Some("listen"));
+        assert_eq!(suggestion("unknown field `lisen`, expected `listen`").as_deref(), Some("listen"));
         assert_eq!(suggestion("unknown field `zzzzzz`, expected one of `listen`, `data_dir`"), None);
         assert_eq!(suggestion("something else"), None);
     }

@@ -30,10 +30,10 @@ fn remove_tasks(tables: &mut Tables, retention: &Retention) -> u64 {
     if let Some(max) = retention.tasks_max {
         let over = |task: &&Task| task.head.is_over();
         let ended = tables.tasks.values().filter(over).count();
-        let excess = ended.saturating_sub(usize::try_from(max).unwrap_or(usize::MAX)).min(STEP);
-        doomed.extend(tables.tasks.values().filter(over).map(|task| task.head.id).take(excess));
-        doomed.sort();
-        doomed.dedup();
+        let excess = (ended - doomed.len()).saturating_sub(usize::try_from(max).unwrap_or(usize::MAX)).min(STEP);
+        let oldest = tables.tasks.values().filter(over).map(|task| task.head.id);
+        let more: Vec<TaskId> = oldest.filter(|id| !doomed.contains(id)).take(excess).collect();
+        doomed.extend(more);
     }
     for id in &doomed {
         tables.remove(*id);

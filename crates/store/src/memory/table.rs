@@ -127,12 +127,14 @@ impl Tables {
 
     /// A key of the owner keeps the owner's principal; any other name is a principal of its own.
     pub fn add_key(&mut self, mut key: KeyRecord) -> bool {
-        if self.keys.iter().any(|known| known.name == key.name || known.hash == key.hash) {
+        let reserved = !key.admin && ["owner", "anonymous"].contains(&key.name.as_str());
+        if reserved || self.keys.iter().any(|known| known.name == key.name || known.hash == key.hash) {
             return false;
         }
         let first = PrincipalId::ANONYMOUS.0 + 1;
         key.principal = if key.admin { PrincipalId::OWNER } else { PrincipalId(first + self.keys.len() as i64) };
         self.keys.push(key);
+        self.keys.sort_by(|a, b| (a.created_at, &a.name).cmp(&(b.created_at, &b.name)));
         true
     }
 }

@@ -14,6 +14,7 @@ pub fn backup(store: &Path, target: &Path) -> Result<(), Fault> {
     }
     let source = open_existing(store)?;
     let partial = target.with_extension("partial");
+    let _ = std::fs::remove_file(&partial);
     let copied = copy(&source, &partial);
     if copied.is_err() {
         let _ = std::fs::remove_file(&partial);
@@ -26,8 +27,8 @@ fn copy(source: &Connection, target: &Path) -> Result<(), Fault> {
     let mut copy = Connection::open(target).map_err(fault("creating the backup"))?;
     {
         let backup = Backup::new(source, &mut copy).map_err(fault("starting the backup"))?;
-        // Large steps: a hub in use restarts a copy that another connection writes under.
-        backup.run_to_completion(-1, Duration::from_millis(50), None).map_err(fault("copying the store"))?;
+        // All in one step: a hub in use restarts a copy that another connection writes under.
+        backup.run_to_completion(i32::MAX, Duration::from_millis(50), None).map_err(fault("copying the store"))?;
     }
     copy.execute_batch("PRAGMA journal_mode = DELETE;").map_err(fault("finishing the backup"))?;
     check(&copy)

@@ -61,8 +61,11 @@ pub fn add(connection: &mut Connection, key: &KeyRecord) -> Result<bool, Fault> 
             params![key.name, key.hash, principal, agents, key.created_at.0],
         )
         .map_err(fault("adding a key"))?;
+    if added == 0 {
+        return Ok(false);
+    }
     transaction.commit().map_err(fault("adding a key"))?;
-    Ok(added == 1)
+    Ok(true)
 }
 
 pub fn revoke(connection: &Connection, name: &str, at: Millis) -> Result<bool, Fault> {

@@ -8,6 +8,7 @@ use flotilla_core::task::Head;
 use flotilla_protocol::a2a::model::TaskState;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
+use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 
 pub fn page(
@@ -90,7 +91,7 @@ impl Query<'_> {
                 heads.push(head.map_err(fault("listing tasks"))?);
             }
         }
-        heads.sort_by(|a, b| (b.status_at, b.id).cmp(&(a.status_at, a.id)));
+        heads.sort_by_key(|head| Reverse((head.status_at, head.id)));
         heads.truncate(self.filter.limit + 1);
         Ok(heads)
     }

@@ -77,6 +77,20 @@ pub fn migrate(connection: &mut Connection) -> Result<(), Fault> {
     transaction.commit().map_err(fault("migrating the store"))
 }
 
+/// An empty file may become a store; the database of another program must not.
+pub fn check_ours(connection: &Connection) -> Result<(), Fault> {
+    let id: i32 = connection
+        .pragma_query_value(None, "application_id", |row| row.get(0))
+        .map_err(fault("reading the file: is this a Flotilla store?"))?;
+    let things: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(fault("reading the schema: is this a Flotilla store?"))?;
+    if id == APPLICATION_ID || things == 0 {
+        return Ok(());
+    }
+    Err(Fault::new("the file is not a Flotilla store but the database of another program"))
+}
+
 pub fn version(connection: &Connection) -> Result<i64, Fault> {
     connection
         .pragma_query_value(None, "user_version", |row| row.get(0))

@@ -95,6 +95,11 @@ impl Sends {
         Ok(())
     }
 
+    /// What memory holds may not be what the table holds: read it again when it is needed.
+    pub fn read_again(&mut self) {
+        *self = Self::default();
+    }
+
     pub fn committed(&mut self) {
         self.fresh.clear();
     }

@@ -13,11 +13,17 @@ use std::collections::HashMap;
 
 /// How much one call does: short enough that commits hardly wait for it.
 const STEP: i64 = 200;
-/// Rows looked at for old tasks in one call.
-const LOOK: i64 = 2_000;
 const ENDED: &str = "state IN (3, 4, 5, 7, 9)";
 
 pub fn sweep(connection: &mut Connection, sends: &mut Sends, retention: &Retention) -> Result<Swept, Fault> {
+    let swept = sweep_once(connection, sends, retention);
+    if swept.is_err() {
+        sends.read_again();
+    }
+    swept
+}
+
+fn sweep_once(connection: &mut Connection, sends: &mut Sends, retention: &Retention) -> Result<Swept, Fault> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault("sweeping"))?;
     let swept = Swept {
@@ -40,10 +46,10 @@ fn remove_tasks(connection: &Connection, retention: &Retention) -> Result<u64, F
     let mut doomed = Vec::new();
     if let Some(Millis(before)) = retention.tasks_before {
         let sql = format!(
-            "SELECT id FROM (SELECT id, state, status_at, created_at FROM tasks WHERE id < ?1 ORDER BY id LIMIT ?2) \
-             WHERE {ENDED} AND max(status_at, created_at) < ?3 LIMIT ?4"
+            "SELECT id FROM tasks WHERE {ENDED} AND id < ?1 AND max(status_at, created_at) < ?2 \
+             ORDER BY id LIMIT ?3"
         );
-        doomed = ids(connection, &sql, params![TaskId::floor_of(before).bytes(), LOOK, before, STEP])?;
+        doomed = ids(connection, &sql, params![TaskId::floor_of(before).bytes(), before, STEP])?;
     }
     if let Some(max) = retention.tasks_max {
         let count = "SELECT coalesce(sum(n), 0) FROM counters WHERE ";
@@ -52,10 +58,11 @@ fn remove_tasks(connection: &Connection, retention: &Retention) -> Result<u64, F
         let excess = ended - i64::try_from(max).unwrap_or(i64::MAX) - doomed.len() as i64;
         if excess > 0 {
             let sql = format!("SELECT id FROM tasks WHERE {ENDED} ORDER BY id LIMIT ?1");
-            let more = ids(connection, &sql, [excess.min(STEP) + doomed.len() as i64])?;
+            let excess = excess.min(STEP);
+            let oldest = ids(connection, &sql, [excess + doomed.len() as i64])?;
+            let more: Vec<TaskId> =
+                oldest.into_iter().filter(|id| !doomed.contains(id)).take(excess as usize).collect();
             doomed.extend(more);
-            doomed.sort();
-            doomed.dedup();
         }
     }
     for id in &doomed {

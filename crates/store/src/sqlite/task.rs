@@ -209,18 +209,18 @@ pub enum By {
 pub fn after(connection: &mut Connection, scope: Scope, id: TaskId, by: By, limit: usize) -> Result<Tail, Fault> {
     let transaction = connection.transaction().map_err(fault("reading a log"))?;
     let Some(head) = head(&transaction, scope, id)? else { return Ok(Tail::Pruned) };
-    let (column, pruned, cursor) = match by {
-        By::Seq(cursor) => ("last_seq", "pruned_seq", cursor),
-        By::PeerSeq(cursor) => ("last_peer_seq", "pruned_peer_seq", cursor),
+    let (condition, pruned, cursor) = match by {
+        By::Seq(cursor) => ("last_seq > ?2", "pruned_seq", cursor),
+        // A change without a visible event ends before it begins.
+        By::PeerSeq(cursor) => ("last_peer_seq > ?2 AND last_peer_seq >= peer_seq", "pruned_peer_seq", cursor),
     };
     let sql = format!("SELECT {pruned} FROM tasks WHERE id = ?1");
     let pruned: i64 = transaction.query_row(&sql, [id.bytes()], |row| row.get(0)).map_err(fault("reading a log"))?;
     if cursor < pruned as u64 {
         return Ok(Tail::Pruned);
     }
-    let sql = format!(
-        "SELECT seq, peer_seq, at, events FROM changes WHERE task = ?1 AND {column} > ?2 ORDER BY seq LIMIT ?3"
-    );
+    let sql =
+        format!("SELECT seq, peer_seq, at, events FROM changes WHERE task = ?1 AND {condition} ORDER BY seq LIMIT ?3");
     let mut statement = transaction.prepare_cached(&sql).map_err(fault("reading a log"))?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = statement.query_map(params![head.id.bytes(), cursor as i64, limit], raw_change);

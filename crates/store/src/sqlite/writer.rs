@@ -113,13 +113,13 @@ impl Desk {
     }
 
     fn serve(&mut self, inbox: &Receiver<Job>) {
-        let mut waiting: Vec<Box<Commit>> = Vec::with_capacity(BATCH);
+        let mut waiting: Vec<Commit> = Vec::with_capacity(BATCH);
         while let Ok(job) = inbox.recv() {
             let mut next = Some(job);
             while let Some(job) = next.take() {
                 match job {
                     Job::Commit(commit) => {
-                        waiting.push(commit);
+                        waiting.push(*commit);
                         if waiting.len() < BATCH {
                             next = inbox.try_recv().ok();
                         }
@@ -136,7 +136,7 @@ impl Desk {
     }
 
     /// One transaction for all. If it fails as a whole, each is tried alone, so that one cannot sink the others.
-    fn commit_all(&mut self, waiting: &mut Vec<Box<Commit>>) {
+    fn commit_all(&mut self, waiting: &mut Vec<Commit>) {
         if waiting.is_empty() {
             return;
         }
@@ -153,7 +153,7 @@ impl Desk {
         self.checkpoints.after_batch(&self.connection);
     }
 
-    fn one_by_one(&mut self, waiting: &[Box<Commit>]) -> Vec<Outcome> {
+    fn one_by_one(&mut self, waiting: &[Commit]) -> Vec<Outcome> {
         let alone = |one| match write_batch(&mut self.connection, &mut self.sends, one) {
             Ok(mut results) => results.pop().unwrap_or(Ok(())),
             Err(failed) => Err(NotCommitted::Failed(failed)),
@@ -162,7 +162,7 @@ impl Desk {
     }
 }
 
-fn write_batch(connection: &mut Connection, sends: &mut Sends, batch: &[Box<Commit>]) -> Result<Vec<Outcome>, Fault> {
+fn write_batch(connection: &mut Connection, sends: &mut Sends, batch: &[Commit]) -> Result<Vec<Outcome>, Fault> {
     let written = write_transaction(connection, sends, batch);
     if written.is_ok() {
         sends.committed()
@@ -175,7 +175,7 @@ fn write_batch(connection: &mut Connection, sends: &mut Sends, batch: &[Box<Comm
 fn write_transaction(
     connection: &mut Connection,
     sends: &mut Sends,
-    batch: &[Box<Commit>],
+    batch: &[Commit],
 ) -> Result<Vec<Outcome>, Fault> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)

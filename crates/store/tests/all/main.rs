@@ -1,0 +1,75 @@
+//! The conformance suite of the store, run over every kind of store there is.
+// Clippy knows only functions marked as tests, not what they share.
+#![allow(clippy::unwrap_used)]
+
+mod author;
+mod backup;
+mod commit;
+mod count;
+mod failure;
+mod fold;
+mod home;
+mod key;
+mod list;
+mod random;
+mod reopen;
+mod schema;
+mod scope;
+mod send;
+mod sweep;
+mod tail;
+
+/// Each case, by module and name, as a test of its own with a new home for a store.
+macro_rules! cases {
+    ($home:expr; $($module:ident: $($case:ident)*;)*) => {
+        $(mod $module {
+            $(#[tokio::test]
+            async fn $case() {
+                crate::$module::$case(&$home).await;
+            })*
+        })*
+    };
+}
+
+/// What any store must do.
+macro_rules! suite {
+    ($home:expr) => {
+        cases! { $home;
+            commit: commits_are_made_in_order commits_are_acknowledged_in_order a_stale_commit_is_skipped_alone
+                    what_was_written_is_read_back a_new_task_does_not_replace_one open_runs_are_those_under_way;
+            count: totals_are_exact_under_random_histories;
+            key: keys_are_found_by_hash_and_revoked_by_name names_are_taken_once agents_keep_their_numbers;
+            list: pages_agree_with_a_model totals_do_not_depend_on_the_page exchanges_are_not_listed
+                  artifacts_are_left_out_when_not_wanted;
+            scope: a_task_is_seen_by_its_caller_its_owner_and_the_hub lists_are_of_one_principal_and_agent;
+            send: a_key_is_sent_once a_stale_send_was_not_made sends_are_forgotten_by_age sends_are_forgotten_by_number;
+            sweep: long_logs_come_to_the_same_after_a_sweep ended_tasks_go_by_age ended_tasks_go_by_number
+                   age_and_number_together_take_no_more_than_each open_tasks_do_not_shelter_ended_ones
+                   old_events_go_but_their_result_stays a_sweep_of_nothing_changes_nothing;
+            tail: owners_read_on_after_any_event peers_read_on_after_any_visible_event pruned_events_are_said_to_be;
+        }
+    };
+}
+
+/// What a store must do besides that outlives its process.
+macro_rules! durable_suite {
+    ($home:expr) => {
+        cases! { $home;
+            failure: a_failed_commit_takes_nothing_with_it a_failed_send_was_not_made;
+            reopen: everything_is_there_again sends_are_remembered the_epoch_stays;
+            fold: long_logs_are_folded_when_they_have_ended;
+        }
+    };
+}
+
+mod memory {
+    suite!(crate::home::Nowhere);
+}
+
+mod sqlite {
+    suite!(crate::home::File::new());
+}
+
+mod sqlite_on_disk {
+    durable_suite!(crate::home::File::new());
+}

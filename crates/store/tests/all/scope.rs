@@ -1,0 +1,63 @@
+//! Scope: a query sees the tasks its scope names and nothing else; "not yours" looks like "not there".
+
+use crate::author::{AGENT, Author, CALLER, OWNER, id_at, keep, queue};
+use crate::home::Home;
+use crate::random::Random;
+use flotilla_core::caller::Scope;
+use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
+use flotilla_core::ports::{ListFilter, Tail};
+
+pub async fn a_task_is_seen_by_its_caller_its_owner_and_the_hub(home: &impl Home) {
+    let store = home.open();
+    let task = keep(&store, TaskId::fresh(), "say! work chunk done", 1).await;
+    let other = AgentId(AGENT.0 + 1);
+    let stranger = PrincipalId(CALLER.0 + 1);
+    for (scope, sees) in [
+        (Scope::Caller { principal: CALLER, agent: AGENT }, true),
+        (Scope::Agent { owner: OWNER }, true),
+        (Scope::Admin, true),
+        (Scope::Caller { principal: stranger, agent: AGENT }, false),
+        (Scope::Caller { principal: CALLER, agent: other }, false),
+        (Scope::Caller { principal: OWNER, agent: AGENT }, false),
+        (Scope::Agent { owner: CALLER }, false),
+        (Scope::Agent { owner: PrincipalId::OWNER }, false),
+    ] {
+        assert_eq!(scope.sees(&task.head), sees, "{scope:?}");
+        assert_eq!(store.head(scope, task.id()).await.unwrap().is_some(), sees, "{scope:?}");
+        assert_eq!(store.record(scope, task.id()).await.unwrap().is_some(), sees, "{scope:?}");
+        for tail in [
+            store.after(scope, task.id(), 0, 10).await.unwrap(),
+            store.after_peer(scope, task.id(), 0, 10).await.unwrap(),
+            store.after(scope, task.id(), task.head.seq, 10).await.unwrap(),
+            store.after_peer(scope, task.id(), task.head.peer_seq, 10).await.unwrap(),
+        ] {
+            assert_eq!(matches!(tail, Tail::Changes(_)), sees, "{scope:?}: {tail:?}");
+        }
+    }
+    for tail in [
+        store.after(Scope::Admin, TaskId::fresh(), 0, 10).await.unwrap(),
+        store.after_peer(Scope::Admin, TaskId::fresh(), 0, 10).await.unwrap(),
+    ] {
+        assert!(matches!(tail, Tail::Pruned), "a task that is not there");
+    }
+}
+
+pub async fn lists_are_of_one_principal_and_agent(home: &impl Home) {
+    let store = home.open();
+    let mut random = Random::new(1);
+    let pairs = [(1, 1), (1, 2), (2, 1), (2, 2), (12, 1), (1, 21)].map(|(p, a)| (PrincipalId(p), AgentId(a)));
+    for (principal, agent) in pairs {
+        let mut task = Author::of(id_at(1, &mut random), principal, agent, "shared");
+        for told in queue(&store, task.write("say! work", 1)) {
+            told.await.unwrap().unwrap();
+        }
+    }
+    for (principal, agent) in pairs {
+        for context in [None, Some("shared".to_owned())] {
+            let filter = ListFilter { context, limit: 10, ..ListFilter::default() };
+            let page = store.list(principal, agent, filter).await.unwrap();
+            assert_eq!((page.total, page.records.len()), (1, 1));
+            assert_eq!((page.records[0].head.principal, page.records[0].head.agent), (principal, agent));
+        }
+    }
+}
