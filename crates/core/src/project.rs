@@ -66,8 +66,12 @@ impl Fold {
                 self.shelve_status_message();
                 self.set_status(*state, said.as_ref().map(|said| said.projected()), at);
             }
-            Event::Produced { chunk } => self.produce(chunk.projected(), chunk.append),
-            Event::Noted { .. } | Event::RunQueued { .. } | Event::RunStarted { .. } | Event::RunLost { .. } => {}
+            Event::Produced { chunk } if event.is_for_peers() => self.produce(chunk.projected(), chunk.append),
+            Event::Produced { .. }
+            | Event::Noted { .. }
+            | Event::RunQueued { .. }
+            | Event::RunStarted { .. }
+            | Event::RunLost { .. } => {}
         }
     }
 

@@ -5,7 +5,7 @@ use crate::body;
 use axum::body::Body;
 use flotilla_protocol::a2a::VERSION;
 use flotilla_protocol::a2a::error::Reason;
-use http::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, EXPECT, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -55,8 +55,9 @@ pub fn refuse(mut response: Response<Body>, reason: Reason) -> Response<Body> {
 }
 
 /// Answers once the request's body is out of the way, or says that the connection ends.
-pub async fn after(app: &App, body: Body, mut response: Response<Body>) -> Response<Body> {
-    if !body::discard(body, &app.hub.limits()).await {
+pub async fn after(app: &App, asked: &HeaderMap, body: Body, mut response: Response<Body>) -> Response<Body> {
+    // Whoever asked whether to send a body is told not to by the answer itself.
+    if asked.contains_key(EXPECT) || !body::discard(body, &app.hub.limits()).await {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response

@@ -10,8 +10,9 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http_body_util::{BodyExt as _, Limited};
 use std::time::Duration;
 
-/// How long a refused caller may take to finish a body nobody reads.
+/// How long a refused caller may take to finish a body nobody reads, and how long it may pause.
 const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The whole body, or a refusal as soon as it is known to be too large.
 pub async fn read(headers: &HeaderMap, body: &mut Body, limits: &Limits) -> Result<Bytes, Refusal> {
@@ -36,15 +37,18 @@ pub async fn read(headers: &HeaderMap, body: &mut Body, limits: &Limits) -> Resu
 pub async fn discard(mut body: Body, limits: &Limits) -> bool {
     let mut left = limits.body;
     let drained = async {
-        while let Some(frame) = body.frame().await {
-            let Ok(frame) = frame else { return false };
+        loop {
+            let frame = match tokio::time::timeout(PAUSE, body.frame()).await {
+                Ok(Some(Ok(frame))) => frame,
+                Ok(None) => return true,
+                Ok(Some(Err(_))) | Err(_) => return false,
+            };
             let size = frame.data_ref().map_or(0, Bytes::len);
             if size > left {
                 return false;
             }
             left -= size;
         }
-        true
     };
     tokio::time::timeout(PATIENCE, drained).await.unwrap_or(false)
 }

@@ -31,7 +31,7 @@ pub async fn serve(app: &Arc<App>, agent: Option<&str>, request: Request<Body>) 
             app.meters.refused(Binding::JsonRpc, &refusal);
             let text = jsonrpc::error(&id, &refusal, app.now());
             let response = answer::refuse(answer::with_type(http_status(refusal.reason), JSON, text), refusal.reason);
-            answer::after(app, body, response).await
+            answer::after(app, &parts.headers, body, response).await
         }
     }
 }

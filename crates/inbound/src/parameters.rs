@@ -60,7 +60,7 @@ impl Parameters {
     /// The version asked for must be one we speak; none at all means 0.3 (spec 3.6.2).
     pub fn check_version(&self) -> Result<(), Refusal> {
         let asked = self.version.as_deref().map(str::trim).filter(|version| !version.is_empty());
-        if asked.is_some_and(|version| version == VERSION || version.starts_with("1.0.")) {
+        if asked.is_some_and(speaks) {
             return Ok(());
         }
         let text = match asked {
@@ -119,6 +119,17 @@ impl Parameters {
         let Some(text) = &self.cursor else { return Ok(None) };
         let wrong = || Refusal::invalid("Last-Event-ID", "must be the id of an event of this hub's stream");
         Cursor::parse(text).map(Some).ok_or_else(wrong)
+    }
+}
+
+/// Patch numbers do not matter (spec 3.6), but they are numbers.
+fn speaks(version: &str) -> bool {
+    match version.strip_prefix(VERSION) {
+        Some("") => true,
+        Some(rest) => rest
+            .strip_prefix('.')
+            .is_some_and(|patch| !patch.is_empty() && patch.bytes().all(|byte| byte.is_ascii_digit())),
+        None => false,
     }
 }
 

@@ -34,7 +34,7 @@ pub async fn serve(app: &Arc<App>, agent: Option<&str>, target: Target, request:
             app.meters.served(Binding::Rest, method, started);
             response
         }
-        Err(error) => answer::after(app, body, refuse_as(app, &app.refusal(error), media_type)).await,
+        Err(error) => answer::after(app, &parts.headers, body, refuse_as(app, &app.refusal(error), media_type)).await,
     }
 }
 

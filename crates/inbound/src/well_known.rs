@@ -12,16 +12,14 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::time::Millis;
 use http::header::{CACHE_CONTROL, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const CACHE: HeaderValue = HeaderValue::from_static("public, max-age=60");
 
 /// The card of one agent, or the hub's own: that of its default agent, under the hub's name.
 pub fn serve(app: &App, agent: Option<&str>, request: &Parts) -> Response<Body> {
-    if !matches!(request.method, Method::GET | Method::HEAD) {
-        return crate::answer::allow(with_type(StatusCode::METHOD_NOT_ALLOWED, JSON, "{}"), "GET, HEAD");
-    }
     let registry = app.hub.registry();
     let settings = app.settings();
     let found = match agent {
@@ -53,7 +51,9 @@ fn cacheable(asked: &HeaderMap, body: Vec<u8>, changed_at: Millis) -> Response<B
         Some(tags) => {
             tags.split(',').any(|tag| matches!(tag.trim().trim_start_matches("W/"), t if t == etag || t == "*"))
         }
-        None => text(IF_MODIFIED_SINCE) == Some(modified.as_str()),
+        None => {
+            text(IF_MODIFIED_SINCE).and_then(|since| httpdate::parse_http_date(since).ok()) >= Some(moment(changed_at))
+        }
     };
     let mut response = if fresh {
         with_type(StatusCode::NOT_MODIFIED, JSON, Body::empty())
@@ -72,8 +72,12 @@ fn cacheable(asked: &HeaderMap, body: Vec<u8>, changed_at: Millis) -> Response<B
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT`.
 fn http_date(at: Millis) -> String {
-    let seconds = u64::try_from(at.0 / 1000).unwrap_or(0);
-    httpdate::fmt_http_date(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds))
+    httpdate::fmt_http_date(moment(at))
+}
+
+/// HTTP dates have no fractions of a second.
+fn moment(at: Millis) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(u64::try_from(at.0 / 1000).unwrap_or(0))
 }
 
 fn agent_card(settings: &Settings, agent: &Agent) -> AgentCard {

@@ -3,7 +3,7 @@
 use super::path::Target;
 use crate::parameters::query;
 use flotilla_protocol::a2a::error::Refusal;
-use flotilla_protocol::a2a::request::{PushConfig, Request};
+use flotilla_protocol::a2a::request::{PushConfig, Request, SendMessageRequest};
 use flotilla_protocol::decode::message;
 use http::Uri;
 use serde::de::DeserializeOwned;
@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 pub fn request(target: &Target, uri: &Uri, body: &[u8]) -> Result<Request, Refusal> {
     Ok(match target {
-        Target::Send => Request::SendMessage(from_body(body)?),
-        Target::Stream => Request::SendStreamingMessage(from_body(body)?),
+        Target::Send => Request::SendMessage(send(uri, body)?),
+        Target::Stream => Request::SendStreamingMessage(send(uri, body)?),
         Target::List => Request::ListTasks(from_query(uri, &[])?),
         Target::Get(id) => Request::GetTask(from_query(uri, &[("id", id)])?),
         Target::Cancel(id) => {
@@ -30,6 +30,7 @@ pub fn request(target: &Target, uri: &Uri, body: &[u8]) -> Result<Request, Refus
         Target::CreatePush(id) => {
             let mut request: PushConfig = from_body(body)?;
             same("taskId", id, &mut request.task_id)?;
+            tenant(uri, &mut request.tenant);
             Request::CreatePushConfig(request)
         }
         Target::ListPush(id) => Request::ListPushConfigs(from_query(uri, &[("taskId", id)])?),
@@ -39,6 +40,12 @@ pub fn request(target: &Target, uri: &Uri, body: &[u8]) -> Result<Request, Refus
         }
         Target::ExtendedCard => Request::GetExtendedAgentCard(from_query(uri, &[])?),
     })
+}
+
+fn send(uri: &Uri, body: &[u8]) -> Result<SendMessageRequest, Refusal> {
+    let mut request: SendMessageRequest = from_body(body)?;
+    tenant(uri, &mut request.tenant);
+    Ok(request)
 }
 
 /// An empty body is an empty object: some clients send a POST without one.

@@ -18,6 +18,8 @@ pub enum Reason {
     ParseError,
     InvalidRequest,
     MethodNotFound,
+    /// An HTTP path that takes other verbs.
+    VerbNotAllowed,
     InvalidParams,
     Internal,
     Unauthenticated,
@@ -68,6 +70,7 @@ impl Reason {
             Self::ParseError => own("INVALID_JSON", -32700, 400, "INVALID_ARGUMENT"),
             Self::InvalidRequest => own("INVALID_REQUEST", -32600, 400, "INVALID_ARGUMENT"),
             Self::MethodNotFound => own("METHOD_NOT_FOUND", -32601, 404, "UNIMPLEMENTED"),
+            Self::VerbNotAllowed => own("METHOD_NOT_ALLOWED", -32601, 405, "UNIMPLEMENTED"),
             Self::InvalidParams => own("INVALID_PARAMS", -32602, 400, "INVALID_ARGUMENT"),
             Self::Internal => own("INTERNAL", -32603, 500, "INTERNAL"),
             Self::Unauthenticated => own("UNAUTHENTICATED", -32010, 401, "UNAUTHENTICATED"),

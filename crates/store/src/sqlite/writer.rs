@@ -172,11 +172,7 @@ fn write_batch(connection: &mut Connection, sends: &mut Sends, batch: &[Commit])
     written
 }
 
-fn write_transaction(
-    connection: &mut Connection,
-    sends: &mut Sends,
-    batch: &[Commit],
-) -> Result<Vec<Outcome>, Fault> {
+fn write_transaction(connection: &mut Connection, sends: &mut Sends, batch: &[Commit]) -> Result<Vec<Outcome>, Fault> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(fault("beginning a transaction"))?;

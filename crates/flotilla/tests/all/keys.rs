@@ -1,0 +1,5 @@
+//! Keys and what they let one see: nothing of others, and of an agent's thoughts only what A2A shows.
+
+mod access;
+mod isolation;
+mod opacity;

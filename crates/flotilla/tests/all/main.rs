@@ -1,0 +1,9 @@
+//! The hub as its callers meet it: the real program, driven over both bindings and the command line.
+
+mod cast;
+mod errors;
+mod idempotency;
+mod keys;
+mod operations;
+mod scenarios;
+mod streams;

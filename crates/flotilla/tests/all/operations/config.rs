@@ -1,0 +1,109 @@
+//! `flotilla config` and the file it is about.
+
+use crate::cast::{CONFIG, hub, setup};
+use flotilla_testkit::HubProcess;
+use flotilla_testkit::process::OWNER;
+use serde_json::Value;
+
+/// Writes a file beside the hub's own and gives its path.
+fn file(hub: &HubProcess, text: &str) -> String {
+    let path = hub.dir().join("other.yaml");
+    std::fs::write(&path, text).expect("the file can be written");
+    path.display().to_string()
+}
+
+/// What `config check` says of a file with a mistake.
+fn complaint(hub: &HubProcess, text: &str) -> String {
+    let output = hub.cli(&["config", "check", "--config", &file(hub, text)]);
+    assert!(!output.status.success(), "accepted: {text}");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+#[test]
+fn a_right_file_is_said_to_be_right() {
+    let hub = hub();
+    let said = hub.cli_ok(&["config", "check", "--config", &file(&hub, CONFIG)]);
+    assert!(said.contains("ok") && said.contains("mock") && said.contains("echo"), "{said}");
+    assert!(hub.cli_ok(&["config", "check"]).contains("ok"), "and so are the defaults");
+}
+
+#[test]
+fn an_unknown_key_is_told_with_its_line_and_what_was_meant() {
+    let hub = hub();
+    let said = complaint(&hub, "# first line\nhub:\n  name: Fleet\n  lisen: 127.0.0.1:1\n");
+    for word in ["lisen", "did you mean 'listen'", "line 4"] {
+        assert!(said.contains(word), "no {word:?} in: {said}");
+    }
+    let said = complaint(&hub, "agents:\n  echo:\n    kind: ecko\n");
+    assert!(said.contains("ecko") && said.contains("did you mean 'echo'") && said.contains("line 3"), "{said}");
+    let said = complaint(&hub, "retention:\n  evnts: 1h\n");
+    assert!(said.contains("did you mean 'events'"), "{said}");
+}
+
+#[test]
+fn other_mistakes_are_told_with_their_place() {
+    let hub = hub();
+    for (text, word) in [
+        ("hub: {default_agent: nobody}", "nobody"),
+        ("hub: {public_url: example.com}", "public_url"),
+        ("hub: {keep_alive: soon}", "soon"),
+        ("agents: {tasks: {kind: echo}}", "tasks"),
+        ("agents: {'a b': {kind: echo}}", "a b"),
+        ("agents: {x: {kind: script}}", "agents.x"),
+        ("agents: {x: {kind: script, script: {rules: [{do: [completed, working]}]}}}", "rules[0].do[1]"),
+        ("hub: {listen: nowhere}", "listen"),
+        ("hub: [", "line 1"),
+        ("hub: {name: \"${SURELY_NOT_SET_ANYWHERE}\"}", "SURELY_NOT_SET_ANYWHERE"),
+    ] {
+        let said = complaint(&hub, text);
+        assert!(said.contains(word), "no {word:?} for {text:?}: {said}");
+    }
+}
+
+#[test]
+fn a_hub_does_not_start_with_a_mistake_in_its_file() {
+    let said = setup().config("hub:\n  lisen: x\n").refused();
+    assert!(said.contains("did you mean 'listen'"), "{said}");
+}
+
+#[test]
+fn the_whole_configuration_is_shown_with_its_secrets_masked() {
+    let hub = hub();
+    let text = format!("hub: {{owner_key: {OWNER}, name: Fleet}}\nagents: {{echo: {{kind: echo}}}}");
+    let shown = hub.cli_ok(&["config", "show", "--config", &file(&hub, &text)]);
+    assert!(shown.contains("Fleet") && shown.contains("***"), "{shown}");
+    assert!(!shown.contains(OWNER) && !shown.contains("00aa"), "{shown}");
+    for default in ["keep_alive: 15s", "127.0.0.1:7420", "window: 1d", "json_depth: 64", "sync: full"] {
+        assert!(shown.contains(default), "no {default:?} in {shown}");
+    }
+}
+
+#[test]
+fn the_schema_describes_every_section() {
+    let schema: Value = serde_json::from_str(&hub().cli_ok(&["config", "schema"])).expect("JSON");
+    assert!(schema["$schema"].as_str().is_some_and(|uri| uri.contains("json-schema.org")));
+    for section in ["hub", "store", "log", "limits", "retention", "idempotency", "agents"] {
+        assert!(schema["properties"].get(section).is_some(), "{section}");
+    }
+    assert_eq!(schema["additionalProperties"], false, "unknown keys are errors for editors too");
+}
+
+#[test]
+fn references_to_the_environment_are_filled_in() {
+    let config = "hub: {name: \"${FLEET_NAME}\", description: \"${FLEET_TEXT:-of ships}\"}";
+    let hub = setup().config(config).env("FLEET_NAME", "Armada").start();
+    let card = hub.stranger(flotilla_testkit::Binding::HttpJson).get("/.well-known/agent-card.json").json();
+    assert_eq!((&card["name"], &card["description"]), (&"Armada".into(), &"of ships".into()));
+}
+
+#[test]
+fn logs_can_be_json() {
+    let mut hub = setup().config("log: {format: json, level: debug}").start();
+    hub.owner(flotilla_testkit::Binding::HttpJson).say("m", "hello");
+    hub.terminate();
+    let log = hub.log();
+    assert!(!log.trim().is_empty(), "stopping is worth a line");
+    for line in log.lines() {
+        serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    }
+}

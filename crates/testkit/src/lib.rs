@@ -1,0 +1,17 @@
+//! What tests stand on: a hub in a process of its own, a client whose every wait ends, and transcripts to compare.
+//! Everything here panics with a sentence instead of returning an error, because its only caller is a test.
+#![forbid(unsafe_code)]
+
+pub mod client;
+pub mod http;
+pub mod process;
+pub mod sse;
+pub mod transcript;
+pub mod wait;
+
+pub use client::{Binding, Client, Refusal};
+pub use http::{Request, Response};
+pub use process::{HubProcess, Setup};
+pub use sse::{Event, Stream};
+pub use transcript::Talk;
+pub use wait::until;
