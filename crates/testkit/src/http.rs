@@ -1,5 +1,6 @@
 //! A small HTTP/1.1 client: one connection per request, nothing added behind the test's back, a deadline on everything.
 
+use crate::sse::Stream;
 use crate::wait::PATIENCE;
 use serde_json::Value;
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
@@ -117,6 +118,11 @@ pub fn send(address: SocketAddr, request: &Request) -> Response {
 /// The same, where the hub may not be there or may go away.
 pub fn try_send(address: SocketAddr, request: &Request) -> io::Result<Response> {
     try_open(address, request)?.try_whole()
+}
+
+/// A stream, where the hub may not be there.
+pub fn try_stream(address: SocketAddr, request: &Request) -> io::Result<Stream> {
+    try_open(address, request).map(Stream::new)
 }
 
 /// Sends a request and reads nothing: whoever drops the connection has hung up.

@@ -1,8 +1,7 @@
 //! After SIGKILL: what was at work is failed or run again, with the reason said; nothing is left WORKING.
 
 use crate::cast::{CONFIG, hub, id, reached, setup, state, text};
-use flotilla_testkit::http::try_send;
-use flotilla_testkit::{Binding, Client, HubProcess, until};
+use flotilla_testkit::{Binding, HubProcess};
 use serde_json::{Value, json};
 
 fn log(hub: &HubProcess, task: &str) -> Vec<Value> {
@@ -106,47 +105,4 @@ fn what_has_ended_is_as_it_was() {
         assert_eq!(owner.task(id(&task)), task);
     }
     assert_eq!(owner.call("ListTasks", &json!({"includeArtifacts": true})).expect("a list"), list);
-}
-
-/// Sends until the hub is gone; the tasks it was told of.
-fn send_until_cut(client: &Client, name: &str) -> Vec<String> {
-    let mut told = Vec::new();
-    for n in 0.. {
-        let params = flotilla_testkit::client::message(&format!("{name}-{n}"), "x");
-        let Ok(answer) = try_send(client.address, &client.request("SendMessage", &params)) else { break };
-        let body = answer.json();
-        told.push(id(&body.get("result").unwrap_or(&body)["task"]).to_owned());
-    }
-    told
-}
-
-#[test]
-fn every_acknowledged_task_survives_kills_under_load() {
-    let mut hub = hub();
-    let total = |hub: &HubProcess, filter: Value| {
-        let list = hub.owner(Binding::JsonRpc).agent("echo").call("ListTasks", &filter).expect("a list");
-        list["totalSize"].as_u64().expect("a number")
-    };
-    let mut acknowledged: Vec<String> = Vec::new();
-    for round in 0..5 {
-        let before = total(&hub, json!({}));
-        let callers: Vec<_> = (0..4)
-            .map(|caller| {
-                let client = hub.owner(Binding::ALL[caller % 2]).agent("echo");
-                std::thread::spawn(move || send_until_cut(&client, &format!("{round}-{caller}")))
-            })
-            .collect();
-        until("some work is done", || (total(&hub, json!({})) > before + 100).then_some(()));
-        hub.kill();
-        acknowledged.extend(callers.into_iter().flat_map(|caller| caller.join().expect("a caller")));
-        hub.restart();
-    }
-    let owner = hub.owner(Binding::JsonRpc).agent("echo");
-    for task in &acknowledged {
-        assert_eq!(state(&owner.task(task)), "TASK_STATE_COMPLETED", "{task}");
-        assert_eq!(count(&log(&hub, task), "run_queued"), 1, "{task} was run twice");
-    }
-    for unfinished in ["TASK_STATE_WORKING", "TASK_STATE_SUBMITTED"] {
-        until("nothing is stuck", || (total(&hub, json!({"status": unfinished})) == 0).then_some(()));
-    }
 }
