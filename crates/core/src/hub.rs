@@ -46,6 +46,8 @@ pub struct Hub {
     /// Wakes who waits for the last run to end.
     idle: Notify,
     stopping: watch::Sender<bool>,
+    /// Set when those who wait for a task must be answered with what there is.
+    hurrying: watch::Sender<bool>,
     runtime: Handle,
     meters: Meters,
 }
@@ -66,6 +68,7 @@ impl Hub {
             live_runs: AtomicUsize::new(0),
             idle: Notify::new(),
             stopping: watch::Sender::new(false),
+            hurrying: watch::Sender::new(false),
             runtime: Handle::current(),
             meters: Meters::default(),
         })
@@ -101,6 +104,11 @@ impl Hub {
         self.stopping.send_replace(true);
     }
 
+    /// Answers every waiting send with its task as it is.
+    pub fn release_waiting(&self) {
+        self.hurrying.send_replace(true);
+    }
+
     pub fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
     }
@@ -128,10 +136,10 @@ impl Hub {
     }
 
     /// Decides and commits; decides again if the task changed under the decision.
-    async fn change(self: &Arc<Self>, live: &LiveRef, command: Command) -> Result<Option<u64>, Error> {
+    async fn change(self: &Arc<Self>, live: &LiveRef, command: impl Fn() -> Command) -> Result<Option<u64>, Error> {
         for _ in 0..ATTEMPTS {
             let permit = self.permit().await?;
-            let Some(committed) = self.submit(live, command.clone(), None, permit)? else {
+            let Some(committed) = self.submit(live, command(), None, permit)? else {
                 return Ok(None);
             };
             match settled(committed).await {

@@ -16,6 +16,8 @@ pub struct Limits {
     pub live_runs: usize,
     /// Largest page of ListTasks (the specification allows 100).
     pub page: i32,
+    /// Content after which a page ends early, in bytes.
+    pub page_bytes: usize,
     /// How long a blocking send holds its connection; the task goes on after that.
     pub wait: Duration,
     /// Commits on their way to the store at once.
@@ -31,6 +33,7 @@ impl Default for Limits {
             events_per_task: 1_000_000,
             live_runs: 10_000,
             page: 100,
+            page_bytes: 32 * 1024 * 1024,
             wait: Duration::from_secs(3600),
             commits: 4096,
         }

@@ -85,7 +85,7 @@ pub enum Tail {
     Pruned,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListFilter {
     pub context: Option<String>,
     pub state: Option<TaskState>,
@@ -93,7 +93,23 @@ pub struct ListFilter {
     /// Continue after this place, newest status first.
     pub after: Option<(Millis, TaskId)>,
     pub limit: usize,
+    /// A page ends early when its content reaches this size; it always holds one task.
+    pub bytes: usize,
     pub with_artifacts: bool,
+}
+
+impl Default for ListFilter {
+    fn default() -> Self {
+        Self {
+            context: None,
+            state: None,
+            status_since: None,
+            after: None,
+            limit: 0,
+            bytes: usize::MAX,
+            with_artifacts: false,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use crate::task::Head;
 use flotilla_protocol::a2a::model::{
     Artifact, ArtifactUpdate, Message, StatusUpdate, StreamResponse, Task, TaskState, TaskStatus,
 };
-use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::event::{Change, Event, Said};
 use flotilla_protocol::time::Millis;
 use std::sync::Arc;
 
@@ -61,10 +61,10 @@ impl Fold {
                 self.history.push(Arc::clone(message));
             }
             Event::Opened {} => self.set_status(TaskState::Submitted, None, at),
-            Event::Answered { said } => self.answer = Some(said.projected()),
+            Event::Answered { said } => self.answer = said.projected(),
             Event::Status { state, said, .. } => {
                 self.shelve_status_message();
-                self.set_status(*state, said.as_ref().map(|said| said.projected()), at);
+                self.set_status(*state, said.as_ref().and_then(Said::projected), at);
             }
             Event::Produced { chunk } if event.is_for_peers() => self.produce(chunk.projected(), chunk.append),
             Event::Produced { .. }
@@ -132,13 +132,13 @@ fn extend(known: &mut Artifact, chunk: &Artifact) {
 /// A peer-visible event as a frame of a stream. `Opened` is the task itself and is framed by the follower.
 pub fn frame(head: &Head, event: &Event, at: Millis) -> Option<StreamResponse> {
     match event {
-        Event::Answered { said } => Some(StreamResponse::Message(said.projected())),
+        Event::Answered { said } => said.projected().map(StreamResponse::Message),
         Event::Status { state, said, metadata } => Some(StreamResponse::StatusUpdate(StatusUpdate {
             task_id: head.id.to_string(),
             context_id: head.context.to_string(),
             status: TaskStatus {
                 state: *state,
-                message: said.as_ref().map(|said| said.projected()),
+                message: said.as_ref().and_then(Said::projected),
                 timestamp: Some(at),
                 ..TaskStatus::default()
             },

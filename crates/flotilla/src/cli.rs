@@ -3,6 +3,7 @@
 mod client;
 mod config;
 mod keys;
+mod pretty;
 mod store;
 
 use crate::run::{self, Overrides};

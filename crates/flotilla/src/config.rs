@@ -9,6 +9,7 @@ pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig};
 pub use span::Span;
 
 use anyhow::{Context, Result, bail};
+use flotilla_core::access::is_key;
 use flotilla_core::limits::Limits;
 use flotilla_core::loops::Keep;
 use flotilla_core::registry::check_name;
@@ -158,6 +159,10 @@ pub struct LimitsConfig {
     pub live_runs: usize,
     /// Most connections open at once.
     pub connections: usize,
+    /// How long a client may take to begin and to send the head of a request.
+    pub head_time: Span,
+    /// Content after which a page of tasks ends early, in bytes.
+    pub page_bytes: usize,
     /// How long a blocking send holds its connection; the task goes on after that.
     pub wait: Span,
 }
@@ -172,6 +177,8 @@ impl Default for LimitsConfig {
             events_per_task: limits.events_per_task,
             live_runs: limits.live_runs,
             connections: 10_000,
+            head_time: Span::seconds(30),
+            page_bytes: limits.page_bytes,
             wait: Span(limits.wait),
         }
     }
@@ -185,6 +192,7 @@ impl LimitsConfig {
             parts: self.parts,
             events_per_task: self.events_per_task,
             live_runs: self.live_runs,
+            page_bytes: self.page_bytes,
             wait: self.wait.0,
             ..Limits::default()
         }
@@ -245,11 +253,12 @@ impl Config {
     }
 
     pub fn parse(text: &str) -> Result<Self> {
-        let text = environment::fill(text, |name| std::env::var(name).ok())?;
+        let filled = environment::fill(text, |name| std::env::var(name).ok())?;
+        let text = &filled.text;
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Self::default());
         }
-        serde_saphyr::from_str(&text).map_err(|error| explain::plainly(&error.to_string()))
+        serde_saphyr::from_str(text).map_err(|error| explain::plainly(&filled.mask(&error.to_string()), text))
     }
 
     fn check(&self) -> Result<()> {
@@ -267,11 +276,29 @@ impl Config {
         {
             bail!("hub.public_url: '{url}' must start with http:// or https://");
         }
-        if self.limits.json_depth == 0 || self.limits.body == 0 || self.limits.parts == 0 {
-            bail!("limits: body, json_depth and parts must be at least 1");
+        let limits = &self.limits;
+        let smallest = [limits.json_depth, limits.body, limits.parts, limits.connections, limits.live_runs];
+        if smallest.contains(&0) || limits.events_per_task < 10 {
+            bail!("limits: each must be at least 1, and events_per_task at least 10");
+        }
+        if self.hub.owner_key.as_ref().is_some_and(|key| !is_key(&key.0)) {
+            bail!("hub.owner_key must be 'flk_' and 64 hex digits: echo flk_$(openssl rand -hex 32)");
         }
         if self.retention.interval.0.is_zero() || self.hub.keep_alive.0.is_zero() {
             bail!("retention.interval and hub.keep_alive must be longer than nothing");
+        }
+        Ok(())
+    }
+
+    /// Asked once flags and environment have had their say: they may change the address.
+    pub fn check_anonymous(&self) -> Result<()> {
+        let hub = &self.hub;
+        if hub.allow_anonymous && !hub.listen.ip().is_loopback() && !hub.allow_anonymous_remote {
+            bail!(
+                "anonymous access on {} would let anyone on the network use this hub; listen on 127.0.0.1, or add \
+                 --allow-anonymous-remote (hub.allow_anonymous_remote) if that is what you want",
+                hub.listen
+            );
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::clock::SystemClock;
 use crate::config::{Config, SyncConfig};
 use crate::telemetry::{self, LogLevel};
 use crate::{assemble, data};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use arc_swap::ArcSwap;
 use flotilla_core::access::Access;
 use flotilla_core::hub::Hub;
@@ -54,13 +54,7 @@ impl Overrides {
         }
         hub.allow_anonymous |= self.allow_anonymous;
         hub.allow_anonymous_remote |= self.allow_anonymous_remote;
-        if hub.allow_anonymous && !hub.listen.ip().is_loopback() && !hub.allow_anonymous_remote {
-            bail!(
-                "anonymous access on {} would let anyone on the network use this hub; listen on 127.0.0.1, or add \
-                 --allow-anonymous-remote if that is what you want",
-                hub.listen
-            );
-        }
+        config.check_anonymous()?;
         Ok(config)
     }
 }

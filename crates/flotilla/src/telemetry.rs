@@ -4,6 +4,7 @@ use crate::config::{Level, Log, LogFormat};
 use anyhow::{Context, Result};
 use flotilla_inbound::Render;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing_subscriber::filter::LevelFilter;
@@ -36,7 +37,11 @@ pub fn start_log(log: &Log) -> Result<LogLevel> {
     let (level, handle) = reload::Layer::new(filter(log.level));
     let registry = tracing_subscriber::registry().with(level);
     match log.format {
-        LogFormat::Text => registry.with(fmt::layer().with_writer(std::io::stderr).with_target(false)).try_init(),
+        LogFormat::Text => registry
+            .with(
+                fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).with_target(false),
+            )
+            .try_init(),
         LogFormat::Json => registry.with(fmt::layer().json().with_writer(std::io::stderr)).try_init(),
     }
     .context("starting the log")?;

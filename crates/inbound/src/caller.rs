@@ -9,10 +9,11 @@ use http::header::AUTHORIZATION;
 
 /// Who is asking: by `Authorization: Bearer` or `X-API-Key`, and nothing else.
 pub async fn identify(access: &Access, headers: &HeaderMap) -> Result<Caller, Error> {
-    access.caller(presented(headers)?).await
+    access.caller(credential(headers)?).await
 }
 
-fn presented(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+/// The key as it is shown, unchecked.
+pub fn credential(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     let unreadable = || Refusal::new(Reason::Unauthenticated, "The credential holds characters no key has.");
     if let Some(value) = headers.get(AUTHORIZATION) {
         let text = value.to_str().map_err(|_| unreadable())?;

@@ -69,17 +69,17 @@ async fn answer(
     let method = decode::method(&name)?;
     let request = decode::request(method, envelope.params_text()?)?;
     let answered = perform(app, &caller, agent, &parameters, request).await?;
-    let response = encode(app, id, answered)?;
+    let response = encode(app, headers, id, answered)?;
     app.meters.served(Binding::JsonRpc, method, started);
     Ok(response)
 }
 
-fn encode(app: &Arc<App>, id: &str, answered: Answered) -> Result<Response<Body>, Error> {
+fn encode(app: &Arc<App>, asked: &HeaderMap, id: &str, answered: Answered) -> Result<Response<Body>, Error> {
     let response = match answered.answer {
         Answer::Task(task) => result(id, &task)?,
         Answer::Sent(sent) => result(id, &sent)?,
         Answer::List(list) => result(id, &list)?,
-        Answer::Stream(follow) => sse::respond(app, follow, InEnvelope { id: id.to_owned() }),
+        Answer::Stream(follow) => sse::respond(app, asked, follow, InEnvelope { id: id.to_owned() }),
     };
     Ok(answer::finish(response, answered.extensions))
 }

@@ -16,7 +16,7 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::StreamResponse;
 use http::request::Parts;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use path::Target;
 use serde::Serialize;
 use serde_json::json;
@@ -81,15 +81,20 @@ async fn answer(
     }
     let request = decode::request(&target, &parts.uri, &bytes)?;
     let answered = perform(app, &caller, agent, &parameters, request).await?;
-    encode(app, media_type, answered)
+    encode(app, &parts.headers, media_type, answered)
 }
 
-fn encode(app: &Arc<App>, media_type: &HeaderValue, answered: Answered) -> Result<Response<Body>, Error> {
+fn encode(
+    app: &Arc<App>,
+    asked: &HeaderMap,
+    media_type: &HeaderValue,
+    answered: Answered,
+) -> Result<Response<Body>, Error> {
     let response = match answered.answer {
         Answer::Task(task) => plain(media_type, &task)?,
         Answer::Sent(sent) => plain(media_type, &sent)?,
         Answer::List(list) => plain(media_type, &list)?,
-        Answer::Stream(follow) => sse::respond(app, follow, Bare),
+        Answer::Stream(follow) => sse::respond(app, asked, follow, Bare),
     };
     Ok(answer::finish(response, answered.extensions))
 }

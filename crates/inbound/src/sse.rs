@@ -1,6 +1,7 @@
 //! Server-sent events: a follower's frames as text, with a sign of life when there are none.
 
 use crate::app::App;
+use crate::caller;
 use axum::body::Body;
 use bytes::Bytes;
 use flotilla_core::error::Error;
@@ -9,7 +10,7 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::StreamResponse;
 use futures_util::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderValue, Response};
+use http::{HeaderMap, HeaderValue, Response};
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ pub trait Dress: Send + 'static {
 
 struct Reader<D> {
     app: Arc<App>,
+    /// The credential the stream was opened with.
+    credential: Option<String>,
     follow: Box<Follow>,
     epoch: String,
     dress: D,
@@ -34,10 +37,11 @@ impl<D> Drop for Reader<D> {
 }
 
 /// The follower is only asked for more when the connection has taken what it was given: a slow reader costs nothing.
-pub fn respond<D: Dress>(app: &Arc<App>, follow: Box<Follow>, dress: D) -> Response<Body> {
+pub fn respond<D: Dress>(app: &Arc<App>, asked: &HeaderMap, follow: Box<Follow>, dress: D) -> Response<Body> {
     app.meters.streams.increment(1.0);
     let epoch = follow.epoch();
-    let reader = Reader { app: Arc::clone(app), follow, epoch, dress, done: false };
+    let credential = caller::credential(asked).ok().flatten().map(str::to_owned);
+    let reader = Reader { app: Arc::clone(app), credential, follow, epoch, dress, done: false };
     let chunks = stream::unfold(reader, |mut reader| async move {
         if reader.done {
             return None;
@@ -57,7 +61,12 @@ pub fn respond<D: Dress>(app: &Arc<App>, follow: Box<Follow>, dress: D) -> Respo
 impl<D: Dress> Reader<D> {
     async fn next(&mut self) -> Option<Vec<u8>> {
         let patience = self.app.settings().keep_alive;
-        match self.follow.next(patience).await {
+        let next = self.follow.next(patience).await;
+        // A key that was revoked meanwhile sees nothing more.
+        if let Err(error) = self.app.access.caller(self.credential.as_deref()).await {
+            return Some(self.fail(error));
+        }
+        match next {
             Ok(Next::Frames(frames)) => match self.write(&frames) {
                 Ok(chunk) => Some(chunk),
                 Err(error) => Some(self.fail(flotilla_core::error::Fault::new(error.to_string()).into())),

@@ -1,10 +1,12 @@
 //! A client of the HTTP+JSON binding.
 
 use flotilla_protocol::a2a::VERSION;
+use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::a2a::request::SendMessageRequest;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::time::Duration;
 
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +56,7 @@ impl Client {
         Ok(Self { http, hub, base, key: key.map(str::to_owned) })
     }
 
-    pub async fn send(&self, request: &SendMessageRequest) -> Result<Value, ClientError> {
+    pub async fn send(&self, request: &SendMessageRequest) -> Result<String, ClientError> {
         let call = self.call(Method::POST, &format!("{}/message:send", self.base)).body(encode(request)?);
         self.json(call).await
     }
@@ -69,12 +71,12 @@ impl Client {
         self.frames(call, each).await
     }
 
-    pub async fn get(&self, id: &str, history: Option<u32>) -> Result<Value, ClientError> {
+    pub async fn get(&self, id: &str, history: Option<u32>) -> Result<String, ClientError> {
         let query = history.map(|n| format!("?historyLength={n}")).unwrap_or_default();
         self.json(self.call(Method::GET, &format!("{}/tasks/{}{query}", self.base, escape(id)))).await
     }
 
-    pub async fn list(&self, options: &ListOptions) -> Result<Value, ClientError> {
+    pub async fn list(&self, options: &ListOptions) -> Result<String, ClientError> {
         let pairs = [
             ("contextId", options.context_id.clone()),
             ("status", options.status.clone()),
@@ -86,7 +88,7 @@ impl Client {
         self.json(self.call(Method::GET, &format!("{}/tasks?{}", self.base, query.join("&")))).await
     }
 
-    pub async fn cancel(&self, id: &str) -> Result<Value, ClientError> {
+    pub async fn cancel(&self, id: &str) -> Result<String, ClientError> {
         self.json(self.call(Method::POST, &format!("{}/tasks/{}:cancel", self.base, escape(id))).body("{}")).await
     }
 
@@ -104,7 +106,7 @@ impl Client {
     }
 
     /// The owner's view of a task.
-    pub async fn log(&self, id: &str) -> Result<Value, ClientError> {
+    pub async fn log(&self, id: &str) -> Result<String, ClientError> {
         self.json(self.call(Method::GET, &format!("{}/api/tasks/{}/log", self.hub, escape(id)))).await
     }
 
@@ -133,31 +135,67 @@ impl Client {
         Err(ClientError::Refused { status, reason, message })
     }
 
-    async fn json(&self, call: RequestBuilder) -> Result<Value, ClientError> {
+    /// The answer as JSON text.
+    async fn json(&self, call: RequestBuilder) -> Result<String, ClientError> {
         let body = bytes(self.answer(call).await?).await?;
-        serde_json::from_slice(&body).map_err(|error| ClientError::Strange(error.to_string()))
+        let text = String::from_utf8(body).map_err(|error| ClientError::Strange(error.to_string()))?;
+        // Checked, but handed on as it is: reading and writing it again would alter opaque JSON.
+        serde_json::from_str::<&RawValue>(&text).map_err(|error| ClientError::Strange(error.to_string()))?;
+        Ok(text)
     }
 
     async fn frames(&self, call: RequestBuilder, mut each: impl FnMut(&str) -> bool) -> Result<(), ClientError> {
         let mut response = self.answer(call).await?;
         let mut buffer = Vec::new();
-        let mut last = String::from("EVENT");
+        let mut seen = Seen::default();
         loop {
-            let cut = |error: reqwest::Error| ClientError::Cut(innermost(&error), last.clone());
-            let Some(chunk) = response.chunk().await.map_err(cut)? else { return Ok(()) };
+            let cut = |error: reqwest::Error| ClientError::Cut(innermost(&error), seen.cursor());
+            let Some(chunk) = response.chunk().await.map_err(cut)? else { return seen.end() };
             buffer.extend_from_slice(&chunk);
             while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = buffer.drain(..=end).collect();
                 let line = String::from_utf8_lossy(&line);
                 if let Some(id) = line.strip_prefix("id: ") {
-                    id.trim_end().clone_into(&mut last);
-                } else if let Some(data) = line.strip_prefix("data: ")
-                    && !each(data.trim_end())
-                {
-                    return Ok(());
+                    seen.last = Some(id.trim_end().to_owned());
+                } else if let Some(data) = line.strip_prefix("data: ") {
+                    seen.note(data);
+                    if !each(data.trim_end()) {
+                        return Ok(());
+                    }
                 }
             }
         }
+    }
+}
+
+/// What a stream has shown so far.
+#[derive(Default)]
+struct Seen {
+    last: Option<String>,
+    /// Whether the last word was one after which nothing has to come.
+    settled: bool,
+}
+
+impl Seen {
+    fn note(&mut self, data: &str) {
+        let frame: Value = serde_json::from_str(data).unwrap_or_default();
+        let status = frame.get("statusUpdate").or_else(|| frame.get("task")).map(|update| &update["status"]["state"]);
+        if let Some(state) = status.and_then(|state| serde_json::from_value::<TaskState>(state.clone()).ok()) {
+            self.settled = state.is_terminal() || state.is_interrupted();
+        }
+        self.settled |= frame.get("message").is_some();
+    }
+
+    fn cursor(&self) -> String {
+        self.last.clone().unwrap_or_else(|| "EVENT".to_owned())
+    }
+
+    /// A stream that closed before the work was done is not a success. One that was resumed at the end shows nothing.
+    fn end(self) -> Result<(), ClientError> {
+        if self.settled || self.last.is_none() {
+            return Ok(());
+        }
+        Err(ClientError::Cut("it was closed before the task was done".into(), self.cursor()))
     }
 }
 

@@ -54,7 +54,12 @@ fn explain<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Refu
         Err(located) => {
             let path = located.path().to_string();
             let path = if path == "." { String::new() } else { path };
-            Refusal::invalid(&path, plain(&located.into_inner().to_string()))
+            let problem = plain(&located.into_inner().to_string());
+            match problem.strip_prefix("duplicate field ").map(|name| name.trim_matches('`')) {
+                Some(name) if path.is_empty() => Refusal::invalid(name, "is given twice"),
+                Some(name) => Refusal::invalid(&format!("{path}.{name}"), "is given twice"),
+                None => Refusal::invalid(&path, problem),
+            }
         }
     }
 }

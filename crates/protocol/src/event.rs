@@ -15,12 +15,13 @@ pub struct Said {
 }
 
 impl Said {
-    /// The message as a peer sees it.
-    pub fn projected(&self) -> Arc<Message> {
+    /// The message as a peer sees it; none if there is nothing to see.
+    pub fn projected(&self) -> Option<Arc<Message>> {
         if self.blocks.is_empty() {
-            return Arc::clone(&self.message);
+            return (!self.message.parts.is_empty()).then(|| Arc::clone(&self.message));
         }
-        Arc::new(Message { parts: project(&self.blocks), ..(*self.message).clone() })
+        let parts = project(&self.blocks);
+        (!parts.is_empty()).then(|| Arc::new(Message { parts, ..(*self.message).clone() }))
     }
 }
 
@@ -49,7 +50,7 @@ impl Chunk {
 
     /// A chunk of nothing but hidden blocks is no event for a peer.
     fn shows_something(&self) -> bool {
-        self.blocks.is_empty() || self.blocks.iter().any(|block| block.to_part().is_some())
+        !self.artifact.parts.is_empty() || self.blocks.iter().any(|block| block.to_part().is_some())
     }
 }
 

@@ -26,7 +26,8 @@ impl<'a> Envelope<'a> {
         }
         serde_json::from_slice(bytes).map_err(|error| match error.classify() {
             serde_json::error::Category::Data => {
-                Refusal::new(Reason::InvalidRequest, format!("Not a JSON-RPC 2.0 request object: {error}."))
+                let text = "Not a JSON-RPC 2.0 request: send one object with jsonrpc, id, method and params.";
+                Refusal::new(Reason::InvalidRequest, text)
             }
             _ => Refusal::new(Reason::ParseError, format!("The body is not valid JSON: {error}.")),
         })

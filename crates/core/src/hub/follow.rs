@@ -9,10 +9,11 @@ use crate::ports::Tail;
 use crate::project::{Want, frame};
 use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
-use flotilla_protocol::a2a::model::{StreamResponse, Task};
+use flotilla_protocol::a2a::model::{ArtifactUpdate, StreamResponse, Task};
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::wire::Object;
 use serde_json::json;
+use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,18 +56,20 @@ pub struct Follow {
     until: Until,
     /// A frame to hand out before anything else.
     first: Option<Framed>,
+    /// Artifacts this reader knows of.
+    introduced: HashSet<String>,
 }
 
 impl Follow {
     /// From the beginning of a new task or exchange.
     pub(super) fn from_start(hub: Arc<Hub>, live: LiveRef) -> Self {
-        Self { hub, live, cursor: 0, until: Until::Settled, first: None }
+        Self { hub, live, cursor: 0, until: Until::Settled, first: None, introduced: HashSet::new() }
     }
 
     /// From the state of a task as of `peer_seq`, as a whole Task.
     pub(super) async fn from_task(hub: Arc<Hub>, live: LiveRef, peer_seq: u64) -> Result<Self, Error> {
         let first = task_frame(&hub, &live, peer_seq).await?;
-        Ok(Self { hub, live, cursor: peer_seq, until: Until::Settled, first: Some(first) })
+        Ok(Self { hub, live, cursor: peer_seq, until: Until::Settled, first: Some(first), introduced: HashSet::new() })
     }
 
     pub fn epoch(&self) -> String {
@@ -129,12 +132,32 @@ impl Follow {
                 self.cursor = peer_seq;
                 match (event, frame(&head, event, change.at)) {
                     (Event::Opened {}, _) => frames.push(task_frame(&self.hub, &self.live, peer_seq).await?),
+                    (_, Some(StreamResponse::ArtifactUpdate(mut update))) => {
+                        self.introduce(&mut update, peer_seq).await?;
+                        frames.push(Framed { peer_seq, frame: StreamResponse::ArtifactUpdate(update) });
+                    }
                     (_, Some(frame)) => frames.push(Framed { peer_seq, frame }),
                     (_, None) => {}
                 }
             }
         }
         Ok(frames)
+    }
+}
+
+impl Follow {
+    /// A chunk can only extend what its reader has seen: where all before it was hidden, it is the beginning.
+    async fn introduce(&mut self, update: &mut ArtifactUpdate, peer_seq: u64) -> Result<(), Error> {
+        let id = &update.artifact.artifact_id;
+        if self.introduced.contains(id) {
+            return Ok(());
+        }
+        if update.append {
+            let (_, before) = self.hub.folded(&self.live, peer_seq - 1).await?;
+            update.append = before.artifacts.iter().any(|artifact| artifact.artifact_id == *id);
+        }
+        self.introduced.insert(id.clone());
+        Ok(())
     }
 }
 
@@ -176,7 +199,7 @@ impl Hub {
             None
         };
         let at = first.as_ref().map_or(cursor.peer_seq, |gap| gap.peer_seq);
-        Ok(Follow { hub: Arc::clone(self), live, cursor: at, until: Until::Over, first })
+        Ok(Follow { hub: Arc::clone(self), live, cursor: at, until: Until::Over, first, introduced: HashSet::new() })
     }
 }
 

@@ -73,6 +73,7 @@ impl Hub {
             status_since: request.status_timestamp_after,
             after: parse_page_token(&request.page_token)?,
             limit: usize::try_from(page_size).unwrap_or(1),
+            bytes: self.limits().page_bytes,
             with_artifacts: request.include_artifacts,
         };
         let page = self.store.list(caller.principal, agent.id, filter).await?;

@@ -23,8 +23,8 @@ impl Hub {
             let Some(head) = live.committed().filter(|head| head.run_state != RunState::Idle) else { continue };
             let may_repeat = self.registry.load().by_id(head.agent).is_some_and(|a| a.on_lost == OnLost::Retry);
             let retry = if may_repeat { Retry::Always } else { Retry::IfUnstarted };
-            let reason = "the hub stopped while the agent was at work".to_owned();
-            let command = Command::Lost { run: head.run, reason, retry };
+            let reason = "the hub stopped while the agent was at work";
+            let command = || Command::Lost { run: head.run, reason: reason.to_owned(), retry };
             match self.change(&live, command).await {
                 Ok(_) if live.committed().is_some_and(|head| head.is_over()) => recovered.failed += 1,
                 Ok(_) => recovered.retried += 1,

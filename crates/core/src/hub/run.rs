@@ -33,15 +33,16 @@ pub struct Fenced;
 impl RunHandle {
     /// Reports and waits until what was said is durable.
     pub async fn report(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
-        let command = Command::Report { run: self.run, reports };
         let mut pause = FIRST_PAUSE;
         loop {
-            match self.hub.change(&self.live, command.clone()).await {
+            let command = || Command::Report { run: self.run, reports: reports.clone() };
+            match self.hub.change(&self.live, command).await {
                 Ok(Some(_)) => return Ok(()),
                 Ok(None) => {
                     self.over = true;
                     return Err(Fenced);
                 }
+                Err(Error::Refused(_)) if reports.len() > 1 => return self.report_each(reports).await,
                 Err(Error::Refused(refusal)) => {
                     self.fail(&refusal.message).await;
                     return Err(Fenced);
@@ -54,6 +55,14 @@ impl RunHandle {
                 }
             }
         }
+    }
+
+    /// One of them cannot be taken: those before it can.
+    async fn report_each(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
+        for report in reports {
+            Box::pin(self.report(vec![report])).await?;
+        }
+        Ok(())
     }
 
     /// Waits until the run is over, whoever ended it.
@@ -83,7 +92,7 @@ impl RunHandle {
     async fn fail(&mut self, reason: &str) {
         let contents = Some(Contents::text(reason));
         let report = Report::Status { state: TaskState::Failed, contents, metadata: None };
-        let command = Command::Report { run: self.run, reports: vec![report] };
+        let command = || Command::Report { run: self.run, reports: vec![report.clone()] };
         if self.hub.change(&self.live, command).await.is_err() {
             self.lost(reason).await;
         }
@@ -91,7 +100,7 @@ impl RunHandle {
     }
 
     async fn lost(&mut self, reason: &str) {
-        let command = Command::Lost { run: self.run, reason: reason.to_owned(), retry: Retry::Never };
+        let command = || Command::Lost { run: self.run, reason: reason.to_owned(), retry: Retry::Never };
         if let Err(error) = self.hub.change(&self.live, command).await {
             tracing::error!(task = %self.live.id(), %error, "a lost run could not be recorded");
         }
@@ -110,8 +119,7 @@ impl Drop for RunHandle {
         }
         let (hub, live, run) = (Arc::clone(&self.hub), self.live.clone(), self.run);
         self.hub.runtime.spawn(async move {
-            let reason = "the agent broke off".to_owned();
-            let command = Command::Lost { run, reason, retry: Retry::Never };
+            let command = || Command::Lost { run, reason: "the agent broke off".to_owned(), retry: Retry::Never };
             if let Err(error) = hub.change(&live, command).await {
                 tracing::error!(task = %live.id(), %error, "a lost run could not be recorded");
             }
@@ -195,7 +203,7 @@ impl Hub {
         id: &str,
     ) -> Result<flotilla_protocol::a2a::model::Task, Error> {
         let live = self.task(scope, id).await?;
-        self.change(&live, Command::Cancel).await?;
+        self.change(&live, || Command::Cancel).await?;
         self.view(&live, crate::project::Want::ALL).await
     }
 }

@@ -51,10 +51,10 @@ impl Hub {
         let sent = self.put(caller, agent, request, options, configuration.return_immediately).await?;
         let want = Want { history: history_bound(configuration.history_length), artifacts: Artifacts::Include };
         if configuration.return_immediately {
-            self.change(&sent.live, Command::Open).await?;
-        } else if tokio::time::timeout(self.limits().wait, wait_until_settled(&sent.live)).await.is_err() {
+            self.change(&sent.live, || Command::Open).await?;
+        } else if !self.wait(&sent.live).await {
             // The caller has waited long enough; the task has not.
-            self.change(&sent.live, Command::Open).await?;
+            self.change(&sent.live, || Command::Open).await?;
         }
         self.outcome(&sent.live, want).await
     }
@@ -75,6 +75,17 @@ impl Hub {
             Ok(Follow::from_start(Arc::clone(self), sent.live))
         } else {
             Follow::from_task(Arc::clone(self), sent.live, sent.after).await
+        }
+    }
+
+    /// Waits until the task is settled; gives up when its time is over or the hub must go.
+    async fn wait(&self, live: &LiveRef) -> bool {
+        let mut hurrying = self.hurrying.subscribe();
+        tokio::select! {
+            biased;
+            () = wait_until_settled(live) => true,
+            _ = hurrying.wait_for(|hurry| *hurry) => false,
+            () = tokio::time::sleep(self.limits().wait) => false,
         }
     }
 

@@ -13,18 +13,28 @@ use std::sync::Arc;
 pub(super) fn decide(head: &Head, run: u32, reports: Vec<Report>) -> Result<Decision, Refusal> {
     let mut decision = Decision::default();
     let mut scratch = head.clone();
+    let mut done_for_now = false;
     for report in reports {
         if scratch.run != run || scratch.run_state == RunState::Idle {
             break;
         }
+        let ends = matches!(report, Report::Status { state: TaskState::Completed, .. } | Report::Answer { .. });
         let events = one(&scratch, run, report)?;
         super::apply::apply_events(&mut scratch, &events, head.status_at);
         decision.events.extend(events);
+        if ends && !scratch.is_over() {
+            done_for_now = true;
+            break;
+        }
     }
-    if scratch.state.is_interrupted() && scratch.waiting > 0 && !decision.events.is_empty() {
-        // Something was said during the run: take it up now instead of asking for what was already given.
-        decision.events.push(super::step::status(TaskState::Submitted));
-        queue_run(&mut decision, run + 1);
+    if !decision.events.is_empty() && scratch.waiting > 0 {
+        // Something was said during the run: take it up now instead of ending, or asking for what was already given.
+        if scratch.state.is_interrupted() {
+            decision.events.push(super::step::status(TaskState::Submitted));
+            queue_run(&mut decision, run + 1);
+        } else if done_for_now {
+            queue_run(&mut decision, run + 1);
+        }
     }
     Ok(decision)
 }
@@ -42,6 +52,8 @@ fn one(head: &Head, run: u32, report: Report) -> Result<Vec<Event>, Refusal> {
     match report {
         Report::Status { state, contents, metadata } => {
             legal(state)?;
+            // More was said meanwhile, so this turn is done but the task is not.
+            let state = if state == TaskState::Completed && head.waiting > 0 { TaskState::Submitted } else { state };
             let said = contents.map(|contents| said(head, peer_seq, contents, None));
             events.push(Event::Status { state, said, metadata });
         }
@@ -52,9 +64,16 @@ fn one(head: &Head, run: u32, report: Report) -> Result<Vec<Event>, Refusal> {
         Report::Answer { contents, metadata } => {
             let in_task = head.kind == Kind::Task;
             let mut said = said(head, peer_seq, contents, metadata);
+            if said.projected().is_none() {
+                return Err(Refusal::new(
+                    Reason::InvalidAgentResponse,
+                    "An answer must hold something its caller can see.",
+                ));
+            }
             if in_task {
-                // The caller was already given a task: the answer completes it.
-                events.push(Event::Status { state: TaskState::Completed, said: Some(said), metadata: None });
+                // The caller was already given a task: the answer completes it, unless more was said meanwhile.
+                let state = if head.waiting > 0 { TaskState::Submitted } else { TaskState::Completed };
+                events.push(Event::Status { state, said: Some(said), metadata: None });
             } else {
                 Arc::make_mut(&mut said.message).task_id.clear();
                 events.push(Event::Answered { said });

@@ -110,6 +110,15 @@ fn a_message_during_a_run_is_taken_up_after_it() {
 }
 
 #[test]
+fn a_task_is_not_done_while_a_message_waits() {
+    let head =
+        check("say!, started, say, done, done@1, done@2", "SUBMITTED WORKING WORKING SUBMITTED SUBMITTED COMPLETED");
+    assert_eq!((head.run, head.waiting), (2, 0));
+    check("say!, say, answer, answer", "SUBMITTED SUBMITTED SUBMITTED COMPLETED");
+    check("say!, say, fail", "SUBMITTED SUBMITTED FAILED");
+}
+
+#[test]
 fn a_lost_run_gives_its_message_back() {
     let head = check("say!, lost, say, ask", "SUBMITTED SUBMITTED SUBMITTED SUBMITTED");
     assert_eq!((head.run, head.waiting, head.turn), (3, 0, 2));

@@ -1,6 +1,7 @@
 //! `flotilla send` and `flotilla task`: a first client, over HTTP+JSON.
 
 use super::block_on;
+use super::pretty::pretty;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use flotilla_outbound::client::{Client, ListOptions};
@@ -69,7 +70,9 @@ impl Send {
             if self.stream {
                 client.send_streaming(&request, print_line).await?;
             } else {
-                print_pretty(&client.send(&request).await?)?;
+                let sent = client.send(&request).await?;
+                print_pretty(&sent)?;
+                warn_of_failure(&sent);
             }
             Ok(())
         })
@@ -149,7 +152,16 @@ fn print_line(line: &str) -> bool {
     writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
 }
 
-fn print_pretty(value: &serde_json::Value) -> Result<()> {
-    print_line(&serde_json::to_string_pretty(value)?);
+fn print_pretty(json: &str) -> Result<()> {
+    print_line(&pretty(json));
     Ok(())
+}
+
+/// The command did its work; that the task did not do its own is worth a word.
+fn warn_of_failure(sent: &str) {
+    let sent: serde_json::Value = serde_json::from_str(sent).unwrap_or_default();
+    let state = sent["task"]["status"]["state"].as_str().unwrap_or_default();
+    if ["TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED"].contains(&state) {
+        eprintln!("flotilla: the task ended as {state}");
+    }
 }

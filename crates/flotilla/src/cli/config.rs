@@ -21,6 +21,7 @@ impl ConfigCommand {
             Self::Check(file) => {
                 let path = file.path();
                 let config = Config::load(path.as_deref())?;
+                config.check_anonymous()?;
                 let name = path.map_or_else(|| "the defaults (no file)".to_owned(), |path| path.display().to_string());
                 println!("{name}: ok, agents: {}", config.agent_names().join(", "));
             }

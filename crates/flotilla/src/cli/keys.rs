@@ -24,7 +24,7 @@ pub struct Keys {
     file: ConfigFile,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 enum KeysCommand {
     /// Make a key and print it, once. Its tasks are seen by no other key.
     Create {
@@ -42,8 +42,11 @@ enum KeysCommand {
 impl Keys {
     pub fn run(self) -> Result<()> {
         let store = self.open()?;
-        match self.command {
-            KeysCommand::Create { name, agents } => block_on(create(&store, name, agents)),
+        match self.command.clone() {
+            KeysCommand::Create { name, agents } => {
+                self.note_unknown(&agents);
+                block_on(create(&store, name, agents))
+            }
             KeysCommand::List => block_on(list(&store)),
             KeysCommand::Revoke { name } => block_on(async {
                 if !store.revoke_key(&name, SystemClock.now()).await? {
@@ -52,6 +55,15 @@ impl Keys {
                 println!("The key '{name}' is revoked.");
                 Ok(())
             }),
+        }
+    }
+
+    /// A key for an agent that is yet to come is fine, a mistyped one is not.
+    fn note_unknown(&self, agents: &[String]) {
+        let Ok(config) = Config::load(self.file.path().as_deref()) else { return };
+        let known = config.agent_names();
+        for agent in agents.iter().filter(|agent| !known.contains(&agent.as_str())) {
+            eprintln!("Note: the configuration has no agent '{agent}' (it has: {}).", known.join(", "));
         }
     }
 

@@ -138,6 +138,9 @@ impl AgentConfig {
         if self.input_modes.is_empty() || self.output_modes.is_empty() {
             bail!("input_modes and output_modes must each name a media type; '*/*' takes all");
         }
+        if let Some(wrong) = self.input_modes.iter().chain(&self.output_modes).find(|mode| !mode.contains('/')) {
+            bail!("'{wrong}' is no media type: write one such as text/plain, image/* or */*");
+        }
         Ok(())
     }
 }

@@ -2,12 +2,30 @@
 
 use anyhow::{Result, bail};
 
+/// The text with its references filled, and what they were filled with.
+#[derive(Default)]
+pub struct Filled {
+    pub text: String,
+    values: Vec<(String, String)>,
+}
+
+impl Filled {
+    /// Puts the references back in the place of their values: an error must not tell a secret.
+    pub fn mask(&self, problem: &str) -> String {
+        let mut masked = problem.to_owned();
+        for (name, value) in self.values.iter().filter(|(_, value)| value.len() > 3) {
+            masked = masked.replace(value, &format!("${{{name}}}"));
+        }
+        masked
+    }
+}
+
 /// Fills references line by line, so that later errors still name the right line. `$${` is a literal `${`.
-pub fn fill(text: &str, look_up: impl Fn(&str) -> Option<String>) -> Result<String> {
-    let mut filled = String::with_capacity(text.len());
+pub fn fill(text: &str, look_up: impl Fn(&str) -> Option<String>) -> Result<Filled> {
+    let mut filled = Filled::default();
     for (index, line) in text.split_inclusive('\n').enumerate() {
         if line.trim_start().starts_with('#') {
-            filled.push_str(line);
+            filled.text.push_str(line);
         } else {
             fill_line(line, index + 1, &look_up, &mut filled)?;
         }
@@ -15,7 +33,8 @@ pub fn fill(text: &str, look_up: impl Fn(&str) -> Option<String>) -> Result<Stri
     Ok(filled)
 }
 
-fn fill_line(line: &str, number: usize, look_up: &impl Fn(&str) -> Option<String>, out: &mut String) -> Result<()> {
+fn fill_line(line: &str, number: usize, look_up: &impl Fn(&str) -> Option<String>, filled: &mut Filled) -> Result<()> {
+    let out = &mut filled.text;
     let mut rest = line;
     while let Some(at) = rest.find("${") {
         if rest[..at].ends_with('$') {
@@ -37,6 +56,7 @@ fn fill_line(line: &str, number: usize, look_up: &impl Fn(&str) -> Option<String
             bail!("line {number}: the environment variable {name} holds a line break");
         }
         out.push_str(&value);
+        filled.values.push((name.to_owned(), value));
         rest = &rest[at + end + 1..];
     }
     out.push_str(rest);
@@ -48,7 +68,8 @@ mod tests {
     use super::fill;
 
     fn filled(text: &str) -> Result<String, String> {
-        fill(text, |name| (name == "PORT").then(|| "7".to_owned())).map_err(|error| error.to_string())
+        let filled = fill(text, |name| (name == "PORT").then(|| "7".to_owned()));
+        filled.map(|filled| filled.text).map_err(|error| error.to_string())
     }
 
     #[test]

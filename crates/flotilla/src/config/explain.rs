@@ -2,12 +2,26 @@
 
 use anyhow::anyhow;
 
-/// The parser's words, and what was probably meant.
-pub fn plainly(problem: &str) -> anyhow::Error {
-    match suggestion(problem) {
+/// The parser's words, and what was probably meant. Only its first line: the rest quotes the file, secrets and all.
+pub fn plainly(problem: &str, file: &str) -> anyhow::Error {
+    let problem = problem.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    let problem = match key_at(problem, file) {
+        Some(key) => problem.replacen(": ", &format!(", {key}: "), 1),
+        None => problem.to_owned(),
+    };
+    match suggestion(&problem) {
         Some(meant) => anyhow!("{problem}\n  did you mean '{meant}'?"),
         None => anyhow!("{problem}"),
     }
+}
+
+/// The key whose value is at "line L column C": named instead of quoting the value.
+fn key_at(problem: &str, file: &str) -> Option<String> {
+    let (line, rest) = problem.strip_prefix("line ")?.split_once(" column ")?;
+    let column: usize = rest.split(':').next()?.parse().ok()?;
+    let before: String = file.lines().nth(line.parse::<usize>().ok()? - 1)?.chars().take(column - 1).collect();
+    let key = before.trim_end().strip_suffix(':')?.rsplit([' ', '{', ',', '"']).next()?;
+    (!key.is_empty()).then(|| key.to_owned())
 }
 
 /// From "unknown field `x`, expected one of a, b" to the closest of the expected.
@@ -24,7 +38,14 @@ fn suggestion(problem: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::suggestion;
+    use super::{plainly, suggestion};
+
+    #[test]
+    fn names_the_key_of_a_wrong_value() {
+        let told = plainly("error: line 1 column 15: invalid address\n 1 | secret", "hub: {listen: nowhere}");
+        assert_eq!(told.to_string(), "line 1 column 15, listen: invalid address");
+        assert_eq!(plainly("line 9 column 9: odd", "a: 1").to_string(), "line 9 column 9: odd");
+    }
 
     #[test]
     fn suggests_the_closest_name() {

@@ -41,6 +41,20 @@ fn secrets_are_masked_when_shown() {
 }
 
 #[test]
+fn an_error_never_quotes_a_secret() {
+    let key = format!("flk_{}", "b".repeat(64));
+    let problem = parse(&format!("hub:\n  owner_key: {key}\n  allow_anonymous: nope\n")).unwrap_err();
+    assert!(problem.contains("line 3") && !problem.contains("bbb"), "{problem}");
+    assert!(parse("hub:\n  owner_key: abc\n").unwrap_err().contains("64 hex digits"));
+}
+
+#[test]
+fn a_limit_of_nothing_is_refused() {
+    assert!(parse("limits:\n  connections: 0\n").unwrap_err().contains("at least 1"));
+    assert!(parse("agents:\n  a: {kind: echo, input_modes: [nonsense]}\n").unwrap_err().contains("no media type"));
+}
+
+#[test]
 fn spans_are_read() {
     assert_eq!(parse("retention:\n  tasks: 30d\n").unwrap().retention.tasks, Some(Span::seconds(30 * 86_400)));
 }

@@ -42,7 +42,7 @@ async fn reload(running: &Running) -> Result<()> {
     Ok(())
 }
 
-fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 7] {
+fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 8] {
     let (old, new) = (&before.hub, &after.hub);
     let key = |config: &Config| config.hub.owner_key.as_ref().map(|secret| secret.0.clone());
     [
@@ -53,5 +53,6 @@ fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 7] {
         ("store.sync", before.store.sync != after.store.sync),
         ("log.format", before.log.format != after.log.format),
         ("limits.connections", before.limits.connections != after.limits.connections),
+        ("limits.head_time", before.limits.head_time != after.limits.head_time),
     ]
 }

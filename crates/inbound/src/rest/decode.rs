@@ -61,6 +61,10 @@ fn from_query<T: DeserializeOwned>(uri: &Uri, path: &[(&str, &str)]) -> Result<T
             "" => continue,
             "true" => Value::Bool(true),
             "false" => Value::Bool(false),
+            // An enum may be given by its number, as in a body.
+            number if name == "status" && number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                number.parse().map_or_else(|_| Value::String(number.to_owned()), |number: u32| number.into())
+            }
             text => Value::String(text.to_owned()),
         };
         fields.insert(name.into_owned(), value);

@@ -18,9 +18,17 @@ pub fn page(tables: &Tables, principal: PrincipalId, agent: AgentId, filter: &Li
         by_state(tables, principal, agent, filter, &states)
     };
     places.sort_by(|a, b| b.cmp(a));
-    let more = places.len() > filter.limit;
+    let mut more = places.len() > filter.limit;
     let chosen = places.into_iter().take(filter.limit);
-    let records = chosen.filter_map(|(_, id)| tables.tasks.get(&id)).map(|task| record(task, filter)).collect();
+    let (mut records, mut bytes) = (Vec::new(), 0);
+    for task in chosen.filter_map(|(_, id)| tables.tasks.get(&id)) {
+        if bytes >= filter.bytes {
+            more = true;
+            break;
+        }
+        bytes += task.bytes;
+        records.push(record(task, filter));
+    }
     ListPage { records, total, more }
 }
 

@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub struct Task {
     pub head: Head,
     pub log: Vec<Arc<Change>>,
+    /// The size of all its events.
+    pub bytes: usize,
     /// What the log came to, once its events were dropped.
     pub fold: Option<Folded>,
 }
@@ -61,10 +63,15 @@ impl Tables {
             return Err(NotCommitted::Stale);
         }
         self.unplace(head.id);
-        let task =
-            self.tasks.entry(head.id).or_insert_with(|| Task { head: head.clone(), log: Vec::new(), fold: None });
+        let task = self.tasks.entry(head.id).or_insert_with(|| Task {
+            head: head.clone(),
+            log: Vec::new(),
+            bytes: 0,
+            fold: None,
+        });
         task.head = head.clone();
         task.log.push(Arc::clone(&commit.change));
+        task.bytes += commit.body.len();
         self.by_status.entry(place(head)).or_default().insert((head.status_at, head.id));
         if head.version == 1 {
             self.by_context.entry(Arc::clone(&head.context)).or_default().insert(head.id);

@@ -22,11 +22,20 @@ pub fn page(
     let runs = query.runs();
     let total = query.total(&runs)?;
     let mut heads = query.heads(&runs)?;
-    let more = heads.len() > filter.limit;
+    let mut more = heads.len() > filter.limit;
     heads.truncate(filter.limit);
-    let records: Result<_, _> =
-        heads.into_iter().map(|head| task::fill(&transaction, head, filter.with_artifacts)).collect();
-    Ok(ListPage { records: records?, total, more })
+    let mut records = Vec::with_capacity(heads.len());
+    let mut bytes = 0;
+    for head in heads {
+        if bytes >= filter.bytes {
+            more = true;
+            break;
+        }
+        let (record, size) = task::fill(&transaction, head, filter.with_artifacts)?;
+        bytes += size;
+        records.push(record);
+    }
+    Ok(ListPage { records, total, more })
 }
 
 struct Query<'a> {

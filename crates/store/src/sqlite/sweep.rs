@@ -93,7 +93,7 @@ fn fold_long(connection: &Connection) -> Result<u64, Fault> {
 
 fn fold(connection: &Connection, id: TaskId) -> Result<Option<Record>, Fault> {
     let Some(head) = task::head(connection, Scope::Admin, id)? else { return Ok(None) };
-    let record = task::fill(connection, head, true)?;
+    let (record, _) = task::fill(connection, head, true)?;
     let mut folded = record.fold.as_ref().map(|Folded { fold, .. }| fold.clone()).unwrap_or_default();
     for change in &record.changes {
         folded.change(change, u64::MAX);

@@ -166,19 +166,21 @@ pub fn head(connection: &Connection, scope: Scope, id: TaskId) -> Result<Option<
 pub fn record(connection: &mut Connection, scope: Scope, id: TaskId) -> Result<Option<Record>, Fault> {
     let transaction = connection.transaction().map_err(fault("reading a task"))?;
     let Some(head) = head(&transaction, scope, id)? else { return Ok(None) };
-    fill(&transaction, head, true).map(Some)
+    fill(&transaction, head, true).map(|(record, _)| Some(record))
 }
 
-/// Adds the fold and the changes to a head. Without artifacts, rows that hold nothing else are not read.
-pub fn fill(connection: &Connection, head: Head, with_artifacts: bool) -> Result<Record, Fault> {
+/// Adds the fold and the changes to a head, and says how large they are. Without artifacts, rows that hold nothing
+/// else are not read.
+pub fn fill(connection: &Connection, head: Head, with_artifacts: bool) -> Result<(Record, usize), Fault> {
     let fold = if head.version > super::schema::LONG_LOG || head.is_over() { fold(connection, head.id)? } else { None };
+    let (fold, folded_size) = fold.map_or((None, 0), |(fold, size)| (Some(fold), size));
     let from = fold.as_ref().map_or(0, |folded| folded.seq);
     let sql = "SELECT seq, peer_seq, at, events FROM changes \
                WHERE task = ?1 AND seq > ?2 AND (?3 OR artifacts_only = 0) ORDER BY seq";
     let mut statement = connection.prepare_cached(sql).map_err(fault("reading a log"))?;
     let rows = statement.query_map(params![head.id.bytes(), from as i64, with_artifacts], raw_change);
-    let changes = collect(rows.map_err(fault("reading a log"))?)?;
-    Ok(Record { head, fold, changes })
+    let (changes, size) = collect(rows.map_err(fault("reading a log"))?)?;
+    Ok((Record { head, fold, changes }, folded_size + size))
 }
 
 type RawChange = (i64, i64, i64, String);
@@ -187,17 +189,20 @@ fn raw_change(row: &Row<'_>) -> rusqlite::Result<RawChange> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
 }
 
-fn collect(rows: impl Iterator<Item = rusqlite::Result<RawChange>>) -> Result<Vec<Arc<Change>>, Fault> {
-    rows.map(|row| {
+/// The changes, and the size of their events.
+fn collect(rows: impl Iterator<Item = rusqlite::Result<RawChange>>) -> Result<(Vec<Arc<Change>>, usize), Fault> {
+    let (mut changes, mut size) = (Vec::new(), 0);
+    for row in rows {
         let (seq, peer_seq, at, events) = row.map_err(fault("reading a log"))?;
-        Ok(Arc::new(Change {
+        size += events.len();
+        changes.push(Arc::new(Change {
             first_seq: seq as u64,
             first_peer_seq: peer_seq as u64,
             at: Millis(at),
             events: log::decode(events.as_bytes())?,
-        }))
-    })
-    .collect()
+        }));
+    }
+    Ok((changes, size))
 }
 
 /// Which of the two numbers a cursor counts in.
@@ -224,7 +229,7 @@ pub fn after(connection: &mut Connection, scope: Scope, id: TaskId, by: By, limi
     let mut statement = transaction.prepare_cached(&sql).map_err(fault("reading a log"))?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = statement.query_map(params![head.id.bytes(), cursor as i64, limit], raw_change);
-    let changes = collect(rows.map_err(fault("reading a log"))?)?;
+    let (changes, _) = collect(rows.map_err(fault("reading a log"))?)?;
     Ok(Tail::Changes(changes))
 }
 
@@ -245,7 +250,7 @@ struct FoldRow {
     answer: Option<Arc<Message>>,
 }
 
-fn fold(connection: &Connection, id: TaskId) -> Result<Option<Folded>, Fault> {
+fn fold(connection: &Connection, id: TaskId) -> Result<Option<(Folded, usize)>, Fault> {
     let mut statement = connection
         .prepare_cached("SELECT seq, peer_seq, fold FROM folds WHERE task = ?1")
         .map_err(fault("reading a fold"))?;
@@ -256,7 +261,7 @@ fn fold(connection: &Connection, id: TaskId) -> Result<Option<Folded>, Fault> {
     let Some((seq, peer_seq, text)) = row else { return Ok(None) };
     let row: FoldRow = serde_json::from_str(&text).map_err(|error| Fault::new(format!("decoding a fold: {error}")))?;
     let fold = Fold { status: row.status, artifacts: row.artifacts, history: row.history, answer: row.answer };
-    Ok(Some(Folded { seq: seq as u64, peer_seq: peer_seq as u64, fold }))
+    Ok(Some((Folded { seq: seq as u64, peer_seq: peer_seq as u64, fold }, text.len())))
 }
 
 pub fn write_fold(connection: &Connection, head: &Head, fold: Fold) -> Result<(), Fault> {

@@ -54,6 +54,7 @@ fn some_filter(random: &mut Random) -> ListFilter {
         status_since: random.once_in(2).then(|| Millis(998 + random.below(18) as i64)),
         after: None,
         limit: 1 + random.below(50),
+        bytes: usize::MAX,
         with_artifacts: random.once_in(2),
     }
 }

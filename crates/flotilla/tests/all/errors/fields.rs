@@ -121,15 +121,16 @@ fn a_field_given_twice_is_refused() {
     let hub = hub();
     for binding in Binding::ALL {
         let owner = hub.owner(binding);
-        for message in [
-            r#"{"messageId":"a","messageId":"b","role":"ROLE_USER","parts":[{"text":"x"}]}"#,
-            r#"{"messageId":"a","message_id":"b","role":"ROLE_USER","parts":[{"text":"x"}]}"#,
-            r#"{"messageId":"a","role":"ROLE_USER","parts":[{"text":"x","text":"y"}]}"#,
+        for (field, message) in [
+            ("message.messageId", r#"{"messageId":"a","messageId":"b","role":"ROLE_USER","parts":[{"text":"x"}]}"#),
+            ("message.messageId", r#"{"messageId":"a","message_id":"b","role":"ROLE_USER","parts":[{"text":"x"}]}"#),
+            ("message.parts[0].text", r#"{"messageId":"a","role":"ROLE_USER","parts":[{"text":"x","text":"y"}]}"#),
         ] {
             for method in SENDS {
                 let refusal = refused(&owner, method, &format!("{{\"message\":{message}}}"));
                 assert_eq!(refusal.reason, "INVALID_PARAMS", "{message}");
-                assert!(refusal.message.contains("duplicate"), "{}", refusal.message);
+                assert_eq!(refusal.fields(), [field]);
+                assert!(refusal.message.contains("given twice"), "{}", refusal.message);
             }
         }
         no_task(&owner);

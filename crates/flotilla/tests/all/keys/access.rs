@@ -203,3 +203,17 @@ fn a_refused_body_is_not_read_before_the_key_is() {
         hub.stranger(Binding::HttpJson).send(Request::post("/message:send", "x").header("content-type", "text/plain"));
     assert_eq!(response.status, 401);
 }
+
+#[test]
+fn the_open_stream_of_a_revoked_key_ends() {
+    for binding in Binding::ALL {
+        let hub = hub();
+        let key = hub.key("alice", &[]);
+        let alice = hub.stranger(binding).key(&key);
+        let mut stream = alice.stream("SendStreamingMessage", &message("m", "trickle 2000")).expect("a stream");
+        stream.expect();
+        hub.cli_ok(&["keys", "revoke", "alice"]);
+        let last = stream.rest().pop().expect("a last word");
+        assert!(last.data.is_some_and(|data| data.contains("UNAUTHENTICATED")), "the stream says why it ends");
+    }
+}

@@ -177,3 +177,37 @@ fn the_owner_sees_every_block_in_order() {
     hub.restart();
     assert_eq!(read(&hub), log, "the same after a restart");
 }
+
+#[test]
+fn an_artifact_begins_for_its_caller_with_its_first_visible_chunk() {
+    let config = r#"
+agents:
+  thinker:
+    kind: script
+    script:
+      otherwise:
+        - artifact: {id: a, blocks: [{type: thinking, thinking: SECRET}], last: false}
+        - artifact: {id: a, append: true, last: false, blocks: [{type: text, text: one}]}
+        - artifact: {id: a, append: true, blocks: [{type: text, text: two}]}
+        - completed: {blocks: [{type: thinking, thinking: SECRET}]}
+"#;
+    let hub = setup().config(config).start();
+    for binding in Binding::ALL {
+        let owner = hub.owner(binding);
+        let name = format!("m-{binding:?}");
+        let frames: Vec<Value> = owner
+            .stream("SendStreamingMessage", &message(&name, "go"))
+            .expect("a stream")
+            .rest()
+            .iter()
+            .map(|e| e.frame())
+            .collect();
+        let appends: Vec<bool> =
+            frames.iter().filter_map(|f| f.get("artifactUpdate")).map(|u| u["append"] == true).collect();
+        assert_eq!(appends, [false, true], "{frames:?}");
+        let last = &frames.last().expect("frames")["statusUpdate"]["status"];
+        assert!(last.get("message").is_none(), "a message of nothing but thoughts is none: {last}");
+        let task = owner.say(&name, "go");
+        assert_eq!(task["artifacts"][0]["parts"], json!([{"text": "one"}, {"text": "two"}]));
+    }
+}

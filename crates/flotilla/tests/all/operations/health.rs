@@ -85,3 +85,18 @@ fn streams_and_runs_under_way_are_told() {
         over.then_some(())
     });
 }
+
+#[test]
+fn a_connection_that_says_nothing_is_let_go() {
+    use std::io::{Read as _, Write as _};
+    let hub = crate::cast::hub_with("limits: {head_time: 200ms}");
+    for said in ["", "P", "PRI * HT", "GET /healthz HTTP/1.1\r\nHost"] {
+        let mut silent = std::net::TcpStream::connect(hub.address()).expect("the hub takes connections");
+        silent.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("a deadline can be set");
+        silent.write_all(said.as_bytes()).expect("the hub listens");
+        let mut answer = Vec::new();
+        // Closed or reset, but not waited for.
+        let open = |error: std::io::Error| error.kind() != std::io::ErrorKind::ConnectionReset;
+        assert!(!silent.read_to_end(&mut answer).is_err_and(open), "still open after {said:?}");
+    }
+}

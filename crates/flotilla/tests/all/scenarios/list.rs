@@ -2,7 +2,7 @@
 
 use super::on_both;
 use crate::cast::{id, state, text};
-use flotilla_testkit::Talk;
+use flotilla_testkit::{Binding, Talk};
 use serde_json::{Value, json};
 
 fn ids(list: &Value) -> Vec<String> {
@@ -198,4 +198,27 @@ fn an_unknown_state_is_refused() {
     on_both(|talk| {
         assert_eq!(talk.refused("ListTasks", json!({"status": "WORKING"})).fields(), ["status"]);
     });
+}
+
+#[test]
+fn a_page_ends_early_when_its_content_is_large() {
+    let hub = crate::cast::hub_with("limits: {page_bytes: 100000}");
+    for binding in Binding::ALL {
+        let owner = hub.caller(binding, &format!("caller-{binding:?}")).agent("echo");
+        for n in 0..5 {
+            owner.say(&format!("m{n}"), &"x".repeat(40_000));
+        }
+        let (mut sizes, mut token) = (Vec::new(), String::new());
+        loop {
+            let params = json!({"includeArtifacts": true, "pageToken": token});
+            let page = owner.call("ListTasks", &params).expect("a page");
+            assert_eq!(page["totalSize"], 5);
+            sizes.push(page["tasks"].as_array().expect("tasks").len());
+            token = page["nextPageToken"].as_str().expect("a token").to_owned();
+            if token.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(sizes, [2, 2, 1]);
+    }
 }

@@ -160,3 +160,16 @@ fn references_extensions_and_metadata_come_back_in_the_history() {
         }
     });
 }
+
+#[test]
+fn a_message_said_while_the_agent_works_is_taken_up_before_the_task_ends() {
+    on_both(|talk| {
+        let task = talk.start("work 150ms");
+        reached(&talk.client, id(&task), "TASK_STATE_WORKING");
+        let params = talk.reply(&task, "one more thing");
+        let after = talk.ok("SendMessage", params)["task"].clone();
+        assert_eq!(state(&after), "TASK_STATE_COMPLETED");
+        assert_eq!(text(&after["artifacts"][0]), "one more thing, turn 2");
+        assert_eq!(text(&after["history"][3]), "Worked", "what the first turn came to is kept: {after}");
+    });
+}

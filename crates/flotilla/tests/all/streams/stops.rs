@@ -2,7 +2,8 @@
 
 use super::{follow, known, numbers, resume, task_of};
 use crate::cast::{hub, hub_set, reached, state};
-use flotilla_testkit::Binding;
+use flotilla_testkit::{Binding, until};
+use serde_json::json;
 
 #[test]
 fn an_ended_task_is_replayed_alike_after_the_hub_was_killed() {
@@ -77,4 +78,19 @@ fn a_stopping_hub_lets_runs_end_within_its_bound() {
     assert!(hub.terminate().success());
     hub.restart();
     assert_eq!(state(&hub.owner(Binding::HttpJson).task(&task)), "TASK_STATE_COMPLETED");
+}
+
+#[test]
+fn a_stopping_hub_answers_those_who_wait_with_the_task_as_it_is() {
+    for binding in Binding::ALL {
+        let mut hub = hub_set("drain: 500ms");
+        let (owner, waiting) = (hub.owner(binding), hub.owner(binding));
+        let sent = std::thread::spawn(move || waiting.say("m", "hold"));
+        until("the send is under way", || {
+            let list = owner.call("ListTasks", &json!({"status": "TASK_STATE_WORKING"})).expect("a list");
+            (list["totalSize"] == 1).then_some(())
+        });
+        assert!(hub.terminate().success());
+        assert_eq!(state(&sent.join().expect("an answer")), "TASK_STATE_WORKING");
+    }
 }
