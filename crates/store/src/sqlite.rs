@@ -1,6 +1,7 @@
 //! The embedded store: SQLite in WAL mode, one writer with group commit, readers beside it.
 
 mod backup;
+mod chain;
 mod checkpoint;
 mod key;
 mod list;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How many changes a follower takes from the store at once.
-const BATCH: usize = 64;
+const BATCH: usize = 256;
 
 /// A frame with its number.
 #[derive(Debug, Clone)]

@@ -28,7 +28,7 @@ const MIGRATIONS: [&str; 1] = ["
         state INTEGER NOT NULL, status_at INTEGER NOT NULL, created_at INTEGER NOT NULL,
         version INTEGER NOT NULL, seq INTEGER NOT NULL, peer_seq INTEGER NOT NULL,
         run INTEGER NOT NULL, run_state INTEGER NOT NULL, turn INTEGER NOT NULL, waiting INTEGER NOT NULL,
-        folded INTEGER NOT NULL DEFAULT 0, pruned_seq INTEGER NOT NULL DEFAULT 0,
+        last_change INTEGER, folded INTEGER NOT NULL DEFAULT 0, pruned_seq INTEGER NOT NULL DEFAULT 0,
         pruned_peer_seq INTEGER NOT NULL DEFAULT 0,
         parent_task_id BLOB, ancestry TEXT, provenance TEXT
     ) WITHOUT ROWID;
@@ -38,11 +38,10 @@ const MIGRATIONS: [&str; 1] = ["
     CREATE INDEX tasks_to_fold ON tasks (id) WHERE version > 32 AND folded = 0 AND state IN (3, 4, 5, 7);
 
     CREATE TABLE changes (
-        task BLOB NOT NULL, seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
+        id INTEGER PRIMARY KEY, before INTEGER, seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
         peer_seq INTEGER NOT NULL, last_peer_seq INTEGER NOT NULL,
-        at INTEGER NOT NULL, artifacts_only INTEGER NOT NULL, events TEXT NOT NULL,
-        PRIMARY KEY (task, seq)
-    ) WITHOUT ROWID;
+        at INTEGER NOT NULL, artifacts_only INTEGER NOT NULL, events TEXT NOT NULL
+    );
     CREATE TABLE folds (task BLOB PRIMARY KEY, seq INTEGER NOT NULL, peer_seq INTEGER NOT NULL, fold TEXT NOT NULL)
         WITHOUT ROWID;
     CREATE TABLE sends (

@@ -1,5 +1,6 @@
 //! Sweeping: folds long logs that have ended and removes what retention says, a little at a time.
 
+use super::chain;
 use super::send::Sends;
 use super::writer::add_counts;
 use super::{fault, task};
@@ -73,7 +74,8 @@ fn remove_tasks(connection: &Connection, retention: &Retention) -> Result<u64, F
 
 fn remove_task(connection: &Connection, id: TaskId) -> Result<(), Fault> {
     let Some(head) = task::head(connection, Scope::Admin, id)? else { return Ok(()) };
-    for table in ["changes WHERE task", "folds WHERE task", "tasks WHERE id"] {
+    chain::remove(connection, id)?;
+    for table in ["folds WHERE task", "tasks WHERE id"] {
         connection.execute(&format!("DELETE FROM {table} = ?1"), [id.bytes()]).map_err(fault("removing a task"))?;
     }
     let counts = HashMap::from([((head.principal.0, head.agent.0, head.state_code()), -1)]);
@@ -112,7 +114,7 @@ fn drop_events(connection: &Connection, retention: &Retention) -> Result<u64, Fa
     let old = ids(connection, &sql, params![TaskId::floor_of(before).bytes(), before, STEP])?;
     for id in &old {
         let Some(record) = fold(connection, *id)? else { continue };
-        connection.execute("DELETE FROM changes WHERE task = ?1", [id.bytes()]).map_err(fault("dropping events"))?;
+        chain::remove(connection, *id)?;
         connection
             .execute(
                 "UPDATE tasks SET pruned_seq = ?2, pruned_peer_seq = ?3 WHERE id = ?1",

@@ -1,16 +1,15 @@
 //! Tasks and their changes as rows.
 
+use super::chain;
 use super::fault;
 use super::send::Sends;
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
-use flotilla_core::log;
 use flotilla_core::ports::{Commit, Folded, NotCommitted, Record, Tail};
 use flotilla_core::project::Fold;
 use flotilla_core::task::{Head, Kind, RunState};
 use flotilla_protocol::a2a::model::{Artifact, Message, TaskState, TaskStatus};
-use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::time::Millis;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -29,21 +28,38 @@ pub fn write(connection: &Connection, sends: &mut Sends, commit: &Commit) -> Res
     {
         return Ok(Err(NotCommitted::Duplicate(sent)));
     }
-    let written = if head.version == 1 { insert(connection, head)? } else { update(connection, head)? };
-    if !written {
+    let Some(before) = last_change(connection, head)? else {
         if let Some(dedupe) = &commit.dedupe {
             sends.take_back(connection, &dedupe.key)?;
         }
         return Ok(Err(NotCommitted::Stale));
+    };
+    let change = chain::append(connection, before, &commit.change, &commit.body)?;
+    if head.version == 1 {
+        insert(connection, head, change)?
+    } else {
+        update(connection, head, change)?
     }
-    append(connection, head.id, &commit.change, &commit.body)?;
     Ok(Ok(()))
 }
 
-fn insert(connection: &Connection, head: &Head) -> Result<bool, Fault> {
+/// The row of the task's last change (none for a new task), if the task is at the version the decision saw.
+fn last_change(connection: &Connection, head: &Head) -> Result<Option<Option<i64>>, Fault> {
+    let mut statement = connection
+        .prepare_cached("SELECT version, last_change FROM tasks WHERE id = ?1")
+        .map_err(fault("looking for a task"))?;
+    let found: Option<(i64, Option<i64>)> = statement
+        .query_row([head.id.bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
+        .map_err(fault("looking for a task"))?;
+    let (version, last) = found.unwrap_or((0, None));
+    Ok((version as u64 + 1 == head.version).then_some(last))
+}
+
+fn insert(connection: &Connection, head: &Head, change: i64) -> Result<(), Fault> {
     let sql = "INSERT INTO tasks (id, principal, agent, owner, context, state, status_at, created_at, version, seq, \
-               peer_seq, run, run_state, turn, waiting) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT DO NOTHING";
+               peer_seq, run, run_state, turn, waiting, last_change) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
     let mut statement = connection.prepare_cached(sql).map_err(fault("adding a task"))?;
     let added = statement.execute(params![
         head.id.bytes(),
@@ -61,14 +77,14 @@ fn insert(connection: &Connection, head: &Head) -> Result<bool, Fault> {
         run_code(head.run_state),
         head.turn,
         head.waiting,
+        change,
     ]);
-    Ok(added.map_err(fault("adding a task"))? == 1)
+    added.map(|_| ()).map_err(fault("adding a task"))
 }
 
-/// Only against the version the decision saw.
-fn update(connection: &Connection, head: &Head) -> Result<bool, Fault> {
+fn update(connection: &Connection, head: &Head, change: i64) -> Result<(), Fault> {
     let sql = "UPDATE tasks SET state = ?2, status_at = ?3, version = ?4, seq = ?5, peer_seq = ?6, run = ?7, \
-               run_state = ?8, turn = ?9, waiting = ?10 WHERE id = ?1 AND version = ?4 - 1";
+               run_state = ?8, turn = ?9, waiting = ?10, last_change = ?11 WHERE id = ?1";
     let mut statement = connection.prepare_cached(sql).map_err(fault("changing a task"))?;
     let changed = statement.execute(params![
         head.id.bytes(),
@@ -81,27 +97,9 @@ fn update(connection: &Connection, head: &Head) -> Result<bool, Fault> {
         run_code(head.run_state),
         head.turn,
         head.waiting,
+        change,
     ]);
-    Ok(changed.map_err(fault("changing a task"))? == 1)
-}
-
-fn append(connection: &Connection, id: TaskId, change: &Change, body: &[u8]) -> Result<(), Fault> {
-    let sql = "INSERT INTO changes (task, seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, events) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-    let mut statement = connection.prepare_cached(sql).map_err(fault("appending to a log"))?;
-    let text = std::str::from_utf8(body).map_err(|_| Fault::new("events that are not text"))?;
-    let artifacts_only = change.events.iter().all(|e| matches!(e, Event::Produced { .. } | Event::Noted { .. }));
-    let appended = statement.execute(params![
-        id.bytes(),
-        change.first_seq as i64,
-        change.last_seq() as i64,
-        change.first_peer_seq as i64,
-        change.last_peer_seq() as i64,
-        change.at.0,
-        artifacts_only,
-        text,
-    ]);
-    appended.map(|_| ()).map_err(fault("appending to a log"))
+    changed.map(|_| ()).map_err(fault("changing a task"))
 }
 
 fn run_code(state: RunState) -> u8 {
@@ -175,34 +173,10 @@ pub fn fill(connection: &Connection, head: Head, with_artifacts: bool) -> Result
     let fold = if head.version > super::schema::LONG_LOG || head.is_over() { fold(connection, head.id)? } else { None };
     let (fold, folded_size) = fold.map_or((None, 0), |(fold, size)| (Some(fold), size));
     let from = fold.as_ref().map_or(0, |folded| folded.seq);
-    let sql = "SELECT seq, peer_seq, at, events FROM changes \
-               WHERE task = ?1 AND seq > ?2 AND (?3 OR artifacts_only = 0) ORDER BY seq";
-    let mut statement = connection.prepare_cached(sql).map_err(fault("reading a log"))?;
-    let rows = statement.query_map(params![head.id.bytes(), from as i64, with_artifacts], raw_change);
-    let (changes, size) = collect(rows.map_err(fault("reading a log"))?)?;
+    let links = chain::links(connection, head.id, |link| link.last_seq > from)?;
+    let wanted = links.iter().filter(|link| with_artifacts || !link.artifacts_only);
+    let (changes, size) = chain::read(connection, wanted)?;
     Ok((Record { head, fold, changes }, folded_size + size))
-}
-
-type RawChange = (i64, i64, i64, String);
-
-fn raw_change(row: &Row<'_>) -> rusqlite::Result<RawChange> {
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-}
-
-/// The changes, and the size of their events.
-fn collect(rows: impl Iterator<Item = rusqlite::Result<RawChange>>) -> Result<(Vec<Arc<Change>>, usize), Fault> {
-    let (mut changes, mut size) = (Vec::new(), 0);
-    for row in rows {
-        let (seq, peer_seq, at, events) = row.map_err(fault("reading a log"))?;
-        size += events.len();
-        changes.push(Arc::new(Change {
-            first_seq: seq as u64,
-            first_peer_seq: peer_seq as u64,
-            at: Millis(at),
-            events: log::decode(events.as_bytes())?,
-        }));
-    }
-    Ok((changes, size))
 }
 
 /// Which of the two numbers a cursor counts in.
@@ -214,22 +188,21 @@ pub enum By {
 pub fn after(connection: &mut Connection, scope: Scope, id: TaskId, by: By, limit: usize) -> Result<Tail, Fault> {
     let transaction = connection.transaction().map_err(fault("reading a log"))?;
     let Some(head) = head(&transaction, scope, id)? else { return Ok(Tail::Pruned) };
-    let (condition, pruned, cursor) = match by {
-        By::Seq(cursor) => ("last_seq > ?2", "pruned_seq", cursor),
-        // A change without a visible event ends before it begins.
-        By::PeerSeq(cursor) => ("last_peer_seq > ?2 AND last_peer_seq >= peer_seq", "pruned_peer_seq", cursor),
+    let (pruned, cursor) = match by {
+        By::Seq(cursor) => ("pruned_seq", cursor),
+        By::PeerSeq(cursor) => ("pruned_peer_seq", cursor),
     };
     let sql = format!("SELECT {pruned} FROM tasks WHERE id = ?1");
     let pruned: i64 = transaction.query_row(&sql, [id.bytes()], |row| row.get(0)).map_err(fault("reading a log"))?;
     if cursor < pruned as u64 {
         return Ok(Tail::Pruned);
     }
-    let sql =
-        format!("SELECT seq, peer_seq, at, events FROM changes WHERE task = ?1 AND {condition} ORDER BY seq LIMIT ?3");
-    let mut statement = transaction.prepare_cached(&sql).map_err(fault("reading a log"))?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = statement.query_map(params![head.id.bytes(), cursor as i64, limit], raw_change);
-    let (changes, _) = collect(rows.map_err(fault("reading a log"))?)?;
+    let links = chain::links(&transaction, head.id, |link| match by {
+        By::Seq(_) => link.last_seq > cursor,
+        By::PeerSeq(_) => link.last_peer_seq > cursor,
+    })?;
+    let shown = links.iter().filter(|link| matches!(by, By::Seq(_)) || link.visible);
+    let (changes, _) = chain::read(&transaction, shown.take(limit))?;
     Ok(Tail::Changes(changes))
 }
 

@@ -16,7 +16,7 @@ CREATE TABLE tasks (
     state INTEGER NOT NULL, status_at INTEGER NOT NULL, created_at INTEGER NOT NULL,
     version INTEGER NOT NULL, seq INTEGER NOT NULL, peer_seq INTEGER NOT NULL,
     run INTEGER NOT NULL, run_state INTEGER NOT NULL, turn INTEGER NOT NULL, waiting INTEGER NOT NULL,
-    folded INTEGER NOT NULL DEFAULT 0, pruned_seq INTEGER NOT NULL DEFAULT 0,
+    last_change INTEGER, folded INTEGER NOT NULL DEFAULT 0, pruned_seq INTEGER NOT NULL DEFAULT 0,
     pruned_peer_seq INTEGER NOT NULL DEFAULT 0,
     parent_task_id BLOB, ancestry TEXT, provenance TEXT
 ) WITHOUT ROWID;
@@ -26,11 +26,10 @@ CREATE INDEX tasks_running ON tasks (id) WHERE run_state > 0;
 CREATE INDEX tasks_to_fold ON tasks (id) WHERE version > 32 AND folded = 0 AND state IN (3, 4, 5, 7);
 
 CREATE TABLE changes (
-    task BLOB NOT NULL, seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY, before INTEGER, seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
     peer_seq INTEGER NOT NULL, last_peer_seq INTEGER NOT NULL,
-    at INTEGER NOT NULL, artifacts_only INTEGER NOT NULL, events TEXT NOT NULL,
-    PRIMARY KEY (task, seq)
-) WITHOUT ROWID;
+    at INTEGER NOT NULL, artifacts_only INTEGER NOT NULL, events TEXT NOT NULL
+);
 CREATE TABLE folds (task BLOB PRIMARY KEY, seq INTEGER NOT NULL, peer_seq INTEGER NOT NULL, fold TEXT NOT NULL)
     WITHOUT ROWID;
 CREATE TABLE sends (
@@ -47,17 +46,17 @@ INSERT INTO keys (name, hash, principal, agents, created_at)
     VALUES ('caller', x'0303030303030303030303030303030303030303030303030303030303030303', 7, '["echo"]', 1700000000000);
 INSERT INTO agents (id, name, owner) VALUES (3, 'echo', 1);
 INSERT INTO tasks (id, principal, agent, owner, context, state, status_at, created_at, version, seq, peer_seq, run,
-        run_state, turn, waiting)
-    VALUES (x'018bcfe5680070008000000000000001', 7, 3, 1, 'context', 3, 1700000000001, 1700000000000, 2, 6, 3, 1, 0, 1, 0),
-        (x'018bcfe5680070008000000000000002', 7, 3, 1, 'context', 2, 1700000000003, 1700000000002, 2, 5, 2, 1, 2, 1, 0);
-INSERT INTO changes (task, seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, events)
-    VALUES (x'018bcfe5680070008000000000000001', 1, 3, 1, 1, 1700000000000, 0,
+        run_state, turn, waiting, last_change)
+    VALUES (x'018bcfe5680070008000000000000001', 7, 3, 1, 'context', 3, 1700000000001, 1700000000000, 2, 6, 3, 1, 0, 1, 0, 2),
+        (x'018bcfe5680070008000000000000002', 7, 3, 1, 'context', 2, 1700000000003, 1700000000002, 2, 5, 2, 1, 2, 1, 0, 4);
+INSERT INTO changes (id, before, seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, events)
+    VALUES (1, NULL, 1, 3, 1, 1, 1700000000000, 0,
             '[{"asked":{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hello"}]}}},{"opened":{}},{"run_queued":{"run":1}}]'),
-        (x'018bcfe5680070008000000000000001', 4, 6, 2, 3, 1700000000001, 0,
+        (2, 1, 4, 6, 2, 3, 1700000000001, 0,
             '[{"run_started":{"run":1}},{"produced":{"chunk":{"artifact":{"artifactId":"a","parts":[{"text":"hello, too"}]},"last_chunk":true}}},{"status":{"state":"TASK_STATE_COMPLETED"}}]'),
-        (x'018bcfe5680070008000000000000002', 1, 3, 1, 1, 1700000000002, 0,
+        (3, NULL, 1, 3, 1, 1, 1700000000002, 0,
             '[{"asked":{"message":{"messageId":"m-2","role":"ROLE_USER","parts":[{"text":"wait"}]}}},{"opened":{}},{"run_queued":{"run":1}}]'),
-        (x'018bcfe5680070008000000000000002', 4, 5, 2, 2, 1700000000003, 0,
+        (4, 3, 4, 5, 2, 2, 1700000000003, 0,
             '[{"run_started":{"run":1}},{"status":{"state":"TASK_STATE_WORKING"}}]');
 INSERT INTO sends (key, hash, task, at)
     VALUES (x'0101010101010101010101010101010101010101010101010101010101010101',
