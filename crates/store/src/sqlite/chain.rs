@@ -7,6 +7,7 @@ use super::fault;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
 use flotilla_core::log;
+use flotilla_core::task::Head;
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::time::Millis;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -23,25 +24,36 @@ pub struct Link {
     pub artifacts_only: bool,
 }
 
-/// Appends a change after the task's last one and returns the number of its row.
-pub fn append(connection: &Connection, before: Option<i64>, change: &Change, body: &[u8]) -> Result<i64, Fault> {
-    let sql = "INSERT INTO changes (before, seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, events) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+/// A first change has none before it. A later one is appended only to a task at the version its decision saw.
+const FIRST: &str = "INSERT INTO changes (before, seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, events) \
+                     VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+const LATER: &str = "INSERT INTO changes (before, seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, events) \
+                     SELECT last_change, ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM tasks WHERE id = ?8 AND version = ?9";
+
+/// Appends a change and returns the number of its row; none if the task is at another version.
+pub fn append(connection: &Connection, head: &Head, change: &Change, body: &[u8]) -> Result<Option<i64>, Fault> {
+    let sql = if head.version == 1 { FIRST } else { LATER };
     let mut statement = connection.prepare_cached(sql).map_err(fault("appending to a log"))?;
     let text = std::str::from_utf8(body).map_err(|_| Fault::new("events that are not text"))?;
     let artifacts_only = change.events.iter().all(|e| matches!(e, Event::Produced { .. } | Event::Noted { .. }));
-    let appended = statement.execute(params![
-        before,
-        change.first_seq as i64,
-        change.last_seq() as i64,
-        change.first_peer_seq as i64,
-        change.last_peer_seq() as i64,
-        change.at.0,
-        artifacts_only,
-        text,
-    ]);
-    appended.map_err(fault("appending to a log"))?;
-    Ok(connection.last_insert_rowid())
+    let (seq, last_seq) = (change.first_seq as i64, change.last_seq() as i64);
+    let (peer_seq, last_peer_seq) = (change.first_peer_seq as i64, change.last_peer_seq() as i64);
+    let at = change.at.0;
+    let appended = if head.version == 1 {
+        statement.execute(params![seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, text])
+    } else {
+        let seen = head.version as i64 - 1;
+        let id = head.id.bytes();
+        statement.execute(params![seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, text, id, seen])
+    };
+    let rows = appended.map_err(fault("appending to a log"))?;
+    Ok((rows == 1).then(|| connection.last_insert_rowid()))
+}
+
+/// Removes a change that turned out not to belong anywhere.
+pub fn take_back(connection: &Connection, change: i64) -> Result<(), Fault> {
+    let removed = connection.execute("DELETE FROM changes WHERE id = ?1", [change]);
+    removed.map(|_| ()).map_err(fault("taking back a change"))
 }
 
 /// The links of a task's log from the newest back, as long as `wanted`; returned oldest first.

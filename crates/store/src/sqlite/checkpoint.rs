@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
 /// Batches between checkpoints.
-const BATCHES: u32 = 500;
+const BATCHES: u32 = 1_000;
 
 pub struct Checkpoints {
     batches: u32,

@@ -28,38 +28,26 @@ pub fn write(connection: &Connection, sends: &mut Sends, commit: &Commit) -> Res
     {
         return Ok(Err(NotCommitted::Duplicate(sent)));
     }
-    let Some(before) = last_change(connection, head)? else {
-        if let Some(dedupe) = &commit.dedupe {
-            sends.take_back(connection, &dedupe.key)?;
-        }
-        return Ok(Err(NotCommitted::Stale));
+    let appended = chain::append(connection, head, &commit.change, &commit.body)?;
+    let written = match appended {
+        Some(change) if head.version == 1 => insert(connection, head, change)?,
+        Some(change) => update(connection, head, change)?,
+        None => false,
     };
-    let change = chain::append(connection, before, &commit.change, &commit.body)?;
-    if head.version == 1 {
-        insert(connection, head, change)?
-    } else {
-        update(connection, head, change)?
+    if written {
+        return Ok(Ok(()));
     }
-    Ok(Ok(()))
+    if let Some(dedupe) = &commit.dedupe {
+        sends.take_back(connection, &dedupe.key)?;
+    }
+    Ok(Err(NotCommitted::Stale))
 }
 
-/// The row of the task's last change (none for a new task), if the task is at the version the decision saw.
-fn last_change(connection: &Connection, head: &Head) -> Result<Option<Option<i64>>, Fault> {
-    let mut statement = connection
-        .prepare_cached("SELECT version, last_change FROM tasks WHERE id = ?1")
-        .map_err(fault("looking for a task"))?;
-    let found: Option<(i64, Option<i64>)> = statement
-        .query_row([head.id.bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()
-        .map_err(fault("looking for a task"))?;
-    let (version, last) = found.unwrap_or((0, None));
-    Ok((version as u64 + 1 == head.version).then_some(last))
-}
-
-fn insert(connection: &Connection, head: &Head, change: i64) -> Result<(), Fault> {
+/// False if there is such a task already; then the change is taken back.
+fn insert(connection: &Connection, head: &Head, change: i64) -> Result<bool, Fault> {
     let sql = "INSERT INTO tasks (id, principal, agent, owner, context, state, status_at, created_at, version, seq, \
                peer_seq, run, run_state, turn, waiting, last_change) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) ON CONFLICT DO NOTHING";
     let mut statement = connection.prepare_cached(sql).map_err(fault("adding a task"))?;
     let added = statement.execute(params![
         head.id.bytes(),
@@ -79,10 +67,14 @@ fn insert(connection: &Connection, head: &Head, change: i64) -> Result<(), Fault
         head.waiting,
         change,
     ]);
-    added.map(|_| ()).map_err(fault("adding a task"))
+    if added.map_err(fault("adding a task"))? == 1 {
+        return Ok(true);
+    }
+    chain::take_back(connection, change)?;
+    Ok(false)
 }
 
-fn update(connection: &Connection, head: &Head, change: i64) -> Result<(), Fault> {
+fn update(connection: &Connection, head: &Head, change: i64) -> Result<bool, Fault> {
     let sql = "UPDATE tasks SET state = ?2, status_at = ?3, version = ?4, seq = ?5, peer_seq = ?6, run = ?7, \
                run_state = ?8, turn = ?9, waiting = ?10, last_change = ?11 WHERE id = ?1";
     let mut statement = connection.prepare_cached(sql).map_err(fault("changing a task"))?;
@@ -99,7 +91,7 @@ fn update(connection: &Connection, head: &Head, change: i64) -> Result<(), Fault
         head.waiting,
         change,
     ]);
-    changed.map(|_| ()).map_err(fault("changing a task"))
+    changed.map(|rows| rows == 1).map_err(fault("changing a task"))
 }
 
 fn run_code(state: RunState) -> u8 {
