@@ -7,7 +7,7 @@ use crate::herald::{Herald, Outcome};
 use flotilla_core::error::Fault;
 use flotilla_core::ports::{Commit, Later, NotCommitted};
 use metrics::{Counter, Histogram, counter, histogram};
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, params};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -141,7 +141,7 @@ impl Desk {
             return;
         }
         let started = Instant::now();
-        let results = match write_batch(&mut self.connection, &mut self.sends, waiting) {
+        let results = match write_batch(&self.connection, &mut self.sends, waiting) {
             Ok(results) => results,
             Err(failed) if waiting.len() == 1 => vec![Err(NotCommitted::Failed(failed))],
             Err(_) => self.one_by_one(waiting),
@@ -154,7 +154,7 @@ impl Desk {
     }
 
     fn one_by_one(&mut self, waiting: &[Commit]) -> Vec<Outcome> {
-        let alone = |one| match write_batch(&mut self.connection, &mut self.sends, one) {
+        let alone = |one| match write_batch(&self.connection, &mut self.sends, one) {
             Ok(mut results) => results.pop().unwrap_or(Ok(())),
             Err(failed) => Err(NotCommitted::Failed(failed)),
         };
@@ -162,24 +162,31 @@ impl Desk {
     }
 }
 
-fn write_batch(connection: &mut Connection, sends: &mut Sends, batch: &[Commit]) -> Result<Vec<Outcome>, Fault> {
-    let written = write_transaction(connection, sends, batch);
+/// One transaction, begun and ended by statements that are kept: parsing them anew would cost as much as a commit.
+fn write_batch(connection: &Connection, sends: &mut Sends, batch: &[Commit]) -> Result<Vec<Outcome>, Fault> {
+    let run = |sql| connection.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
+    run("BEGIN IMMEDIATE").map_err(fault("beginning a transaction"))?;
+    let written = write_all(connection, sends, batch).and_then(|results| {
+        run("COMMIT").map_err(fault("committing"))?;
+        Ok(results)
+    });
     if written.is_ok() {
-        sends.committed()
+        sends.committed();
     } else {
-        sends.rolled_back()
+        sends.rolled_back();
+        // A transaction that failed may have ended itself already.
+        if !connection.is_autocommit() {
+            run("ROLLBACK").map_err(fault("rolling back"))?;
+        }
     }
     written
 }
 
-fn write_transaction(connection: &mut Connection, sends: &mut Sends, batch: &[Commit]) -> Result<Vec<Outcome>, Fault> {
-    let transaction = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(fault("beginning a transaction"))?;
+fn write_all(connection: &Connection, sends: &mut Sends, batch: &[Commit]) -> Result<Vec<Outcome>, Fault> {
     let mut counts: HashMap<(i64, i64, u8), i64> = HashMap::new();
     let mut results = Vec::with_capacity(batch.len());
     for commit in batch {
-        let result = task::write(&transaction, sends, commit)?;
+        let result = task::write(connection, sends, commit)?;
         if result.is_ok() {
             let head = &commit.head;
             let mut count = |state, by| *counts.entry((head.principal.0, head.agent.0, state)).or_default() += by;
@@ -190,8 +197,7 @@ fn write_transaction(connection: &mut Connection, sends: &mut Sends, batch: &[Co
         }
         results.push(result);
     }
-    add_counts(&transaction, &counts)?;
-    transaction.commit().map_err(fault("committing"))?;
+    add_counts(connection, &counts)?;
     Ok(results)
 }
 
