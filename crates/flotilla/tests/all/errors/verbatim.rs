@@ -172,3 +172,14 @@ fn text_of_every_script_is_relayed() {
         assert_eq!(artifact["artifact"]["parts"][0]["text"], text);
     }
 }
+
+#[test]
+fn the_owners_log_keeps_opaque_json_too() {
+    let hub = hub();
+    let data = r#"{"b":123456789012345678901234567890,"a":1.0}"#;
+    let params = format!(r#"{{"message":{{"messageId":"m","role":"ROLE_USER","parts":[{{"data":{data}}}]}}}}"#);
+    let owner = hub.owner(Binding::HttpJson);
+    let sent = owner.clone().agent("echo").call_text("SendMessage", &params).expect("a task");
+    let log = owner.get(&format!("/api/tasks/{}/log", id(&sent["task"])));
+    assert_eq!(log.text().matches(data).count(), 2, "asked and produced: {}", log.text());
+}
