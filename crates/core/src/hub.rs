@@ -27,7 +27,7 @@ use flotilla_protocol::event::Change;
 use live::{Lives, Loaded};
 use meters::Meters;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
@@ -47,7 +47,7 @@ pub struct Hub {
     idle: Notify,
     stopping: watch::Sender<bool>,
     /// Set when those who wait for a task must be answered with what there is.
-    hurrying: watch::Sender<bool>,
+    hurrying: AtomicBool,
     runtime: Handle,
     meters: Meters,
 }
@@ -68,7 +68,7 @@ impl Hub {
             live_runs: AtomicUsize::new(0),
             idle: Notify::new(),
             stopping: watch::Sender::new(false),
-            hurrying: watch::Sender::new(false),
+            hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
             meters: Meters::default(),
         })
@@ -106,7 +106,8 @@ impl Hub {
 
     /// Answers every waiting send with its task as it is.
     pub fn release_waiting(&self) {
-        self.hurrying.send_replace(true);
+        self.hurrying.store(true, Ordering::Release);
+        self.lives.wake_all();
     }
 
     pub fn is_stopping(&self) -> bool {

@@ -190,6 +190,15 @@ impl Lives {
         LiveRef { lives: Arc::clone(self), live }
     }
 
+    /// Wakes everyone who follows anything.
+    pub fn wake_all(&self) {
+        for shard in &self.shards {
+            for entry in shard.lock().expect("no panic while holding a shard").values() {
+                entry.live.wake.notify_waiters();
+            }
+        }
+    }
+
     /// How many tasks are in memory.
     pub fn count(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().expect("no panic while holding a shard").len()).sum()

@@ -17,6 +17,7 @@ use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageReque
 use flotilla_protocol::a2a::validate;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// What a send brings besides the request itself.
 #[derive(Debug, Clone, Default)]
@@ -80,13 +81,20 @@ impl Hub {
 
     /// Waits until the task is settled; gives up when its time is over or the hub must go.
     async fn wait(&self, live: &LiveRef) -> bool {
-        let mut hurrying = self.hurrying.subscribe();
-        tokio::select! {
-            biased;
-            () = wait_until_settled(live) => true,
-            _ = hurrying.wait_for(|hurry| *hurry) => false,
-            () = tokio::time::sleep(self.limits().wait) => false,
-        }
+        let settled = async {
+            loop {
+                let mut woken = pin!(live.woken());
+                woken.as_mut().enable();
+                if live.committed().is_none_or(|head| head.is_settled()) {
+                    return true;
+                }
+                if self.hurrying.load(Ordering::Acquire) {
+                    return false;
+                }
+                woken.await;
+            }
+        };
+        tokio::time::timeout(self.limits().wait, settled).await.unwrap_or(false)
     }
 
     async fn outcome(&self, live: &LiveRef, want: Want) -> Result<Outcome, Error> {
@@ -264,17 +272,6 @@ fn infer_context(message: &mut Message, head: &Head) -> Result<(), Refusal> {
     }
     let text = "does not match the context of the task that taskId names; leave it out to use the task's own";
     Err(Refusal::invalid("message.contextId", text))
-}
-
-async fn wait_until_settled(live: &LiveRef) {
-    loop {
-        let mut woken = pin!(live.woken());
-        woken.as_mut().enable();
-        if live.committed().is_none_or(|head| head.is_settled()) {
-            return;
-        }
-        woken.await;
-    }
 }
 
 /// The key and hash of a send, if it is one to recognise again.

@@ -5,7 +5,7 @@ use flotilla_core::access::KeyRecord;
 use flotilla_core::caller::Scope;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::ports::{Commit, Dedupe, Digest, Folded, NotCommitted, Record, Sent};
-use flotilla_core::task::{Head, RunState};
+use flotilla_core::task::{Head, Kind, RunState};
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -36,9 +36,9 @@ type Place = (i64, i64, u8);
 #[derive(Default)]
 pub struct Tables {
     pub tasks: BTreeMap<TaskId, Task>,
-    /// Newest status last; the size of a set is the exact count of its state.
+    /// What lists show, newest status last; the size of a set is the exact count of its state.
     pub by_status: HashMap<Place, BTreeSet<(Millis, TaskId)>>,
-    pub by_context: HashMap<Arc<str>, BTreeSet<TaskId>>,
+    pub by_context: HashMap<Arc<str>, Vec<TaskId>>,
     pub keys: Vec<KeyRecord>,
     pub order: VecDeque<(Digest, Millis)>,
     sends: HashMap<Digest, Sent>,
@@ -72,9 +72,11 @@ impl Tables {
         task.head = head.clone();
         task.log.push(Arc::clone(&commit.change));
         task.bytes += commit.body.len();
-        self.by_status.entry(place(head)).or_default().insert((head.status_at, head.id));
+        if head.kind == Kind::Task {
+            self.by_status.entry(place(head)).or_default().insert((head.status_at, head.id));
+        }
         if head.version == 1 {
-            self.by_context.entry(Arc::clone(&head.context)).or_default().insert(head.id);
+            self.by_context.entry(Arc::clone(&head.context)).or_default().push(head.id);
         }
         if let Some(dedupe) = &commit.dedupe {
             self.remember(dedupe, head.id, commit.change.at);
@@ -94,7 +96,7 @@ impl Tables {
     }
 
     fn unplace(&mut self, id: TaskId) {
-        let Some(task) = self.tasks.get(&id) else { return };
+        let Some(task) = self.tasks.get(&id).filter(|task| task.head.kind == Kind::Task) else { return };
         if let Some(set) = self.by_status.get_mut(&place(&task.head)) {
             set.remove(&(task.head.status_at, id));
         }
@@ -104,7 +106,7 @@ impl Tables {
         self.unplace(id);
         let Some(task) = self.tasks.remove(&id) else { return };
         if let Some(set) = self.by_context.get_mut(&task.head.context) {
-            set.remove(&id);
+            set.retain(|known| *known != id);
             if set.is_empty() {
                 self.by_context.remove(&task.head.context);
             }
