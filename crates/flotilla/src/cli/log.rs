@@ -15,6 +15,7 @@ use std::time::Duration;
 
 /// How often in a row a broken log is taken up again.
 const TRIES: u32 = 5;
+const PRUNED: &str = "Note: the earliest events of this task are no longer kept (retention.events).";
 
 #[derive(Debug, Args)]
 pub struct Log {
@@ -55,7 +56,7 @@ impl Log {
         loop {
             let page = hub.log(&self.id, after).await?;
             if page.pruned && after == self.after {
-                say("Note: the earliest events of this task are no longer kept (retention.events).");
+                say(PRUNED);
             }
             for entry in &page.events {
                 print(session, entry.get())?;
@@ -85,10 +86,11 @@ impl Log {
         let mut events = hub.follow_log(&self.id, *after).await?;
         while let Some(event) = events.next().await? {
             let entry = hub::entry(event)?;
-            if entry == "{}" {
-                return Ok(());
+            match entry.as_str() {
+                "{}" => return Ok(()),
+                r#"{"pruned":true}"# => say(PRUNED),
+                _ => *after = print(session, &entry)?,
             }
-            *after = print(session, &entry)?;
             *failures = 0;
         }
         Err(ClientError::Broken("the hub closed the log before the task ended".into()))
