@@ -165,11 +165,15 @@ fn next_step(name: &str) -> &'static str {
         "TaskNotCancelableError" => "the task is past canceling; flotilla task get shows how it ended",
         "PushNotificationNotSupportedError" => "wait with task get --wait, or follow with task subscribe",
         "UnsupportedOperationError" => "flotilla card get shows what the agent can do; task get reads any task",
-        "ContentTypeNotSupportedError" => "flotilla card get shows the agent's input modes; --media-type sets a part's type",
+        "ContentTypeNotSupportedError" => {
+            "flotilla card get shows the agent's input modes; --media-type sets a part's type"
+        }
         "ExtendedAgentCardNotConfiguredError" => "flotilla card get without --extended shows the public card",
         "ExtensionSupportRequiredError" => "if you know the extension, name it: --svc-param A2A-Extensions:URI",
         "VersionNotSupportedError" => "leave out --a2a-version; flotilla card get shows what the agent speaks",
-        "InvalidParamsError" | "InvalidRequestError" => "the message names what is wrong; --debug shows the whole request",
+        "InvalidParamsError" | "InvalidRequestError" => {
+            "the message names what is wrong; --debug shows the whole request"
+        }
         _ => "--debug shows what was sent and answered",
     }
 }

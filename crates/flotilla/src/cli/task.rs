@@ -219,8 +219,7 @@ impl Subscribe {
         session.watch.saw_task(&self.id, None);
         let again = || session.command(&format!("task get {}", self.id));
         let follow = Follow::task(client, &self.id, self.after.as_deref()).await;
-        let follow =
-            follow.map_err(|error| Failure::from(error).hint(format!("read the task with: {}", again())))?;
+        let follow = follow.map_err(|error| Failure::from(error).hint(format!("read the task with: {}", again())))?;
         let printed = if self.stream { Printed::Events } else { Printed::Nothing };
         let last = follow::to_the_end(session, client, follow, printed, pace).await?;
         if self.stream {

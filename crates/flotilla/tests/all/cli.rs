@@ -1,0 +1,18 @@
+//! The command line as the a2a-cli specification describes it: the real program against a hub and against odd agents.
+
+mod agent;
+mod card;
+mod config;
+mod credentials;
+mod errors;
+mod help;
+mod interaction;
+mod log;
+mod output;
+mod parts;
+mod program;
+mod sign_in;
+mod stream;
+mod task;
+mod transport;
+mod wait;
