@@ -7,6 +7,7 @@ pub mod credential;
 pub mod error;
 pub mod follow;
 pub mod frame;
+mod grpc;
 mod jsonrpc;
 mod operation;
 pub mod resolve;
@@ -202,6 +203,7 @@ impl Client {
         let answer = match self.choice.binding {
             Binding::JsonRpc => jsonrpc::call(self, &request, patience).await,
             Binding::HttpJson => rest::call(self, &request, patience).await,
+            Binding::Grpc => grpc::call(self, &request, patience).await,
         };
         answer.map_err(|error| self.mask(error))
     }
@@ -212,6 +214,7 @@ impl Client {
         let frames = match self.choice.binding {
             Binding::JsonRpc => jsonrpc::open(self, &request, after).await,
             Binding::HttpJson => rest::open(self, &request, after).await,
+            Binding::Grpc => grpc::open(self, &request, after).await,
         };
         frames.map_err(|error| self.mask(error))
     }
@@ -237,6 +240,6 @@ impl Client {
         }
         headers.extend(self.attached.headers.iter().cloned());
         headers.extend(self.parameters.iter().cloned());
-        Outgoing { method, url, headers, query: self.attached.query.clone(), body }
+        Outgoing { method, url, headers, query: self.attached.query.clone(), body, grpc: None }
     }
 }

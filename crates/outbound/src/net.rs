@@ -6,7 +6,7 @@ pub mod sse;
 use crate::client::error::{ClientError, Code};
 use redact::Redactor;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Is told each line of what goes over the wire, secrets already masked.
@@ -31,6 +31,8 @@ impl Default for Limits {
 #[derive(Clone)]
 pub struct Net {
     http: reqwest::Client,
+    /// HTTP/2 without asking first, for gRPC without TLS; made when it is needed.
+    h2c: Arc<OnceLock<reqwest::Client>>,
     insecure: bool,
     observer: Option<Observer>,
     redactor: Arc<Redactor>,
@@ -46,20 +48,28 @@ pub struct Outgoing {
     /// Credentials that a scheme wants in the query; never in the log.
     pub query: Vec<(String, String)>,
     pub body: Option<String>,
+    /// A gRPC message that is sent in the place of the body; the log shows the body.
+    pub grpc: Option<Vec<u8>>,
 }
 
 impl Net {
     /// `insecure` accepts any certificate; whoever sets it says so to the user.
     pub fn new(insecure: bool, redactor: Redactor, observer: Option<Observer>) -> Result<Self, ClientError> {
         let limits = Limits::default();
-        let http = reqwest::Client::builder()
-            .connect_timeout(limits.connect)
-            .tls_danger_accept_invalid_certs(insecure)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|error| ClientError::Setting(format!("the HTTP client cannot be set up: {error}")))?;
-        Ok(Self { http, insecure, observer, redactor: Arc::new(redactor), limits })
+        let http = builder(limits, insecure).build().map_err(unusable)?;
+        Ok(Self { http, h2c: Arc::default(), insecure, observer, redactor: Arc::new(redactor), limits })
+    }
+
+    fn client(&self, outgoing: &Outgoing) -> Result<&reqwest::Client, ClientError> {
+        // Over TLS the two sides agree on HTTP/2 by themselves.
+        if outgoing.grpc.is_none() || outgoing.url.starts_with("https://") {
+            return Ok(&self.http);
+        }
+        if let Some(client) = self.h2c.get() {
+            return Ok(client);
+        }
+        let made = builder(self.limits, self.insecure).http2_prior_knowledge().build().map_err(unusable)?;
+        Ok(self.h2c.get_or_init(|| made))
     }
 
     pub fn is_insecure(&self) -> bool {
@@ -119,7 +129,7 @@ impl Net {
         if !outgoing.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&outgoing.query);
         }
-        let mut call = self.http.request(outgoing.method.clone(), url);
+        let mut call = self.client(outgoing)?.request(outgoing.method.clone(), url);
         for (name, value) in &outgoing.headers {
             let name = reqwest::header::HeaderName::try_from(name.as_str())
                 .map_err(|_| ClientError::Setting(format!("'{name}' cannot be the name of a header")))?;
@@ -127,9 +137,10 @@ impl Net {
                 .map_err(|_| ClientError::Setting(format!("the value of '{name}' cannot stand in a header")))?;
             call = call.header(name, value);
         }
-        Ok(match &outgoing.body {
-            Some(body) => call.body(body.clone()),
-            None => call,
+        Ok(match (&outgoing.grpc, &outgoing.body) {
+            (Some(message), _) => call.body(message.clone()),
+            (None, Some(body)) => call.body(body.clone()),
+            (None, None) => call,
         })
     }
 
@@ -172,6 +183,18 @@ impl Net {
             self.note(|| format!("< {name}: {}", self.redactor.header(name.as_str(), value)));
         }
     }
+}
+
+fn builder(limits: Limits, insecure: bool) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .connect_timeout(limits.connect)
+        .tls_danger_accept_invalid_certs(insecure)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+}
+
+fn unusable(error: reqwest::Error) -> ClientError {
+    ClientError::Setting(format!("the HTTP client cannot be set up: {error}"))
 }
 
 /// Whether an answer's status says that the caller is not known or not allowed.

@@ -10,16 +10,18 @@ use flotilla_protocol::a2a::error::Reason;
 pub enum Binding {
     JsonRpc,
     HttpJson,
+    Grpc,
 }
 
 impl Binding {
-    pub const ALL: [Self; 2] = [Self::JsonRpc, Self::HttpJson];
+    pub const ALL: [Self; 3] = [Self::JsonRpc, Self::HttpJson, Self::Grpc];
 
     /// The name cards use.
     pub fn name(self) -> &'static str {
         match self {
             Self::JsonRpc => "JSONRPC",
             Self::HttpJson => "HTTP+JSON",
+            Self::Grpc => "GRPC",
         }
     }
 
@@ -28,6 +30,7 @@ impl Binding {
         match text.to_ascii_uppercase().replace(['-', '_'], "").as_str() {
             "JSONRPC" => Some(Self::JsonRpc),
             "HTTP+JSON" | "HTTPJSON" | "REST" => Some(Self::HttpJson),
+            "GRPC" => Some(Self::Grpc),
             _ => None,
         }
     }

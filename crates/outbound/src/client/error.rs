@@ -102,8 +102,8 @@ impl Told {
 
     /// The reason if one is named, else what the transport's code stands for.
     fn reason(&self) -> Reason {
-        let named = self.reason.as_deref().and_then(|name| REASONS.into_iter().find(|r| r.row().reason == name));
-        let by_rpc = || REASONS.into_iter().find(|r| Some(i64::from(r.row().rpc)) == self.rpc);
+        let named = self.reason.as_deref().and_then(|name| Reason::ALL.into_iter().find(|r| r.row().reason == name));
+        let by_rpc = || Reason::ALL.into_iter().find(|r| Some(i64::from(r.row().rpc)) == self.rpc);
         let by_http = || match self.http? {
             401 => Some(Reason::Unauthenticated),
             403 => Some(Reason::PermissionDenied),
@@ -123,32 +123,6 @@ impl Told {
     }
 }
 
-/// Where two reasons share a code, the one that is looked for first stands for both.
-const REASONS: [Reason; 22] = [
-    Reason::TaskNotFound,
-    Reason::TaskNotCancelable,
-    Reason::PushNotificationNotSupported,
-    Reason::UnsupportedOperation,
-    Reason::ContentTypeNotSupported,
-    Reason::InvalidAgentResponse,
-    Reason::ExtendedAgentCardNotConfigured,
-    Reason::ExtensionSupportRequired,
-    Reason::VersionNotSupported,
-    Reason::ParseError,
-    Reason::InvalidRequest,
-    Reason::MethodNotFound,
-    Reason::InvalidParams,
-    Reason::Internal,
-    Reason::Unauthenticated,
-    Reason::PermissionDenied,
-    Reason::VerbNotAllowed,
-    Reason::AgentNotFound,
-    Reason::IdempotencyConflict,
-    Reason::PayloadTooLarge,
-    Reason::ResourceExhausted,
-    Reason::Unavailable,
-];
-
 /// The name the specification gives an error (spec 3.3.2, 9.5); our own reasons go by the class they belong to.
 pub fn name_of(reason: Reason) -> &'static str {
     match reason {
@@ -162,7 +136,7 @@ pub fn name_of(reason: Reason) -> &'static str {
         Reason::ExtensionSupportRequired => "ExtensionSupportRequiredError",
         Reason::VersionNotSupported => "VersionNotSupportedError",
         Reason::ParseError => "JSONParseError",
-        Reason::InvalidRequest | Reason::PayloadTooLarge => "InvalidRequestError",
+        Reason::InvalidRequest | Reason::PayloadTooLarge | Reason::CompressionNotSupported => "InvalidRequestError",
         Reason::MethodNotFound | Reason::VerbNotAllowed => "MethodNotFoundError",
         Reason::InvalidParams | Reason::AgentNotFound | Reason::IdempotencyConflict => "InvalidParamsError",
         Reason::Internal

@@ -1,6 +1,7 @@
 //! What a send or a stream brings: a task, a message or an update, read and as it was written.
 
 use super::error::ClientError;
+use super::grpc::GrpcStream;
 use super::{jsonrpc, rest};
 use crate::net::sse::Events;
 use flotilla_protocol::a2a::model::{ArtifactUpdate, Message, StatusUpdate, Task, TaskState};
@@ -88,6 +89,7 @@ impl Frame {
 pub enum Frames {
     JsonRpc(Events),
     HttpJson(Events),
+    Grpc(Box<GrpcStream>),
     /// The agent answered a request for a stream with a single result.
     Single(Option<Box<Frame>>),
 }
@@ -97,6 +99,7 @@ impl Frames {
     pub async fn next(&mut self) -> Result<Option<Frame>, ClientError> {
         let events = match self {
             Self::JsonRpc(events) | Self::HttpJson(events) => events,
+            Self::Grpc(stream) => return stream.next().await,
             Self::Single(frame) => return Ok(frame.take().map(|frame| *frame)),
         };
         let Some(event) = events.next().await? else { return Ok(None) };

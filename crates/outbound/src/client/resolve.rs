@@ -55,7 +55,7 @@ impl std::fmt::Display for Reference {
 }
 
 /// This machine is spoken to in the clear, every other host over TLS.
-fn scheme_for(host: &str) -> &'static str {
+pub fn scheme_for(host: &str) -> &'static str {
     let name = host.split('/').next().unwrap_or(host);
     let local = name.starts_with("localhost") || name.starts_with("127.") || name.starts_with("[::1]");
     if local { "http" } else { "https" }

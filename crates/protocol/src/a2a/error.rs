@@ -27,6 +27,8 @@ pub enum Reason {
     AgentNotFound,
     IdempotencyConflict,
     MediaTypeNotSupported,
+    /// A gRPC message in a coding we do not read.
+    CompressionNotSupported,
     PayloadTooLarge,
     ResourceExhausted,
     Unavailable,
@@ -52,7 +54,7 @@ const fn own(reason: &'static str, rpc: i32, http: u16, grpc: &'static str) -> R
 }
 
 impl Reason {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::TaskNotFound,
         Self::TaskNotCancelable,
         Self::PushNotificationNotSupported,
@@ -73,6 +75,7 @@ impl Reason {
         Self::AgentNotFound,
         Self::IdempotencyConflict,
         Self::MediaTypeNotSupported,
+        Self::CompressionNotSupported,
         Self::PayloadTooLarge,
         Self::ResourceExhausted,
         Self::Unavailable,
@@ -105,6 +108,7 @@ impl Reason {
             Self::IdempotencyConflict => own("IDEMPOTENCY_CONFLICT", -32602, 409, "ALREADY_EXISTS"),
             // The HTTP body's own type, not a part's: 415 is what HTTP has for it.
             Self::MediaTypeNotSupported => a2a("CONTENT_TYPE_NOT_SUPPORTED", -32005, 415, "INVALID_ARGUMENT"),
+            Self::CompressionNotSupported => own("COMPRESSION_NOT_SUPPORTED", -32600, 415, "UNIMPLEMENTED"),
             Self::PayloadTooLarge => own("PAYLOAD_TOO_LARGE", -32600, 413, "RESOURCE_EXHAUSTED"),
             Self::ResourceExhausted => own("RESOURCE_EXHAUSTED", -32013, 429, "RESOURCE_EXHAUSTED"),
             Self::Unavailable => own("UNAVAILABLE", -32603, 503, "UNAVAILABLE"),

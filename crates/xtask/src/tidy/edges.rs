@@ -13,7 +13,7 @@ const TABLE: [(&str, &[&str]); 10] = [
     ("inbound", &["core", "grpc", "protocol"]),
     ("outbound", &["core", "grpc", "protocol"]),
     ("worker", &["protocol"]),
-    ("flotilla", &["core", "inbound", "outbound", "protocol", "store", "worker"]),
+    ("flotilla", &["core", "grpc", "inbound", "outbound", "protocol", "store", "worker"]),
     ("testkit", &["core", "flotilla", "grpc", "inbound", "outbound", "protocol", "store", "worker"]),
     ("xtask", &[]),
 ];

@@ -12,14 +12,34 @@ fn an_error_has_the_same_name_over_every_binding() {
     let ended = place.json(&["send", "complete"]);
     let task = id(&ended["task"]);
     for (args, name, codes) in [
-        (&["task", "get", "nope"][..], "TaskNotFoundError", [json!(-32001), json!(404)]),
-        (&["task", "cancel", task], "TaskNotCancelableError", [json!(-32002), json!(400)]),
-        (&["task", "subscribe", task], "UnsupportedOperationError", [json!(-32004), json!(400)]),
-        (&["send", "x", "--a2a-version", "1.9"], "VersionNotSupportedError", [json!(-32009), json!(400)]),
-        (&["task", "list", "--page-token", "!"], "InvalidParamsError", [json!(-32602), json!(400)]),
-        (&["send", "x", "--agent", "strict"], "ExtensionSupportRequiredError", [json!(-32008), json!(400)]),
+        (&["task", "get", "nope"][..], "TaskNotFoundError", [json!(-32001), json!(404), json!("NOT_FOUND")]),
+        (
+            &["task", "cancel", task],
+            "TaskNotCancelableError",
+            [json!(-32002), json!(400), json!("FAILED_PRECONDITION")],
+        ),
+        (
+            &["task", "subscribe", task],
+            "UnsupportedOperationError",
+            [json!(-32004), json!(400), json!("FAILED_PRECONDITION")],
+        ),
+        (
+            &["send", "x", "--a2a-version", "1.9"],
+            "VersionNotSupportedError",
+            [json!(-32009), json!(400), json!("FAILED_PRECONDITION")],
+        ),
+        (
+            &["task", "list", "--page-token", "!"],
+            "InvalidParamsError",
+            [json!(-32602), json!(400), json!("INVALID_ARGUMENT")],
+        ),
+        (
+            &["send", "x", "--agent", "strict"],
+            "ExtensionSupportRequiredError",
+            [json!(-32008), json!(400), json!("FAILED_PRECONDITION")],
+        ),
     ] {
-        for (transport, code) in ["JSONRPC", "HTTP+JSON"].into_iter().zip(&codes) {
+        for (transport, code) in ["JSONRPC", "HTTP+JSON", "GRPC"].into_iter().zip(&codes) {
             let ran = place.run(&[args, &["-o", "json", "--transport", transport]].concat());
             let error = &ran.json()["error"];
             assert_eq!((ran.code, &error["code"], &error["a2aCode"]), (1, &json!(name), code), "{args:?} {transport}");

@@ -18,7 +18,7 @@ fn update(state: &str) -> Value {
 fn events_are_lines_and_the_last_one_has_the_end() {
     let hub = hub();
     let place = Place::at(&hub);
-    for transport in ["JSONRPC", "HTTP+JSON"] {
+    for transport in ["JSONRPC", "HTTP+JSON", "GRPC"] {
         let frames = place.lines(&["send", "complete", "--transport", transport]);
         assert_eq!(kinds(&frames), ["task", "statusUpdate", "artifactUpdate", "statusUpdate"], "{transport}");
         let last = &frames[3]["statusUpdate"];
@@ -102,13 +102,17 @@ fn a_stream_survives_the_restart_of_its_hub() {
     let place = Place::at(&hub);
     let started = place.json(&["send", "--async", "hold"]);
     let task = id(&started["task"]).to_owned();
-    let child = place.start(&["task", "subscribe", &task, "--stream", "-o", "json"]);
+    let children = ["JSONRPC", "HTTP+JSON", "GRPC"].map(|transport| {
+        place.start(&["task", "subscribe", &task, "--stream", "-o", "json", "--transport", transport])
+    });
     crate::cast::reached(&hub.owner(flotilla_testkit::Binding::JsonRpc), &task, "TASK_STATE_WORKING");
     hub.restart();
     place.run(&["task", "cancel", &task]).ok();
-    let ran = super::program::finish(child).ok();
-    let lines = ran.lines();
-    assert_eq!(state(&lines.last().expect("the end")["statusUpdate"]), "TASK_STATE_CANCELED", "{ran:?}");
+    for child in children {
+        let ran = super::program::finish(child).ok();
+        let lines = ran.lines();
+        assert_eq!(state(&lines.last().expect("the end")["statusUpdate"]), "TASK_STATE_CANCELED", "{ran:?}");
+    }
 }
 
 #[test]

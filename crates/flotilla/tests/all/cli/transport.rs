@@ -88,7 +88,7 @@ fn an_old_agent_is_told_to_be_too_old_and_not_spoken_to() {
 }
 
 #[test]
-fn both_bindings_give_the_same_results() {
+fn all_bindings_give_the_same_results() {
     let hub = hub();
     let place = Place::at(&hub);
     let sent = place.json(&["send", "complete"]);
@@ -99,5 +99,27 @@ fn both_bindings_give_the_same_results() {
             (ran.code, ran.out, ran.err)
         };
         assert_eq!(over("JSONRPC"), over("HTTP+JSON"), "{args:?}");
+        assert_eq!(over("JSONRPC"), over("GRPC"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_binding_is_chosen_among_three_and_does_every_operation() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    for transport in ["JSONRPC", "HTTP+JSON", "GRPC"] {
+        let run =
+            |args: &[&str]| place.run(&[args, &["--transport", transport, "--agent", "mock", "--debug"]].concat());
+        let asked = run(&["send", "ask"]).ok();
+        assert!(asked.err.contains(&format!("* {transport} at ")), "{asked:?}");
+        let task = asked.field("Task");
+        assert_eq!(run(&["task", "get", task]).ok().field("State"), "TASK_STATE_INPUT_REQUIRED");
+        assert_eq!(run(&["task", "list"]).ok().field("Task"), task);
+        let turn = run(&["send", "--stream", "large", "--task-id", task]).ok();
+        assert!(turn.out.contains("  large, turn 2"), "{turn:?}");
+        let held = run(&["send", "--async", "hold"]).ok();
+        assert_eq!(run(&["task", "cancel", held.field("Task")]).ok().field("State"), "TASK_STATE_CANCELED");
+        let worked = run(&["send", "--async", "work 200ms"]).ok();
+        assert_eq!(run(&["task", "subscribe", worked.field("Task")]).ok().field("State"), "TASK_STATE_COMPLETED");
     }
 }
