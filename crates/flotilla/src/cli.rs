@@ -5,6 +5,7 @@ mod auth;
 mod card;
 mod completion;
 mod config;
+mod doctor;
 mod download;
 mod failure;
 mod follow;
@@ -67,6 +68,8 @@ enum Command {
     Backup(store::BackupArgs),
     /// Put a backup in the place of the store. The hub must not be running.
     Restore(store::RestoreArgs),
+    /// Look for what is wrong with the hub and its clients, and say what to do.
+    Doctor(doctor::Doctor),
     /// Print a script that completes commands in a shell.
     Completion(completion::Completion),
 }
@@ -132,6 +135,7 @@ impl Cli {
             Command::Send(send) => for_agents(send.client.clone(), async |session| send.run(session).await),
             Command::Task(task) => for_agents(task.client.clone(), async |session| task.run(session).await),
             Command::Auth(auth) => for_agents(auth.client.clone(), async |session| auth.run(session).await),
+            Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
             Command::Config(config::ConfigCommand::Show(show)) => {
                 for_agents(show.client.clone(), async |session| show.run(session))
             }
@@ -169,7 +173,8 @@ impl Command {
             | Self::Card(_)
             | Self::Send(_)
             | Self::Task(_)
-            | Self::Auth(_) => unreachable!("commands for agents are run before"),
+            | Self::Auth(_)
+            | Self::Doctor(_) => unreachable!("commands for agents are run before"),
         }
     }
 }
