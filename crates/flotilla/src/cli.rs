@@ -5,6 +5,7 @@ mod auth;
 mod card;
 mod completion;
 mod config;
+mod conformance;
 mod doctor;
 mod download;
 mod failure;
@@ -59,6 +60,8 @@ enum Command {
     Task(task::TaskArgs),
     /// Sign in to an agent.
     Auth(auth::AuthArgs),
+    /// Run the official compatibility kit against an agent.
+    Conformance(Box<conformance::Conformance>),
     /// Show the settings; check and show the hub's configuration.
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -135,6 +138,7 @@ impl Cli {
             Command::Send(send) => for_agents(send.client.clone(), async |session| send.run(session).await),
             Command::Task(task) => for_agents(task.client.clone(), async |session| task.run(session).await),
             Command::Auth(auth) => for_agents(auth.client.clone(), async |session| auth.run(session).await),
+            Command::Conformance(kit) => for_agents(kit.client.clone(), async |session| kit.run(session).await),
             Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
             Command::Config(config::ConfigCommand::Show(show)) => {
                 for_agents(show.client.clone(), async |session| show.run(session))
@@ -174,6 +178,7 @@ impl Command {
             | Self::Send(_)
             | Self::Task(_)
             | Self::Auth(_)
+            | Self::Conformance(_)
             | Self::Doctor(_) => unreachable!("commands for agents are run before"),
         }
     }

@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 /// Is told each line of what goes over the wire, secrets already masked.
 pub type Observer = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// How often a quiet connection is asked whether anyone is there.
+const ALIVE: Duration = Duration::from_secs(30);
+
 /// What an agent may cost its caller.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -188,6 +191,10 @@ impl Net {
 fn builder(limits: Limits, insecure: bool) -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .connect_timeout(limits.connect)
+        // A peer that is gone without a word must not be waited for until the end of time.
+        .tcp_keepalive(ALIVE)
+        .http2_keep_alive_interval(ALIVE)
+        .http2_keep_alive_timeout(ALIVE)
         .tls_danger_accept_invalid_certs(insecure)
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())

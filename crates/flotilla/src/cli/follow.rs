@@ -79,6 +79,7 @@ pub async fn to_the_end(
 }
 
 fn print(session: &Session, frame: &Frame) {
+    session.watch.hush();
     if session.is_json() {
         return line(&frame.json);
     }

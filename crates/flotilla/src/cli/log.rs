@@ -41,6 +41,7 @@ struct Entry {
 
 impl Log {
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
+        session.watch.hush();
         let key = session.sources.value(Setting::Bearer, session.args.bearer.clone());
         let key = key.or_else(|| session.sources.value(Setting::ApiKey, session.args.api_key.clone())).or_else(hub_key);
         let hub = Hub::new(session.net.clone(), &session.hub_url(), key);

@@ -18,6 +18,8 @@ struct Known {
     task: String,
     state: &'static str,
     told: &'static str,
+    /// What is printed is sign of life enough.
+    hushed: bool,
 }
 
 #[derive(Default)]
@@ -40,6 +42,11 @@ impl Watch {
         if let Some(state) = state {
             known.state = state;
         }
+    }
+
+    /// Gives no signs of life from here on.
+    pub fn hush(&self) {
+        self.known.lock().expect("no panic while holding what is known").hushed = true;
     }
 
     fn known(&self) -> Known {
@@ -77,6 +84,7 @@ impl Watch {
             let known = self.known();
             let seconds = started.elapsed().as_secs();
             match (known.task.as_str(), known.state) {
+                _ if known.hushed => {}
                 ("", _) => say(&format!("Waiting: {seconds} s")),
                 (task, state) if state == known.told => say(&format!("Waiting: {seconds} s, {task} still {state}")),
                 (task, state) => say(&format!("Waiting: {seconds} s, {task} is {state}")),

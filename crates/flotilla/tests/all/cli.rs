@@ -3,7 +3,9 @@
 mod agent;
 mod card;
 mod config;
+mod conformance;
 mod credentials;
+mod doctor;
 mod errors;
 mod help;
 mod interaction;
@@ -11,6 +13,7 @@ mod log;
 mod output;
 mod parts;
 mod program;
+mod report;
 mod sign_in;
 mod stream;
 mod task;

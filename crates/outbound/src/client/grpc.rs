@@ -156,7 +156,7 @@ pub async fn call(client: &Client, request: &Request, patience: Option<Duration>
 }
 
 pub async fn open(client: &Client, request: &Request, after: Option<&str>) -> Result<Frames, ClientError> {
-    let (incoming, headers) = start(client, request, after, Some(client.net.limits.answer)).await?;
+    let (incoming, headers) = start(client, request, after, operation::patience(client, request)).await?;
     let cursor = headers.get("last-event-id").and_then(|value| value.to_str().ok()).and_then(Cursor::parse);
     Ok(Frames::Grpc(Box::new(GrpcStream { incoming, cursor, net: client.net.clone() })))
 }

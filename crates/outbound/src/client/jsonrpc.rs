@@ -82,7 +82,7 @@ pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Resu
     if let Some(after) = after {
         outgoing.headers.push(("Last-Event-ID".into(), after.to_owned()));
     }
-    let response = client.net.send(outgoing, Some(client.net.limits.answer)).await?;
+    let response = client.net.send(outgoing, operation::patience(client, asked)).await?;
     if is_stream(&response) {
         return Ok(Frames::JsonRpc(Events::new(client.net.clone(), response)));
     }

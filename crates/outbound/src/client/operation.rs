@@ -1,8 +1,10 @@
 //! Requests of every operation as JSON, with the tenant the chosen interface names.
 
+use super::Client;
 use super::error::ClientError;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::request::Request;
+use std::time::Duration;
 
 pub fn method(request: &Request) -> Method {
     match request {
@@ -49,4 +51,10 @@ pub fn json(request: &Request) -> Result<String, ClientError> {
         Request::GetExtendedAgentCard(r) => serde_json::to_string(r),
     };
     json.map_err(|error| ClientError::Setting(format!("the request cannot be written as JSON: {error}")))
+}
+
+/// How long a stream may take to begin: one that starts work may begin with the agent's first word, whenever that is.
+pub fn patience(client: &Client, request: &Request) -> Option<Duration> {
+    let starts_work = matches!(request, Request::SendStreamingMessage(_));
+    (!starts_work).then_some(client.net.limits.answer)
 }

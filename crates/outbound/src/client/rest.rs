@@ -116,7 +116,7 @@ pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Resu
     if let Some(after) = after {
         outgoing.headers.push(("Last-Event-ID".into(), after.to_owned()));
     }
-    let response = client.net.send(outgoing, Some(client.net.limits.answer)).await?;
+    let response = client.net.send(outgoing, operation::patience(client, asked)).await?;
     if jsonrpc::is_stream(&response) {
         return Ok(Frames::HttpJson(Events::new(client.net.clone(), response)));
     }

@@ -77,3 +77,24 @@ fn an_extended_card_is_asked_for_only_where_the_card_declares_one() {
     let ran = Place::at(&hub).run(&["card", "get", "--extended", "-o", "json"]);
     assert_eq!((ran.code, ran.error().as_str()), (1, "ExtendedAgentCardNotConfiguredError"));
 }
+
+#[test]
+fn an_extended_card_is_fetched_with_a_scheme_of_the_public_one() {
+    let odd = card(json!({
+        "capabilities": {"extendedAgentCard": true},
+        "securitySchemes": {"b": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}},
+    }));
+    let extended = card(json!({"name": "Odd, extended"}));
+    let agent = Agent::start(odd, move |_, _| Says::Result(extended.clone()));
+    let place = Place::new();
+    let args = ["card", "get", "--extended", "-a", &agent.url, "--bearer", "tok-1", "--api-key", "key-1"];
+    let ran = place.run(&[&args[..], &["-o", "json"]].concat()).ok();
+    assert_eq!(ran.json()["name"], "Odd, extended");
+    let asked = &agent.asked()[0];
+    assert_eq!(
+        (asked.method().as_str(), asked.header("authorization")),
+        ("GetExtendedAgentCard", Some("Bearer tok-1"))
+    );
+    assert!(!format!("{asked:?}").contains("key-1"), "no scheme takes an API key: {asked:?}");
+    assert!(ran.err.contains("API key") && ran.err.contains("not sent"), "{ran:?}");
+}

@@ -2,7 +2,7 @@
 
 use super::program::Place;
 
-const COMMANDS: [&[&str]; 21] = [
+const COMMANDS: [&[&str]; 24] = [
     &[],
     &["serve"],
     &["send"],
@@ -24,6 +24,9 @@ const COMMANDS: [&[&str]; 21] = [
     &["keys"],
     &["backup"],
     &["completion"],
+    &["conformance"],
+    &["doctor"],
+    &["restore"],
 ];
 
 #[test]

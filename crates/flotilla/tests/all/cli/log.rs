@@ -83,6 +83,7 @@ fn a_followed_log_survives_the_restart_of_its_hub() {
     let task = id(&started["task"]).to_owned();
     reached(&hub.owner(Binding::JsonRpc), &task, "TASK_STATE_WORKING");
     let follower = place.start(&["task", "log", "--follow", "-o", "json", &task]);
+    super::program::streams(&hub, 1);
     hub.restart();
     let followed = finish(follower).ok().lines();
     let read = place.run(&["task", "log", "-o", "json", &task]).ok().lines();

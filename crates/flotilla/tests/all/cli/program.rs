@@ -1,7 +1,7 @@
 //! The program with a home, a directory and an environment of its own.
 
 use flotilla_testkit::process::OWNER;
-use flotilla_testkit::{HubProcess, until};
+use flotilla_testkit::{Binding, HubProcess, until};
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
@@ -123,6 +123,15 @@ impl Place {
         let args = [args, &["-o", "json", "--stream"]].concat();
         self.run(&args).ok().lines()
     }
+}
+
+/// Waits until the hub has so many streams open.
+pub fn streams(hub: &HubProcess, count: usize) {
+    let expected = format!("flotilla_streams_open {count}");
+    until(&expected, || {
+        let metrics = hub.stranger(Binding::HttpJson).get("/metrics");
+        metrics.text().lines().any(|line| line == expected).then_some(())
+    });
 }
 
 /// Waits for a started program, but not for ever.

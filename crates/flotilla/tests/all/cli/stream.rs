@@ -106,6 +106,7 @@ fn a_stream_survives_the_restart_of_its_hub() {
         place.start(&["task", "subscribe", &task, "--stream", "-o", "json", "--transport", transport])
     });
     crate::cast::reached(&hub.owner(flotilla_testkit::Binding::JsonRpc), &task, "TASK_STATE_WORKING");
+    super::program::streams(&hub, 3);
     hub.restart();
     place.run(&["task", "cancel", &task]).ok();
     for child in children {
