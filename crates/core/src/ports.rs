@@ -156,6 +156,8 @@ pub trait Store: Send + Sync + 'static {
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage>;
     /// Tasks whose run was under way when the store was last used.
     fn open_runs(&self) -> Later<Vec<TaskId>>;
+    /// How many tasks of each principal have not ended; a principal without any may be left out.
+    fn open_tasks(&self) -> Later<Vec<(PrincipalId, usize)>>;
     fn sent(&self, key: Digest) -> Later<Option<Sent>>;
 
     /// Removes what retention says, a bounded amount per call; folds ended logs that are long.

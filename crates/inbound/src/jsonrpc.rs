@@ -19,6 +19,9 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// The levels of JSON an envelope puts around its parameters.
+const ENVELOPE: usize = 1;
+
 /// Serves one call; `agent` is the one the path names.
 pub async fn serve(app: &Arc<App>, agent: Option<&str>, request: Request<Body>) -> Response<Body> {
     let started = Instant::now();
@@ -42,6 +45,8 @@ fn http_status(reason: Reason) -> StatusCode {
         Reason::Unauthenticated
         | Reason::PermissionDenied
         | Reason::PayloadTooLarge
+        | Reason::HeadersTooLarge
+        | Reason::RequestTimeout
         | Reason::MediaTypeNotSupported
         | Reason::ResourceExhausted
         | Reason::Unavailable => StatusCode::from_u16(reason.row().http).unwrap_or(StatusCode::BAD_REQUEST),
@@ -59,7 +64,9 @@ async fn answer(
     started: Instant,
 ) -> Result<Response<Body>, Error> {
     let caller = caller::identify(&app.access, headers).await?;
-    let bytes = body::read(headers, body, &app.hub.limits()).await?;
+    let limits = app.hub.limits();
+    let bytes = body::read(headers, body, &limits).await?;
+    body::check_depth(&bytes, &limits, ENVELOPE)?;
     let envelope = Envelope::parse(&bytes)?;
     envelope.answer_id()?.clone_into(id);
     body::check_type(headers)?;

@@ -1,9 +1,10 @@
 //! Runs: an agent's try at a task, from its start to its last report.
 
-use super::{Hub, LiveRef};
+use super::{Hub, LiveRef, Place};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
-use crate::ids::TaskId;
+use crate::ids::{AgentId, TaskId};
+use crate::limits::{count_over, limit_of};
 use crate::registry::Agent;
 use crate::task::{Command, Retry, RunState};
 use flotilla_protocol::a2a::model::TaskState;
@@ -11,7 +12,6 @@ use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long to wait before a report that could not be stored is tried again.
@@ -24,6 +24,8 @@ pub struct RunHandle {
     live: LiveRef,
     run: u32,
     over: bool,
+    /// Given back with the handle.
+    _place: Option<Place<AgentId>>,
 }
 
 /// The run is over: canceled, replaced or ended. Nothing it says counts any more.
@@ -44,7 +46,10 @@ impl RunHandle {
                 }
                 Err(Error::Refused(_)) if reports.len() > 1 => return self.report_each(reports).await,
                 Err(Error::Refused(refusal)) => {
-                    self.fail(&refusal.message).await;
+                    if let Some(limit) = limit_of(&refusal) {
+                        count_over(limit, "run");
+                    }
+                    self.fail(refusal.message.trim_end_matches('.')).await;
                     return Err(Fenced);
                 }
                 // What was said is not lost because the disk is full for a while.
@@ -109,11 +114,6 @@ impl RunHandle {
 
 impl Drop for RunHandle {
     fn drop(&mut self) {
-        let left = self.hub.live_runs.fetch_sub(1, Ordering::Relaxed) - 1;
-        self.hub.meters.runs.set(left as f64);
-        if left == 0 {
-            self.hub.idle.notify_waiters();
-        }
         if self.over || !self.is_current() {
             return;
         }
@@ -129,10 +129,8 @@ impl Drop for RunHandle {
 
 impl Hub {
     /// Starts the work a commit called for. Called where the commit was made, so it only hands over.
-    pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, run: u32) {
-        let running = self.live_runs.fetch_add(1, Ordering::Relaxed) + 1;
-        self.meters.runs.set(running as f64);
-        let mut handle = RunHandle { hub: Arc::clone(self), live: live.clone(), run, over: false };
+    pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, run: u32, place: Option<Place<AgentId>>) {
+        let mut handle = RunHandle { hub: Arc::clone(self), live: live.clone(), run, over: false, _place: place };
         self.runtime.spawn(async move {
             let hub = Arc::clone(&handle.hub);
             match hub.assignment(&handle.live, run).await {
@@ -177,19 +175,12 @@ impl Hub {
 
     /// How many runs are under way in this process.
     pub fn live_runs(&self) -> usize {
-        self.live_runs.load(Ordering::Relaxed)
+        self.runs.all()
     }
 
     /// Waits until no run is under way in this process.
     pub async fn idle(&self) {
-        loop {
-            let mut idle = pin!(self.idle.notified());
-            idle.as_mut().enable();
-            if self.live_runs() == 0 {
-                return;
-            }
-            idle.await;
-        }
+        self.runs.emptied().await;
     }
 
     pub fn live_tasks(&self) -> usize {

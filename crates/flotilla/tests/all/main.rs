@@ -5,6 +5,7 @@ mod crash;
 mod errors;
 mod idempotency;
 mod keys;
+mod limits;
 mod operations;
 mod scenarios;
 mod streams;

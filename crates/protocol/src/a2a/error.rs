@@ -28,6 +28,10 @@ pub enum Reason {
     IdempotencyConflict,
     MediaTypeNotSupported,
     PayloadTooLarge,
+    /// The head of an HTTP request.
+    HeadersTooLarge,
+    /// The request came too slowly to be waited for.
+    RequestTimeout,
     ResourceExhausted,
     Unavailable,
 }
@@ -80,6 +84,8 @@ impl Reason {
             // The HTTP body's own type, not a part's: 415 is what HTTP has for it.
             Self::MediaTypeNotSupported => a2a("CONTENT_TYPE_NOT_SUPPORTED", -32005, 415, "INVALID_ARGUMENT"),
             Self::PayloadTooLarge => own("PAYLOAD_TOO_LARGE", -32600, 413, "RESOURCE_EXHAUSTED"),
+            Self::HeadersTooLarge => own("HEADERS_TOO_LARGE", -32600, 431, "RESOURCE_EXHAUSTED"),
+            Self::RequestTimeout => own("REQUEST_TIMEOUT", -32600, 408, "DEADLINE_EXCEEDED"),
             Self::ResourceExhausted => own("RESOURCE_EXHAUSTED", -32013, 429, "RESOURCE_EXHAUSTED"),
             Self::Unavailable => own("UNAVAILABLE", -32603, 503, "UNAVAILABLE"),
         }
