@@ -30,13 +30,17 @@ pub async fn serve(app: &Arc<App>, agent: Option<&str>, request: Request<Body>) 
     match answer(app, agent, &parts.headers, &parts.uri, &mut body, &mut id, started).await {
         Ok(response) => response,
         Err(error) => {
-            let refusal = app.refusal(error);
-            app.meters.refused(Binding::JsonRpc, &refusal);
-            let text = jsonrpc::error(&id, &refusal, app.now());
-            let response = answer::refuse(answer::with_type(http_status(refusal.reason), JSON, text), refusal.reason);
+            let response = refuse(app, &id, &app.refusal(error));
             answer::after(app, &parts.headers, body, response).await
         }
     }
+}
+
+/// A refusal in this binding's form, under the request's id.
+pub fn refuse(app: &App, id: &str, refusal: &Refusal) -> Response<Body> {
+    app.meters.refused(Binding::JsonRpc, refusal);
+    let text = jsonrpc::error(id, refusal, app.now());
+    answer::refuse(answer::with_type(http_status(refusal.reason), JSON, text), refusal.reason)
 }
 
 /// JSON-RPC tells errors in its body; only what concerns HTTP itself is also an HTTP status.
@@ -44,6 +48,7 @@ fn http_status(reason: Reason) -> StatusCode {
     match reason {
         Reason::Unauthenticated
         | Reason::PermissionDenied
+        | Reason::HostRequired
         | Reason::PayloadTooLarge
         | Reason::HeadersTooLarge
         | Reason::RequestTimeout

@@ -6,6 +6,7 @@ mod app;
 mod body;
 mod call;
 mod caller;
+mod door;
 mod health;
 mod jsonrpc;
 mod meters;
@@ -17,4 +18,4 @@ mod sse;
 mod well_known;
 
 pub use app::{App, Render, Settings};
-pub use route::serve;
+pub use route::{serve, turn_away};

@@ -17,6 +17,8 @@ pub enum Reason {
     VersionNotSupported,
     ParseError,
     InvalidRequest,
+    /// An HTTP/1.1 request without a Host.
+    HostRequired,
     MethodNotFound,
     /// An HTTP path that takes other verbs.
     VerbNotAllowed,
@@ -73,6 +75,7 @@ impl Reason {
             Self::VersionNotSupported => a2a("VERSION_NOT_SUPPORTED", -32009, 400, "FAILED_PRECONDITION"),
             Self::ParseError => own("INVALID_JSON", -32700, 400, "INVALID_ARGUMENT"),
             Self::InvalidRequest => own("INVALID_REQUEST", -32600, 400, "INVALID_ARGUMENT"),
+            Self::HostRequired => own("HOST_REQUIRED", -32600, 400, "INVALID_ARGUMENT"),
             Self::MethodNotFound => own("METHOD_NOT_FOUND", -32601, 404, "UNIMPLEMENTED"),
             Self::VerbNotAllowed => own("METHOD_NOT_ALLOWED", -32601, 405, "UNIMPLEMENTED"),
             Self::InvalidParams => own("INVALID_PARAMS", -32602, 400, "INVALID_ARGUMENT"),
