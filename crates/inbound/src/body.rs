@@ -114,3 +114,60 @@ pub fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let text = format!("The body's media type is {given}; send application/json or application/a2a+json.");
     Err(Refusal::new(Reason::MediaTypeNotSupported, text).fact("mediaType", given))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+    use axum::body::Body;
+    use bytes::Bytes;
+    use flotilla_core::limits::{Limits, limit_of};
+    use futures_util::stream::{self, StreamExt as _};
+    use http::HeaderMap;
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    const LIMITS: (Duration, usize) = (Duration::from_secs(10), 100);
+
+    fn limits() -> Limits {
+        Limits { body: 10_000, body_time: LIMITS.0, body_rate: LIMITS.1, ..Limits::default() }
+    }
+
+    /// A body whose pieces come after pauses, in seconds; the last of them never ends if it is said to stall.
+    fn body(pieces: &[(u64, usize)], stalls: bool) -> Body {
+        let pieces: Vec<_> = pieces.to_vec();
+        let pieces = stream::iter(pieces).then(|(pause, size)| async move {
+            tokio::time::sleep(Duration::from_secs(pause)).await; // polling
+            Ok::<_, Infallible>(Bytes::from(vec![b'x'; size]))
+        });
+        if stalls { Body::from_stream(pieces.chain(stream::pending())) } else { Body::from_stream(pieces) }
+    }
+
+    async fn came(mut body: Body) -> Result<usize, String> {
+        let read = read(&HeaderMap::new(), &mut body, &limits()).await;
+        read.map(|bytes| bytes.len()).map_err(|refusal| limit_of(&refusal).unwrap_or_default().to_owned())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_has_its_time_and_what_its_bytes_buy() {
+        assert_eq!(came(body(&[(9, 100)], false)).await, Ok(100));
+        assert_eq!(came(body(&[(11, 100)], false)).await, Err("body_time".to_owned()));
+        assert_eq!(came(body(&[(0, 500), (14, 100)], false)).await, Ok(600), "five seconds more for 500 bytes");
+        assert_eq!(came(body(&[(0, 500), (16, 100)], false)).await, Err("body_time".to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_keeps_its_pace_is_read_to_the_end_and_one_that_dribbles_is_not() {
+        assert_eq!(came(body(&[(1, 100); 90], false)).await, Ok(9_000));
+        assert_eq!(came(body(&[(1, 10); 90], false)).await, Err("body_time".to_owned()));
+        let started = tokio::time::Instant::now();
+        assert_eq!(came(body(&[(1, 1); 5], true)).await, Err("body_time".to_owned()));
+        assert_eq!(started.elapsed().as_secs(), 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pieces_are_joined_up_to_the_limit() {
+        assert_eq!(came(body(&[(0, 4_000), (0, 3_000), (0, 3_000)], false)).await, Ok(10_000));
+        assert_eq!(came(body(&[(0, 4_000), (0, 3_000), (0, 3_001)], false)).await, Err("body".to_owned()));
+        assert_eq!(came(body(&[], false)).await, Ok(0));
+    }
+}

@@ -15,7 +15,8 @@ pub fn check(app: &App, request: &Request<Body>) -> Result<(), Refusal> {
     if size <= most {
         return Ok(());
     }
-    let text = format!("The request's head holds {size} bytes; at most {most} are allowed. Send fewer or shorter headers.");
+    let text =
+        format!("The request's head holds {size} bytes; at most {most} are allowed. Send fewer or shorter headers.");
     Err(Limit::HeaderBytes.refuse(most, text))
 }
 

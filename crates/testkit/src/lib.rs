@@ -4,6 +4,7 @@
 
 pub mod client;
 pub mod http;
+pub mod http2;
 pub mod process;
 pub mod sse;
 pub mod transcript;

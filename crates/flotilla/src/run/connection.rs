@@ -54,7 +54,11 @@ pub async fn serve(stream: TcpStream, app: Arc<App>, terms: Terms, stop: watch::
     let ended = match speaks {
         Speaks::Http1 => {
             let mut builder = http1::Builder::new();
-            builder.header_read_timeout(None).max_header_size(most).max_buf_size(most).keep_alive(terms.crowded.is_none());
+            builder
+                .header_read_timeout(None)
+                .max_header_size(most)
+                .max_buf_size(most)
+                .keep_alive(terms.crowded.is_none());
             let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
             let connection = builder.serve_connection(io, service);
             drive(connection, http1::Connection::graceful_shutdown, &activity, terms.times, stop).await

@@ -1,7 +1,10 @@
 //! Limits: what is allowed at the edge of each, what is refused beyond it, and how.
 
 mod callers;
+mod connections;
+mod heads;
 mod requests;
+mod slow;
 mod tasks;
 
 use flotilla_testkit::{Binding, HubProcess, Refusal};
@@ -13,16 +16,24 @@ const TOO_LARGE: Row = ("PAYLOAD_TOO_LARGE", (-32600, 413), 413);
 const INVALID_REQUEST: Row = ("INVALID_REQUEST", (-32600, 200), 400);
 const INVALID_PARAMS: Row = ("INVALID_PARAMS", (-32602, 200), 400);
 const FULL: Row = ("UNSUPPORTED_OPERATION", (-32004, 200), 400);
+const HEADERS: Row = ("HEADERS_TOO_LARGE", (-32600, 431), 431);
+const TIMEOUT: Row = ("REQUEST_TIMEOUT", (-32600, 408), 408);
+const NO_HOST: Row = ("HOST_REQUIRED", (-32600, 400), 400);
+const UNAVAILABLE: Row = ("UNAVAILABLE", (-32603, 503), 503);
 const EXHAUSTED: Row = ("RESOURCE_EXHAUSTED", (-32013, 429), 429);
 
-/// A refusal has the codes of its row and names the limit and its value.
-fn is_over(binding: Binding, refusal: &Refusal, (limit, most): (&str, &str), row: Row) {
-    let (reason, rpc, http) = row;
+/// A refusal has the codes of its row.
+fn has_codes(binding: Binding, refusal: &Refusal, (reason, rpc, http): Row) {
     let expected = match binding {
         Binding::JsonRpc => rpc,
         Binding::HttpJson => (http.into(), http),
     };
     assert_eq!((refusal.reason.as_str(), (refusal.code, refusal.http)), (reason, expected), "{binding:?} {refusal:?}");
+}
+
+/// It has them, and names the limit and its value.
+fn is_over(binding: Binding, refusal: &Refusal, (limit, most): (&str, &str), row: Row) {
+    has_codes(binding, refusal, row);
     assert_eq!((&refusal.metadata["limit"], &refusal.metadata["limitValue"]), (&limit.into(), &most.into()));
     assert!(refusal.message.contains(most), "the text tells the value: {}", refusal.message);
 }
