@@ -149,7 +149,8 @@ pub trait Store: Send + Sync + 'static {
 
     fn head(&self, scope: Scope, id: TaskId) -> Later<Option<Head>>;
     fn record(&self, scope: Scope, id: TaskId) -> Later<Option<Record>>;
-    /// Changes that hold peer-visible events after `peer_seq`, oldest first, at most `limit`.
+    /// Changes that hold peer-visible events after `peer_seq`, oldest first, at most `limit`; fewer where they are large,
+    /// but one if there is any. A reader that does not read must not cost memory.
     fn after_peer(&self, scope: Scope, id: TaskId, peer_seq: u64, limit: usize) -> Later<Tail>;
     /// Changes with events after `seq`, oldest first, at most `limit`.
     fn after(&self, scope: Scope, id: TaskId, seq: u64, limit: usize) -> Later<Tail>;

@@ -18,6 +18,9 @@ use std::time::Duration;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
+/// What reports made together may hold to become one change.
+const CHANGE_BYTES: usize = 256 * 1024;
+
 /// An agent's hold on its run. Dropping it before the run is over fails the run, so none is left WORKING.
 pub struct RunHandle {
     hub: Arc<Hub>,
@@ -33,8 +36,19 @@ pub struct RunHandle {
 pub struct Fenced;
 
 impl RunHandle {
-    /// Reports and waits until what was said is durable.
-    pub async fn report(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
+    /// Reports and waits until what was said is durable. What is said together becomes one change, unless it is large.
+    pub async fn report(&mut self, mut reports: Vec<Report>) -> Result<(), Fenced> {
+        loop {
+            let rest = reports.split_off(one_change(&reports));
+            self.report_together(reports).await?;
+            if rest.is_empty() {
+                return Ok(());
+            }
+            reports = rest;
+        }
+    }
+
+    async fn report_together(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
         let mut pause = FIRST_PAUSE;
         loop {
             let command = || Command::Report { run: self.run, reports: reports.clone() };
@@ -65,7 +79,7 @@ impl RunHandle {
     /// One of them cannot be taken: those before it can.
     async fn report_each(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
         for report in reports {
-            Box::pin(self.report(vec![report])).await?;
+            Box::pin(self.report_together(vec![report])).await?;
         }
         Ok(())
     }
@@ -110,6 +124,16 @@ impl RunHandle {
             tracing::error!(task = %self.live.id(), %error, "a lost run could not be recorded");
         }
     }
+}
+
+/// How many of the reports make a change that readers can take at once: a change is never read in part.
+fn one_change(reports: &[Report]) -> usize {
+    let mut size = 0;
+    let fits = |report: &&Report| {
+        size += report.size();
+        size <= CHANGE_BYTES
+    };
+    reports.iter().take_while(fits).count().max(1).min(reports.len())
 }
 
 impl Drop for RunHandle {
@@ -196,5 +220,24 @@ impl Hub {
         let live = self.task(scope, id).await?;
         self.change(&live, || Command::Cancel).await?;
         self.view(&live, crate::project::Want::ALL).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CHANGE_BYTES, one_change};
+    use flotilla_protocol::work::{Contents, Report};
+
+    fn reports(sizes: &[usize]) -> Vec<Report> {
+        let note = |size: &usize| Report::Answer { contents: Contents::text("x".repeat(*size)), metadata: None };
+        sizes.iter().map(note).collect()
+    }
+
+    #[test]
+    fn small_reports_become_one_change_and_large_ones_several() {
+        assert_eq!(one_change(&reports(&[1, 2, 3])), 3);
+        assert_eq!(one_change(&reports(&[CHANGE_BYTES - 1, 1, 1])), 2);
+        assert_eq!(one_change(&reports(&[CHANGE_BYTES + 1, 1])), 1, "one that is large goes alone");
+        assert_eq!(one_change(&[]), 0);
     }
 }

@@ -3,6 +3,7 @@
 use super::Running;
 use super::activity::Times;
 use super::connection::{self, Terms};
+use metrics::{Gauge, gauge};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,7 +18,11 @@ const CROWDED: Times = Times { head: Duration::from_secs(2), idle: Duration::fro
 /// Serves until `stopped`, then lets what is under way end within the drain time.
 pub async fn until(listener: TcpListener, running: &Arc<Running>, stopped: impl Future<Output = ()>) {
     let (stop, _) = watch::channel(false);
-    let places = Places { served: Arc::default(), crowd: Arc::new(Semaphore::new(CROWD)) };
+    let places = Places {
+        served: Arc::default(),
+        open: gauge!("flotilla_connections_open"),
+        crowd: Arc::new(Semaphore::new(CROWD)),
+    };
     tokio::pin!(stopped);
     loop {
         let accepted = tokio::select! {
@@ -38,19 +43,21 @@ pub async fn until(listener: TcpListener, running: &Arc<Running>, stopped: impl 
 /// Who is in.
 struct Places {
     served: Arc<AtomicUsize>,
+    open: Gauge,
     crowd: Arc<Semaphore>,
 }
 
 /// A connection's place, given back when it ends.
 enum Place {
-    Served(Arc<AtomicUsize>),
+    Served(Arc<AtomicUsize>, Gauge),
     Crowded { _permit: OwnedSemaphorePermit },
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if let Self::Served(served) = self {
+        if let Self::Served(served, open) = self {
             served.fetch_sub(1, Ordering::Relaxed);
+            open.decrement(1.0);
         }
     }
 }
@@ -60,7 +67,8 @@ impl Places {
     async fn take(&self, most: usize) -> Option<Place> {
         if self.served.load(Ordering::Relaxed) < most {
             self.served.fetch_add(1, Ordering::Relaxed);
-            return Some(Place::Served(Arc::clone(&self.served)));
+            self.open.increment(1.0);
+            return Some(Place::Served(Arc::clone(&self.served), self.open.clone()));
         }
         let permit = Arc::clone(&self.crowd).acquire_owned().await.ok()?;
         Some(Place::Crowded { _permit: permit })
@@ -83,7 +91,7 @@ async fn accept(listener: &TcpListener, places: &Places, running: &Running) -> O
     let limits = running.config.load().limits.clone();
     let place = places.take(limits.connections).await?;
     let (times, crowded) = match place {
-        Place::Served(_) => (Times { head: limits.head_time.0, idle: limits.idle_time.0 }, None),
+        Place::Served(..) => (Times { head: limits.head_time.0, idle: limits.idle_time.0 }, None),
         Place::Crowded { .. } => (CROWDED, Some(limits.connections)),
     };
     Some((stream, place, Terms { times, header_bytes: limits.header_bytes, crowded }))

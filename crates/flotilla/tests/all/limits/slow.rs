@@ -1,10 +1,10 @@
 //! Slow senders are cut off; slow readers hold nobody's memory.
 
-use super::{TIMEOUT, is_over, over};
-use crate::cast::hub_with;
+use super::{TIMEOUT, is_over, metrics, over};
+use crate::cast::{hub_with, id, setup};
 use flotilla_testkit::client::message;
 use flotilla_testkit::http::Framing;
-use flotilla_testkit::{Binding, Refusal, http, http2};
+use flotilla_testkit::{Binding, Refusal, http, http2, until};
 use serde_json::json;
 
 #[test]
@@ -22,4 +22,42 @@ fn a_body_that_does_not_come_is_waited_for_only_so_long() {
         assert_eq!(owner.call("ListTasks", &json!({})).expect("a list")["totalSize"], 0);
     }
     assert_eq!(over(&hub, "body_time"), 4 * Binding::ALL.len() as u64);
+}
+
+/// An agent that says what it was told, many times over.
+const BIG: &str = r#"
+agents:
+  big:
+    kind: script
+    script:
+      otherwise:
+        - artifact: {id: stream, name: stream, chunks: {count: 60, text: "{text}"}}
+        - completed
+"#;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn readers_that_do_not_read_hold_little_of_a_large_stream() {
+    for binding in Binding::ALL {
+        let hub = setup().config(BIG).start();
+        let owner = hub.owner(binding);
+        let epoch =
+            owner.stream("SendStreamingMessage", &message("m", "x")).expect("a stream").expect().epoch().to_owned();
+        // Twelve megabytes of events.
+        let task = owner.start("large", &"x".repeat(200_000));
+        let completed = json!({"status": "TASK_STATE_COMPLETED"});
+        let ended = || owner.call("ListTasks", &completed).expect("a list")["totalSize"] == 2;
+        until("the task is completed", || ended().then_some(()));
+        let before = hub.peak_memory();
+        // After the first event, which is the task as a whole.
+        let reader = owner.clone().header("last-event-id", &format!("{epoch}.1"));
+        let subscribe = json!({"id": id(&task)});
+        let request = reader.request("SubscribeToTask", &subscribe);
+        let readers: Vec<_> = (0..20).map(|_| http::shout(owner.address, &request)).collect();
+        until("all of them are served", || metrics(&hub).contains("flotilla_streams_open 20").then_some(()));
+        assert_eq!(reader.stream("SubscribeToTask", &subscribe).expect("a stream").rest().len(), 61);
+        let held = hub.peak_memory() - before;
+        assert!(held < 200_000_000, "{binding:?}: twenty readers that do not read hold {held} bytes");
+        drop(readers);
+    }
 }
