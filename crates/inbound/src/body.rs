@@ -62,10 +62,7 @@ async fn next(body: &mut Body, started: Instant, came: usize, limits: &Limits) -
 /// puts around a request: the same request is deep enough, or not, in every binding.
 pub fn check_depth(bytes: &[u8], limits: &Limits, around: usize) -> Result<(), Refusal> {
     let most = limits.json_depth;
-    if !decode::is_deeper(bytes, most + around) {
-        return Ok(());
-    }
-    Err(Limit::JsonDepth.refuse(most, format!("The JSON is nested deeper than {most} levels; flatten it.")))
+    if decode::is_deeper(bytes, most + around) { Err(decode::too_deep(most)) } else { Ok(()) }
 }
 
 /// Takes what is left of a body that nobody will read: an answer sent before it would be lost with the connection.

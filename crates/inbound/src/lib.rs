@@ -7,6 +7,7 @@ mod body;
 mod call;
 mod caller;
 mod door;
+mod grpc;
 mod health;
 mod jsonrpc;
 mod meters;

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::rest::path::{self, Missed};
-use crate::{answer, door, health, jsonrpc, owner, rest, well_known};
+use crate::{answer, door, grpc, health, jsonrpc, owner, rest, well_known};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::header::CONNECTION;
@@ -21,6 +21,7 @@ pub async fn serve(app: Arc<App>, request: Request<Body>) -> Response<Body> {
         return refuse(&app, &segments, request, &refusal).await;
     }
     match segments.as_slice() {
+        [service, method] if grpc::is_asked(&request) => grpc::serve(&app, service, method, request).await,
         path if is_json_rpc(request.method(), path) => jsonrpc::serve(&app, path.get(1).copied(), request).await,
         ["agents", agent, rest @ ..] if path::is_ours(rest) => serve_rest(&app, Some(agent), rest, request).await,
         rest if path::is_ours(rest) => serve_rest(&app, None, rest, request).await,
@@ -50,14 +51,16 @@ pub async fn turn_away(app: Arc<App>, request: Request<Body>, most: usize) -> Re
     let path = request.uri().path().to_owned();
     let decoded = decoded(&path);
     match decoded.iter().map(AsRef::as_ref).collect::<Vec<&str>>().as_slice() {
-        ["healthz" | "readyz" | "metrics"] => serve(app, request).await,
+        ["healthz" | "readyz" | "metrics"] | ["grpc.health.v1.Health", _] => serve(app, request).await,
         segments => refuse(&app, segments, request, &door::crowded(most)).await,
     }
 }
 
 /// A refusal in the form of the binding the request is for; its connection ends with it.
 async fn refuse(app: &App, segments: &[&str], request: Request<Body>, refusal: &Refusal) -> Response<Body> {
-    let form = if is_json_rpc(request.method(), segments) {
+    let form = if grpc::is_asked(&request) {
+        grpc::refuse(app, refusal)
+    } else if is_json_rpc(request.method(), segments) {
         jsonrpc::refuse(app, "null", refusal)
     } else {
         rest::refuse(app, refusal)
@@ -80,6 +83,7 @@ async fn without_body(app: &App, segments: &[&str], request: &Parts) -> Response
         ["readyz"] if get => health::ready(app).await,
         ["metrics"] if get => health::metrics(app),
         ["api", "tasks", id, "log"] if get => owner::log(app, id, request).await,
+        [flotilla_grpc::SERVICE, _] => grpc::not_grpc(app),
         [".well-known", "agent-card.json" | "agent.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
         | ["healthz" | "readyz" | "metrics"]

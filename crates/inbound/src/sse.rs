@@ -15,7 +15,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 /// What is written for a reader before it has taken what came before.
-const CHUNK: usize = 256 * 1024;
+pub const CHUNK: usize = 256 * 1024;
 
 /// How a binding dresses a frame.
 pub trait Dress: Send + 'static {

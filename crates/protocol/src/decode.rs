@@ -34,6 +34,12 @@ pub fn is_deeper(bytes: &[u8], limit: usize) -> bool {
     false
 }
 
+/// The refusal of JSON that is nested too deep, in whatever form it came.
+pub fn too_deep(limit: usize) -> Refusal {
+    let text = format!("The JSON is nested deeper than {limit} levels; flatten it.");
+    Refusal::new(Reason::InvalidRequest, text).fact("limit", "json_depth").fact("limitValue", limit.to_string())
+}
+
 /// Parses one message; a fault in the JSON itself and a wrong field are different refusals.
 pub fn message<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     match serde_json::from_slice(bytes) {

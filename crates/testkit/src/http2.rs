@@ -10,7 +10,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 
-/// Sends a request and reads the whole answer.
+/// Sends a request and reads the whole answer; trailers come behind the headers.
 pub fn send(address: SocketAddr, request: &Request) -> Response {
     talk(address, request, false)
 }
@@ -29,15 +29,16 @@ fn talk(address: SocketAddr, request: &Request, to_the_end: bool) -> Response {
         let connection = tokio::spawn(connection);
         let answer = sender.send_request(translated(address, request)).await.expect("an answer");
         let (head, body) = answer.into_parts();
-        let body = body.collect().await.expect("the answer does not break off").to_bytes().to_vec();
+        let body = body.collect().await.expect("the answer does not break off");
+        let trailers = body.trailers().cloned().unwrap_or_default();
         if to_the_end {
             // How it ends does not matter, only that it does while this side keeps its end open.
             let _ = connection.await;
         }
         drop(sender);
         let text = |value: &hyper::header::HeaderValue| value.to_str().expect("headers are text").to_owned();
-        let headers = head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
-        Response { status: head.status.as_u16(), headers, body }
+        let headers = head.headers.iter().chain(&trailers).map(|(name, value)| (name.to_string(), text(value)));
+        Response { status: head.status.as_u16(), headers: headers.collect(), body: body.to_bytes().to_vec() }
     };
     runtime.block_on(async {
         tokio::time::timeout(PATIENCE, talk).await.unwrap_or_else(|_| panic!("waited {PATIENCE:?} for the hub"))

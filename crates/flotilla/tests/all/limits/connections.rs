@@ -1,10 +1,13 @@
 //! Connections: how many are served, and how long a silent one is kept.
 
-use super::{UNAVAILABLE, is_over, over};
+use super::{UNAVAILABLE, is_over, over, versions, ways};
 use crate::cast::{CONFIG, hub_with};
 use flotilla_testkit::client::message;
 use flotilla_testkit::http::KeptAlive;
-use flotilla_testkit::{Binding, HubProcess, Refusal, Request, http, http2, until};
+use flotilla_testkit::{Binding, HubProcess, Refusal, Request, grpc, http2, until};
+use serde_json::json;
+
+const CARD: &str = "/.well-known/agent-card.json";
 
 fn kept(hub: &HubProcess) -> KeptAlive {
     let mut kept = KeptAlive::open(hub.address());
@@ -12,43 +15,49 @@ fn kept(hub: &HubProcess) -> KeptAlive {
     kept
 }
 
+/// A connection that has one of the places; earlier ones may take a moment to be given back.
+fn taken(hub: &HubProcess) -> KeptAlive {
+    until("there is a place", || {
+        let mut taken = KeptAlive::open(hub.address());
+        (taken.send(&Request::get(CARD)).status == 200).then_some(taken)
+    })
+}
+
 #[test]
 fn connections_are_served_up_to_the_limit_and_told_so_beyond_it() {
     let hub = hub_with("limits: {connections: 3}");
     for binding in Binding::ALL {
         let owner = hub.owner(binding);
-        let held = [kept(&hub), kept(&hub)];
-        let third = until("the third is served", || {
-            let mut third = KeptAlive::open(hub.address());
-            let request = owner.request("SendMessage", &message(&format!("{binding:?}-a"), "complete"));
-            (third.send(&request).status == 200).then_some(third)
-        });
-        let request = owner.request("SendMessage", &message(&format!("{binding:?}-b"), "complete"));
-        for response in [http::send(hub.address(), &request), http2::send(hub.address(), &request)] {
+        let mut held = [taken(&hub), taken(&hub), taken(&hub)];
+        let request = owner.request_over_http2("SendMessage", &message(&format!("{binding:?}"), "complete"));
+        for (version, send) in versions(binding) {
+            let response = send(hub.address(), &request);
             is_over(binding, &Refusal::of(&response), ("connections", "3"), UNAVAILABLE);
-            assert_eq!(response.header("retry-after"), Some("1"));
+            let retry = (binding != Binding::Grpc).then_some("1");
+            assert_eq!(response.header("retry-after"), retry, "{version}: gRPC tells it in its details");
         }
+        assert!(
+            held.iter_mut().all(|held| held.send(&Request::get(CARD)).status == 200),
+            "those who are in are served"
+        );
         let mut fourth = KeptAlive::open(hub.address());
-        assert_eq!(fourth.send(&request).status, 503);
+        assert_eq!(fourth.send(&Request::get(CARD)).status, 503);
         assert!(fourth.is_closed(), "a connection that was turned away is not kept");
         for path in ["/healthz", "/readyz", "/metrics"] {
             assert_eq!(owner.get(path).status, 200, "whoever watches over the hub is answered");
         }
-        drop(third);
-        until("a place is given back", || (http::send(hub.address(), &request).status == 200).then_some(()));
+        assert_eq!(grpc::health(hub.address(), ""), Ok(1), "in its own way too");
         drop(held);
+        until("a place is given back", || owner.call("ListTasks", &json!({})).ok());
     }
-    assert!(over(&hub, "connections") >= 3 * Binding::ALL.len() as u64);
+    assert!(over(&hub, "connections") >= ways() + Binding::ALL.len() as u64);
 }
 
 #[test]
 fn the_number_of_connections_changes_with_a_reload() {
     let hub = hub_with("limits: {connections: 1}");
-    let held = until("the one place is taken", || {
-        let mut held = KeptAlive::open(hub.address());
-        (held.send(&Request::get("/.well-known/agent-card.json")).status == 200).then_some(held)
-    });
-    let card = || hub.stranger(Binding::HttpJson).get("/.well-known/agent-card.json").status;
+    let held = taken(&hub);
+    let card = || hub.stranger(Binding::HttpJson).get(CARD).status;
     assert_eq!(card(), 503);
     hub.write_config(&format!("{CONFIG}\nlimits: {{connections: 2}}\n"));
     hub.signal("HUP");

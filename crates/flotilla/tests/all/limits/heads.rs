@@ -1,17 +1,14 @@
 //! The head of a request: how long it may be, and what it must say.
 
-use super::{HEADERS, NO_HOST, has_codes, is_over, over};
+use super::{HEADERS, NO_HOST, Send, has_codes, is_accepted, is_over, over, versions, ways};
 use crate::cast::hub_with;
 use flotilla_testkit::client::message;
-use flotilla_testkit::{Binding, Client, Refusal, Request, Response, http, http2};
+use flotilla_testkit::{Binding, Client, Refusal, Request, Response};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
-type Send = fn(SocketAddr, &Request) -> Response;
-const VERSIONS: [(&str, Send); 2] = [("HTTP/1.1", http::send), ("HTTP/2", http2::send)];
-
 fn padded(client: &Client, id: &str, bytes: usize) -> Request {
-    client.request("SendMessage", &message(id, "complete")).header("x-padding", &"x".repeat(bytes))
+    client.request_over_http2("SendMessage", &message(id, "complete")).header("x-padding", &"x".repeat(bytes))
 }
 
 /// How much padding makes the head exactly as long as allowed: the refusal of a longer one tells its size.
@@ -25,11 +22,11 @@ fn room(client: &Client, send: Send, most: usize) -> usize {
 fn a_head_may_be_as_long_as_the_limit_and_no_longer() {
     let hub = hub_with("limits: {header_bytes: 4000}");
     for binding in Binding::ALL {
-        for (version, send) in VERSIONS {
+        for (version, send) in versions(binding) {
             let owner = hub.owner(binding);
-            let room = room(&owner, send, 4000);
+            let room = room(&owner, *send, 4000);
             let fits = send(owner.address, &padded(&owner, &format!("{binding:?}-{version}"), room));
-            assert_eq!(fits.status, 200, "{version} {}", fits.text());
+            assert!(is_accepted(&fits), "{version} {fits:?}");
             let response = send(owner.address, &padded(&owner, "more", room + 1));
             is_over(binding, &Refusal::of(&response), ("header_bytes", "4000"), HEADERS);
             // So long that it is not read to its end: there is a status, but no form.
@@ -37,13 +34,13 @@ fn a_head_may_be_as_long_as_the_limit_and_no_longer() {
             assert_eq!(response.status, 431, "{version}");
         }
     }
-    assert!(over(&hub, "header_bytes") >= 4 * Binding::ALL.len() as u64);
+    assert!(over(&hub, "header_bytes") >= 2 * ways());
 }
 
 #[test]
 fn a_target_counts_too() {
     let hub = hub_with("limits: {header_bytes: 4000}");
-    for (version, send) in VERSIONS {
+    for (version, send) in versions(Binding::HttpJson) {
         let response = send(hub.address(), &Request::get(&format!("/healthz?{}", "x".repeat(4000))));
         assert_eq!(response.status, 431, "{version}");
     }
@@ -65,7 +62,7 @@ fn raw(address: SocketAddr, head: &str) -> Response {
 #[test]
 fn a_request_names_its_host_once() {
     let hub = hub_with("limits: {}");
-    for binding in Binding::ALL {
+    for binding in Binding::JSON {
         let path = if binding == Binding::JsonRpc { "/a2a" } else { "/message:send" };
         for hosts in ["", "Host: a\r\nHost: b\r\n"] {
             let head = format!("POST {path} HTTP/1.1\r\n{hosts}Connection: close\r\nContent-Length: 0\r\n\r\n");
