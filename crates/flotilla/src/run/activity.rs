@@ -32,13 +32,15 @@ pub enum Silence {
 pub struct Activity {
     opened: Instant,
     busy: AtomicUsize,
-    /// When the last request ended, in milliseconds since the connection was opened.
+    /// When the last request ended, or the client last took some of an answer; in milliseconds since the opening.
     quiet_since: AtomicU64,
     /// When a head was begun that is not complete yet; `NO_HEAD` if there is none.
     head_since: AtomicU64,
 }
 
 const NO_HEAD: u64 = u64::MAX;
+/// What is smaller keeps a connection alive and is no part of an answer: pings, windows, settings.
+const OF_AN_ANSWER: usize = 64;
 
 impl Activity {
     /// A new connection owes a head from the first.
@@ -63,7 +65,7 @@ impl Activity {
         self.head_since.store(NO_HEAD, Ordering::Relaxed);
     }
 
-    pub fn is_busy(&self) -> bool {
+    fn is_busy(&self) -> bool {
         self.busy.load(Ordering::Relaxed) > 0
     }
 
@@ -79,6 +81,18 @@ impl Activity {
         if !self.is_busy() && self.head_since.load(Ordering::Relaxed) == NO_HEAD {
             self.head_since.store(self.now(), Ordering::Relaxed);
         }
+    }
+
+    /// Bytes were taken: an answer that is handed over as a whole is still under way while it is being read.
+    fn took(&self, count: usize) {
+        if count >= OF_AN_ANSWER {
+            self.quiet_since.store(self.now(), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether anything went on within this time.
+    pub fn is_active(&self, within: Duration) -> bool {
+        self.is_busy() || self.at(self.quiet_since.load(Ordering::Relaxed)) + within > Instant::now()
     }
 
     /// Resolves when the client has been silent for too long. Looks at least once in every head time, so that no head
@@ -144,15 +158,24 @@ impl hyper::body::Body for Held {
     }
 }
 
-/// A socket that tells when bytes came.
+/// A socket that tells when bytes came and went.
 pub struct Watched {
     stream: TcpStream,
     activity: Arc<Activity>,
+    /// Whether bytes outside a request begin one. In HTTP/2, frames come without any.
+    heads: bool,
 }
 
 impl Watched {
-    pub fn new(stream: TcpStream, activity: Arc<Activity>) -> Self {
-        Self { stream, activity }
+    pub fn new(stream: TcpStream, activity: Arc<Activity>, heads: bool) -> Self {
+        Self { stream, activity, heads }
+    }
+
+    fn wrote(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(count)) = &written {
+            self.activity.took(*count);
+        }
+        written
     }
 }
 
@@ -164,7 +187,7 @@ impl AsyncRead for Watched {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if buffer.filled().len() > before {
+        if self.heads && buffer.filled().len() > before {
             self.activity.came();
         }
         read
@@ -173,7 +196,8 @@ impl AsyncRead for Watched {
 
 impl AsyncWrite for Watched {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.wrote(written)
     }
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_flush(context)
@@ -186,7 +210,8 @@ impl AsyncWrite for Watched {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.wrote(written)
     }
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
@@ -234,6 +259,19 @@ mod tests {
         advance(3).await;
         activity.came();
         assert_eq!(let_go_after(&activity).await, (Silence::Head, 7), "more of a head buys no more time");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_being_read_is_no_silence() {
+        let activity = Activity::new();
+        drop(Activity::begin(&activity));
+        advance(50).await;
+        activity.took(4_000);
+        assert!(activity.is_active(Duration::from_secs(5)));
+        advance(10).await;
+        assert!(!activity.is_active(Duration::from_secs(5)));
+        activity.took(17);
+        assert_eq!(let_go_after(&activity).await, (Silence::Idle, 50), "a ping is no answer");
     }
 
     #[tokio::test(start_paused = true)]

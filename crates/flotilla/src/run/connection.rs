@@ -33,9 +33,14 @@ pub struct Terms {
 }
 
 /// Serves until the client or the hub goes.
-pub async fn serve(stream: TcpStream, app: Arc<App>, terms: Terms, stop: watch::Receiver<bool>) {
+pub async fn serve(stream: TcpStream, app: Arc<App>, terms: Terms, mut stop: watch::Receiver<bool>) {
     let activity = Activity::new();
-    let Some(speaks) = speaks(&stream, terms.times.head).await else { return };
+    let speaks = tokio::select! {
+        speaks = speaks(&stream, terms.times.head) => speaks,
+        // Who has not said anything yet need not be waited for.
+        _ = stop.wait_for(|stop| *stop) => None,
+    };
+    let Some(speaks) = speaks else { return };
     let service = {
         let activity = Arc::clone(&activity);
         service_fn(move |request: Request<Incoming>| {
@@ -59,7 +64,7 @@ pub async fn serve(stream: TcpStream, app: Arc<App>, terms: Terms, stop: watch::
                 .max_header_size(most)
                 .max_buf_size(most)
                 .keep_alive(terms.crowded.is_none());
-            let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
+            let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), true));
             let connection = builder.serve_connection(io, service);
             drive(connection, http1::Connection::graceful_shutdown, &activity, terms.times, stop).await
         }
@@ -69,7 +74,8 @@ pub async fn serve(stream: TcpStream, app: Arc<App>, terms: Terms, stop: watch::
             builder.timer(TokioTimer::new()).keep_alive_interval(Some(PING)).max_header_list_size(most);
             // Frames come without a request too, so only requests count as activity.
             activity.expect_no_head();
-            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), false));
+            let connection = builder.serve_connection(io, service);
             drive(connection, http2::Connection::graceful_shutdown, &activity, terms.times, stop).await
         }
     };
@@ -120,7 +126,7 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
     loop {
         match tokio::time::timeout(PARTING, connection.as_mut()).await {
             Ok(ended) => return ended,
-            Err(_) if activity.is_busy() => {}
+            Err(_) if activity.is_active(PARTING) => {}
             Err(_) => return Ok(()),
         }
     }

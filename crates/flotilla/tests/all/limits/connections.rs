@@ -1,11 +1,12 @@
 //! Connections: how many are served, and how long a silent one is kept.
 
 use super::{UNAVAILABLE, is_over, over, versions, ways};
-use crate::cast::{CONFIG, hub_with};
+use crate::cast::{CONFIG, hub_set, hub_with};
 use flotilla_testkit::client::message;
 use flotilla_testkit::http::KeptAlive;
 use flotilla_testkit::{Binding, HubProcess, Refusal, Request, grpc, http2, until};
 use serde_json::json;
+use std::time::{Duration, Instant};
 
 const CARD: &str = "/.well-known/agent-card.json";
 
@@ -95,4 +96,15 @@ fn a_request_that_takes_longer_than_the_idle_time_is_left_alone() {
         let stream = owner.stream("SendStreamingMessage", &message(&format!("{binding:?}-b"), "trickle 20"));
         assert_eq!(stream.expect("a stream").rest().len(), 23, "{binding:?}");
     }
+}
+
+#[test]
+fn a_stopping_hub_does_not_wait_for_a_connection_that_says_nothing() {
+    let mut hub = hub_set("drain: 20s");
+    let silent = KeptAlive::open(hub.address());
+    let idle = kept(&hub);
+    let started = Instant::now();
+    assert!(hub.terminate().success());
+    assert!(started.elapsed() < Duration::from_secs(10), "ended after {:?}", started.elapsed());
+    drop((silent, idle));
 }
