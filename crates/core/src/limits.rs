@@ -175,3 +175,17 @@ pub fn count_over(limit: &str, by: &'static str) {
 pub fn limit_of(refusal: &Refusal) -> Option<&str> {
     refusal.facts.iter().find(|(name, _)| *name == LIMIT).map(|(_, limit)| limit.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Limit, limit_of};
+    use flotilla_protocol::decode::too_deep;
+
+    #[test]
+    fn a_refusal_names_its_limit() {
+        let refusal = Limit::Parts.refuse_field(3, "message.parts", "must hold at most 3 parts");
+        assert_eq!(limit_of(&refusal), Some("parts"));
+        assert_eq!(limit_of(&too_deep(3)), Some(Limit::JsonDepth.name()), "refused where JSON is read");
+        assert_eq!(too_deep(3).reason, Limit::JsonDepth.reason());
+    }
+}
