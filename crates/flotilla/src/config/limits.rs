@@ -12,38 +12,53 @@ use std::time::Duration;
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
     /// Largest request body, in bytes.
+    #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub body: usize,
     /// How long a request's body may take before its pace counts.
     pub body_time: Span,
     /// The pace, in bytes per second, at which a body must come after that.
+    #[schemars(range(min = 1, max = 1_073_741_824))]
     pub body_rate: usize,
     /// Largest request head (target, header names and values), in bytes.
+    #[schemars(range(min = 1_024, max = 1_048_576))]
     pub header_bytes: usize,
     /// Deepest nesting of a request's JSON.
+    #[schemars(range(min = 8, max = 100))]
     pub json_depth: usize,
     /// Most parts one message may hold.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub parts: usize,
     /// Largest part, in bytes.
+    #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub part_bytes: usize,
     /// Most messages a caller may say to one task.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub messages_per_task: u32,
     /// Most events one task may hold.
+    #[schemars(range(min = 10, max = 1_000_000_000))]
     pub events_per_task: u64,
     /// Most tasks of one caller that have not ended.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub open_tasks_per_caller: usize,
     /// Most streams one caller may read at once.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub streams_per_caller: usize,
     /// Most runs of one agent under way at once.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub runs_per_agent: usize,
     /// Most runs under way at once.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub live_runs: usize,
     /// Largest page of tasks.
+    #[schemars(range(min = 1, max = 100))]
     pub page: i32,
     /// Content after which a page of tasks ends early, in bytes.
+    #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub page_bytes: usize,
     /// How long a blocking send holds its connection; the task goes on after that.
     pub wait: Span,
     /// Most connections served at once.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub connections: usize,
     /// How long a client may take to begin and to send the head of a request.
     pub head_time: Span,
@@ -184,6 +199,16 @@ mod tests {
             [format!("`limits.{name}`"), value, range]
         });
         assert_eq!(documented(), expected);
+    }
+
+    #[test]
+    fn the_schema_has_the_same_ranges() {
+        let schema = serde_json::to_value(schemars::schema_for!(LimitsConfig)).expect("a schema is JSON");
+        for (name, bound) in LimitsConfig::default().bounds() {
+            let Bound::Number(_, least, most) = bound else { continue };
+            let property = &schema["properties"][name];
+            assert_eq!((&property["minimum"], &property["maximum"]), (&least.into(), &most.into()), "{name}");
+        }
     }
 
     #[test]

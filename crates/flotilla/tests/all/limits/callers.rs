@@ -47,7 +47,9 @@ fn a_caller_opens_as_many_tasks_as_the_limit_and_no_more_also_after_a_restart() 
     for binding in Binding::ALL {
         let mut hub = hub_with("limits: {open_tasks_per_caller: 3}");
         let caller = hub.caller(binding, "caller");
-        let tasks: Vec<Value> = ["a", "b", "c"].map(|name| caller.say(name, "ask")).into();
+        // A send that is repeated opens no second task, so it takes no second place.
+        let tasks: Vec<Value> = ["a", "a", "a", "a", "b", "c"].map(|name| caller.say(name, "ask")).into();
+        let tasks = &tasks[3..];
         let one_more = |name: &str| {
             for method in ["SendMessage", "SendStreamingMessage"] {
                 let refusal = refused(&caller, method, &message(name, "ask"));
