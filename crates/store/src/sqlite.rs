@@ -134,6 +134,9 @@ impl Store for Sqlite {
     fn open_runs(&self) -> Later<Vec<TaskId>> {
         self.read(task::open_runs)
     }
+    fn open_tasks(&self) -> Later<Vec<(PrincipalId, usize)>> {
+        self.read(list::open)
+    }
     fn sent(&self, key: Digest) -> Later<Option<Sent>> {
         self.writer.run(move |connection, sends| sends.find(connection, &key))
     }
