@@ -5,10 +5,12 @@ mod environment;
 mod explain;
 mod limits;
 mod span;
+mod tls;
 
 pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig};
 pub use limits::LimitsConfig;
 pub use span::Span;
+pub use tls::TlsConfig;
 
 use anyhow::{Context, Result, bail};
 use flotilla_core::access::is_key;
@@ -64,6 +66,9 @@ pub struct HubConfig {
     pub keep_alive: Span,
     /// How long a stopping hub waits for streams and runs to end.
     pub drain: Span,
+    /// Speaks TLS on the same port, for every binding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsConfig>,
 }
 
 impl Default for HubConfig {
@@ -80,6 +85,7 @@ impl Default for HubConfig {
             allow_anonymous_remote: false,
             keep_alive: Span::seconds(15),
             drain: Span::seconds(10),
+            tls: None,
         }
     }
 }
@@ -222,6 +228,9 @@ impl Config {
             bail!("hub.public_url: '{url}' must start with http:// or https://");
         }
         self.limits.check()?;
+        if let Some(tls) = &self.hub.tls {
+            tls.acceptor()?;
+        }
         if self.hub.owner_key.as_ref().is_some_and(|key| !is_key(&key.0)) {
             bail!("hub.owner_key must be 'flk_' and 64 hex digits: echo flk_$(openssl rand -hex 32)");
         }

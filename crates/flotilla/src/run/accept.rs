@@ -3,6 +3,7 @@
 use super::Running;
 use super::activity::Times;
 use super::connection::{self, Terms};
+use super::secure::{self, Security};
 use metrics::{Gauge, gauge};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,13 +32,23 @@ pub async fn until(listener: TcpListener, running: &Arc<Running>, stopped: impl 
         };
         let Some((stream, place, terms)) = accepted else { continue };
         let (app, stop) = (Arc::clone(&running.app), stop.subscribe());
+        let security = security(running);
         tokio::spawn(async move {
-            connection::serve(stream, app, terms, stop).await;
+            if let Some(stream) = secure::open(stream, security, terms.times.head).await {
+                connection::serve(stream, app, terms, stop).await;
+            }
             drop(place);
         });
     }
     drop(listener);
     drain(running, stop).await;
+}
+
+/// How the port is secured, by the configuration as it is now.
+fn security(running: &Running) -> Option<Security> {
+    let acceptor = running.tls.load_full()?;
+    let allow_plain = running.config.load().hub.tls.as_ref().is_some_and(|tls| tls.allow_plain);
+    Some(Security { acceptor, allow_plain })
 }
 
 /// Who is in.

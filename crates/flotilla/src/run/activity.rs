@@ -1,5 +1,6 @@
 //! What goes on on a connection: requests under way, heads begun, and for how long nothing.
 
+use super::secure::Socket;
 use axum::body::Body;
 use hyper::body::{Bytes, Frame, SizeHint};
 use std::io;
@@ -9,7 +10,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 /// How long a client may be silent.
@@ -160,14 +160,14 @@ impl hyper::body::Body for Held {
 
 /// A socket that tells when bytes came and went.
 pub struct Watched {
-    stream: TcpStream,
+    stream: Socket,
     activity: Arc<Activity>,
     /// Whether bytes outside a request begin one. In HTTP/2, frames come without any.
     heads: bool,
 }
 
 impl Watched {
-    pub fn new(stream: TcpStream, activity: Arc<Activity>, heads: bool) -> Self {
+    pub fn new(stream: Socket, activity: Arc<Activity>, heads: bool) -> Self {
         Self { stream, activity, heads }
     }
 

@@ -1,6 +1,7 @@
 //! One connection: served in the version its client speaks, and let go when its client is silent or the hub stops.
 
 use super::activity::{Activity, Held, Silence, Times, Watched};
+use super::secure::{Socket, Speaks};
 use axum::body::Body;
 use flotilla_core::limits::{Limit, count_over};
 use flotilla_inbound::App;
@@ -13,7 +14,6 @@ use std::convert::Infallible;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 /// How often a quiet HTTP/2 connection is asked whether it is still there.
@@ -33,10 +33,10 @@ pub struct Terms {
 }
 
 /// Serves until the client or the hub goes.
-pub async fn serve(stream: TcpStream, app: Arc<App>, terms: Terms, mut stop: watch::Receiver<bool>) {
+pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch::Receiver<bool>) {
     let activity = Activity::new();
     let speaks = tokio::select! {
-        speaks = speaks(&stream, terms.times.head) => speaks,
+        speaks = stream.speaks(terms.times.head) => speaks,
         // Who has not said anything yet need not be waited for.
         _ = stop.wait_for(|stop| *stop) => None,
     };
@@ -128,43 +128,6 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
             Ok(ended) => return ended,
             Err(_) if activity.is_active(PARTING) => {}
             Err(_) => return Ok(()),
-        }
-    }
-}
-
-enum Speaks {
-    Http1,
-    Http2,
-}
-
-/// How an HTTP/2 connection begins.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0";
-
-/// Which version a client speaks, by its first bytes; one that says nothing in time is let go.
-async fn speaks(stream: &TcpStream, head_time: Duration) -> Option<Speaks> {
-    let mut seen = [0; PREFACE.len()];
-    let look = async {
-        let mut known = 0;
-        loop {
-            let count = stream.peek(&mut seen).await.ok().filter(|count| *count > 0)?;
-            if seen[..count] != PREFACE[..count] {
-                return Some(Speaks::Http1);
-            }
-            if count == PREFACE.len() {
-                return Some(Speaks::Http2);
-            }
-            // Part of the preface, and peeking again would find the same part at once.
-            if count == known {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-            known = count;
-        }
-    };
-    match tokio::time::timeout(head_time, look).await {
-        Ok(known) => known,
-        Err(_) => {
-            count_over(Limit::HeadTime.name(), "connection");
-            None
         }
     }
 }

@@ -10,3 +10,4 @@ mod limits;
 mod operations;
 mod scenarios;
 mod streams;
+mod tls;
