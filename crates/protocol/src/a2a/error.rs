@@ -47,7 +47,7 @@ pub struct Row {
     pub rpc: i32,
     pub http: u16,
     pub grpc: &'static str,
-    /// Whether the specification names this error, or it is our own.
+    /// Whether the protocol and its SDKs know this error, or it is our own.
     pub standard: bool,
 }
 
@@ -106,11 +106,11 @@ impl Reason {
             Self::ExtensionSupportRequired => a2a("EXTENSION_SUPPORT_REQUIRED", -32008, 400, "FAILED_PRECONDITION"),
             Self::VersionNotSupported => a2a("VERSION_NOT_SUPPORTED", -32009, 400, "FAILED_PRECONDITION"),
             Self::ParseError => own("INVALID_JSON", -32700, 400, "INVALID_ARGUMENT"),
-            Self::InvalidRequest => own("INVALID_REQUEST", -32600, 400, "INVALID_ARGUMENT"),
+            Self::InvalidRequest => a2a("INVALID_REQUEST", -32600, 400, "INVALID_ARGUMENT"),
             Self::HostRequired => own("HOST_REQUIRED", -32600, 400, "INVALID_ARGUMENT"),
-            Self::MethodNotFound => own("METHOD_NOT_FOUND", -32601, 404, "UNIMPLEMENTED"),
+            Self::MethodNotFound => a2a("METHOD_NOT_FOUND", -32601, 404, "UNIMPLEMENTED"),
             Self::VerbNotAllowed => own("METHOD_NOT_ALLOWED", -32601, 405, "UNIMPLEMENTED"),
-            Self::InvalidParams => own("INVALID_PARAMS", -32602, 400, "INVALID_ARGUMENT"),
+            Self::InvalidParams => a2a("INVALID_PARAMS", -32602, 400, "INVALID_ARGUMENT"),
             Self::Internal => own("INTERNAL", -32603, 500, "INTERNAL"),
             Self::Unauthenticated => own("UNAUTHENTICATED", -32010, 401, "UNAUTHENTICATED"),
             Self::PermissionDenied => own("PERMISSION_DENIED", -32011, 403, "PERMISSION_DENIED"),
