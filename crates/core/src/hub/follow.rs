@@ -146,7 +146,7 @@ impl Follow {
                 }
                 self.cursor = peer_seq;
                 match (event, frame(&head, event, change.at)) {
-                    (Event::Opened {}, _) => frames.push(task_frame(&self.hub, &self.live, peer_seq).await?),
+                    (Event::Opened {}, _) => frames.push(opened_frame(&self.hub, &self.live, peer_seq).await?),
                     (_, Some(StreamResponse::ArtifactUpdate(mut update))) => {
                         self.introduce(&mut update, peer_seq).await?;
                         frames.push(Framed { peer_seq, frame: StreamResponse::ArtifactUpdate(update) });
@@ -174,6 +174,12 @@ impl Follow {
         self.introduced.insert(id.clone());
         Ok(())
     }
+}
+
+/// The task as it was when it became one, which is near the beginning of its log.
+async fn opened_frame(hub: &Arc<Hub>, live: &LiveRef, peer_seq: u64) -> Result<Framed, Error> {
+    let (head, fold) = hub.folded_early(live, peer_seq).await?;
+    Ok(Framed { peer_seq, frame: StreamResponse::Task(fold.into_task(&head, Want::ALL)) })
 }
 
 async fn task_frame(hub: &Arc<Hub>, live: &LiveRef, peer_seq: u64) -> Result<Framed, Error> {

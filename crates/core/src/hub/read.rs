@@ -5,7 +5,7 @@ use crate::caller::{Caller, Scope};
 use crate::error::Error;
 use crate::ids::TaskId;
 use crate::limits::Limit;
-use crate::ports::{Folded, ListFilter, Record};
+use crate::ports::{Folded, ListFilter, Record, Tail};
 use crate::project::{Artifacts, Fold, Want};
 use crate::registry::Agent;
 use crate::task::{Head, Kind};
@@ -21,6 +21,8 @@ use flotilla_protocol::wire::Int32;
 use std::sync::Arc;
 
 const DEFAULT_PAGE: i32 = 50;
+/// How many changes are read at once to find the beginning of a task.
+const EARLY: usize = 8;
 
 /// `historyLength` as a bound (spec 3.2.4): absent is no bound, zero is none at all.
 pub fn history_bound(length: Option<Int32>) -> Option<usize> {
@@ -56,6 +58,26 @@ impl Hub {
         let record = record.ok_or_else(|| Refusal::no_task(&live.id().to_string()))?;
         let folded = fold(&record, until);
         Ok((record.head, folded))
+    }
+
+    /// The same for an event near the beginning: what comes after the next one, however much, is not read.
+    pub(super) async fn folded_early(&self, live: &LiveRef, until: u64) -> Result<(Head, Fold), Error> {
+        let (mut folded, mut seq) = (Fold::default(), 0);
+        let Some(head) = live.committed().filter(|_| live.whole().is_none()) else {
+            return self.folded(live, until).await;
+        };
+        loop {
+            let changes = match self.store.after(Scope::Admin, live.id(), seq, EARLY).await? {
+                Tail::Changes(changes) => changes,
+                // Its events are gone, but not what they came to.
+                Tail::Pruned => return self.folded(live, until).await,
+            };
+            folded = fold_changes(folded, &changes, until);
+            match changes.last() {
+                Some(last) if last.last_peer_seq() <= until => seq = last.last_seq(),
+                _ => return Ok((head, folded)),
+            }
+        }
     }
 
     pub async fn list_tasks(
@@ -96,8 +118,8 @@ impl Hub {
         let parsed = TaskId::parse(id).ok_or_else(|| Refusal::no_task(id))?;
         let record = self.store.head(scope, parsed).await?.ok_or_else(|| Refusal::no_task(id))?;
         match self.store.after(scope, parsed, seq, usize::MAX).await? {
-            crate::ports::Tail::Changes(changes) => Ok((record, changes)),
-            crate::ports::Tail::Pruned => Ok((record, Vec::new())),
+            Tail::Changes(changes) => Ok((record, changes)),
+            Tail::Pruned => Ok((record, Vec::new())),
         }
     }
 }

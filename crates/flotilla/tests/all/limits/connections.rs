@@ -78,7 +78,7 @@ fn a_connection_without_a_request_is_closed_in_time() {
 
 #[test]
 fn a_head_that_is_not_finished_is_not_waited_for() {
-    let hub = hub_with("limits: {head_time: 200ms}");
+    let hub = hub_with("limits: {head_time: 1s}");
     let mut begun = kept(&hub);
     begun.write(b"GET /healthz HTTP/1.1\r\nHost: ");
     assert!(begun.is_closed());
@@ -88,7 +88,7 @@ fn a_head_that_is_not_finished_is_not_waited_for() {
 
 #[test]
 fn a_request_that_takes_longer_than_the_idle_time_is_left_alone() {
-    let hub = hub_with("limits: {idle_time: 100ms, head_time: 100ms}");
+    let hub = hub_with("limits: {idle_time: 100ms}");
     for binding in Binding::ALL {
         let owner = hub.owner(binding);
         let waited = owner.say(&format!("{binding:?}-a"), "work 400ms");

@@ -108,3 +108,17 @@ fn a_message_that_no_longer_fits_is_refused_and_the_task_can_still_end() {
     }
     assert_eq!(over(&hub, "events_per_task"), Binding::ALL.len() as u64);
 }
+
+#[test]
+fn a_send_that_waits_for_as_long_as_it_may_is_answered_with_the_task_as_it_is() {
+    let hub = hub_with("limits: {wait: 300ms}");
+    for binding in Binding::ALL {
+        let owner = hub.owner(binding);
+        let name = |name: &str| format!("{binding:?}-{name}");
+        assert_eq!(state(&owner.say(&name("a"), "hold")), "TASK_STATE_WORKING");
+        assert_eq!(state(&owner.say(&name("b"), "silence")), "TASK_STATE_SUBMITTED", "nothing was reported yet");
+        let task = owner.say(&name("c"), "work 1s");
+        assert_eq!(state(&task), "TASK_STATE_WORKING");
+        reached(&owner, id(&task), "TASK_STATE_COMPLETED");
+    }
+}
