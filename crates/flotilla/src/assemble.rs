@@ -157,9 +157,10 @@ pub fn settings(config: &Config, address: SocketAddr) -> Settings {
 
 /// What the configuration says, or the address listened on; "everywhere" is told as this machine.
 fn public_url(config: &Config, address: SocketAddr) -> String {
+    let scheme = if config.hub.tls.is_some() { "https" } else { "http" };
     match &config.hub.public_url {
         Some(url) => url.trim_end_matches('/').to_owned(),
-        None if address.ip().is_unspecified() => format!("http://localhost:{}", address.port()),
-        None => format!("http://{address}"),
+        None if address.ip().is_unspecified() => format!("{scheme}://localhost:{}", address.port()),
+        None => format!("{scheme}://{address}"),
     }
 }

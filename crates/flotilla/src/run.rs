@@ -1,17 +1,20 @@
 //! Serving: from the first line on the screen to the last stream told to come back.
 
 mod accept;
+mod activity;
 mod banner;
+mod connection;
 mod keys;
 pub use keys::generate as generate_key;
 mod reload;
+mod secure;
 
 use crate::clock::SystemClock;
-use crate::config::{Config, SyncConfig};
+use crate::config::{Config, SyncConfig, TlsConfig};
 use crate::telemetry::{self, LogLevel};
 use crate::{assemble, data};
 use anyhow::{Context, Result};
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use flotilla_core::access::Access;
 use flotilla_core::hub::Hub;
 use flotilla_core::loops;
@@ -25,6 +28,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_rustls::TlsAcceptor;
 
 /// What the command line adds to the configuration.
 #[derive(Debug, Clone, Default)]
@@ -66,6 +70,8 @@ struct Running {
     app: Arc<App>,
     address: SocketAddr,
     log_level: LogLevel,
+    /// How TLS is spoken, if it is.
+    tls: ArcSwapOption<TlsAcceptor>,
 }
 
 pub fn serve(overrides: Overrides) -> Result<()> {
@@ -87,6 +93,7 @@ async fn serve_until_stopped(
     log_level: LogLevel,
     metrics: PrometheusHandle,
 ) -> Result<()> {
+    let tls = config.hub.tls.as_ref().map(TlsConfig::acceptor).transpose()?.map(Arc::new);
     let dir = config.hub.data_dir.clone().unwrap_or_else(data::default_dir);
     let _lock = if overrides.memory { None } else { Some(prepare(&dir)?) };
     let store = open_store(&overrides, &config, &dir)?;
@@ -113,7 +120,8 @@ async fn serve_until_stopped(
     tokio::spawn(telemetry::fold_metrics(metrics));
 
     banner::show(&config, &app, (!overrides.memory).then_some(dir.as_path()), new_key.as_deref());
-    let running = Arc::new(Running { overrides, config: ArcSwap::from_pointee(config), app, address, log_level });
+    let (config, tls) = (ArcSwap::from_pointee(config), ArcSwapOption::from(tls));
+    let running = Arc::new(Running { overrides, config, app, address, log_level, tls });
     // Reads the index of sends now rather than while the first caller waits. No send has this key.
     tokio::spawn(running.app.hub.store().sent([0; 32]));
     tokio::spawn(sweep(Arc::clone(&running)));

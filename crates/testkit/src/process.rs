@@ -122,7 +122,8 @@ impl HubProcess {
         until("the hub starts", || self.try_launch());
         until("the hub is ready", || {
             let ready = http::try_send(self.address(), &Request::get("/readyz")).ok()?;
-            (ready.status == 200).then_some(())
+            // A hub that speaks TLS alone says so in the clear; the test has to go on from there.
+            (ready.status == 200 || ready.text().contains("speaks TLS")).then_some(())
         });
     }
 
@@ -166,7 +167,11 @@ impl HubProcess {
         let log = self.log();
         let told = self.banner.iter().find_map(|line| line.trim().strip_prefix("JSON-RPC"));
         let url = told.unwrap_or_else(|| panic!("no JSON-RPC line in {:?}; {log}", self.banner)).trim();
-        let bare = url.trim_start_matches("http://").trim_end_matches("/a2a").replace("localhost", "127.0.0.1");
+        let bare = url
+            .trim_start_matches("https://")
+            .trim_start_matches("http://")
+            .trim_end_matches("/a2a")
+            .replace("localhost", "127.0.0.1");
         match bare.parse() {
             Ok(address) => address,
             // A public URL says nothing of the address listened on; then the test has chosen one.
@@ -199,6 +204,10 @@ impl HubProcess {
     /// What the hub wrote to standard error, over all starts.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_file()).unwrap_or_default()
+    }
+
+    pub fn owner_key(&self) -> &'static str {
+        OWNER
     }
 
     /// A caller without a key.
@@ -252,6 +261,15 @@ impl HubProcess {
     pub fn write_config(&self, text: &str) {
         assert!(self.setup.config.is_some(), "the hub was started without a configuration");
         std::fs::write(self.dir.path().join("hub.yaml"), text).expect("the configuration can be written");
+    }
+
+    /// The most memory the hub has held so far, in bytes, as Linux tells it.
+    pub fn peak_memory(&self) -> u64 {
+        let pid = self.child.as_ref().expect("the hub is running").id();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("Linux tells of its processes");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a process has a peak");
+        let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number of kB");
+        kib * 1024
     }
 
     /// Sends a signal by name: HUP, TERM.

@@ -1,9 +1,11 @@
 //! The owner's view of a task: every event of its log, hidden ones too, a bounded number at a time.
 
 use super::live::Recent;
+use super::tally::Place;
 use super::{Hub, LiveRef};
 use crate::caller::{Caller, Scope};
 use crate::error::Error;
+use crate::ids::PrincipalId;
 use crate::ports::Tail;
 use crate::task::Head;
 use flotilla_protocol::event::Change;
@@ -45,6 +47,8 @@ pub struct OwnerFollow {
     hub: Arc<Hub>,
     live: LiveRef,
     cursor: u64,
+    /// Counts among the streams its caller reads.
+    _place: Place<PrincipalId>,
 }
 
 impl Hub {
@@ -63,7 +67,8 @@ impl Hub {
     /// Follows a task's log from after `seq` until the task has ended.
     pub async fn follow_log(self: &Arc<Self>, caller: &Caller, id: &str, seq: u64) -> Result<OwnerFollow, Error> {
         let live = self.task(caller.as_owner(), id).await?;
-        Ok(OwnerFollow { hub: Arc::clone(self), live, cursor: seq })
+        let place = self.stream_place(caller.principal)?;
+        Ok(OwnerFollow { hub: Arc::clone(self), live, cursor: seq, _place: place })
     }
 }
 

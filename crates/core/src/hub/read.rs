@@ -4,7 +4,8 @@ use super::{Hub, LiveRef};
 use crate::caller::{Caller, Scope};
 use crate::error::Error;
 use crate::ids::TaskId;
-use crate::ports::{Folded, ListFilter, Record};
+use crate::limits::Limit;
+use crate::ports::{Folded, ListFilter, Record, Tail};
 use crate::project::{Artifacts, Fold, Want};
 use crate::registry::Agent;
 use crate::task::{Head, Kind};
@@ -20,6 +21,8 @@ use flotilla_protocol::wire::Int32;
 use std::sync::Arc;
 
 const DEFAULT_PAGE: i32 = 50;
+/// How many changes are read at once to find the beginning of a task.
+const EARLY: usize = 8;
 
 /// `historyLength` as a bound (spec 3.2.4): absent is no bound, zero is none at all.
 pub fn history_bound(length: Option<Int32>) -> Option<usize> {
@@ -57,14 +60,39 @@ impl Hub {
         Ok((record.head, folded))
     }
 
+    /// The same for an event near the beginning: what comes after the next one, however much, is not read.
+    pub(super) async fn folded_early(&self, live: &LiveRef, until: u64) -> Result<(Head, Fold), Error> {
+        let (mut folded, mut seq) = (Fold::default(), 0);
+        let Some(head) = live.committed().filter(|_| live.whole().is_none()) else {
+            return self.folded(live, until).await;
+        };
+        loop {
+            let changes = match self.store.after(Scope::Admin, live.id(), seq, EARLY).await? {
+                Tail::Changes(changes) => changes,
+                // Its events are gone, but not what they came to.
+                Tail::Pruned => return self.folded(live, until).await,
+            };
+            folded = fold_changes(folded, &changes, until);
+            match changes.last() {
+                Some(last) if last.last_peer_seq() <= until => seq = last.last_seq(),
+                _ => return Ok((head, folded)),
+            }
+        }
+    }
+
     pub async fn list_tasks(
         &self,
         caller: &Caller,
         agent: &Agent,
         request: &ListTasksRequest,
     ) -> Result<ListTasksResponse, Error> {
-        validate::list_tasks(request, self.limits().page)?;
-        let page_size = request.page_size.map_or(DEFAULT_PAGE, |Int32(n)| n);
+        validate::list_tasks(request)?;
+        let most = self.limits().page;
+        let page_size = request.page_size.map_or(DEFAULT_PAGE.min(most), |Int32(n)| n);
+        if page_size > most {
+            let text = format!("must be between 1 and {most} inclusive, got {page_size}; read on with nextPageToken");
+            return Err(Limit::Page.refuse_field(most, "pageSize", text).into());
+        }
         let artifacts = if request.include_artifacts { Artifacts::Always } else { Artifacts::Omit };
         let want = Want { history: history_bound(request.history_length), artifacts };
         let filter = ListFilter {

@@ -144,6 +144,7 @@ fn summary(event: &Event) -> (&'static str, String) {
         Event::RunQueued { run } => ("queued", format!("run {run}")),
         Event::RunStarted { run } => ("started", format!("run {run}")),
         Event::RunLost { run, reason } => ("lost", format!("run {run}: {reason}")),
+        Event::NearLimit { limit, used, most } => ("near a limit", format!("{limit}: {used} of {most}")),
     }
 }
 

@@ -13,6 +13,7 @@ pub fn show(config: &Config, app: &App, dir: Option<&Path>, new_key: Option<&str
     println!("  Agent card  {url}/.well-known/agent-card.json");
     println!("  JSON-RPC    {url}/a2a");
     println!("  HTTP+JSON   {url}");
+    println!("  gRPC        {}", url.trim_start_matches("https://").trim_start_matches("http://"));
     println!("  Agents      {agents}   (each at {url}/agents/NAME)");
     println!("  Data        {data}\n");
     if let Some(key) = new_key {

@@ -2,7 +2,7 @@
 
 use super::Running;
 use crate::assemble;
-use crate::config::Config;
+use crate::config::{Config, TlsConfig};
 use anyhow::Result;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,6 +23,7 @@ pub async fn on_hangup(running: Arc<Running>) {
 /// All or nothing: a file with a mistake changes nothing.
 async fn reload(running: &Running) -> Result<()> {
     let config = running.overrides.apply()?;
+    let tls = config.hub.tls.as_ref().map(TlsConfig::acceptor).transpose()?;
     let registry = assemble::registry(&config, running.app.hub.store()).await?;
     let before = running.config.load_full();
     for (what, changed) in only_at_start(&before, &config) {
@@ -37,12 +38,13 @@ async fn reload(running: &Running) -> Result<()> {
         anonymous: before.hub.allow_anonymous,
         ..assemble::settings(&config, running.address)
     });
+    running.tls.store(tls.map(Arc::new));
     running.log_level.set(config.log.level);
     running.config.store(Arc::new(config));
     Ok(())
 }
 
-fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 8] {
+fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 6] {
     let (old, new) = (&before.hub, &after.hub);
     let key = |config: &Config| config.hub.owner_key.as_ref().map(|secret| secret.0.clone());
     [
@@ -52,7 +54,5 @@ fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 8] {
         ("hub.owner_key", key(before) != key(after)),
         ("store.sync", before.store.sync != after.store.sync),
         ("log.format", before.log.format != after.log.format),
-        ("limits.connections", before.limits.connections != after.limits.connections),
-        ("limits.head_time", before.limits.head_time != after.limits.head_time),
     ]
 }

@@ -7,6 +7,8 @@ mod errors;
 mod grpc;
 mod idempotency;
 mod keys;
+mod limits;
 mod operations;
 mod scenarios;
 mod streams;
+mod tls;

@@ -123,27 +123,23 @@ impl Told {
     }
 }
 
-/// The name the specification gives an error (spec 3.3.2, 9.5); our own reasons go by the class they belong to.
+/// The name the specification gives an error (spec 3.3.2, 9.5); our own reasons go by the code they share.
 pub fn name_of(reason: Reason) -> &'static str {
-    match reason {
-        Reason::TaskNotFound => "TaskNotFoundError",
-        Reason::TaskNotCancelable => "TaskNotCancelableError",
-        Reason::PushNotificationNotSupported => "PushNotificationNotSupportedError",
-        Reason::UnsupportedOperation => "UnsupportedOperationError",
-        Reason::ContentTypeNotSupported | Reason::MediaTypeNotSupported => "ContentTypeNotSupportedError",
-        Reason::InvalidAgentResponse => "InvalidAgentResponseError",
-        Reason::ExtendedAgentCardNotConfigured => "ExtendedAgentCardNotConfiguredError",
-        Reason::ExtensionSupportRequired => "ExtensionSupportRequiredError",
-        Reason::VersionNotSupported => "VersionNotSupportedError",
-        Reason::ParseError => "JSONParseError",
-        Reason::InvalidRequest | Reason::PayloadTooLarge | Reason::CompressionNotSupported => "InvalidRequestError",
-        Reason::MethodNotFound | Reason::VerbNotAllowed => "MethodNotFoundError",
-        Reason::InvalidParams | Reason::AgentNotFound | Reason::IdempotencyConflict => "InvalidParamsError",
-        Reason::Internal
-        | Reason::Unavailable
-        | Reason::ResourceExhausted
-        | Reason::Unauthenticated
-        | Reason::PermissionDenied => "InternalError",
+    match reason.row().rpc {
+        -32001 => "TaskNotFoundError",
+        -32002 => "TaskNotCancelableError",
+        -32003 => "PushNotificationNotSupportedError",
+        -32004 => "UnsupportedOperationError",
+        -32005 => "ContentTypeNotSupportedError",
+        -32006 => "InvalidAgentResponseError",
+        -32007 => "ExtendedAgentCardNotConfiguredError",
+        -32008 => "ExtensionSupportRequiredError",
+        -32009 => "VersionNotSupportedError",
+        -32700 => "JSONParseError",
+        -32600 => "InvalidRequestError",
+        -32601 => "MethodNotFoundError",
+        -32602 => "InvalidParamsError",
+        _ => "InternalError",
     }
 }
 
