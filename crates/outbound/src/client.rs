@@ -1,5 +1,6 @@
 //! The A2A client: any agent, by its card, over any binding this program speaks.
 
+pub mod cache;
 pub mod card;
 pub mod check;
 pub mod choose;

@@ -3,9 +3,10 @@
 use super::args::ClientArgs;
 use super::failure::{Failure, Local};
 use super::output::{Format, say, warn};
-use super::settings::{Setting, Sources};
+use super::settings::{self, Setting, Sources};
 use super::tokens::Tokens;
 use super::watch::Watch;
+use flotilla_outbound::client::cache::Cache;
 use flotilla_outbound::client::card::Card;
 use flotilla_outbound::client::choose::Binding;
 use flotilla_outbound::client::credential::Credentials;
@@ -82,7 +83,8 @@ impl Session {
 
     pub async fn card(&self) -> Result<Card, Failure> {
         let reference = self.reference();
-        resolve(&self.net, &reference).await.map_err(|error| {
+        let cache = settings::cache().map(|directory| Cache::new(&directory));
+        resolve(&self.net, &reference, cache.as_ref()).await.map_err(|error| {
             let failure = Failure::from(error);
             let is_hub = self.is_hub();
             if is_hub && failure.is(Local::Unreachable) {

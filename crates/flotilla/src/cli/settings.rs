@@ -219,6 +219,13 @@ pub fn directory() -> Option<PathBuf> {
     std::env::var_os("HOME").filter(|home| !home.is_empty()).map(|home| PathBuf::from(home).join(".config/a2a-cli"))
 }
 
+/// Where cards are kept for as long as their servers allow.
+pub fn cache() -> Option<PathBuf> {
+    std::env::var_os("HOME")
+        .filter(|home| !home.is_empty())
+        .map(|home| PathBuf::from(home).join(".cache/a2a-cli/cards"))
+}
+
 fn global_file() -> Option<PathBuf> {
     directory().map(|directory| directory.join(".env"))
 }

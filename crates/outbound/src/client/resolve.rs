@@ -1,5 +1,6 @@
 //! From an agent card reference to a card: a host, a URL or a file.
 
+use super::cache::Cache;
 use super::card::Card;
 use super::error::ClientError;
 use crate::net::{Net, Outgoing};
@@ -61,28 +62,39 @@ pub fn scheme_for(host: &str) -> &'static str {
     if local { "http" } else { "https" }
 }
 
-/// Reads or fetches a card. No credential is shown to where it comes from.
-pub async fn resolve(net: &Net, reference: &Reference) -> Result<Card, ClientError> {
+/// Reads or fetches a card, or takes it from the cache. No credential is shown to where it comes from.
+pub async fn resolve(net: &Net, reference: &Reference, cache: Option<&Cache>) -> Result<Card, ClientError> {
     let source = reference.to_string();
     let json = match reference {
         Reference::File(path) => tokio::fs::read_to_string(path)
             .await
             .map_err(|error| ClientError::CardNotFound { reference: source.clone(), problem: error.to_string() })?,
-        Reference::Url(url) => fetch(net, url).await?,
+        Reference::Url(url) => fetch(net, url, cache).await?,
     };
     Card::parse(&json, &source).map_err(|problem| ClientError::CardInvalid { reference: source, problem })
 }
 
-async fn fetch(net: &Net, url: &str) -> Result<String, ClientError> {
+async fn fetch(net: &Net, url: &str, cache: Option<&Cache>) -> Result<String, ClientError> {
     let missing = |problem: String| ClientError::CardNotFound { reference: url.to_owned(), problem };
     reqwest::Url::parse(url).map_err(|error| missing(error.to_string()))?;
     let headers =
         vec![("A2A-Version".to_owned(), VERSION.to_owned()), ("Accept".to_owned(), "application/json".to_owned())];
-    let outgoing = Outgoing { method: Method::GET, url: url.to_owned(), headers, ..Outgoing::default() };
+    let mut outgoing = Outgoing { method: Method::GET, url: url.to_owned(), headers, ..Outgoing::default() };
+    // What came over a connection nobody checked must not stand for it later.
+    let cache = cache.filter(|_| !net.is_insecure());
+    let kept = cache.and_then(|cache| cache.get(url));
+    match kept.as_ref() {
+        Some(kept) if kept.is_fresh() => {
+            net.note(|| format!("* the card of {url} is still fresh"));
+            return Ok(kept.json.clone());
+        }
+        Some(kept) => kept.ask(&mut outgoing),
+        None => {}
+    }
     let response = net.send(outgoing, Some(net.limits.answer)).await?;
     let status = response.status();
     let location = response.headers().get("location").and_then(|value| value.to_str().ok()).map(str::to_owned);
-    if status.is_redirection() {
+    if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
         let to = location.unwrap_or_else(|| "nowhere".into());
         return Err(missing(format!("it redirects to {to}; name that address if you trust it")));
     }
@@ -92,10 +104,16 @@ async fn fetch(net: &Net, url: &str) -> Result<String, ClientError> {
             code: Some(code),
         });
     }
-    if status != StatusCode::OK {
-        return Err(missing(format!("HTTP {}", status.as_u16())));
+    let received = response.headers().clone();
+    let json = match kept {
+        Some(kept) if status == StatusCode::NOT_MODIFIED => kept.json,
+        _ if status == StatusCode::OK => net.text(response).await?,
+        _ => return Err(missing(format!("HTTP {}", status.as_u16()))),
+    };
+    if let Some(cache) = cache {
+        cache.put(url, &received, &json);
     }
-    net.text(response).await
+    Ok(json)
 }
 
 #[cfg(test)]

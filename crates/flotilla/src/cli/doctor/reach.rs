@@ -54,7 +54,7 @@ pub async fn agents(findings: &mut Findings, session: &Session, config: Option<&
     }
     let credentials = Credentials { bearer: hub_key(), api_key: None };
     for (name, reference) in references {
-        match resolve(&session.net, &reference).await {
+        match resolve(&session.net, &reference, None).await {
             Ok(card) => agent(findings, session, &name, &card, &credentials).await,
             Err(error) => {
                 let advice = "reload the hub (kill -HUP), or start it with this configuration";

@@ -45,22 +45,41 @@ type Answer = dyn Fn(&Asked, usize) -> Says + Send + Sync;
 pub struct Agent {
     pub url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
+    cards: Arc<Mutex<Vec<Asked>>>,
 }
+
+/// Headers a card may be sent with; with any, an unchanged card is not sent again.
+pub type CardHeaders = &'static str;
 
 impl Agent {
     /// `answer` gets every request that is not for the card, with how many came before it.
     pub fn start(card: Value, answer: impl Fn(&Asked, usize) -> Says + Send + Sync + 'static) -> Self {
+        Self::start_cached(card, "", answer)
+    }
+
+    pub fn start_cached(
+        card: Value,
+        headers: CardHeaders,
+        answer: impl Fn(&Asked, usize) -> Says + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (asked, cards) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
         let (card, log, answer): (_, _, Arc<Answer>) = (place(card, &url), Arc::clone(&asked), Arc::new(answer));
+        let card_log = Arc::clone(&cards);
         std::thread::spawn(move || {
             for connection in listener.incoming().map_while(Result::ok) {
                 let (card, log, answer) = (card.clone(), Arc::clone(&log), Arc::clone(&answer));
-                std::thread::spawn(move || serve(connection, &card, &log, answer.as_ref()));
+                let card_log = Arc::clone(&card_log);
+                std::thread::spawn(move || serve(connection, (&card, headers, &card_log), &log, answer.as_ref()));
             }
         });
-        Self { url, asked }
+        Self { url, asked, cards }
+    }
+
+    /// How the card was asked for.
+    pub fn cards(&self) -> Vec<Asked> {
+        self.cards.lock().expect("no panic").clone()
     }
 
     /// What was asked, cards left out.
@@ -96,10 +115,16 @@ fn place(card: Value, url: &str) -> String {
     card.to_string().replace("${URL}", url)
 }
 
-fn serve(mut connection: TcpStream, card: &str, log: &Mutex<Vec<Asked>>, answer: &Answer) {
+type Card<'a> = (&'a str, CardHeaders, &'a Mutex<Vec<Asked>>);
+
+fn serve(mut connection: TcpStream, card: Card<'_>, log: &Mutex<Vec<Asked>>, answer: &Answer) {
     let Some(asked) = read(&connection) else { return };
     if asked.path.contains("agent-card.json") || asked.path.ends_with("/card") {
-        return respond(&mut connection, 200, "application/json", card);
+        let (card, headers, card_log) = card;
+        let known = asked.header("if-none-match").is_some();
+        card_log.lock().expect("no panic").push(asked);
+        let (status, body) = if known { (304, "") } else { (200, card) };
+        return respond_with(&mut connection, status, "application/json", headers, body);
     }
     let before = {
         let mut log = log.lock().expect("no panic");
@@ -146,7 +171,11 @@ fn read(connection: &TcpStream) -> Option<Asked> {
 }
 
 fn respond(connection: &mut TcpStream, status: u16, kind: &str, body: &str) {
-    let head = format!("HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\nconnection: close\r\n");
+    respond_with(connection, status, kind, "", body);
+}
+
+fn respond_with(connection: &mut TcpStream, status: u16, kind: &str, more: &str, body: &str) {
+    let head = format!("HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\nconnection: close\r\n{more}");
     let length =
         if kind == "text/event-stream" { String::new() } else { format!("content-length: {}\r\n", body.len()) };
     let _ = connection.write_all(format!("{head}{length}\r\n{body}").as_bytes());

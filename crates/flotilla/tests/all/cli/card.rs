@@ -98,3 +98,22 @@ fn an_extended_card_is_fetched_with_a_scheme_of_the_public_one() {
     assert!(!format!("{asked:?}").contains("key-1"), "no scheme takes an API key: {asked:?}");
     assert!(ran.err.contains("API key") && ran.err.contains("not sent"), "{ran:?}");
 }
+
+/// How often the card was fetched in three runs, and how often as new.
+fn fetched(headers: &'static str) -> (usize, usize) {
+    let agent = Agent::start_cached(card(json!({})), headers, |_, _| Says::Json(json!({})));
+    let place = Place::new();
+    for _ in 0..3 {
+        assert_eq!(place.json(&["card", "get", "-a", &agent.url])["name"], "Odd");
+    }
+    let asked = agent.cards();
+    (asked.len(), asked.iter().filter(|asked| asked.header("if-none-match").is_none()).count())
+}
+
+#[test]
+fn cards_are_kept_as_long_as_their_server_allows() {
+    assert_eq!(fetched(""), (3, 3));
+    assert_eq!(fetched("cache-control: max-age=60\r\n"), (1, 1));
+    assert_eq!(fetched("cache-control: no-cache\r\netag: \"1\"\r\n"), (3, 1));
+    assert_eq!(fetched("cache-control: no-store, max-age=60\r\netag: \"1\"\r\n"), (3, 3));
+}

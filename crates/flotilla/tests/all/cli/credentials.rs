@@ -65,6 +65,9 @@ fn a_credential_no_scheme_takes_stays_here() {
     let ran = place.run(&["send", "hi", "-a", &agent.url, "--bearer", "tok-1"]).ok();
     assert!(ran.err.contains("not sent"), "{ran:?}");
     assert_eq!(agent.asked()[0].header("authorization"), None);
+    let declared = self::agent(bearer(), "b");
+    asked(&place, &declared, &["--bearer", "tok-1"]);
+    assert_eq!(declared.cards()[0].header("authorization"), None, "nothing is shown to where the card comes from");
 }
 
 #[test]

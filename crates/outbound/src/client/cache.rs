@@ -1,0 +1,103 @@
+//! Cards kept between runs, as HTTP allows: no longer than their server says, and asked about after that.
+
+use super::rest::escape;
+use crate::net::Outgoing;
+use reqwest::header::HeaderMap;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A directory of cards.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    directory: PathBuf,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Kept {
+    url: String,
+    /// Seconds since 1970 until which it may be used without asking.
+    fresh_until: u64,
+    etag: Option<String>,
+    last_modified: Option<String>,
+    pub json: String,
+}
+
+impl Kept {
+    pub fn is_fresh(&self) -> bool {
+        now() < self.fresh_until
+    }
+
+    /// Asks only for what is newer.
+    pub fn ask(&self, outgoing: &mut Outgoing) {
+        let asked = [("If-None-Match", &self.etag), ("If-Modified-Since", &self.last_modified)];
+        for (name, value) in asked.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
+            outgoing.headers.push((name.to_owned(), value.clone()));
+        }
+    }
+}
+
+impl Cache {
+    pub fn new(directory: &Path) -> Self {
+        Self { directory: directory.to_owned() }
+    }
+
+    fn file(&self, url: &str) -> PathBuf {
+        // A name of a bounded length: long addresses share their end with few others, and the address is checked.
+        let name = escape(url);
+        self.directory.join(format!("{}.json", &name[name.len().saturating_sub(200)..]))
+    }
+
+    pub fn get(&self, url: &str) -> Option<Kept> {
+        let text = std::fs::read_to_string(self.file(url)).ok()?;
+        serde_json::from_str::<Kept>(&text).ok().filter(|kept| kept.url == url)
+    }
+
+    /// Keeps a card if its server allows it. A cache that cannot be written is no reason to fail.
+    pub fn put(&self, url: &str, headers: &HeaderMap, json: &str) {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let control = text("cache-control").unwrap_or_default().to_ascii_lowercase();
+        let (etag, last_modified) = (text("etag"), text("last-modified"));
+        let age = max_age(&control);
+        if control.contains("no-store") || (age == 0 && etag.is_none() && last_modified.is_none()) {
+            let _ = std::fs::remove_file(self.file(url));
+            return;
+        }
+        let kept = Kept { url: url.to_owned(), fresh_until: now() + age, etag, last_modified, json: json.to_owned() };
+        let _ = self.write(&kept);
+    }
+
+    fn write(&self, kept: &Kept) -> std::io::Result<()> {
+        std::fs::create_dir_all(&self.directory)?;
+        let file = self.file(&kept.url);
+        let beside = file.with_extension(format!("{}.new", std::process::id()));
+        std::fs::write(&beside, serde_json::to_vec(kept)?)?;
+        std::fs::rename(beside, file)
+    }
+}
+
+/// Seconds an answer stays fresh; none of it counts if it must be asked about every time.
+fn max_age(control: &str) -> u64 {
+    let directives = || control.split(',').map(str::trim);
+    if directives().any(|directive| directive == "no-cache") {
+        return 0;
+    }
+    directives().find_map(|directive| directive.strip_prefix("max-age=")?.parse().ok()).unwrap_or(0)
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::max_age;
+
+    #[test]
+    fn freshness_is_what_the_server_says() {
+        assert_eq!(max_age("public, max-age=60"), 60);
+        assert_eq!(max_age("no-cache, max-age=60"), 0);
+        assert_eq!(max_age(""), 0);
+        assert_eq!(max_age("max-age=soon"), 0);
+    }
+}
