@@ -2,7 +2,7 @@
 
 use super::args::ClientArgs;
 use super::failure::{Failure, Local};
-use super::output::{Text, document};
+use super::output::{Text, object};
 use super::session::Session;
 use clap::{Args, Subcommand};
 use flotilla_outbound::client::card::Card;
@@ -27,12 +27,15 @@ enum CardCommand {
         /// Fetch the extended card, for callers the agent knows
         #[arg(long)]
         extended: bool,
+        /// With -o json: print the card on one line
+        #[arg(long)]
+        stream: bool,
     },
 }
 
 impl CardArgs {
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
-        let CardCommand::Get { validate, extended } = self.command;
+        let CardCommand::Get { validate, extended, stream } = self.command;
         let card = if extended { session.client().await?.extended_card().await? } else { session.card().await? };
         if validate {
             let problems = check::problems(&card.json);
@@ -42,7 +45,7 @@ impl CardArgs {
             }
         }
         if session.is_json() {
-            document(&card.json);
+            object(&card.json, stream);
         } else {
             show(session, &card, validate);
         }

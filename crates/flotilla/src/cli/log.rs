@@ -1,7 +1,7 @@
 //! `flotilla task log`: everything that happened in a task, for the owner of its agent.
 
 use super::failure::Failure;
-use super::output::{Text, line, say};
+use super::output::{Text, compact, say};
 use super::session::{Session, hub_key};
 use super::settings::Setting;
 use clap::Args;
@@ -102,7 +102,7 @@ impl Log {
 fn print(session: &Session, json: &str) -> Result<u64, ClientError> {
     let entry: Entry = serde_json::from_str(json).map_err(ClientError::malformed)?;
     if session.is_json() {
-        line(&json.replace(['\n', '\r'], " "));
+        compact(json);
     } else {
         readable(&entry, session.verbose).print();
     }

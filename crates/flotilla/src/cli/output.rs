@@ -34,6 +34,16 @@ pub fn document(json: &str) {
     line(&pretty(json));
 }
 
+/// JSON on one line; the line breaks between its tokens are no part of it.
+pub fn compact(json: &str) {
+    line(&json.replace(['\n', '\r'], " "));
+}
+
+/// A document, or, where the caller reads lines, a line.
+pub fn object(json: &str, on_one_line: bool) {
+    if on_one_line { compact(json) } else { document(json) }
+}
+
 /// A word to the person, beside the payload.
 pub fn say(text: &str) {
     eprintln!("{}", escape_controls(text));

@@ -3,7 +3,7 @@
 use super::args::{ClientArgs, switch};
 use super::failure::Failure;
 use super::follow::{self, Printed};
-use super::output::{Text, document, line, warn};
+use super::output::{Text, compact, document, warn};
 use super::parts::Parts;
 use super::render::Detail;
 use super::session::{Session, quoted};
@@ -130,7 +130,7 @@ async fn stream(
         warn("the agent does not stream; waiting for its answer instead");
         let sent = follow::settled(session, client, client.send(request).await?, pace).await?;
         if session.is_json() {
-            line(&sent.json.replace(['\n', '\r'], " "));
+            compact(&sent.json);
             follow::warn_of_outcome(&sent.value);
         } else {
             show(session, &sent);

@@ -5,7 +5,7 @@ use super::download::Download;
 use super::failure::Failure;
 use super::follow::{self, Printed};
 use super::log::Log;
-use super::output::{Text, document, line};
+use super::output::{Text, compact, document, object as print_object};
 use super::push::PushConfigCommand;
 use super::render::Detail;
 use super::send::{object, resume};
@@ -40,6 +40,9 @@ enum TaskCommand {
         /// Metadata of the request, a JSON object
         #[arg(long, value_name = "JSON")]
         metadata: Option<String>,
+        /// With -o json: print the task on one line
+        #[arg(long)]
+        stream: bool,
     },
     /// Follow a task until it ends or asks for something.
     Subscribe(Subscribe),
@@ -65,6 +68,9 @@ struct Get {
     /// How often to ask
     #[arg(long, value_name = "TIME")]
     poll_interval: Option<String>,
+    /// With -o json: print the task on one line
+    #[arg(long)]
+    stream: bool,
 }
 
 #[derive(Debug, Args)]
@@ -81,9 +87,12 @@ struct List {
     /// Go on where the page before ended
     #[arg(long, value_name = "TOKEN")]
     page_token: Option<String>,
-    /// Fetch all pages; with -o json one task a line
+    /// Fetch all pages
     #[arg(long)]
     all: bool,
+    /// With -o json: print one task a line
+    #[arg(long)]
+    stream: bool,
 }
 
 #[derive(Debug, Args)]
@@ -107,7 +116,7 @@ impl TaskArgs {
             TaskCommand::Log(log) => log.run(session).await,
             TaskCommand::Get(get) => get.run(session, &session.client().await?).await,
             TaskCommand::List(list) => list.run(session, &session.client().await?).await,
-            TaskCommand::Cancel { id, metadata } => cancel(session, id, metadata).await,
+            TaskCommand::Cancel { id, metadata, stream } => cancel(session, id, metadata, stream).await,
             TaskCommand::Subscribe(subscribe) => subscribe.run(session, &session.client().await?).await,
             TaskCommand::Download(download) => download.run(session, &session.client().await?).await,
             TaskCommand::PushConfig(command) => command.run(session, &session.client().await?).await,
@@ -123,16 +132,16 @@ impl Get {
         } else {
             client.task(follow::request(&self.id, self.history)).await?
         };
-        show(session, task, self.history.is_some());
+        show(session, task, self.history.is_some(), self.stream);
         Ok(())
     }
 }
 
 /// A task, once.
-fn show(session: &Session, task: Answer<Task>, history: bool) {
+fn show(session: &Session, task: Answer<Task>, history: bool, on_one_line: bool) {
     let state = task.value.status.state;
     if session.is_json() {
-        document(&task.json);
+        print_object(&task.json, on_one_line);
     } else {
         let mut text = Text::default();
         text.task(&task.value, Detail { verbose: session.verbose, history: history || session.verbose });
@@ -141,7 +150,7 @@ fn show(session: &Session, task: Answer<Task>, history: bool) {
     follow::warn_of_state(state);
 }
 
-async fn cancel(session: &Session, id: String, metadata: Option<String>) -> Result<(), Failure> {
+async fn cancel(session: &Session, id: String, metadata: Option<String>, stream: bool) -> Result<(), Failure> {
     let metadata = session.sources.value(Setting::Metadata, metadata);
     let metadata = metadata.as_deref().map(object).transpose()?;
     let client = session.client().await?;
@@ -151,7 +160,7 @@ async fn cancel(session: &Session, id: String, metadata: Option<String>) -> Resu
         Failure::from(error).and_hint(&format!("see where it stands with: {again}"))
     })?;
     if session.is_json() {
-        document(&task.json);
+        print_object(&task.json, stream);
     } else {
         let mut text = Text::default();
         text.task(&task.value, Detail { verbose: session.verbose, history: session.verbose }).print();
@@ -170,16 +179,25 @@ impl List {
             ..ListTasksRequest::default()
         };
         let mut shown = 0;
+        let mut all: Vec<Task> = Vec::new();
         loop {
-            let page = client.tasks(request.clone()).await?;
+            let mut page = client.tasks(request.clone()).await?;
             shown += page.value.tasks.len();
-            match (session.is_json(), self.all) {
-                (true, false) => document(&page.json),
-                (true, true) => page.value.tasks.iter().for_each(|task| line(&one_line(task))),
+            let next = std::mem::take(&mut page.value.next_page_token);
+            let is_last = next.is_empty() || !self.all;
+            match (session.is_json(), self.stream) {
                 (false, _) => list(session, &page.value.tasks),
+                (true, true) => page.value.tasks.iter().for_each(one_line),
+                (true, false) if !self.all => document(&page.json),
+                // One document, as if it were one page.
+                (true, false) => {
+                    all.append(&mut page.value.tasks);
+                    if is_last {
+                        document(&whole(&all, page.value.total_size));
+                    }
+                }
             }
-            let next = page.value.next_page_token;
-            if next.is_empty() || !self.all {
+            if is_last {
                 if !session.is_json() {
                     let total = page.value.total_size.max(i64::try_from(shown).unwrap_or(i64::MAX));
                     let more = format!("task list --page-token {}", super::session::quoted(&next));
@@ -193,8 +211,15 @@ impl List {
     }
 }
 
-fn one_line(task: &Task) -> String {
-    serde_json::to_string(task).unwrap_or_default().replace(['\n', '\r'], " ")
+fn one_line(task: &Task) {
+    compact(&serde_json::to_string(task).unwrap_or_default());
+}
+
+/// All pages as one ListTasksResponse.
+fn whole(tasks: &[Task], total: i64) -> String {
+    let size = i32::try_from(tasks.len()).unwrap_or(i32::MAX);
+    let tasks = serde_json::to_string(tasks).unwrap_or_default();
+    format!("{{\"tasks\":{tasks},\"nextPageToken\":\"\",\"pageSize\":{size},\"totalSize\":{total}}}")
 }
 
 fn list(session: &Session, tasks: &[Task]) {
@@ -230,7 +255,7 @@ impl Subscribe {
             Sent::Task(task) => {
                 let json = serde_json::from_str::<TaskOnly>(&last.json).map(|only| only.task.get().to_owned());
                 let json = json.map_err(|error| Failure::internal(error.to_string()))?;
-                show(session, Answer { value: *task, json }, false);
+                show(session, Answer { value: *task, json }, false, false);
             }
             _ => super::send::show(session, &last),
         }

@@ -123,6 +123,14 @@ fn streaming_is_only_ever_asked_for_on_the_command_line() {
     place.file(".env", "A2ACLI_STREAM=true\n");
     let ran = place.run(&["send", "complete", "-o", "json"]).ok();
     assert!(ran.json()["task"].is_object(), "one document: {ran:?}");
-    let agent = Agent::start(card(json!({})), |_, _| Says::Result(json!({"task": task("COMPLETED")})));
-    assert_eq!(place.run(&["task", "get", "x", "--stream", "-a", &agent.url]).code, 2);
+}
+
+#[test]
+fn what_is_one_object_is_one_line_for_who_reads_lines() {
+    let agent = Agent::start(card(json!({})), |_, _| Says::Result(task("COMPLETED")));
+    let place = Place::new();
+    for args in [&["task", "get", "t-1"][..], &["task", "cancel", "t-1"], &["card", "get"]] {
+        let args = [args, &["-a", &agent.url]].concat();
+        assert_eq!(place.lines(&args), [place.json(&args)], "{args:?}");
+    }
 }

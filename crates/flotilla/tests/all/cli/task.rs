@@ -38,8 +38,10 @@ fn tasks_are_listed_page_by_page_and_by_what_they_are() {
     for status in ["TASK_STATE_INPUT_REQUIRED", "input-required"] {
         assert_eq!(place.json(&["task", "list", "--status", status])["totalSize"], 1);
     }
-    let all = place.run(&["task", "list", "--all", "--page-size", "1", "-o", "json"]).ok();
-    assert_eq!(all.lines().len(), 3, "one task a line");
+    let all = place.json(&["task", "list", "--all", "--page-size", "1"]);
+    assert_eq!((all["tasks"].as_array().map(Vec::len), &all["nextPageToken"]), (Some(3), &json!("")), "one document");
+    assert_eq!(place.lines(&["task", "list", "--all", "--page-size", "1"]).len(), 3, "one task a line");
+    assert_eq!(place.lines(&["task", "list", "--page-size", "2"]), *page["tasks"].as_array().expect("tasks"));
     assert_eq!(place.run(&["task", "list", "--status", "sleepy"]).code, 2);
 }
 
