@@ -3,6 +3,7 @@
 mod follow;
 mod live;
 mod meters;
+mod owner;
 mod read;
 mod recover;
 mod run;
@@ -11,6 +12,7 @@ mod tally;
 
 pub use follow::{Follow, Framed, Next};
 pub use live::LiveRef;
+pub use owner::{LogPage, OwnerFollow, OwnerNext};
 pub use recover::Recovered;
 pub use run::RunHandle;
 pub use send::{Outcome, SendOptions, no_push, no_streaming};

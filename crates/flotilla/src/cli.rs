@@ -1,43 +1,80 @@
 //! The command line.
 
-mod client;
+mod args;
+mod auth;
+mod card;
+mod completion;
 mod config;
+mod conformance;
+mod doctor;
+mod download;
+mod failure;
+mod follow;
 mod keys;
+mod log;
+mod output;
+mod parts;
 mod pretty;
+mod push;
+mod render;
+mod send;
+mod session;
+mod settings;
 mod store;
+mod task;
+mod tokens;
+mod usage;
+mod watch;
 
 use crate::run::{self, Overrides};
 use anyhow::Result;
-use clap::{Args, Parser, Subcommand};
+use args::ClientArgs;
+use clap::{Args, FromArgMatches as _, Parser, Subcommand};
+use failure::Failure;
+use session::{Session, quoted};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
-/// A durable hub for AI agents that speaks the A2A protocol.
+/// A durable hub for AI agents that speaks the A2A protocol, and a client for
+/// any agent that does.
 #[derive(Debug, Parser)]
-#[command(name = "flotilla", version, about, max_term_width = 100)]
+#[command(name = "flotilla", version, about, max_term_width = 80, disable_version_flag = true)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Print the version
+    #[arg(short = 'v', short_alias = 'V', long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the hub.
     Serve(Serve),
+    /// Show an agent's card.
+    Card(card::CardArgs),
     /// Send a message to an agent and wait for what comes of it.
-    Send(client::Send),
+    Send(Box<send::Send>),
     /// Look at tasks and change them.
-    #[command(subcommand)]
-    Task(client::TaskCommand),
-    /// Make, list and revoke keys.
-    Keys(keys::Keys),
-    /// Check and show the configuration, or print its JSON Schema.
+    Task(task::TaskArgs),
+    /// Sign in to an agent.
+    Auth(auth::AuthArgs),
+    /// Run the official compatibility kit against an agent.
+    Conformance(Box<conformance::Conformance>),
+    /// Show the settings; check and show the hub's configuration.
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Make, list and revoke keys of the hub.
+    Keys(keys::Keys),
     /// Copy the store into a file, also while a hub is using it.
     Backup(store::BackupArgs),
     /// Put a backup in the place of the store. The hub must not be running.
     Restore(store::RestoreArgs),
+    /// Look for what is wrong with the hub and its clients, and say what to do.
+    Doctor(doctor::Doctor),
+    /// Print a script that completes commands in a shell.
+    Completion(completion::Completion),
 }
 
 #[derive(Debug, Args)]
@@ -84,10 +121,43 @@ struct DataDir {
     data_dir: Option<PathBuf>,
 }
 
+/// Reads the command line and does what it says.
+pub fn main() -> ExitCode {
+    let words: Vec<_> = std::env::args_os().collect();
+    let parsed = usage::command(&words).try_get_matches_from(&words).and_then(|found| Cli::from_arg_matches(&found));
+    match parsed {
+        Ok(cli) => cli.run(),
+        Err(error) => usage::told(&error, &words),
+    }
+}
+
 impl Cli {
-    pub fn run(self) -> Result<()> {
+    fn run(self) -> ExitCode {
         match self.command {
-            Command::Serve(serve) => run::serve(Overrides {
+            Command::Card(card) => for_agents(card.client.clone(), async |session| card.run(session).await),
+            Command::Send(send) => for_agents(send.client.clone(), async |session| send.run(session).await),
+            Command::Task(task) => for_agents(task.client.clone(), async |session| task.run(session).await),
+            Command::Auth(auth) => for_agents(auth.client.clone(), async |session| auth.run(session).await),
+            Command::Conformance(kit) => for_agents(kit.client.clone(), async |session| kit.run(session).await),
+            Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
+            Command::Config(config::ConfigCommand::Show(show)) => {
+                for_agents(show.client.clone(), async |session| show.run(session))
+            }
+            other => match other.on_this_machine() {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("flotilla: {error:#}");
+                    ExitCode::FAILURE
+                }
+            },
+        }
+    }
+}
+
+impl Command {
+    fn on_this_machine(self) -> Result<()> {
+        match self {
+            Self::Serve(serve) => run::serve(Overrides {
                 config: serve.file.path(),
                 listen: serve.listen,
                 data_dir: serve.data.data_dir,
@@ -96,12 +166,38 @@ impl Cli {
                 allow_anonymous_remote: serve.allow_anonymous_remote,
                 memory: serve.memory,
             }),
-            Command::Send(send) => send.run(),
-            Command::Task(task) => task.run(),
-            Command::Keys(keys) => keys.run(),
-            Command::Config(config) => config.run(),
-            Command::Backup(backup) => backup.run(),
-            Command::Restore(restore) => restore.run(),
+            Self::Keys(keys) => keys.run(),
+            Self::Config(config::ConfigCommand::Check(file)) => config::check(&file),
+            Self::Config(config::ConfigCommand::Hub(file)) => config::hub(&file),
+            Self::Config(config::ConfigCommand::Schema) => config::schema(),
+            Self::Backup(backup) => backup.run(),
+            Self::Restore(restore) => restore.run(),
+            Self::Completion(completion) => completion.run(),
+            Self::Config(config::ConfigCommand::Show(_))
+            | Self::Card(_)
+            | Self::Send(_)
+            | Self::Task(_)
+            | Self::Auth(_)
+            | Self::Conformance(_)
+            | Self::Doctor(_) => unreachable!("commands for agents are run before"),
+        }
+    }
+}
+
+/// Runs a command for agents: its failures have codes, and its wait can be ended.
+fn for_agents(args: ClientArgs, work: impl AsyncFnOnce(&Session) -> Result<(), Failure>) -> ExitCode {
+    let as_json = usage::wants_json(args.output.as_deref(), args.config.as_deref());
+    let done = Session::new(args).and_then(|session| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::internal(format!("the runtime does not start: {error}")))?;
+        let go_on = |task: &str| session.command(&format!("task get --wait {}", quoted(task)));
+        runtime.block_on(session.watch.run(session.timeout, go_on, work(&session)))
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.tell(as_json);
+            ExitCode::from(failure.exit)
         }
     }
 }

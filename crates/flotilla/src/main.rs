@@ -9,18 +9,11 @@ mod data;
 mod run;
 mod telemetry;
 
-use clap::Parser as _;
 use std::process::ExitCode;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    match cli::Cli::parse().run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("flotilla: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    cli::main()
 }

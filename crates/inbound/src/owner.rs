@@ -1,4 +1,4 @@
-//! The owner's own view: a task's whole log, tool calls and thoughts included.
+//! The owner's own view: a task's whole log, tool calls and thoughts included, by pages or as it grows.
 
 use crate::answer::{JSON, with_type};
 use crate::app::App;
@@ -6,15 +6,19 @@ use crate::parameters::query;
 use crate::{caller, rest};
 use axum::body::Body;
 use flotilla_core::error::{Error, Fault};
+use flotilla_core::hub::{OwnerFollow, OwnerNext};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::TaskState;
-use flotilla_protocol::event::Event;
+use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::time::Millis;
+use futures_util::stream;
+use http::header::{ACCEPT, CACHE_CONTROL};
 use http::request::Parts;
-use http::{Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode};
 use serde::Serialize;
+use std::sync::Arc;
 
-/// A task's log as its owner sees it.
+/// A page of a task's log as its owner sees it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Log<'a> {
@@ -25,6 +29,9 @@ struct Log<'a> {
     run: u32,
     /// Whether events that were asked for are no longer kept.
     pruned: bool,
+    /// Where the next page starts; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_after: Option<u64>,
     events: Vec<Entry<'a>>,
 }
 
@@ -37,38 +44,134 @@ struct Entry<'a> {
     event: &'a Event,
 }
 
-/// `GET /api/tasks/{id}/log?after=SEQ`.
-pub async fn log(app: &App, id: &str, request: &Parts) -> Response<Body> {
-    match read(app, id, request).await {
-        Ok(body) => with_type(StatusCode::OK, JSON, body),
-        Err(error) => rest::refuse(app, &app.refusal(error)),
+/// `GET /api/tasks/{id}/log?after=SEQ`: a page, or, for who accepts server-sent events, all that comes.
+pub async fn log(app: &Arc<App>, id: &str, request: &Parts) -> Response<Body> {
+    let streams = request.headers.get_all(ACCEPT).iter().any(|value| value == "text/event-stream");
+    let answer = if streams { follow(app, id, request).await } else { page(app, id, request).await };
+    answer.unwrap_or_else(|error| rest::refuse(app, &app.refusal(error)))
+}
+
+fn after(request: &Parts) -> Result<u64, Refusal> {
+    match query(&request.uri).find(|(name, _)| name == "after") {
+        Some((_, text)) => text.parse().map_err(|_| Refusal::invalid("after", "must be a number of an event")),
+        None => Ok(0),
     }
 }
 
-async fn read(app: &App, id: &str, request: &Parts) -> Result<Vec<u8>, Error> {
-    let caller = caller::identify(&app.access, &request.headers).await?;
-    let after = match query(&request.uri).find(|(name, _)| name == "after") {
-        Some((_, text)) => text.parse().map_err(|_| Refusal::invalid("after", "must be a number of an event"))?,
-        None => 0,
-    };
-    let (head, changes) = app.hub.owner_log(&caller, id, after).await?;
-    let first_kept = changes.first().map_or(head.seq + 1, |change| change.first_seq);
-    let events = changes.iter().flat_map(|change| {
-        change.events.iter().zip(change.first_seq..).map(move |(event, seq)| Entry {
-            seq,
-            at: change.at,
-            for_peers: event.is_for_peers(),
-            event,
-        })
+fn entries<'a>(changes: &'a [Arc<Change>], after: u64) -> impl Iterator<Item = Entry<'a>> {
+    let entries = changes.iter().flat_map(|change| {
+        let numbered = change.events.iter().zip(change.first_seq..);
+        numbered.map(|(event, seq)| Entry { seq, at: change.at, for_peers: event.is_for_peers(), event })
     });
+    entries.filter(move |entry| entry.seq > after)
+}
+
+fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Fault> {
+    serde_json::to_vec(value).map_err(|error| Fault::new(format!("encoding a log: {error}")))
+}
+
+async fn page(app: &Arc<App>, id: &str, request: &Parts) -> Result<Response<Body>, Error> {
+    let caller = caller::identify(&app.access, &request.headers).await?;
+    let after = after(request)?;
+    let page = app.hub.owner_log(&caller, id, after).await?;
     let log = Log {
-        task_id: head.id.to_string(),
-        context_id: &head.context,
-        state: head.state,
-        seq: head.seq,
-        run: head.run,
-        pruned: after + 1 < first_kept && head.seq > after,
-        events: events.filter(|entry| entry.seq > after).collect(),
+        task_id: page.head.id.to_string(),
+        context_id: &page.head.context,
+        state: page.head.state,
+        seq: page.head.seq,
+        run: page.head.run,
+        pruned: page.pruned,
+        next_after: page.next_after(),
+        events: entries(&page.changes, after).collect(),
     };
-    serde_json::to_vec(&log).map_err(|error| Fault::new(format!("encoding a log: {error}")).into())
+    Ok(with_type(StatusCode::OK, JSON, encode(&log)?))
+}
+
+async fn follow(app: &Arc<App>, id: &str, request: &Parts) -> Result<Response<Body>, Error> {
+    let caller = caller::identify(&app.access, &request.headers).await?;
+    let after = after(request)?;
+    let follow = app.hub.follow_log(&caller, id, after).await?;
+    let credential = caller::credential(&request.headers)?.map(str::to_owned);
+    app.meters.streams.increment(1.0);
+    let reader = Reader { app: Arc::clone(app), credential, follow, after, done: false };
+    let chunks = stream::unfold(reader, |mut reader| async move {
+        if reader.done {
+            return None;
+        }
+        let chunk = reader.next().await;
+        Some((Ok::<_, std::convert::Infallible>(bytes::Bytes::from(chunk)), reader))
+    });
+    let kind = HeaderValue::from_static("text/event-stream");
+    let mut response = with_type(StatusCode::OK, kind, Body::from_stream(chunks));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// One owner's connection.
+struct Reader {
+    app: Arc<App>,
+    /// The credential the stream was opened with.
+    credential: Option<String>,
+    follow: OwnerFollow,
+    after: u64,
+    done: bool,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.app.meters.streams.decrement(1.0);
+    }
+}
+
+impl Reader {
+    async fn next(&mut self) -> Vec<u8> {
+        let patience = self.app.settings().keep_alive;
+        let next = self.follow.next(patience).await;
+        // A key that was revoked meanwhile sees nothing more.
+        let next = match self.app.access.caller(self.credential.as_deref()).await {
+            Ok(_) => next,
+            Err(error) => Err(error),
+        };
+        match next.and_then(|next| self.chunk(next)) {
+            Ok(chunk) => chunk,
+            Err(error) => {
+                self.done = true;
+                let refusal = self.app.refusal(error);
+                event(None, &rest::error_body(&self.app, &refusal))
+            }
+        }
+    }
+
+    fn chunk(&mut self, next: OwnerNext) -> Result<Vec<u8>, Error> {
+        Ok(match next {
+            OwnerNext::Changes(changes) => {
+                let mut chunk = Vec::new();
+                for entry in entries(&changes, self.after) {
+                    chunk.extend(event(Some(entry.seq), &encode(&entry)?));
+                    self.after = entry.seq;
+                }
+                chunk
+            }
+            OwnerNext::Pruned => event(None, br#"{"pruned":true}"#),
+            OwnerNext::Quiet => b": keep-alive\n\n".to_vec(),
+            OwnerNext::End => {
+                self.done = true;
+                b"event: end\ndata: {}\n\n".to_vec()
+            }
+            OwnerNext::Stopping => {
+                self.done = true;
+                b": the hub is stopping; reconnect with the last seq as after\nretry: 1000\n\n".to_vec()
+            }
+        })
+    }
+}
+
+/// An event's data is one line; line breaks between the tokens of opaque JSON become spaces.
+fn event(seq: Option<u64>, json: &[u8]) -> Vec<u8> {
+    let mut out = seq.map(|seq| format!("id: {seq}\n").into_bytes()).unwrap_or_default();
+    out.extend_from_slice(b"data: ");
+    out.extend(json.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
+    out.extend_from_slice(b"\n\n");
+    out
 }

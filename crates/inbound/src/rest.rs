@@ -51,7 +51,7 @@ fn refuse_as(app: &App, refusal: &Refusal, media_type: HeaderValue) -> Response<
 }
 
 /// The `google.rpc.Status` form (spec 11.6).
-fn error_body(app: &App, refusal: &Refusal) -> Vec<u8> {
+pub fn error_body(app: &App, refusal: &Refusal) -> Vec<u8> {
     let row = refusal.reason.row();
     let body = json!({
         "error": {

@@ -72,7 +72,7 @@ async fn refuse(app: &App, segments: &[&str], request: Request<Body>, refusal: &
 }
 
 /// Paths that take no body; one that comes all the same is read and dropped.
-async fn without_body(app: &App, segments: &[&str], request: &Parts) -> Response<Body> {
+async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Response<Body> {
     let get = matches!(request.method, Method::GET | Method::HEAD);
     match segments {
         [".well-known", "agent-card.json" | "agent.json"] if get => well_known::serve(app, None, request),

@@ -1,222 +1,245 @@
-//! A client of the HTTP+JSON binding.
+//! The A2A client: any agent, by its card, over any binding this program speaks.
 
-use flotilla_protocol::a2a::VERSION;
-use flotilla_protocol::a2a::model::TaskState;
-use flotilla_protocol::a2a::request::SendMessageRequest;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::{Method, RequestBuilder, Response};
-use serde_json::Value;
-use serde_json::value::RawValue;
+pub mod card;
+pub mod check;
+pub mod choose;
+pub mod credential;
+pub mod error;
+pub mod follow;
+pub mod frame;
+mod grpc;
+mod jsonrpc;
+mod operation;
+pub mod resolve;
+mod rest;
+
+pub use rest::escape;
+
+use crate::net::{Net, Outgoing};
+use card::Card;
+use choose::{Binding, Choice, choose};
+use credential::{Attached, Credentials, attach};
+use error::ClientError;
+use flotilla_protocol::a2a::error::Reason;
+use flotilla_protocol::a2a::model::Task;
+use flotilla_protocol::a2a::request::{
+    CancelTaskRequest, ExtendedCardRequest, GetTaskRequest, ListPushConfigsRequest, ListTasksRequest, PushConfig,
+    PushConfigRequest, Request, SendMessageRequest, SubscribeToTaskRequest,
+};
+use frame::{Frames, Sent};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    #[error("cannot reach {url}: {problem}. Is the hub running there? --url or FLOTILLA_URL names another")]
-    Unreachable { url: String, problem: String },
-    #[error("{message} ({reason}, HTTP {status})")]
-    Refused { status: u16, reason: String, message: String },
-    #[error("the answer is not A2A: {0}")]
-    Strange(String),
-    #[error("{0} is not a usable address: write http://HOST:PORT")]
-    Address(String),
-    #[error("the stream broke off: {0}. Go on with: flotilla task subscribe ID --after {1}")]
-    Cut(String, String),
+/// How an agent is to be called.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Bindings in the caller's order; empty leaves the choice to the card.
+    pub transports: Vec<Binding>,
+    /// The version to signal; the highest both sides know if absent.
+    pub version: Option<String>,
+    pub credentials: Credentials,
+    /// Service parameters (spec 3.2.6).
+    pub parameters: Vec<(String, String)>,
 }
 
-/// What to list.
-#[derive(Debug, Clone, Default)]
-pub struct ListOptions {
-    pub context_id: Option<String>,
-    pub status: Option<String>,
-    pub page_size: Option<u32>,
-    pub page_token: Option<String>,
+/// An answer, read, and as the agent wrote it.
+#[derive(Debug, Clone)]
+pub struct Answer<T> {
+    pub value: T,
+    pub json: String,
+}
+
+/// A page of tasks.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TaskPage {
+    pub tasks: Vec<Task>,
+    pub next_page_token: String,
+    pub total_size: i64,
+}
+
+/// A page of push configs.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PushConfigPage {
+    pub configs: Vec<PushConfig>,
+    pub next_page_token: String,
 }
 
 pub struct Client {
-    http: reqwest::Client,
-    hub: String,
-    base: String,
-    key: Option<String>,
+    net: Net,
+    card: Card,
+    choice: Choice,
+    attached: Attached,
+    parameters: Vec<(String, String)>,
 }
 
 impl Client {
-    pub fn new(hub: &str, agent: Option<&str>, key: Option<&str>) -> Result<Self, ClientError> {
-        let hub = hub.trim_end_matches('/').to_owned();
-        if !hub.starts_with("http://") && !hub.starts_with("https://") {
-            return Err(ClientError::Address(hub));
+    /// Chooses an interface of the card and places the credentials its schemes take.
+    pub fn new(net: Net, card: Card, options: Options) -> Result<Self, ClientError> {
+        let choice = choose(&card, &options.transports, options.version.as_deref())?;
+        let attached = attach(&card, &options.credentials)?;
+        net.note(|| {
+            let Choice { binding, interface, version } = &choice;
+            format!("* {} at {}, A2A-Version {version}", binding.name(), interface.url)
+        });
+        Ok(Self { net, card, choice, attached, parameters: options.parameters })
+    }
+
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+
+    pub fn choice(&self) -> &Choice {
+        &self.choice
+    }
+
+    pub fn attached(&self) -> &Attached {
+        &self.attached
+    }
+
+    /// Text with every credential of this client masked.
+    pub fn clean(&self, text: &str) -> String {
+        self.net.clean(text)
+    }
+
+    /// SendMessage (spec 3.1.1). Waits as long as the agent does.
+    pub async fn send(&self, request: SendMessageRequest) -> Result<Answer<Sent>, ClientError> {
+        self.call(Request::SendMessage(request), None).await
+    }
+
+    /// SendStreamingMessage (spec 3.1.2).
+    pub async fn send_streaming(&self, request: SendMessageRequest) -> Result<Frames, ClientError> {
+        self.must_stream()?;
+        self.open(Request::SendStreamingMessage(request), None).await
+    }
+
+    /// GetTask (spec 3.1.3).
+    pub async fn task(&self, request: GetTaskRequest) -> Result<Answer<Task>, ClientError> {
+        self.call(Request::GetTask(request), Some(self.net.limits.answer)).await
+    }
+
+    /// ListTasks (spec 3.1.4).
+    pub async fn tasks(&self, request: ListTasksRequest) -> Result<Answer<TaskPage>, ClientError> {
+        self.call(Request::ListTasks(request), Some(self.net.limits.answer)).await
+    }
+
+    /// CancelTask (spec 3.1.5).
+    pub async fn cancel(&self, request: CancelTaskRequest) -> Result<Answer<Task>, ClientError> {
+        self.call(Request::CancelTask(request), Some(self.net.limits.answer)).await
+    }
+
+    /// SubscribeToTask (spec 3.1.6), from the state of now or, where the agent keeps event ids, after one of them.
+    pub async fn subscribe(&self, id: &str, after: Option<&str>) -> Result<Frames, ClientError> {
+        self.must_stream()?;
+        let request = SubscribeToTaskRequest { id: id.to_owned(), ..SubscribeToTaskRequest::default() };
+        self.open(Request::SubscribeToTask(request), after).await
+    }
+
+    /// CreateTaskPushNotificationConfig (spec 3.1.7).
+    pub async fn create_push(&self, config: PushConfig) -> Result<Answer<PushConfig>, ClientError> {
+        self.must_push()?;
+        self.call(Request::CreatePushConfig(config), Some(self.net.limits.answer)).await
+    }
+
+    /// GetTaskPushNotificationConfig (spec 3.1.8).
+    pub async fn push(&self, request: PushConfigRequest) -> Result<Answer<PushConfig>, ClientError> {
+        self.must_push()?;
+        self.call(Request::GetPushConfig(request), Some(self.net.limits.answer)).await
+    }
+
+    /// ListTaskPushNotificationConfigs (spec 3.1.9).
+    pub async fn pushes(&self, request: ListPushConfigsRequest) -> Result<Answer<PushConfigPage>, ClientError> {
+        self.must_push()?;
+        self.call(Request::ListPushConfigs(request), Some(self.net.limits.answer)).await
+    }
+
+    /// DeleteTaskPushNotificationConfig (spec 3.1.10).
+    pub async fn delete_push(&self, request: PushConfigRequest) -> Result<(), ClientError> {
+        self.must_push()?;
+        self.raw(Request::DeletePushConfig(request), Some(self.net.limits.answer)).await.map(drop)
+    }
+
+    /// GetExtendedAgentCard (spec 3.1.11). Asked for only where the public card says how to be let in.
+    pub async fn extended_card(&self) -> Result<Card, ClientError> {
+        if !self.card.capabilities.extended_agent_card {
+            let text = "the agent's card declares no extended card; its public card says all there is";
+            return Err(ClientError::local(Reason::ExtendedAgentCardNotConfigured, text));
         }
-        // No overall time-out: a task may take as long as it takes.
-        let http = reqwest::Client::builder()
-            .connect_timeout(Duration::from_secs(10))
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|error| ClientError::Address(error.to_string()))?;
-        let base = agent.map_or_else(|| hub.clone(), |agent| format!("{hub}/agents/{}", escape(agent)));
-        Ok(Self { http, hub, base, key: key.map(str::to_owned) })
+        let request = Request::GetExtendedAgentCard(ExtendedCardRequest::default());
+        let json = self.raw(request, Some(self.net.limits.answer)).await?;
+        Card::parse(&json, &self.card.source).map_err(ClientError::malformed)
     }
 
-    pub async fn send(&self, request: &SendMessageRequest) -> Result<String, ClientError> {
-        let call = self.call(Method::POST, &format!("{}/message:send", self.base)).body(encode(request)?);
-        self.json(call).await
-    }
-
-    /// Gives each frame as one line of JSON to `each`, until the stream ends or `each` has enough.
-    pub async fn send_streaming(
-        &self,
-        request: &SendMessageRequest,
-        each: impl FnMut(&str) -> bool,
-    ) -> Result<(), ClientError> {
-        let call = self.call(Method::POST, &format!("{}/message:stream", self.base)).body(encode(request)?);
-        self.frames(call, each).await
-    }
-
-    pub async fn get(&self, id: &str, history: Option<u32>) -> Result<String, ClientError> {
-        let query = history.map(|n| format!("?historyLength={n}")).unwrap_or_default();
-        self.json(self.call(Method::GET, &format!("{}/tasks/{}{query}", self.base, escape(id)))).await
-    }
-
-    pub async fn list(&self, options: &ListOptions) -> Result<String, ClientError> {
-        let pairs = [
-            ("contextId", options.context_id.clone()),
-            ("status", options.status.clone()),
-            ("pageSize", options.page_size.map(|n| n.to_string())),
-            ("pageToken", options.page_token.clone()),
-        ];
-        let query: Vec<String> =
-            pairs.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", escape(&value?)))).collect();
-        self.json(self.call(Method::GET, &format!("{}/tasks?{}", self.base, query.join("&")))).await
-    }
-
-    pub async fn cancel(&self, id: &str) -> Result<String, ClientError> {
-        self.json(self.call(Method::POST, &format!("{}/tasks/{}:cancel", self.base, escape(id))).body("{}")).await
-    }
-
-    pub async fn subscribe(
-        &self,
-        id: &str,
-        after: Option<&str>,
-        each: impl FnMut(&str) -> bool,
-    ) -> Result<(), ClientError> {
-        let mut call = self.call(Method::GET, &format!("{}/tasks/{}:subscribe", self.base, escape(id)));
-        if let Some(after) = after {
-            call = call.header("Last-Event-ID", after);
-        }
-        self.frames(call, each).await
-    }
-
-    /// The owner's view of a task.
-    pub async fn log(&self, id: &str) -> Result<String, ClientError> {
-        self.json(self.call(Method::GET, &format!("{}/api/tasks/{}/log", self.hub, escape(id)))).await
-    }
-
-    fn call(&self, method: Method, url: &str) -> RequestBuilder {
-        let call = self.http.request(method, url).header("A2A-Version", VERSION);
-        let call = call.header("Content-Type", "application/a2a+json");
-        match &self.key {
-            Some(key) => call.bearer_auth(key),
-            None => call,
-        }
-    }
-
-    async fn answer(&self, call: RequestBuilder) -> Result<Response, ClientError> {
-        let response = call
-            .send()
-            .await
-            .map_err(|error| ClientError::Unreachable { url: self.hub.clone(), problem: innermost(&error) })?;
-        if response.status().is_success() {
-            return Ok(response);
-        }
-        let status = response.status().as_u16();
-        let body: Value = serde_json::from_slice(&bytes(response).await?).unwrap_or_default();
-        let error = &body["error"];
-        let told = |value: &Value| value.as_str().unwrap_or("no reason given").to_owned();
-        let (reason, message) = (told(&error["details"][0]["reason"]), told(&error["message"]));
-        Err(ClientError::Refused { status, reason, message })
-    }
-
-    /// The answer as JSON text.
-    async fn json(&self, call: RequestBuilder) -> Result<String, ClientError> {
-        let body = bytes(self.answer(call).await?).await?;
-        let text = String::from_utf8(body).map_err(|error| ClientError::Strange(error.to_string()))?;
-        // Checked, but handed on as it is: reading and writing it again would alter opaque JSON.
-        serde_json::from_str::<&RawValue>(&text).map_err(|error| ClientError::Strange(error.to_string()))?;
-        Ok(text)
-    }
-
-    async fn frames(&self, call: RequestBuilder, mut each: impl FnMut(&str) -> bool) -> Result<(), ClientError> {
-        let mut response = self.answer(call).await?;
-        let mut buffer = Vec::new();
-        let mut seen = Seen::default();
-        loop {
-            let cut = |error: reqwest::Error| ClientError::Cut(innermost(&error), seen.cursor());
-            let Some(chunk) = response.chunk().await.map_err(cut)? else { return seen.end() };
-            buffer.extend_from_slice(&chunk);
-            while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = buffer.drain(..=end).collect();
-                let line = String::from_utf8_lossy(&line);
-                if let Some(id) = line.strip_prefix("id: ") {
-                    seen.last = Some(id.trim_end().to_owned());
-                } else if let Some(data) = line.strip_prefix("data: ") {
-                    seen.note(data);
-                    if !each(data.trim_end()) {
-                        return Ok(());
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// What a stream has shown so far.
-#[derive(Default)]
-struct Seen {
-    last: Option<String>,
-    /// Whether the last word was one after which nothing has to come.
-    settled: bool,
-}
-
-impl Seen {
-    fn note(&mut self, data: &str) {
-        let frame: Value = serde_json::from_str(data).unwrap_or_default();
-        let status = frame.get("statusUpdate").or_else(|| frame.get("task")).map(|update| &update["status"]["state"]);
-        if let Some(state) = status.and_then(|state| serde_json::from_value::<TaskState>(state.clone()).ok()) {
-            self.settled = state.is_terminal() || state.is_interrupted();
-        }
-        self.settled |= frame.get("message").is_some();
-    }
-
-    fn cursor(&self) -> String {
-        self.last.clone().unwrap_or_else(|| "EVENT".to_owned())
-    }
-
-    /// A stream that closed before the work was done is not a success. One that was resumed at the end shows nothing.
-    fn end(self) -> Result<(), ClientError> {
-        if self.settled || self.last.is_none() {
+    fn must_stream(&self) -> Result<(), ClientError> {
+        if self.card.capabilities.streaming {
             return Ok(());
         }
-        Err(ClientError::Cut("it was closed before the task was done".into(), self.cursor()))
+        Err(ClientError::local(Reason::UnsupportedOperation, "the agent's card says that it does not stream"))
     }
-}
 
-async fn bytes(response: Response) -> Result<Vec<u8>, ClientError> {
-    let body = response.bytes().await.map_err(|error| ClientError::Strange(innermost(&error)))?;
-    Ok(body.to_vec())
-}
-
-fn encode(request: &SendMessageRequest) -> Result<Vec<u8>, ClientError> {
-    serde_json::to_vec(request).map_err(|error| ClientError::Strange(error.to_string()))
-}
-
-fn escape(text: &str) -> String {
-    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
-}
-
-/// The cause at the bottom of the chain is the one that says something.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut deepest = error;
-    while let Some(source) = deepest.source() {
-        deepest = source;
+    fn must_push(&self) -> Result<(), ClientError> {
+        if self.card.capabilities.push_notifications {
+            return Ok(());
+        }
+        let text = "the agent's card says that it sends no push notifications";
+        Err(ClientError::local(Reason::PushNotificationNotSupported, text))
     }
-    deepest.to_string()
+
+    async fn call<T: DeserializeOwned>(
+        &self,
+        request: Request,
+        patience: Option<Duration>,
+    ) -> Result<Answer<T>, ClientError> {
+        let json = self.raw(request, patience).await?;
+        let value = serde_json::from_str(&json).map_err(ClientError::malformed)?;
+        Ok(Answer { value, json })
+    }
+
+    /// Performs an operation that answers once; the result's JSON as the agent wrote it.
+    async fn raw(&self, mut request: Request, patience: Option<Duration>) -> Result<String, ClientError> {
+        operation::set_tenant(&mut request, &self.choice.interface.tenant);
+        let answer = match self.choice.binding {
+            Binding::JsonRpc => jsonrpc::call(self, &request, patience).await,
+            Binding::HttpJson => rest::call(self, &request, patience).await,
+            Binding::Grpc => grpc::call(self, &request, patience).await,
+        };
+        answer.map_err(|error| self.mask(error))
+    }
+
+    /// Opens a stream.
+    async fn open(&self, mut request: Request, after: Option<&str>) -> Result<Frames, ClientError> {
+        operation::set_tenant(&mut request, &self.choice.interface.tenant);
+        let frames = match self.choice.binding {
+            Binding::JsonRpc => jsonrpc::open(self, &request, after).await,
+            Binding::HttpJson => rest::open(self, &request, after).await,
+            Binding::Grpc => grpc::open(self, &request, after).await,
+        };
+        frames.map_err(|error| self.mask(error))
+    }
+
+    /// An agent may repeat a credential in the text of a refusal.
+    fn mask(&self, error: ClientError) -> ClientError {
+        match error {
+            ClientError::Refused { name, code, message } => {
+                ClientError::Refused { name, code, message: self.clean(&message) }
+            }
+            ClientError::AuthFailed { message, code } => {
+                ClientError::AuthFailed { message: self.clean(&message), code }
+            }
+            other => other,
+        }
+    }
+
+    /// A request with all that every request to this agent carries.
+    fn outgoing(&self, method: reqwest::Method, url: String, body: Option<String>, media_type: &str) -> Outgoing {
+        let mut headers = vec![("A2A-Version".to_owned(), self.choice.version.clone())];
+        if body.is_some() {
+            headers.push(("Content-Type".to_owned(), media_type.to_owned()));
+        }
+        headers.extend(self.attached.headers.iter().cloned());
+        headers.extend(self.parameters.iter().cloned());
+        Outgoing { method, url, headers, query: self.attached.query.clone(), body, grpc: None }
+    }
 }

@@ -1,4 +1,7 @@
-//! Whom we call.
+//! Whom we call: an A2A client for any agent, the hub's own API, and the servers that issue tokens.
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod hub;
+pub mod net;
+pub mod oauth;

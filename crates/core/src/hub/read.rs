@@ -1,4 +1,4 @@
-//! Reads: one task, a page of tasks, the owner's log.
+//! Reads: one task, a page of tasks.
 
 use super::{Hub, LiveRef};
 use crate::caller::{Caller, Scope};
@@ -110,17 +110,6 @@ impl Hub {
         let total_size = i64::try_from(page.total).unwrap_or(i64::MAX);
         let tasks = page.records.iter().map(|record| fold(record, u64::MAX).into_task(&record.head, want)).collect();
         Ok(ListTasksResponse { tasks, next_page_token, page_size, total_size })
-    }
-
-    /// The owner's view of a task: its head and every event after `seq`, hidden ones too.
-    pub async fn owner_log(&self, caller: &Caller, id: &str, seq: u64) -> Result<(Head, Vec<Arc<Change>>), Error> {
-        let scope = caller.as_owner();
-        let parsed = TaskId::parse(id).ok_or_else(|| Refusal::no_task(id))?;
-        let record = self.store.head(scope, parsed).await?.ok_or_else(|| Refusal::no_task(id))?;
-        match self.store.after(scope, parsed, seq, usize::MAX).await? {
-            Tail::Changes(changes) => Ok((record, changes)),
-            Tail::Pruned => Ok((record, Vec::new())),
-        }
     }
 }
 

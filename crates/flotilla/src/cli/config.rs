@@ -1,36 +1,118 @@
-//! `flotilla config`: check, show, schema.
+//! `flotilla config`: the client's settings, and the hub's configuration file.
 
 use super::ConfigFile;
+use super::args::ClientArgs;
+use super::failure::Failure;
+use super::output::{Text, document};
+use super::session::Session;
+use super::settings::Setting;
 use crate::config::Config;
 use anyhow::Result;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use flotilla_protocol::time::Millis;
+use serde_json::json;
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Say whether the configuration is right, and what is wrong with it.
+    /// Show the client's settings and where each comes from.
+    Show(Box<Show>),
+    /// Say whether the hub's configuration is right, and what is wrong with it.
     Check(ConfigFile),
-    /// Show the configuration with every default filled in, secrets masked.
-    Show(ConfigFile),
-    /// Print the JSON Schema of the configuration, for editors.
+    /// Show the hub's configuration with every default filled in, secrets
+    /// masked.
+    Hub(ConfigFile),
+    /// Print the JSON Schema of the hub's configuration, for editors.
     Schema,
 }
 
-impl ConfigCommand {
-    pub fn run(self) -> Result<()> {
-        match self {
-            Self::Check(file) => {
-                let path = file.path();
-                let config = Config::load(path.as_deref())?;
-                config.check_anonymous()?;
-                let name = path.map_or_else(|| "the defaults (no file)".to_owned(), |path| path.display().to_string());
-                println!("{name}: ok, agents: {}", config.agent_names().join(", "));
-            }
-            Self::Show(file) => {
-                let config = Config::load(file.path().as_deref())?;
-                println!("{}", serde_saphyr::to_string(&config)?);
-            }
-            Self::Schema => println!("{}", serde_json::to_string_pretty(&schemars::schema_for!(Config))?),
+#[derive(Debug, Args)]
+pub struct Show {
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+impl Show {
+    pub fn run(&self, session: &Session) -> Result<(), Failure> {
+        let settings = Setting::ALL.map(|setting| self.setting(session, setting));
+        let files: Vec<String> = session.sources.files().map(|file| file.display().to_string()).collect();
+        let until = |at: Option<i64>| at.map_or_else(|| "unknown".to_owned(), |at| Millis(at).to_string());
+        let tokens: Vec<(String, String)> =
+            session.tokens.list().map(|(card, at)| (card.to_owned(), until(at))).collect();
+        if session.is_json() {
+            let settings: Vec<_> = settings
+                .iter()
+                .map(|(name, value, source)| json!({"name": name, "value": value, "source": source}))
+                .collect();
+            let tokens: Vec<_> = tokens.iter().map(|(card, at)| json!({"card": card, "expires": at})).collect();
+            document(&json!({"settings": settings, "files": files, "tokens": tokens}).to_string());
+            return Ok(());
         }
+        let mut text = Text::default();
+        for (name, value, source) in &settings {
+            text.field(name, &format!("{} ({source})", value.as_deref().unwrap_or("-")));
+        }
+        for file in &files {
+            text.field("file", file);
+        }
+        for (card, at) in &tokens {
+            text.field("token", &format!("{card} (until {at})"));
+        }
+        text.print();
         Ok(())
     }
+
+    /// Name, value as it may be shown, source.
+    fn setting(&self, session: &Session, setting: Setting) -> (&'static str, Option<String>, String) {
+        let args = &self.client;
+        let switch = |flag: Option<bool>| flag.map(|truth| truth.to_string());
+        let list = |flags: &[String]| (!flags.is_empty()).then(|| flags.join(", "));
+        let flag = match setting {
+            Setting::AgentCard => args.agent_card.clone(),
+            Setting::Output => args.output.clone(),
+            Setting::Verbose => switch(args.verbose),
+            Setting::Transport => list(&args.transport),
+            Setting::A2aVersion => args.a2a_version.clone(),
+            Setting::Timeout => args.timeout.clone(),
+            Setting::SvcParam => list(&args.svc_param),
+            Setting::Bearer => args.bearer.clone(),
+            Setting::ApiKey => args.api_key.clone(),
+            Setting::Insecure => switch(args.insecure),
+            Setting::Debug => switch(args.debug),
+            Setting::Async
+            | Setting::PollInterval
+            | Setting::ContextId
+            | Setting::TaskId
+            | Setting::Metadata
+            | Setting::ClientId
+            | Setting::ClientSecret => None,
+        };
+        let (value, source) = session.sources.resolve(setting, flag);
+        let shown = match value {
+            Some(_) if setting.is_secret() => Some("[redacted]".to_owned()),
+            Some(value) => Some(value),
+            None => Some(setting.default_in_words().to_owned()).filter(|words| words != "-"),
+        };
+        (setting.flag(), shown, source.to_string())
+    }
+}
+
+/// What concerns the hub's file.
+pub fn check(file: &ConfigFile) -> Result<()> {
+    let path = file.path();
+    let config = Config::load(path.as_deref())?;
+    config.check_anonymous()?;
+    let name = path.map_or_else(|| "the defaults (no file)".to_owned(), |path| path.display().to_string());
+    println!("{name}: ok, agents: {}", config.agent_names().join(", "));
+    Ok(())
+}
+
+pub fn hub(file: &ConfigFile) -> Result<()> {
+    let config = Config::load(file.path().as_deref())?;
+    println!("{}", serde_saphyr::to_string(&config)?);
+    Ok(())
+}
+
+pub fn schema() -> Result<()> {
+    println!("{}", serde_json::to_string_pretty(&schemars::schema_for!(Config))?);
+    Ok(())
 }

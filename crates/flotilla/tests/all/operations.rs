@@ -1,8 +1,7 @@
-//! Running the hub: configuration, reload, health, recovery, backups, cards and the first client.
+//! Running the hub: configuration, reload, health, recovery, backups and cards.
 
 mod backup;
 mod cards;
-mod client;
 mod config;
 mod health;
 mod recovery;

@@ -70,7 +70,7 @@ fn a_hub_does_not_start_with_a_mistake_in_its_file() {
 fn the_whole_configuration_is_shown_with_its_secrets_masked() {
     let hub = hub();
     let text = format!("hub: {{owner_key: {OWNER}, name: Fleet}}\nagents: {{echo: {{kind: echo}}}}");
-    let shown = hub.cli_ok(&["config", "show", "--config", &file(&hub, &text)]);
+    let shown = hub.cli_ok(&["config", "hub", "--config", &file(&hub, &text)]);
     assert!(shown.contains("Fleet") && shown.contains("***"), "{shown}");
     assert!(!shown.contains(OWNER) && !shown.contains("00aa"), "{shown}");
     for default in ["keep_alive: 15s", "127.0.0.1:7420", "window: 1d", "json_depth: 64", "sync: full"] {

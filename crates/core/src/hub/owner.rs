@@ -1,0 +1,117 @@
+//! The owner's view of a task: every event of its log, hidden ones too, a bounded number at a time.
+
+use super::live::Recent;
+use super::tally::Place;
+use super::{Hub, LiveRef};
+use crate::caller::{Caller, Scope};
+use crate::error::Error;
+use crate::ids::PrincipalId;
+use crate::ports::Tail;
+use crate::task::Head;
+use flotilla_protocol::event::Change;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many changes are taken from the store at once.
+const PAGE: usize = 1024;
+
+/// A page of a log.
+pub struct LogPage {
+    pub head: Head,
+    pub changes: Vec<Arc<Change>>,
+    /// Events that were asked for are no longer kept.
+    pub pruned: bool,
+}
+
+impl LogPage {
+    /// The last event of this page, if there are more after it.
+    pub fn next_after(&self) -> Option<u64> {
+        self.changes.last().map(|change| change.last_seq()).filter(|last| *last < self.head.seq)
+    }
+}
+
+/// What an owner who follows gets next.
+pub enum OwnerNext {
+    Changes(Vec<Arc<Change>>),
+    /// Events up to now are no longer kept.
+    Pruned,
+    /// The task has ended, and everything is told.
+    End,
+    Stopping,
+    Quiet,
+}
+
+/// A cursor over all events of a task.
+pub struct OwnerFollow {
+    hub: Arc<Hub>,
+    live: LiveRef,
+    cursor: u64,
+    /// Counts among the streams its caller reads.
+    _place: Place<PrincipalId>,
+}
+
+impl Hub {
+    /// The events after `seq`, as many as fit a page.
+    pub async fn owner_log(&self, caller: &Caller, id: &str, seq: u64) -> Result<LogPage, Error> {
+        let scope = caller.as_owner();
+        let live = self.task(scope, id).await?;
+        let head = live.committed().ok_or_else(|| flotilla_protocol::a2a::error::Refusal::no_task(id))?;
+        match self.store.after(scope, live.id(), seq, PAGE).await? {
+            // The store may be ahead of the head that was read; the next page shows what it has more.
+            Tail::Changes(changes) => Ok(LogPage { head, changes, pruned: false }),
+            Tail::Pruned => Ok(LogPage { pruned: head.seq > seq, head, changes: Vec::new() }),
+        }
+    }
+
+    /// Follows a task's log from after `seq` until the task has ended.
+    pub async fn follow_log(self: &Arc<Self>, caller: &Caller, id: &str, seq: u64) -> Result<OwnerFollow, Error> {
+        let live = self.task(caller.as_owner(), id).await?;
+        let place = self.stream_place(caller.principal)?;
+        Ok(OwnerFollow { hub: Arc::clone(self), live, cursor: seq, _place: place })
+    }
+}
+
+impl OwnerFollow {
+    /// The next changes: waits until there are some, or until there will be no more.
+    pub async fn next(&mut self, patience: Duration) -> Result<OwnerNext, Error> {
+        let live = self.live.clone();
+        let mut stopping = self.hub.stopping.subscribe();
+        loop {
+            let mut woken = pin!(live.woken());
+            woken.as_mut().enable();
+            match live.after(self.cursor) {
+                Recent::Changes(changes) => return Ok(self.take(changes)),
+                Recent::Behind => return self.behind().await,
+                Recent::Nothing if live.committed().is_none_or(|head| head.is_over()) => return Ok(OwnerNext::End),
+                Recent::Nothing => {}
+            }
+            if *stopping.borrow_and_update() {
+                return Ok(OwnerNext::Stopping);
+            }
+            tokio::select! {
+                () = woken => {}
+                _ = stopping.changed() => {}
+                () = tokio::time::sleep(patience) => return Ok(OwnerNext::Quiet),
+            }
+        }
+    }
+
+    async fn behind(&mut self) -> Result<OwnerNext, Error> {
+        match self.hub.store.after(Scope::Admin, self.live.id(), self.cursor, PAGE).await? {
+            Tail::Changes(changes) if !changes.is_empty() => Ok(self.take(changes)),
+            _ => {
+                self.cursor = self.live.committed().map_or(u64::MAX, |head| head.seq);
+                Ok(OwnerNext::Pruned)
+            }
+        }
+    }
+
+    /// A change may hold events from before the cursor; the reader leaves those out by their numbers.
+    fn take(&mut self, changes: Vec<Arc<Change>>) -> OwnerNext {
+        if let Some(last) = changes.last() {
+            self.cursor = last.last_seq();
+        }
+        OwnerNext::Changes(changes)
+    }
+}

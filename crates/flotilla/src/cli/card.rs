@@ -1,0 +1,100 @@
+//! `flotilla card`: an agent's card, read and checked.
+
+use super::args::ClientArgs;
+use super::failure::{Failure, Local};
+use super::output::{Text, document};
+use super::session::Session;
+use clap::{Args, Subcommand};
+use flotilla_outbound::client::card::Card;
+use flotilla_outbound::client::check;
+use flotilla_outbound::client::choose::choose;
+
+#[derive(Debug, Args)]
+pub struct CardArgs {
+    #[command(subcommand)]
+    command: CardCommand,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum CardCommand {
+    /// Fetch an agent's card and show it.
+    Get {
+        /// Check the card against the schema of A2A 1.0
+        #[arg(long)]
+        validate: bool,
+        /// Fetch the extended card, for callers the agent knows
+        #[arg(long)]
+        extended: bool,
+    },
+}
+
+impl CardArgs {
+    pub async fn run(self, session: &Session) -> Result<(), Failure> {
+        let CardCommand::Get { validate, extended } = self.command;
+        let card = if extended { session.client().await?.extended_card().await? } else { session.card().await? };
+        if validate {
+            let problems = check::problems(&card.json);
+            if !problems.is_empty() {
+                let text = format!("the card at {} is not valid: {}", card.source, problems.join("; "));
+                return Err(Failure::new(Local::CardInvalid, text).hint("the agent's operator has to mend its card"));
+            }
+        }
+        if session.is_json() {
+            document(&card.json);
+        } else {
+            show(session, &card, validate);
+        }
+        Ok(())
+    }
+}
+
+fn show(session: &Session, card: &Card, validated: bool) {
+    let mut text = Text::default();
+    text.field("Name", &card.name).field("Description", &card.description).field("Version", &card.version);
+    if let Some(provider) = &card.provider {
+        text.field("Provider", &format!("{} ({})", provider.organization, provider.url));
+    }
+    text.field("Documentation", card.documentation_url.as_deref().unwrap_or_default());
+    text.field("Card", &card.source);
+    for interface in &card.supported_interfaces {
+        let tenant = if interface.tenant.is_empty() { String::new() } else { format!(", tenant {}", interface.tenant) };
+        let about =
+            format!("{} {} (A2A {}{tenant})", interface.protocol_binding, interface.url, interface.protocol_version);
+        text.field("Interface", &about);
+    }
+    let used =
+        choose(card, &[], None).map_or_else(|error| error.to_string(), |choice| choice.binding.name().to_owned());
+    text.field("Transport", &used);
+    let yes = |able: bool| if able { "yes" } else { "no" };
+    text.field("Streaming", yes(card.capabilities.streaming));
+    text.field("Push notifications", yes(card.capabilities.push_notifications));
+    text.field("Extended card", yes(card.capabilities.extended_agent_card));
+    for extension in &card.capabilities.extensions {
+        let required = if extension.required { " (required)" } else { "" };
+        text.field("Extension", &format!("{}{required}", extension.uri));
+    }
+    for (name, scheme) in &card.security_schemes {
+        text.field("Security scheme", &format!("{name}: {}", scheme.describe()));
+    }
+    for requirement in &card.security_requirements {
+        let names: Vec<&str> = requirement.schemes.keys().map(String::as_str).collect();
+        text.field("Requires", &names.join(" and "));
+    }
+    text.field("Input modes", &card.default_input_modes.join(", "));
+    text.field("Output modes", &card.default_output_modes.join(", "));
+    for skill in &card.skills {
+        text.field("Skill", &format!("{} ({})", skill.name, skill.id));
+        if session.verbose {
+            text.field("Skill description", &skill.description).field("Skill tags", &skill.tags.join(", "));
+        }
+    }
+    if !card.signatures.is_empty() {
+        text.field("Signatures", &format!("{} (not verified)", card.signatures.len()));
+    }
+    if validated {
+        text.field("Valid", "yes");
+    }
+    text.print();
+}

@@ -1,0 +1,126 @@
+//! `flotilla doctor`: looks at everything a hub and its clients need, and says what to do about what is wrong.
+
+mod machine;
+mod reach;
+
+use super::args::ClientArgs;
+use super::failure::Failure;
+use super::output::{Text, document};
+use super::session::Session;
+use super::{ConfigFile, DataDir};
+use clap::Args;
+use serde_json::json;
+
+#[derive(Debug, Args)]
+pub struct Doctor {
+    #[command(flatten)]
+    file: ConfigFile,
+    #[command(flatten)]
+    data: DataDir,
+    /// The hub to look at (FLOTILLA_URL) [default: http://127.0.0.1:7420]
+    #[arg(long, value_name = "URL")]
+    hub: Option<String>,
+    /// An agent to look at too: a host, the URL of its card, or a file
+    #[arg(short, long, value_name = "REF")]
+    agent_card: Option<String>,
+    /// Format of the result: text or json
+    #[arg(short, long, value_name = "FORMAT")]
+    output: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Ok,
+    /// Worth knowing, and nothing has to be done.
+    Note,
+    Problem,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "Ok",
+            Self::Note => "Note",
+            Self::Problem => "Problem",
+        }
+    }
+}
+
+/// One thing that was looked at.
+struct Finding {
+    level: Level,
+    about: &'static str,
+    what: String,
+    advice: String,
+}
+
+/// All that was found.
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn ok(&mut self, about: &'static str, what: impl Into<String>) {
+        self.0.push(Finding { level: Level::Ok, about, what: what.into(), advice: String::new() });
+    }
+
+    fn note(&mut self, about: &'static str, what: impl Into<String>, advice: impl Into<String>) {
+        self.0.push(Finding { level: Level::Note, about, what: what.into(), advice: advice.into() });
+    }
+
+    fn problem(&mut self, about: &'static str, what: impl Into<String>, advice: impl Into<String>) {
+        self.0.push(Finding { level: Level::Problem, about, what: what.into(), advice: advice.into() });
+    }
+
+    fn problems(&self) -> usize {
+        self.0.iter().filter(|finding| finding.level == Level::Problem).count()
+    }
+}
+
+impl Doctor {
+    /// What a command for agents would be told.
+    pub fn client(&self) -> ClientArgs {
+        let (hub, agent_card, output) = (self.hub.clone(), self.agent_card.clone(), self.output.clone());
+        ClientArgs { hub, agent_card, output, ..ClientArgs::default() }
+    }
+
+    pub async fn run(&self, session: &Session) -> Result<(), Failure> {
+        let mut findings = Findings::default();
+        machine::settings(&mut findings);
+        let config = machine::config(&mut findings, &self.file);
+        machine::clock(&mut findings);
+        machine::store(&mut findings, &self.data, config.as_ref()).await;
+        let hub_answers = reach::hub(&mut findings, session).await;
+        machine::port(&mut findings, config.as_ref(), hub_answers);
+        if hub_answers {
+            // Without a file, the agents of a hub elsewhere are not known here.
+            let configured = config.as_ref().filter(|_| self.file.path().is_some());
+            reach::agents(&mut findings, session, configured).await;
+        }
+        if self.agent_card.is_some() {
+            reach::named(&mut findings, session).await;
+        }
+        show(session, &findings);
+        // What is wrong has been said, with what to do about it.
+        if findings.problems() > 0 { Err(Failure::silent(1)) } else { Ok(()) }
+    }
+}
+
+fn show(session: &Session, findings: &Findings) {
+    if session.is_json() {
+        let all: Vec<_> = findings
+            .0
+            .iter()
+            .map(|found| {
+                let level = found.level.name().to_lowercase();
+                json!({"level": level, "about": found.about, "what": found.what, "do": found.advice})
+            })
+            .collect();
+        return document(&json!({"findings": all, "problems": findings.problems()}).to_string());
+    }
+    let mut text = Text::default();
+    for found in &findings.0 {
+        text.field(found.level.name(), &format!("{}: {}", found.about, found.what));
+        text.field("  Do", &found.advice);
+    }
+    text.field("Problems", &findings.problems().to_string()).print();
+}

@@ -1,0 +1,189 @@
+//! What is on this machine: settings, configuration, clock, store, keys, port.
+
+use super::Findings;
+use crate::cli::session::hub_key;
+use crate::cli::settings::Setting;
+use crate::cli::{ConfigFile, DataDir};
+use crate::clock::SystemClock;
+use crate::config::Config;
+use crate::data;
+use flotilla_core::access::{is_key, sha256};
+use flotilla_core::ports::{Clock as _, Store as _};
+use flotilla_protocol::time::Millis;
+use flotilla_store::sqlite::{Sqlite, Sync};
+use std::net::TcpListener;
+use std::path::Path;
+
+/// A clock before this has never been set: 2025-01-01.
+const TOO_EARLY: i64 = 1_735_689_600_000;
+
+/// A mistyped variable is silently ignored by every program but this one.
+pub fn settings(findings: &mut Findings) {
+    let known: Vec<String> = Setting::ALL.into_iter().map(Setting::variable).collect();
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let unknown: Vec<String> = names.filter(|name| name.starts_with("A2ACLI_") && !known.contains(name)).collect();
+    for name in &unknown {
+        let near = known.iter().max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
+        let near = near.map(String::as_str).unwrap_or_default();
+        findings.problem("settings", format!("{name} is set, and is no setting"), format!("did you mean {near}?"));
+    }
+    if unknown.is_empty() {
+        findings.ok("settings", "every A2ACLI_ variable is a setting");
+    }
+}
+
+pub fn config(findings: &mut Findings, file: &ConfigFile) -> Option<Config> {
+    let path = file.path();
+    let name = path.as_ref().map_or_else(|| "the defaults (no file)".to_owned(), |path| path.display().to_string());
+    let loaded = Config::load(path.as_deref()).and_then(|config| config.check_anonymous().map(|()| config));
+    match loaded {
+        Ok(config) => {
+            findings.ok("configuration", format!("{name}, agents: {}", config.agent_names().join(", ")));
+            Some(config)
+        }
+        Err(error) => {
+            let what = format!("{error:#}").replace('\n', " ");
+            findings.problem("configuration", what, "mend the file; flotilla config check says the same");
+            None
+        }
+    }
+}
+
+pub fn clock(findings: &mut Findings) {
+    let now = SystemClock.now();
+    if now.0 < TOO_EARLY {
+        let advice = "set the clock (on Debian: timedatectl set-ntp true); certificates and tokens depend on it";
+        return findings.problem("clock", format!("this machine thinks it is {now}"), advice);
+    }
+    findings.ok("clock", now.to_string());
+}
+
+pub async fn store(findings: &mut Findings, flag: &DataDir, config: Option<&Config>) {
+    let configured = config.and_then(|config| config.hub.data_dir.clone());
+    let dir = flag.data_dir.clone().or(configured).unwrap_or_else(data::default_dir);
+    if !dir.exists() {
+        let what = format!("{} does not exist yet", dir.display());
+        return findings.note("store", what, "nothing: flotilla serve makes it");
+    }
+    directory(findings, &dir);
+    let file = data::store_file(&dir);
+    if !file.exists() {
+        return findings.note(
+            "store",
+            format!("{} has no store yet", dir.display()),
+            "nothing: flotilla serve makes one",
+        );
+    }
+    match Sqlite::open(&file, Sync::Full) {
+        Ok(store) => match store.ping().await {
+            Ok(()) => {
+                let used = data::lock(&dir).is_err();
+                let about = if used { "in use by a hub" } else { "not in use" };
+                findings.ok("store", format!("{} answers, {about}", file.display()));
+                keys(findings, &store).await;
+            }
+            Err(fault) => broken(findings, &file, &fault.to_string()),
+        },
+        Err(error) => broken(findings, &file, &error.to_string()),
+    }
+}
+
+fn broken(findings: &mut Findings, file: &Path, problem: &str) {
+    let advice = "restore a backup with: flotilla restore --force FILE; or choose another --data-dir";
+    findings.problem("store", format!("{} does not open: {problem}", file.display()), advice);
+}
+
+/// The hub must be able to write there, and nobody else should read it.
+fn directory(findings: &mut Findings, dir: &Path) {
+    let probe = dir.join(format!(".doctor-{}", std::process::id()));
+    if let Err(error) = std::fs::write(&probe, b"").and_then(|()| std::fs::remove_file(&probe)) {
+        let what = format!("{} cannot be written: {error}", dir.display());
+        findings.problem(
+            "store",
+            what,
+            "give the directory to the user who runs the hub, or choose another --data-dir",
+        );
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::metadata(dir).map(|found| found.permissions().mode() & 0o777).unwrap_or(0o700);
+        if mode & 0o077 != 0 {
+            let what = format!("{} can be read by others (mode {mode:o})", dir.display());
+            findings.problem("store", what, format!("chmod 700 {}", dir.display()));
+        }
+    }
+}
+
+async fn keys(findings: &mut Findings, store: &Sqlite) {
+    let Ok(keys) = store.keys().await else { return };
+    let owners = keys.iter().filter(|key| key.admin && key.revoked_at.is_none()).count();
+    if owners == 0 {
+        findings.problem(
+            "keys",
+            "there is no owner's key in use",
+            "start the hub with FLOTILLA_OWNER_KEY set to a new one",
+        );
+    } else {
+        let others = keys.iter().filter(|key| !key.admin && key.revoked_at.is_none()).count();
+        findings.ok("keys", format!("an owner's key and {others} others in use"));
+    }
+    let Some(key) = hub_key() else {
+        return findings.note(
+            "keys",
+            "FLOTILLA_KEY is not set",
+            "export the owner's key, or one from: flotilla keys create NAME",
+        );
+    };
+    if !is_key(&key) {
+        return findings.problem("keys", "FLOTILLA_KEY is not a key", "a key is flk_ and 64 hex digits: copy it again");
+    }
+    let hash = sha256(key.as_bytes());
+    match keys.iter().find(|known| known.hash == hash) {
+        Some(known) if known.revoked_at.is_some() => {
+            let what = format!("FLOTILLA_KEY is the key '{}', which was revoked", known.name);
+            findings.problem("keys", what, "make another with: flotilla keys create NAME");
+        }
+        Some(known) => findings.ok("keys", format!("FLOTILLA_KEY is the key '{}'", known.name)),
+        None => findings.note(
+            "keys",
+            "FLOTILLA_KEY is not a key of the store here",
+            "nothing, if it is for a hub elsewhere",
+        ),
+    }
+}
+
+pub fn port(findings: &mut Findings, config: Option<&Config>, hub_answers: bool) {
+    let Some(config) = config else { return };
+    let listen = config.hub.listen;
+    match TcpListener::bind(listen) {
+        Ok(_) => findings.ok("port", format!("{listen} is free")),
+        Err(_) if hub_answers => findings.ok("port", format!("{listen} is taken, and a hub answers")),
+        Err(error) => {
+            let advice = "stop the program that uses it, or choose another address: hub.listen, or --listen";
+            findings.problem("port", format!("{listen} cannot be used: {error}"), advice);
+        }
+    }
+}
+
+/// How far two clocks are apart, from an HTTP `Date`.
+pub fn apart(date: &str) -> Option<i64> {
+    // Sun, 06 Nov 1994 08:49:37 GMT
+    let words: Vec<&str> = date.split_whitespace().collect();
+    let [_, day, month, year, time, "GMT"] = words.as_slice() else { return None };
+    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let month = months.iter().position(|name| name == month)? + 1;
+    let there = Millis::parse(&format!("{year}-{month:02}-{day}T{time}Z")).ok()?;
+    Some((SystemClock.now().0 - there.0).abs() / 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::apart;
+
+    #[test]
+    fn dates_are_read_as_http_writes_them() {
+        assert!(apart("Sun, 06 Nov 1994 08:49:37 GMT").is_some_and(|seconds| seconds > 900_000_000));
+        assert_eq!(apart("yesterday"), None);
+    }
+}

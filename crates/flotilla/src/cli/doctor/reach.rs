@@ -1,0 +1,120 @@
+//! What answers: the hub, its agents, and an agent that was named.
+
+use super::Findings;
+use super::machine::apart;
+use crate::cli::failure::Failure;
+use crate::cli::session::{Session, hub_key};
+use crate::config::Config;
+use flotilla_outbound::client::card::Card;
+use flotilla_outbound::client::choose::Binding;
+use flotilla_outbound::client::credential::Credentials;
+use flotilla_outbound::client::error::ClientError;
+use flotilla_outbound::client::resolve::{Reference, resolve};
+use flotilla_outbound::client::{Client, Options, check};
+use flotilla_outbound::hub::Hub;
+use flotilla_protocol::a2a::request::ListTasksRequest;
+use flotilla_protocol::wire::Int32;
+
+/// Clocks further apart than this many seconds make tokens and deadlines go wrong.
+const DRIFT: i64 = 30;
+
+/// Whether a hub answers, and whether its clock agrees with ours.
+pub async fn hub(findings: &mut Findings, session: &Session) -> bool {
+    let hub = Hub::new(session.net.clone(), &session.hub_url(), None);
+    let date = match hub.ready().await {
+        Ok(date) => date,
+        Err(error) => {
+            let expected = session.args.hub.is_some() || std::env::var_os("FLOTILLA_URL").is_some();
+            let (what, advice) = (format!("no hub answers at {}: {error}", hub.url()), "start it with: flotilla serve");
+            if expected {
+                findings.problem("hub", what, format!("{advice}; or correct FLOTILLA_URL or --hub"));
+            } else {
+                findings.note("hub", what, advice);
+            }
+            return false;
+        }
+    };
+    findings.ok("hub", format!("{} is ready", hub.url()));
+    match date.as_deref().and_then(apart) {
+        Some(seconds) if seconds > DRIFT => {
+            let what = format!("this machine and the hub are {seconds} s apart");
+            findings.problem("clock", what, "set both clocks (on Debian: timedatectl set-ntp true)");
+        }
+        _ => {}
+    }
+    true
+}
+
+/// Each agent of the configuration that the hub has, else the hub's own card.
+pub async fn agents(findings: &mut Findings, session: &Session, config: Option<&Config>) {
+    let hub = session.hub_url();
+    let mut references = vec![(String::from("the hub's card"), Reference::parse(&hub))];
+    for name in config.map(Config::agent_names).unwrap_or_default() {
+        references.push((format!("agent {name}"), Reference::of_agent(&hub, name)));
+    }
+    let credentials = Credentials { bearer: hub_key(), api_key: None };
+    for (name, reference) in references {
+        match resolve(&session.net, &reference).await {
+            Ok(card) => agent(findings, session, &name, &card, &credentials).await,
+            Err(error) => {
+                let advice = "reload the hub (kill -HUP), or start it with this configuration";
+                findings.problem("agents", format!("{name}: {error}"), advice);
+            }
+        }
+    }
+}
+
+/// The agent named by `--agent-card`.
+pub async fn named(findings: &mut Findings, session: &Session) {
+    let found = async {
+        let card = session.card().await?;
+        let credentials = session.credentials(&card).await?;
+        Ok::<_, Failure>((card, credentials))
+    };
+    match found.await {
+        Ok((card, credentials)) => agent(findings, session, &card.name.clone(), &card, &credentials).await,
+        Err(failure) => {
+            let error = &failure.envelope()["error"];
+            let word = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+            findings.problem("agents", word("message"), word("hint"));
+        }
+    }
+}
+
+/// Checks a card, then calls every interface it declares with something that changes nothing.
+async fn agent(findings: &mut Findings, session: &Session, name: &str, card: &Card, credentials: &Credentials) {
+    for problem in check::problems(&card.json) {
+        let advice = "its operator has to mend the card; flotilla card get --validate says the same";
+        findings.problem("agents", format!("{name}: {problem}"), advice);
+    }
+    let declared = |binding: &Binding| {
+        card.supported_interfaces.iter().any(|interface| Binding::parse(&interface.protocol_binding) == Some(*binding))
+    };
+    let bindings: Vec<Binding> = Binding::ALL.into_iter().filter(declared).collect();
+    let mut answered = Vec::new();
+    for binding in bindings {
+        match call(session, card, binding, credentials).await {
+            Ok(()) => answered.push(binding.name()),
+            Err(failure) => {
+                let error = &failure.envelope()["error"];
+                let word = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+                let what = format!("{name} over {}: {}", binding.name(), word("message"));
+                findings.problem("agents", what, word("hint"));
+            }
+        }
+    }
+    if !answered.is_empty() {
+        findings.ok("agents", format!("{name} answers over {}", answered.join(", ")));
+    }
+}
+
+async fn call(session: &Session, card: &Card, binding: Binding, credentials: &Credentials) -> Result<(), Failure> {
+    let options = Options { transports: vec![binding], credentials: credentials.clone(), ..Options::default() };
+    let client = Client::new(session.net.clone(), card.clone(), options)?;
+    let asked = client.tasks(ListTasksRequest { page_size: Some(Int32(1)), ..ListTasksRequest::default() }).await;
+    match asked {
+        // An agent that does not list tasks says so, and so it answers.
+        Err(ClientError::Refused { code: Some(_), .. }) | Ok(_) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,161 @@
+//! `flotilla task download`: a task's artifacts as files.
+
+use super::failure::Failure;
+use super::follow;
+use super::output::{Text, document, warn};
+use super::pretty::pretty;
+use super::session::Session;
+use clap::Args;
+use flotilla_outbound::client::Client;
+use flotilla_protocol::a2a::model::{Artifact, Part, Task};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+pub struct Download {
+    /// The task's id
+    id: String,
+    /// Where to put the files
+    #[arg(long, short = 'd', value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+    /// Only this artifact, by its id or name (may be repeated)
+    #[arg(long, value_name = "ARTIFACT")]
+    artifact: Vec<String>,
+    /// Overwrite files that are there
+    #[arg(long)]
+    force: bool,
+}
+
+impl Download {
+    pub async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
+        let task = client.task(follow::request(&self.id, Some(0))).await?;
+        let files = self.files(&task.value)?;
+        std::fs::create_dir_all(&self.dir).map_err(|error| problem(&self.dir, &error))?;
+        let mut text = Text::default();
+        text.field("Task", &task.value.id).field("Context", &task.value.context_id);
+        text.field("State", task.value.status.state.name());
+        for (path, bytes) in &files {
+            self.write(path, bytes)?;
+            text.field("Saved", &format!("{} ({} bytes)", path.display(), bytes.len()));
+        }
+        if files.is_empty() {
+            warn("the task has no artifacts to save");
+        }
+        if session.is_json() {
+            document(&task.json)
+        } else {
+            text.print()
+        }
+        Ok(())
+    }
+
+    fn wanted(&self, artifact: &Artifact) -> bool {
+        let named = |name: &String| *name == artifact.artifact_id || *name == artifact.name;
+        self.artifact.is_empty() || self.artifact.iter().any(named)
+    }
+
+    /// Every part of every wanted artifact with the name it gets.
+    fn files(&self, task: &Task) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
+        let artifacts: Vec<_> = task.artifacts.iter().flatten().filter(|artifact| self.wanted(artifact)).collect();
+        if artifacts.is_empty() && !self.artifact.is_empty() {
+            let there: Vec<&str> =
+                task.artifacts.iter().flatten().map(|artifact| artifact.artifact_id.as_str()).collect();
+            let text = format!("the task has no artifact {}", self.artifact.join(", "));
+            return Err(Failure::usage(text).hint(format!("it has: {}", there.join(", "))));
+        }
+        let mut taken = BTreeSet::new();
+        let mut files = Vec::new();
+        for artifact in artifacts {
+            for (index, part) in artifact.parts.iter().enumerate() {
+                if let Some(url) = &part.url {
+                    warn(&format!("artifact {} refers to {url}, which is not fetched", artifact.artifact_id));
+                    continue;
+                }
+                let (bytes, ending) = content(part);
+                let name = free_name(&name(artifact, part, index, ending), &mut taken);
+                files.push((self.dir.join(name), bytes));
+            }
+        }
+        Ok(files)
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true);
+        if self.force {
+            options.create(true).truncate(true)
+        } else {
+            options.create_new(true)
+        };
+        let opened = options.open(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => {
+                let failure = Failure::usage(format!("{} is there already", path.display()));
+                failure.hint("choose another --dir, or overwrite with --force")
+            }
+            _ => problem(path, &error),
+        });
+        std::io::Write::write_all(&mut opened?, bytes).map_err(|error| problem(path, &error))
+    }
+}
+
+fn problem(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::internal(format!("{} cannot be written: {error}", path.display())).hint("choose another place with --dir")
+}
+
+/// A part's bytes, and the ending its kind implies.
+fn content(part: &Part) -> (Vec<u8>, &'static str) {
+    match (&part.text, &part.data.0, &part.raw) {
+        (Some(text), ..) => (text.clone().into_bytes(), "txt"),
+        (_, Some(data), _) => (format!("{}\n", pretty(data.text())).into_bytes(), "json"),
+        (_, _, Some(raw)) => (raw.decode(), "bin"),
+        _ => (serde_json::to_vec(part).unwrap_or_default(), "json"),
+    }
+}
+
+/// The name the agent gave, as a plain file name: it must not lead out of the directory.
+fn name(artifact: &Artifact, part: &Part, index: usize, ending: &str) -> String {
+    let given = part.filename.rsplit(['/', '\\']).next().unwrap_or_default();
+    let safe = |text: &str| -> String {
+        let keep = |c: char| if c.is_alphanumeric() || "-_. ".contains(c) { c } else { '_' };
+        text.chars().map(keep).collect::<String>().trim_start_matches(['.', ' ']).chars().take(120).collect()
+    };
+    let given = safe(given);
+    if !given.is_empty() {
+        return given;
+    }
+    let label = if artifact.name.is_empty() { &artifact.artifact_id } else { &artifact.name };
+    let number = if artifact.parts.len() > 1 { format!("-{}", index + 1) } else { String::new() };
+    let label = safe(label);
+    let label = if label.is_empty() { "artifact".to_owned() } else { label };
+    format!("{label}{number}.{ending}")
+}
+
+/// Two parts of one name do not become one file.
+fn free_name(name: &str, taken: &mut BTreeSet<String>) -> String {
+    let (stem, ending) = name.rsplit_once('.').map_or((name, String::new()), |(stem, end)| (stem, format!(".{end}")));
+    let mut candidate = name.to_owned();
+    let mut number = 2;
+    while !taken.insert(candidate.clone()) {
+        candidate = format!("{stem}-{number}{ending}");
+        number += 1;
+    }
+    candidate
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{free_name, name};
+    use flotilla_protocol::a2a::model::{Artifact, Part};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_stay_in_their_directory_and_apart() {
+        let artifact = Artifact { artifact_id: "a/1".into(), parts: vec![Part::default(); 2], ..Artifact::default() };
+        let named = |filename: &str| name(&artifact, &Part { filename: filename.into(), ..Part::default() }, 1, "bin");
+        assert_eq!(named("../../etc/passwd"), "passwd");
+        assert_eq!(named("..\\.profile"), "profile");
+        assert_eq!(named(""), "a_1-2.bin");
+        let mut taken = BTreeSet::new();
+        assert_eq!([(); 3].map(|()| free_name("x.txt", &mut taken)), ["x.txt", "x-2.txt", "x-3.txt"]);
+    }
+}

@@ -1,0 +1,179 @@
+//! Why a command failed, in the form the a2a-cli specification gives: a code, a sentence, a next step, an exit status.
+
+use super::output::escape_controls;
+use flotilla_outbound::client::error::{ClientError, Code};
+use serde_json::{Value, json};
+
+/// The failures that are this program's own (its Appendix D).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Local {
+    Usage,
+    CardNotFound,
+    CardInvalid,
+    Unreachable,
+    CredentialsMissing,
+    AuthFailed,
+    Timeout,
+    Internal,
+}
+
+impl Local {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Usage => "A2ACLI_ERR_USAGE",
+            Self::CardNotFound => "A2ACLI_ERR_CARD_NOT_FOUND",
+            Self::CardInvalid => "A2ACLI_ERR_CARD_INVALID",
+            Self::Unreachable => "A2ACLI_ERR_UNREACHABLE",
+            Self::CredentialsMissing => "A2ACLI_ERR_CREDENTIALS_MISSING",
+            Self::AuthFailed => "A2ACLI_ERR_AUTH_FAILED",
+            Self::Timeout => "A2ACLI_ERR_TIMEOUT",
+            Self::Internal => "A2ACLI_ERR_INTERNAL",
+        }
+    }
+
+    fn exit(self) -> u8 {
+        match self {
+            Self::Usage => 2,
+            Self::CardNotFound | Self::Unreachable => 3,
+            Self::CredentialsMissing | Self::AuthFailed => 4,
+            Self::Timeout => 5,
+            Self::CardInvalid | Self::Internal => 1,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Failure {
+    code: String,
+    message: String,
+    hint: Option<String>,
+    a2a_code: Option<Code>,
+    pub exit: u8,
+    /// Said already, or not for a program to read.
+    silent: bool,
+}
+
+impl Failure {
+    pub fn new(kind: Local, message: impl Into<String>) -> Self {
+        let (code, exit) = (kind.code().to_owned(), kind.exit());
+        Self { code, message: message.into(), hint: None, a2a_code: None, exit, silent: false }
+    }
+
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Local::Usage, message)
+    }
+
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(Local::Internal, message)
+    }
+
+    /// Ends the program with a status and no more words.
+    pub fn silent(exit: u8) -> Self {
+        Self { exit, silent: true, ..Self::internal("") }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// A next step, unless there is a better one already.
+    #[must_use]
+    pub fn or_hint(self, hint: impl FnOnce() -> String) -> Self {
+        if self.hint.is_some() { self } else { self.hint(hint()) }
+    }
+
+    /// One more next step.
+    #[must_use]
+    pub fn and_hint(self, hint: &str) -> Self {
+        let before = self.hint.clone().map(|before| format!("{before}; ")).unwrap_or_default();
+        self.hint(format!("{before}{hint}"))
+    }
+
+    pub fn is(&self, kind: Local) -> bool {
+        self.code == kind.code()
+    }
+
+    /// Whether an agent refused, under a name of the protocol.
+    pub fn is_protocol(&self) -> bool {
+        !self.code.starts_with("A2ACLI_ERR_")
+    }
+
+    /// The error envelope.
+    pub fn envelope(&self) -> Value {
+        let a2a_code = match &self.a2a_code {
+            Some(Code::Number(number)) => json!(number),
+            Some(Code::Name(name)) => json!(name),
+            None => Value::Null,
+        };
+        json!({"error": {"code": self.code, "message": self.message, "hint": self.hint, "a2aCode": a2a_code}})
+    }
+
+    /// Tells a program on standard output, a person on standard error.
+    pub fn tell(&self, as_json: bool) {
+        if self.silent {
+            return;
+        }
+        if as_json {
+            super::output::line(&self.envelope().to_string());
+            return;
+        }
+        let mut text = format!("Error: {}\nMessage: {}", self.code, self.message.replace('\n', "\n  "));
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("\nHint: {hint}"));
+        }
+        eprintln!("{}", escape_controls(&text));
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let message = error.to_string();
+        match error {
+            ClientError::CardNotFound { .. } => Self::new(Local::CardNotFound, message)
+                .hint("--agent-card takes a host, the URL of a card, or the path of a file"),
+            ClientError::CardInvalid { .. } => Self::new(Local::CardInvalid, message)
+                .hint("flotilla card get --validate --agent-card REF lists what is wrong with it"),
+            ClientError::Unreachable { .. } | ClientError::Broken(_) => Self::new(Local::Unreachable, message),
+            ClientError::CredentialsMissing { code, .. } => {
+                let failure = Self { a2a_code: code, ..Self::new(Local::CredentialsMissing, message) };
+                failure.hint("set A2ACLI_BEARER or A2ACLI_API_KEY, or sign in with: flotilla auth login")
+            }
+            ClientError::AuthFailed { code, .. } => {
+                let failure = Self { a2a_code: Some(code), ..Self::new(Local::AuthFailed, message) };
+                failure.hint("check which credential is used with: flotilla config show")
+            }
+            ClientError::Refused { name, code, .. } => {
+                Self { code: name.to_owned(), a2a_code: code, ..Self::internal(message) }.hint(next_step(name))
+            }
+            ClientError::NoInterface(_) => {
+                Self::internal(message).hint("flotilla card get shows what the agent's card offers")
+            }
+            ClientError::TooLarge { .. } => {
+                Self::internal(message).hint("ask for less: --history 0, or a smaller --page-size")
+            }
+            ClientError::Setting(_) => Self::usage(message),
+        }
+    }
+}
+
+/// What to do about a refusal, by its name in the protocol.
+fn next_step(name: &str) -> &'static str {
+    match name {
+        "TaskNotFoundError" => "flotilla task list shows your tasks; look at the id, and that the agent is the same",
+        "TaskNotCancelableError" => "the task is past canceling; flotilla task get shows how it ended",
+        "PushNotificationNotSupportedError" => "wait with task get --wait, or follow with task subscribe",
+        "UnsupportedOperationError" => "flotilla card get shows what the agent can do; task get reads any task",
+        "ContentTypeNotSupportedError" => {
+            "flotilla card get shows the agent's input modes; --media-type sets a part's type"
+        }
+        "ExtendedAgentCardNotConfiguredError" => "flotilla card get without --extended shows the public card",
+        "ExtensionSupportRequiredError" => "if you know the extension, name it: --svc-param A2A-Extensions:URI",
+        "VersionNotSupportedError" => "leave out --a2a-version; flotilla card get shows what the agent speaks",
+        "InvalidParamsError" | "InvalidRequestError" => {
+            "the message names what is wrong; --debug shows the whole request"
+        }
+        _ => "--debug shows what was sent and answered",
+    }
+}

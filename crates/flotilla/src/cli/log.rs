@@ -1,0 +1,200 @@
+//! `flotilla task log`: everything that happened in a task, for the owner of its agent.
+
+use super::failure::Failure;
+use super::output::{Text, line, say};
+use super::session::{Session, hub_key};
+use super::settings::Setting;
+use clap::Args;
+use flotilla_outbound::client::error::ClientError;
+use flotilla_outbound::hub::{self, Hub};
+use flotilla_protocol::block::{Block, Kind};
+use flotilla_protocol::event::Event;
+use flotilla_protocol::time::Millis;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// How often in a row a broken log is taken up again.
+const TRIES: u32 = 5;
+const PRUNED: &str = "Note: the earliest events of this task are no longer kept (retention.events).";
+
+#[derive(Debug, Args)]
+pub struct Log {
+    /// The task's id
+    id: String,
+    /// Go on until the task ends
+    #[arg(long, short)]
+    follow: bool,
+    /// Only what came after this number
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    after: u64,
+}
+
+/// One line of the log.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    seq: u64,
+    at: Millis,
+    for_peers: bool,
+    event: Event,
+}
+
+impl Log {
+    pub async fn run(self, session: &Session) -> Result<(), Failure> {
+        session.watch.hush();
+        let key = session.sources.value(Setting::Bearer, session.args.bearer.clone());
+        let key = key.or_else(|| session.sources.value(Setting::ApiKey, session.args.api_key.clone())).or_else(hub_key);
+        let hub = Hub::new(session.net.clone(), &session.hub_url(), key);
+        let done = if self.follow { self.follow(session, &hub).await } else { self.pages(session, &hub).await };
+        done.map_err(|error| {
+            let hint = "the log is for the owner of the agent: set FLOTILLA_KEY to the owner's key, --hub to the hub";
+            Failure::from(error).hint(hint)
+        })
+    }
+
+    async fn pages(&self, session: &Session, hub: &Hub) -> Result<(), ClientError> {
+        let mut after = self.after;
+        loop {
+            let page = hub.log(&self.id, after).await?;
+            if page.pruned && after == self.after {
+                say(PRUNED);
+            }
+            for entry in &page.events {
+                print(session, entry.get())?;
+            }
+            let Some(next) = page.next_after else { return Ok(()) };
+            after = next;
+        }
+    }
+
+    /// The hub closes the stream when the task has ended; a stream that breaks is taken up where it was.
+    async fn follow(&self, session: &Session, hub: &Hub) -> Result<(), ClientError> {
+        let mut after = self.after;
+        let mut failures = 0;
+        loop {
+            let problem = match self.some(session, hub, &mut after, &mut failures).await {
+                Ok(()) => return Ok(()),
+                Err(error) if error.is_passing() && failures < TRIES => error,
+                Err(error) => return Err(error),
+            };
+            failures += 1;
+            say(&format!("Stream: {problem}; taking it up again after {after}"));
+            tokio::time::sleep(Duration::from_millis(250) * 2u32.pow(failures - 1)).await;
+        }
+    }
+
+    async fn some(&self, session: &Session, hub: &Hub, after: &mut u64, failures: &mut u32) -> Result<(), ClientError> {
+        let mut events = hub.follow_log(&self.id, *after).await?;
+        while let Some(event) = events.next().await? {
+            let entry = hub::entry(event)?;
+            match entry.as_str() {
+                "{}" => return Ok(()),
+                r#"{"pruned":true}"# => say(PRUNED),
+                _ => *after = print(session, &entry)?,
+            }
+            *failures = 0;
+        }
+        Err(ClientError::Broken("the hub closed the log before the task ended".into()))
+    }
+}
+
+/// Prints one entry; its number.
+fn print(session: &Session, json: &str) -> Result<u64, ClientError> {
+    let entry: Entry = serde_json::from_str(json).map_err(ClientError::malformed)?;
+    if session.is_json() {
+        line(&json.replace(['\n', '\r'], " "));
+    } else {
+        readable(&entry, session.verbose).print();
+    }
+    Ok(entry.seq)
+}
+
+/// `Event: SEQ TIME kind …`, then what was said.
+fn readable(entry: &Entry, verbose: bool) -> Text {
+    let mut text = Text::default();
+    let (what, about) = summary(&entry.event);
+    let hidden = if entry.for_peers || !verbose { "" } else { " (hidden from peers)" };
+    text.field("Event", format!("{} {} {what}{hidden} {about}", entry.seq, entry.at).trim_end());
+    match &entry.event {
+        Event::Asked { message, .. } => text.plain(&message.parts),
+        Event::Answered { said } | Event::Status { said: Some(said), .. } if said.blocks.is_empty() => {
+            text.plain(&said.message.parts)
+        }
+        Event::Answered { said } | Event::Status { said: Some(said), .. } => text.contents(&said.blocks),
+        Event::Produced { chunk } if chunk.blocks.is_empty() => text.plain(&chunk.artifact.parts),
+        Event::Produced { chunk } => text.contents(&chunk.blocks),
+        Event::Noted { blocks } => text.contents(blocks),
+        _ => &mut text,
+    };
+    text
+}
+
+fn summary(event: &Event) -> (&'static str, String) {
+    match event {
+        Event::Asked { message, .. } => ("asked", message.message_id.clone()),
+        Event::Opened {} => ("opened", String::new()),
+        Event::Answered { .. } => ("answered", String::new()),
+        Event::Status { state, .. } => ("status", state.name().to_owned()),
+        Event::Produced { chunk } => {
+            let artifact = &chunk.artifact;
+            let name = if artifact.name.is_empty() { &artifact.artifact_id } else { &artifact.name };
+            (if chunk.append { "artifact, more of" } else { "artifact" }, name.clone())
+        }
+        Event::Noted { .. } => ("noted", String::new()),
+        Event::RunQueued { run } => ("queued", format!("run {run}")),
+        Event::RunStarted { run } => ("started", format!("run {run}")),
+        Event::RunLost { run, reason } => ("lost", format!("run {run}: {reason}")),
+        Event::NearLimit { limit, used, most } => ("near a limit", format!("{limit}: {used} of {most}")),
+    }
+}
+
+impl Text {
+    fn contents(&mut self, blocks: &[Block]) -> &mut Self {
+        for block in blocks {
+            self.content(block);
+        }
+        self
+    }
+
+    /// A content block in human form.
+    fn content(&mut self, block: &Block) -> &mut Self {
+        let value: serde_json::Value = serde_json::from_str(block.json().text()).unwrap_or_default();
+        let word = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
+        match block.kind() {
+            Kind::Text => self.block("Text", &word("text")),
+            Kind::Thinking => self.block("Thinking", &word("thinking")),
+            Kind::RedactedThinking => self.field("Thinking", "(redacted by the model)"),
+            Kind::ToolUse | Kind::ServerToolUse => {
+                self.field("Tool call", &format!("{} ({})", word("name"), word("id")));
+                self.block("Input", &serde_json::to_string_pretty(&value["input"]).unwrap_or_default())
+            }
+            Kind::ToolResult | Kind::WebSearchToolResult => {
+                let failed = if value["is_error"].as_bool() == Some(true) { ", failed" } else { "" };
+                self.field("Tool result", &format!("{}{failed}", word("tool_use_id")));
+                self.block("Output", &output(&value["content"]))
+            }
+            Kind::Usage => self.field("Usage", &usage(&value)),
+            Kind::Progress => self.field("Progress", &format!("{} {}", value["progress"], word("message"))),
+            _ => match block.to_part() {
+                Some(part) => self.plain(&[part]),
+                None => self.block("Content", &super::pretty::pretty(block.json().text())),
+            },
+        }
+    }
+}
+
+/// A tool's output: its texts, or the JSON it is.
+fn output(content: &serde_json::Value) -> String {
+    if let Some(text) = content.as_str() {
+        return text.to_owned();
+    }
+    let texts: Option<Vec<&str>> =
+        content.as_array().and_then(|list| list.iter().map(|item| item["text"].as_str()).collect());
+    texts.map_or_else(|| serde_json::to_string_pretty(content).unwrap_or_default(), |texts| texts.join("\n"))
+}
+
+/// The counters of a usage block, one after the other.
+fn usage(value: &serde_json::Value) -> String {
+    let members = value.as_object().into_iter().flatten().filter(|(name, _)| *name != "type");
+    members.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,113 @@
+//! Standard output: the payload and nothing else. Texts from agents never reach a terminal as commands to it.
+
+use super::failure::Failure;
+use super::pretty::pretty;
+use std::io::Write as _;
+
+/// How results are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+impl Format {
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err(Failure::usage(format!("--output: '{text}' is neither text nor json"))),
+        }
+    }
+}
+
+/// Writes a line at once. A reader that closed its end has seen enough: that is no error.
+pub fn line(text: &str) {
+    let mut out = std::io::stdout().lock();
+    if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// One JSON document, laid out for reading.
+pub fn document(json: &str) {
+    line(&pretty(json));
+}
+
+/// A word to the person, beside the payload.
+pub fn say(text: &str) {
+    eprintln!("{}", escape_controls(text));
+}
+
+pub fn warn(text: &str) {
+    say(&format!("Warning: {text}"));
+}
+
+/// Fields and blocks of the text format: `Label: value`, or a label, indented lines and an empty one.
+#[derive(Debug, Default)]
+pub struct Text {
+    lines: String,
+}
+
+impl Text {
+    /// A field; an empty value is left out.
+    pub fn field(&mut self, label: &str, value: &str) -> &mut Self {
+        if !value.is_empty() {
+            let value = value.replace(['\n', '\r'], " ");
+            self.lines.push_str(&escape_controls(&format!("{label}: {value}")));
+            self.lines.push('\n');
+        }
+        self
+    }
+
+    /// A block. Its lines are indented, so that none can be taken for a field or for the block's end.
+    pub fn block(&mut self, label: &str, content: &str) -> &mut Self {
+        self.lines.push_str(&format!("{label}:\n"));
+        for content_line in content.lines() {
+            self.lines.push_str("  ");
+            self.lines.push_str(&escape_controls(content_line));
+            self.lines.push('\n');
+        }
+        self.lines.push('\n');
+        self
+    }
+
+    /// An empty line between two groups of fields.
+    pub fn gap(&mut self) -> &mut Self {
+        if !self.lines.is_empty() && !self.lines.ends_with("\n\n") {
+            self.lines.push('\n');
+        }
+        self
+    }
+
+    pub fn print(&self) {
+        let text = self.lines.strip_suffix('\n').unwrap_or(&self.lines);
+        if !text.is_empty() {
+            line(text);
+        }
+    }
+}
+
+/// Control characters as visible escapes; line breaks and tabs stay.
+pub fn escape_controls(text: &str) -> String {
+    let is_dangerous = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_dangerous) {
+        return text.to_owned();
+    }
+    let shown = |c: char| if is_dangerous(c) { format!("\\u{{{:x}}}", u32::from(c)) } else { c.to_string() };
+    text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Text;
+
+    #[test]
+    fn fields_and_blocks_cannot_be_mistaken_for_each_other() {
+        let mut text = Text::default();
+        text.field("Task", "1").field("Empty", "").field("Name", "a\nState: x");
+        text.block("Text", "State: fake\n\n\u{1b}[2J").field("State", "done");
+        let expected = "Task: 1\nName: a State: x\nText:\n  State: fake\n  \n  \\u{1b}[2J\n\nState: done\n";
+        assert_eq!(text.lines, expected);
+    }
+}

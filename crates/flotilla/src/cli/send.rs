@@ -1,0 +1,170 @@
+//! `flotilla send`: a message to an agent, and what comes of it.
+
+use super::args::{ClientArgs, switch};
+use super::failure::Failure;
+use super::follow::{self, Printed};
+use super::output::{Text, document, line, warn};
+use super::parts::Parts;
+use super::render::Detail;
+use super::session::{Session, quoted};
+use super::settings::Setting;
+use clap::Args;
+use flotilla_outbound::client::follow::Follow;
+use flotilla_outbound::client::frame::Sent;
+use flotilla_outbound::client::{Answer, Client};
+use flotilla_protocol::a2a::model::{Message, Role};
+use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
+use flotilla_protocol::wire::{Json, Object};
+
+#[derive(Debug, Args)]
+pub struct Send {
+    #[command(flatten)]
+    parts: Parts,
+    /// Go on with this task: answer what it asks
+    #[arg(long, value_name = "ID", help_heading = "Which conversation")]
+    task_id: Option<String>,
+    /// Start a new task in this context
+    #[arg(long, value_name = "ID", help_heading = "Which conversation")]
+    context_id: Option<String>,
+    /// Metadata of the request, a JSON object
+    #[arg(long, value_name = "JSON", help_heading = "Which conversation")]
+    metadata: Option<String>,
+    /// Print events as they come; with -o json one JSON object a line
+    #[arg(long, help_heading = "How to wait", conflicts_with_all = ["async", "wait"])]
+    stream: bool,
+    /// Do not wait: print the task as soon as it exists
+    #[arg(
+        long, visible_aliases = ["return-immediately", "no-wait"], value_name = "BOOL", help_heading = "How to wait",
+        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
+        value_parser = switch!()
+    )]
+    r#async: Option<bool>,
+    /// Wait until the task ends or asks for something (this is the default)
+    #[arg(long, help_heading = "How to wait", conflicts_with = "async")]
+    wait: bool,
+    /// How often to look where the agent does not stream
+    #[arg(long, value_name = "TIME", help_heading = "How to wait")]
+    poll_interval: Option<String>,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+impl Send {
+    pub async fn run(self, session: &Session) -> Result<(), Failure> {
+        let continues = session.sources.value(Setting::TaskId, self.task_id.clone());
+        let request = self.request(session, continues.as_deref())?;
+        let flag = if self.wait { Some(false) } else { self.r#async };
+        let at_once = !self.stream && session.sources.truth(Setting::Async, flag)?;
+        let pace = follow::pace(session, self.poll_interval.clone())?;
+        let client = session.client().await?;
+        let done = if at_once {
+            send_at_once(&client, request, session).await
+        } else if self.stream {
+            stream(&client, request, session, pace).await
+        } else {
+            wait(&client, request, session, pace).await
+        };
+        // A rejected identifier is told as it is; no new task is made in its place.
+        done.map_err(|failure| match continues {
+            Some(_) if failure.is_protocol() => failure.and_hint("--debug shows the agent's own words"),
+            _ => failure,
+        })
+    }
+
+    fn request(&self, session: &Session, task: Option<&str>) -> Result<SendMessageRequest, Failure> {
+        let context = session.sources.value(Setting::ContextId, self.context_id.clone());
+        let metadata = session.sources.value(Setting::Metadata, self.metadata.clone());
+        let message = Message {
+            message_id: uuid::Uuid::new_v4().to_string(),
+            role: Role::User,
+            parts: self.parts.read()?,
+            task_id: task.unwrap_or_default().to_owned(),
+            context_id: context.unwrap_or_default(),
+            ..Message::default()
+        };
+        let metadata = metadata.as_deref().map(object).transpose()?;
+        Ok(SendMessageRequest { message: Some(message), metadata, ..SendMessageRequest::default() })
+    }
+}
+
+/// `--metadata` as the object it must be.
+pub fn object(text: &str) -> Result<Object, Failure> {
+    let wrong = || Failure::usage("--metadata takes a JSON object, such as '{\"key\":\"value\"}'");
+    let json = Json::new(text.trim().to_owned()).map_err(|_| wrong())?;
+    if json.text().starts_with('{') { Ok(Object(json)) } else { Err(wrong()) }
+}
+
+async fn send_at_once(client: &Client, request: SendMessageRequest, session: &Session) -> Result<(), Failure> {
+    let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
+    let request = SendMessageRequest { configuration: Some(configuration), ..request };
+    show(session, &client.send(request).await?);
+    Ok(())
+}
+
+/// Waits over a stream where the agent has one, else over its answer; either way by asking when that falls short.
+async fn wait(
+    client: &Client,
+    request: SendMessageRequest,
+    session: &Session,
+    pace: follow::Pace,
+) -> Result<(), Failure> {
+    let sent = if client.card().capabilities.streaming {
+        let follow = Follow::new(client, client.send_streaming(request).await?);
+        follow::to_the_end(session, client, follow, Printed::Nothing, pace).await?
+    } else {
+        let sent = client.send(request).await?;
+        session.watch.saw(&sent.value);
+        follow::settled(session, client, sent, pace).await?
+    };
+    show(session, &sent);
+    Ok(())
+}
+
+async fn stream(
+    client: &Client,
+    request: SendMessageRequest,
+    session: &Session,
+    pace: follow::Pace,
+) -> Result<(), Failure> {
+    if !client.card().capabilities.streaming {
+        warn("the agent does not stream; waiting for its answer instead");
+        let sent = follow::settled(session, client, client.send(request).await?, pace).await?;
+        if session.is_json() {
+            line(&sent.json.replace(['\n', '\r'], " "));
+            follow::warn_of_outcome(&sent.value);
+        } else {
+            show(session, &sent);
+        }
+        return Ok(());
+    }
+    let follow = Follow::new(client, client.send_streaming(request).await?);
+    let last = follow::to_the_end(session, client, follow, Printed::Events, pace).await?;
+    follow::print_hints(session, &last.value);
+    Ok(())
+}
+
+/// The result, once.
+pub fn show(session: &Session, sent: &Answer<Sent>) {
+    if session.is_json() {
+        document(&sent.json);
+        follow::warn_of_outcome(&sent.value);
+        return;
+    }
+    let mut text = Text::default();
+    text.sent(&sent.value, Detail { verbose: session.verbose, history: session.verbose });
+    text.field("Resume", &resume(session, &sent.value)).print();
+    follow::warn_of_outcome(&sent.value);
+}
+
+/// The command that goes on from here.
+pub fn resume(session: &Session, sent: &Sent) -> String {
+    let (task, context) = sent.ids();
+    match sent.state() {
+        Some(state) if state.is_interrupted() => {
+            session.command(&format!("send --task-id {} \"<reply>\"", quoted(task)))
+        }
+        Some(state) if !state.is_terminal() => session.command(&format!("task get --wait {}", quoted(task))),
+        _ if !context.is_empty() => session.command(&format!("send --context-id {} \"<message>\"", quoted(context))),
+        _ => String::new(),
+    }
+}

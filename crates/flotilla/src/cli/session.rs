@@ -1,0 +1,209 @@
+//! One run of a command for agents: its settings resolved, the network ready, the agent found when it is needed.
+
+use super::args::ClientArgs;
+use super::failure::{Failure, Local};
+use super::output::{Format, say, warn};
+use super::settings::{Setting, Sources};
+use super::tokens::Tokens;
+use super::watch::Watch;
+use flotilla_outbound::client::card::Card;
+use flotilla_outbound::client::choose::Binding;
+use flotilla_outbound::client::credential::Credentials;
+use flotilla_outbound::client::resolve::{Reference, resolve};
+use flotilla_outbound::client::{Client, Options};
+use flotilla_outbound::net::redact::Redactor;
+use flotilla_outbound::net::{Net, Observer};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const HUB: &str = "http://127.0.0.1:7420";
+
+pub struct Session {
+    pub args: ClientArgs,
+    pub sources: Sources,
+    pub format: Format,
+    pub verbose: bool,
+    pub timeout: Option<Duration>,
+    pub watch: Watch,
+    pub net: Net,
+    pub tokens: Tokens,
+    credentials: Credentials,
+    parameters: Vec<(String, String)>,
+}
+
+impl Session {
+    pub fn new(args: ClientArgs) -> Result<Self, Failure> {
+        let sources = Sources::load(args.config.as_deref())?;
+        let text = |setting, flag: &Option<String>| sources.value(setting, flag.clone());
+        let format = Format::parse(&text(Setting::Output, &args.output).unwrap_or_default())?;
+        let timeout = sources.length(Setting::Timeout, args.timeout.clone())?;
+        let verbose = sources.truth(Setting::Verbose, args.verbose)?;
+        let insecure = sources.truth(Setting::Insecure, args.insecure)?;
+        let debug = sources.truth(Setting::Debug, args.debug)?;
+        let bearer = text(Setting::Bearer, &args.bearer);
+        let credentials = Credentials { bearer, api_key: text(Setting::ApiKey, &args.api_key) };
+        let parameters = parameters(&sources.list(Setting::SvcParam, &args.svc_param, ';'))?;
+        let tokens = Tokens::load()?;
+        for file in sources.exposed() {
+            warn(&format!("{0} holds a credential and others can read it; run: chmod 600 {0}", file.display()));
+        }
+        if insecure {
+            warn("certificates are not checked (--insecure): anyone in between can read and change what is sent");
+        }
+        let known = [credentials.bearer.clone(), credentials.api_key.clone(), hub_key()].into_iter().flatten();
+        let values = parameters.iter().map(|(_, value)| value.clone());
+        let secrets = known.chain(values).chain(tokens.secrets()).chain(text(Setting::ClientSecret, &None));
+        let net = Net::new(insecure, Redactor::new(secrets), debug.then(observer))?;
+        let watch = Watch::default();
+        Ok(Self { args, sources, format, verbose, timeout, watch, net, tokens, credentials, parameters })
+    }
+
+    pub fn hub_url(&self) -> String {
+        let configured = || std::env::var("FLOTILLA_URL").ok().filter(|url| !url.is_empty());
+        self.args.hub.clone().or_else(configured).unwrap_or_else(|| HUB.to_owned())
+    }
+
+    /// The card that is named, or the hub's, or that of one of its agents.
+    pub fn reference(&self) -> Reference {
+        if let Some(agent) = &self.args.agent {
+            return Reference::of_agent(&self.hub_url(), agent);
+        }
+        let named = self.sources.value(Setting::AgentCard, self.args.agent_card.clone());
+        // `--hub` on the command line is nearer than a card named elsewhere.
+        let named = named.filter(|_| self.args.agent_card.is_some() || self.args.hub.is_none());
+        Reference::parse(&named.unwrap_or_else(|| self.hub_url()))
+    }
+
+    /// Whether the agent is one of the hub's, so that the hub's key may be shown to it.
+    fn is_hub(&self) -> bool {
+        let named = self.sources.value(Setting::AgentCard, self.args.agent_card.clone());
+        self.args.agent.is_some() || named.is_none() || (self.args.hub.is_some() && self.args.agent_card.is_none())
+    }
+
+    pub async fn card(&self) -> Result<Card, Failure> {
+        let reference = self.reference();
+        resolve(&self.net, &reference).await.map_err(|error| {
+            let failure = Failure::from(error);
+            let is_hub = self.is_hub();
+            if is_hub && failure.is(Local::Unreachable) {
+                let hint = "start a hub with: flotilla serve; or name an agent with --agent-card";
+                return failure.hint(hint);
+            }
+            if is_hub && failure.is(Local::CardNotFound) && self.args.agent.is_some() {
+                return failure.hint(
+                    "the hub has no such agent, or not by this name; --agent takes the name in its configuration",
+                );
+            }
+            failure.or_hint(|| "check the address and that the agent runs; --debug shows what was sent".into())
+        })
+    }
+
+    /// The hub's key goes to the hub alone; a token from `auth login` to the agent it was given for.
+    pub async fn credentials(&self, card: &Card) -> Result<Credentials, Failure> {
+        let mut credentials = self.credentials.clone();
+        if credentials.bearer.is_none() && credentials.api_key.is_none() {
+            credentials.bearer = self.tokens.current(self, card).await?;
+        }
+        if credentials.bearer.is_none() && credentials.api_key.is_none() && self.is_hub() {
+            credentials.bearer = hub_key();
+        }
+        Ok(credentials)
+    }
+
+    pub async fn client(&self) -> Result<Client, Failure> {
+        let card = self.card().await?;
+        let names = self.sources.list(Setting::Transport, &self.args.transport, ',');
+        let transports = names.iter().map(|name| binding(name)).collect::<Result<_, _>>()?;
+        let version = self.sources.value(Setting::A2aVersion, self.args.a2a_version.clone());
+        if version.as_deref().is_some_and(|version| !version.starts_with("1.")) {
+            let text = format!("--a2a-version {}: this program speaks 1.x", version.unwrap_or_default());
+            return Err(Failure::usage(text).hint("leave it out to use the highest version both sides speak"));
+        }
+        let credentials = self.credentials(&card).await?;
+        let parameters = self.parameters.clone();
+        let sign_in = self.sign_in_hint(&card);
+        let client = Client::new(self.net.clone(), card, Options { transports, version, credentials, parameters })
+            .map_err(|error| match (Failure::from(error), sign_in) {
+                (failure, Some(hint)) if failure.is(Local::CredentialsMissing) => failure.hint(hint),
+                (failure, _) => failure,
+            })?;
+        for unused in &client.attached().unused {
+            warn(&format!("the agent's card declares no scheme that takes a {unused}, so it is not sent"));
+        }
+        if self.net.is_insecure() && !client.attached().is_empty() {
+            warn("SECURITY: a credential is sent over a connection whose certificate is not checked (--insecure)");
+        }
+        Ok(client)
+    }
+
+    /// The exact way in, read from the card's schemes.
+    fn sign_in_hint(&self, card: &Card) -> Option<String> {
+        let schemes = || card.security_schemes.values();
+        if self.is_hub() {
+            return Some(
+                "set FLOTILLA_KEY to a key of the hub; its owner makes one with: flotilla keys create NAME".into(),
+            );
+        }
+        if schemes().any(|scheme| scheme.oauth2_security_scheme.is_some()) {
+            return Some(format!("sign in with: {}", self.command("auth login")));
+        }
+        if schemes().any(|scheme| scheme.api_key_security_scheme.is_some()) {
+            return Some("set A2ACLI_API_KEY to your key for this agent".into());
+        }
+        Some("set A2ACLI_BEARER to your token for this agent".into())
+    }
+
+    /// A command to type next, with what this one was told about the agent.
+    pub fn command(&self, words: &str) -> String {
+        let mut command = format!("flotilla {words}");
+        let args = &self.args;
+        let named = [("--agent-card", &args.agent_card), ("--agent", &args.agent), ("--hub", &args.hub)];
+        for (flag, value) in named.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?))) {
+            command.push_str(&format!(" {flag} {}", quoted(value)));
+        }
+        if let Some(config) = &args.config {
+            command.push_str(&format!(" --config {}", quoted(&config.display().to_string())));
+        }
+        command
+    }
+
+    pub fn is_json(&self) -> bool {
+        self.format == Format::Json
+    }
+}
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+pub fn hub_key() -> Option<String> {
+    std::env::var("FLOTILLA_KEY").ok().filter(|key| !key.is_empty())
+}
+
+fn binding(name: &str) -> Result<Binding, Failure> {
+    Binding::parse(name).ok_or_else(|| {
+        let known: Vec<&str> = Binding::ALL.into_iter().map(Binding::name).collect();
+        Failure::usage(format!("--transport: '{name}' is none of {}", known.join(", ")))
+    })
+}
+
+fn parameters(pairs: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let split = |pair: &String| {
+        let (name, value) = pair.split_once(':')?;
+        let name = name.trim();
+        (!name.is_empty()).then(|| (name.to_owned(), value.trim().to_owned()))
+    };
+    let wrong = || Failure::usage("--svc-param takes NAME:VALUE, such as x-trace-id:abc123");
+    pairs.iter().map(|pair| split(pair).ok_or_else(wrong)).collect()
+}
+
+/// What goes over the wire, with the time since the start.
+fn observer() -> Observer {
+    let started = Instant::now();
+    Arc::new(move |text| say(&format!("debug {:>7.3} {text}", started.elapsed().as_secs_f64())))
+}

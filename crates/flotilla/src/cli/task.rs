@@ -1,0 +1,245 @@
+//! `flotilla task`: tasks of any agent.
+
+use super::args::ClientArgs;
+use super::download::Download;
+use super::failure::Failure;
+use super::follow::{self, Printed};
+use super::log::Log;
+use super::output::{Text, document, line};
+use super::push::PushConfigCommand;
+use super::render::Detail;
+use super::send::{object, resume};
+use super::session::Session;
+use super::settings::Setting;
+use clap::{Args, Subcommand};
+use flotilla_outbound::client::follow::Follow;
+use flotilla_outbound::client::frame::Sent;
+use flotilla_outbound::client::{Answer, Client};
+use flotilla_protocol::a2a::model::{Task, TaskState};
+use flotilla_protocol::a2a::request::{CancelTaskRequest, ListTasksRequest};
+use flotilla_protocol::wire::Int32;
+
+#[derive(Debug, Args)]
+pub struct TaskArgs {
+    #[command(subcommand)]
+    command: TaskCommand,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum TaskCommand {
+    /// Show a task: its state and artifacts.
+    Get(Get),
+    /// List your tasks, page by page.
+    List(List),
+    /// Cancel a task.
+    Cancel {
+        /// The task's id
+        id: String,
+        /// Metadata of the request, a JSON object
+        #[arg(long, value_name = "JSON")]
+        metadata: Option<String>,
+    },
+    /// Follow a task until it ends or asks for something.
+    Subscribe(Subscribe),
+    /// Save a task's artifacts as files.
+    Download(Download),
+    /// Manage where an agent reports a task's progress to.
+    #[command(subcommand)]
+    PushConfig(PushConfigCommand),
+    /// Show everything that happened in a task of an agent you own.
+    Log(Log),
+}
+
+#[derive(Debug, Args)]
+struct Get {
+    /// The task's id
+    id: String,
+    /// Show at most so many of the latest messages too
+    #[arg(long, value_name = "N")]
+    history: Option<i32>,
+    /// Ask again and again until the task ends or asks for something
+    #[arg(long, visible_alias = "watch")]
+    wait: bool,
+    /// How often to ask
+    #[arg(long, value_name = "TIME")]
+    poll_interval: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct List {
+    /// Only those of this context
+    #[arg(long, value_name = "ID")]
+    context_id: Option<String>,
+    /// Only those in this state, such as WORKING
+    #[arg(long, value_name = "STATE")]
+    status: Option<String>,
+    /// At most so many in one page
+    #[arg(long, value_name = "N")]
+    page_size: Option<i32>,
+    /// Go on where the page before ended
+    #[arg(long, value_name = "TOKEN")]
+    page_token: Option<String>,
+    /// Fetch all pages; with -o json one task a line
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Debug, Args)]
+struct Subscribe {
+    /// The task's id
+    id: String,
+    /// Print events as they come; with -o json one JSON object a line
+    #[arg(long)]
+    stream: bool,
+    /// Go on after this event id, where the agent gives any
+    #[arg(long, value_name = "EVENT")]
+    after: Option<String>,
+    /// How often to ask for the task when its stream fails
+    #[arg(long, value_name = "TIME")]
+    poll_interval: Option<String>,
+}
+
+impl TaskArgs {
+    pub async fn run(self, session: &Session) -> Result<(), Failure> {
+        match self.command {
+            TaskCommand::Log(log) => log.run(session).await,
+            TaskCommand::Get(get) => get.run(session, &session.client().await?).await,
+            TaskCommand::List(list) => list.run(session, &session.client().await?).await,
+            TaskCommand::Cancel { id, metadata } => cancel(session, id, metadata).await,
+            TaskCommand::Subscribe(subscribe) => subscribe.run(session, &session.client().await?).await,
+            TaskCommand::Download(download) => download.run(session, &session.client().await?).await,
+            TaskCommand::PushConfig(command) => command.run(session, &session.client().await?).await,
+        }
+    }
+}
+
+impl Get {
+    async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
+        let pace = follow::pace(session, self.poll_interval)?;
+        let task = if self.wait {
+            follow::ask(session, client, &self.id, self.history, pace).await?
+        } else {
+            client.task(follow::request(&self.id, self.history)).await?
+        };
+        show(session, task, self.history.is_some());
+        Ok(())
+    }
+}
+
+/// A task, once.
+fn show(session: &Session, task: Answer<Task>, history: bool) {
+    let state = task.value.status.state;
+    if session.is_json() {
+        document(&task.json);
+    } else {
+        let mut text = Text::default();
+        text.task(&task.value, Detail { verbose: session.verbose, history: history || session.verbose });
+        text.field("Resume", &resume(session, &Sent::Task(Box::new(task.value)))).print();
+    }
+    follow::warn_of_state(state);
+}
+
+async fn cancel(session: &Session, id: String, metadata: Option<String>) -> Result<(), Failure> {
+    let metadata = session.sources.value(Setting::Metadata, metadata);
+    let metadata = metadata.as_deref().map(object).transpose()?;
+    let client = session.client().await?;
+    let task = client.cancel(CancelTaskRequest { id: id.clone(), metadata, ..CancelTaskRequest::default() }).await;
+    let task = task.map_err(|error| {
+        let again = session.command(&format!("task get {id}"));
+        Failure::from(error).and_hint(&format!("see where it stands with: {again}"))
+    })?;
+    if session.is_json() {
+        document(&task.json);
+    } else {
+        let mut text = Text::default();
+        text.task(&task.value, Detail { verbose: session.verbose, history: session.verbose }).print();
+    }
+    Ok(())
+}
+
+impl List {
+    async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
+        let context_id = session.sources.value(Setting::ContextId, self.context_id.clone()).unwrap_or_default();
+        let mut request = ListTasksRequest {
+            context_id,
+            status: self.status.as_deref().map(state).transpose()?.unwrap_or_default(),
+            page_size: self.page_size.map(Int32),
+            page_token: self.page_token.clone().unwrap_or_default(),
+            ..ListTasksRequest::default()
+        };
+        let mut shown = 0;
+        loop {
+            let page = client.tasks(request.clone()).await?;
+            shown += page.value.tasks.len();
+            match (session.is_json(), self.all) {
+                (true, false) => document(&page.json),
+                (true, true) => page.value.tasks.iter().for_each(|task| line(&one_line(task))),
+                (false, _) => list(session, &page.value.tasks),
+            }
+            let next = page.value.next_page_token;
+            if next.is_empty() || !self.all {
+                if !session.is_json() {
+                    let total = page.value.total_size.max(i64::try_from(shown).unwrap_or(i64::MAX));
+                    let more = format!("task list --page-token {}", super::session::quoted(&next));
+                    let more = if next.is_empty() { String::new() } else { session.command(&more) };
+                    Text::default().field("Total", &total.to_string()).field("Next page", &more).print();
+                }
+                return Ok(());
+            }
+            request.page_token = next;
+        }
+    }
+}
+
+fn one_line(task: &Task) -> String {
+    serde_json::to_string(task).unwrap_or_default().replace(['\n', '\r'], " ")
+}
+
+fn list(session: &Session, tasks: &[Task]) {
+    let mut text = Text::default();
+    for task in tasks {
+        let detail = Detail { verbose: session.verbose, history: session.verbose };
+        text.task(task, detail).gap();
+    }
+    text.print();
+}
+
+/// A state by its name, with or without the prefix.
+fn state(name: &str) -> Result<TaskState, Failure> {
+    let full = name.to_ascii_uppercase().replace('-', "_");
+    let found = TaskState::from_name(&full).or_else(|| TaskState::from_name(&format!("TASK_STATE_{full}")));
+    found.ok_or_else(|| Failure::usage(format!("--status: '{name}' is none of {}", TaskState::choices())))
+}
+
+impl Subscribe {
+    async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
+        let pace = follow::pace(session, self.poll_interval.clone())?;
+        session.watch.saw_task(&self.id, None);
+        let again = || session.command(&format!("task get {}", self.id));
+        let follow = Follow::task(client, &self.id, self.after.as_deref()).await;
+        let follow = follow.map_err(|error| Failure::from(error).hint(format!("read the task with: {}", again())))?;
+        let printed = if self.stream { Printed::Events } else { Printed::Nothing };
+        let last = follow::to_the_end(session, client, follow, printed, pace).await?;
+        if self.stream {
+            follow::print_hints(session, &last.value);
+            return Ok(());
+        }
+        match last.value {
+            Sent::Task(task) => {
+                let json = serde_json::from_str::<TaskOnly>(&last.json).map(|only| only.task.get().to_owned());
+                let json = json.map_err(|error| Failure::internal(error.to_string()))?;
+                show(session, Answer { value: *task, json }, false);
+            }
+            _ => super::send::show(session, &last),
+        }
+        Ok(())
+    }
+}
+
+/// The task of an answer, as it was written.
+#[derive(serde::Deserialize)]
+struct TaskOnly {
+    task: Box<serde_json::value::RawValue>,
+}

@@ -1,0 +1,85 @@
+//! Help with the defaults that hold here and now, and mistakes on the command line in the form the caller reads.
+
+use super::Cli;
+use super::failure::Failure;
+use super::settings::{Setting, Source, Sources};
+use clap::CommandFactory as _;
+use clap::error::ErrorKind;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The commands; where help is asked for, each option says what holds without it.
+pub fn command(words: &[OsString]) -> clap::Command {
+    let command = Cli::command();
+    let asks = words.iter().any(|word| word == "-h" || word == "--help" || word == "help");
+    if !asks {
+        return command;
+    }
+    let sources = Sources::load(None).unwrap_or_default();
+    with_defaults(command, &sources)
+}
+
+fn with_defaults(mut command: clap::Command, sources: &Sources) -> clap::Command {
+    for setting in Setting::ALL {
+        let id = setting.flag().replace('-', "_");
+        let is_clients = command.get_arguments().any(|arg| *arg.get_id() == id && arg.get_env().is_none());
+        if is_clients {
+            command = command.mut_arg(id, |arg| {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                arg.help(format!("{help} {}", effective(setting, sources)))
+            });
+        }
+    }
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    for name in names {
+        command = command.mut_subcommand(name, |sub| with_defaults(sub, sources));
+    }
+    command
+}
+
+fn effective(setting: Setting, sources: &Sources) -> String {
+    match sources.resolve(setting, None) {
+        (_, Source::Default) if setting.default_in_words() == "-" => format!("[{}]", setting.variable()),
+        (_, Source::Default) => format!("[default: {}] [{}]", setting.default_in_words(), setting.variable()),
+        (_, source) if setting.is_secret() => format!("[set by {source}]"),
+        (value, source) => format!("[default: {}, from {source}]", value.unwrap_or_default()),
+    }
+}
+
+/// Tells what is wrong with the command line, or gives the help or version that was asked for.
+pub fn told(error: &clap::Error, words: &[OsString]) -> ExitCode {
+    let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    if asked {
+        super::output::line(error.to_string().trim_end());
+        return ExitCode::SUCCESS;
+    }
+    let text: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+    if !wants_json(output_flag(&text), None) {
+        let _ = error.print();
+        return ExitCode::from(2);
+    }
+    let told = error.to_string();
+    let message: Vec<&str> = told.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();
+    let message = message.join(" ").trim().trim_start_matches("error: ").to_owned();
+    let failure = Failure::usage(message).hint("flotilla help, or --help after a command, lists what there is");
+    failure.tell(true);
+    ExitCode::from(failure.exit)
+}
+
+/// What `-o` says in a command line that could not be read as a whole.
+fn output_flag<'a>(words: &[&'a str]) -> Option<&'a str> {
+    words.iter().enumerate().find_map(|(at, word)| match *word {
+        "-o" | "--output" => words.get(at + 1).copied(),
+        word => word.strip_prefix("--output=").or_else(|| word.strip_prefix("-o=")).or_else(|| word.strip_prefix("-o")),
+    })
+}
+
+/// Whether failures are for a program to read. Known before anything else can fail.
+pub fn wants_json(flag: Option<&str>, config: Option<&Path>) -> bool {
+    let sources = || Sources::load(config).or_else(|_| Sources::load(None)).unwrap_or_default();
+    match flag {
+        Some(format) => format == "json",
+        None => sources().value(Setting::Output, None).as_deref() == Some("json"),
+    }
+}

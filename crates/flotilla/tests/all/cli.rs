@@ -1,0 +1,21 @@
+//! The command line as the a2a-cli specification describes it: the real program against a hub and against odd agents.
+
+mod agent;
+mod card;
+mod config;
+mod conformance;
+mod credentials;
+mod doctor;
+mod errors;
+mod help;
+mod interaction;
+mod log;
+mod output;
+mod parts;
+mod program;
+mod report;
+mod sign_in;
+mod stream;
+mod task;
+mod transport;
+mod wait;

@@ -1,0 +1,100 @@
+//! `card get`: from every kind of reference, and against the schema.
+
+use super::agent::{Agent, Says, card};
+use super::program::Place;
+use crate::cast::hub;
+use serde_json::json;
+
+#[test]
+fn a_card_is_found_by_host_url_and_file() {
+    let hub = hub();
+    let place = Place::new();
+    let whole = place.json(&["card", "get", "-a", &hub.url()]);
+    assert_eq!(whole["name"], "Flotilla");
+    let address = hub.address().to_string();
+    let file = place.file("card.json", whole.to_string());
+    let url = format!("{}/agents/echo/.well-known/agent-card.json", hub.url());
+    for reference in [&address, &file, &format!("file://{file}")] {
+        assert_eq!(place.json(&["card", "get", "--agent-card", reference]), whole, "{reference}");
+    }
+    assert_eq!(place.json(&["card", "get", "-a", &url])["name"], "echo");
+    assert_eq!(place.env("FLOTILLA_URL", &hub.url()).json(&["card", "get", "--agent", "echo"])["name"], "echo");
+}
+
+#[test]
+fn a_card_is_shown_with_all_that_a_caller_wants_to_know() {
+    let hub = hub();
+    let shown = Place::at(&hub).run(&["card", "get", "--validate"]).ok();
+    assert_eq!(shown.field("Name"), "Flotilla");
+    assert_eq!(shown.field("Streaming"), "yes");
+    assert_eq!(shown.field("Push notifications"), "no");
+    assert_eq!(shown.field("Extended card"), "no");
+    assert_eq!(shown.field("Transport"), "JSONRPC");
+    assert_eq!(shown.field("Valid"), "yes");
+    for label in ["Description", "Version", "Interface", "Security scheme", "Requires", "Input modes", "Skill"] {
+        shown.field(label);
+    }
+}
+
+#[test]
+fn a_card_is_shown_as_it_came_with_what_we_do_not_know() {
+    let odd = Agent::start(card(json!({"hologram": {"n": 1.0}})), |_, _| Says::Json(json!({})));
+    let shown = Place::new().run(&["card", "get", "-a", &odd.url, "-o", "json"]).ok();
+    assert!(shown.out.contains("\"n\": 1.0"), "{shown:?}");
+}
+
+#[test]
+fn what_is_wrong_with_a_card_is_told_with_its_place() {
+    let place = Place::new();
+    let mut bad = card(json!({"version": 1}));
+    bad["supportedInterfaces"][0]["url"] = json!("nowhere");
+    let file = place.file("bad.json", bad.to_string());
+    let ran = place.run(&["card", "get", "--validate", "-a", &file, "-o", "json"]);
+    assert_eq!((ran.code, ran.error().as_str()), (1, "A2ACLI_ERR_CARD_INVALID"));
+    let file = place.file("bad.json", card(json!({"skills": [{"id": "x"}]})).to_string());
+    let ran = place.run(&["card", "get", "--validate", "-a", &file]);
+    assert!(ran.code == 1 && ran.err.contains("skills[0].name is missing"), "{ran:?}");
+    place.run(&["card", "get", "-a", &file]).ok();
+}
+
+#[test]
+fn a_card_that_is_not_there_or_not_one_is_told_apart() {
+    let hub = hub();
+    let place = Place::new();
+    let error = |reference: &str| {
+        let ran = place.run(&["card", "get", "-a", reference, "-o", "json"]);
+        (ran.code, ran.error())
+    };
+    assert_eq!(error("./nowhere.json"), (3, "A2ACLI_ERR_CARD_NOT_FOUND".into()));
+    assert_eq!(error(&format!("{}/nowhere", hub.url())), (3, "A2ACLI_ERR_CARD_NOT_FOUND".into()));
+    assert_eq!(error(&place.file("x.json", "not json")), (1, "A2ACLI_ERR_CARD_INVALID".into()));
+    assert_eq!(error("http://127.0.0.1:1"), (3, "A2ACLI_ERR_UNREACHABLE".into()));
+}
+
+#[test]
+fn an_extended_card_is_asked_for_only_where_the_card_declares_one() {
+    let hub = hub();
+    let ran = Place::at(&hub).run(&["card", "get", "--extended", "-o", "json"]);
+    assert_eq!((ran.code, ran.error().as_str()), (1, "ExtendedAgentCardNotConfiguredError"));
+}
+
+#[test]
+fn an_extended_card_is_fetched_with_a_scheme_of_the_public_one() {
+    let odd = card(json!({
+        "capabilities": {"extendedAgentCard": true},
+        "securitySchemes": {"b": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}},
+    }));
+    let extended = card(json!({"name": "Odd, extended"}));
+    let agent = Agent::start(odd, move |_, _| Says::Result(extended.clone()));
+    let place = Place::new();
+    let args = ["card", "get", "--extended", "-a", &agent.url, "--bearer", "tok-1", "--api-key", "key-1"];
+    let ran = place.run(&[&args[..], &["-o", "json"]].concat()).ok();
+    assert_eq!(ran.json()["name"], "Odd, extended");
+    let asked = &agent.asked()[0];
+    assert_eq!(
+        (asked.method().as_str(), asked.header("authorization")),
+        ("GetExtendedAgentCard", Some("Bearer tok-1"))
+    );
+    assert!(!format!("{asked:?}").contains("key-1"), "no scheme takes an API key: {asked:?}");
+    assert!(ran.err.contains("API key") && ran.err.contains("not sent"), "{ran:?}");
+}

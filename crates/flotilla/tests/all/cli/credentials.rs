@@ -1,0 +1,123 @@
+//! Credentials: where the card says, from flag or environment, and never in anything that is shown.
+
+use super::agent::{Agent, Asked, Says, card, task};
+use super::program::Place;
+use crate::cast::hub;
+use flotilla_testkit::process::OWNER;
+use serde_json::{Value, json};
+
+fn agent(schemes: Value, required: &str) -> Agent {
+    let requirements = if required.is_empty() { json!([]) } else { json!([{"schemes": {required: {"list": []}}}]) };
+    let card = card(json!({"securitySchemes": schemes, "securityRequirements": requirements}));
+    Agent::start(card, |_, _| Says::Result(json!({"task": task("COMPLETED")})))
+}
+
+fn bearer() -> Value {
+    json!({"b": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}})
+}
+
+fn api_key(location: &str) -> Value {
+    json!({"k": {"apiKeySecurityScheme": {"location": location, "name": "x-odd-key"}}})
+}
+
+fn asked(place: &Place, agent: &Agent, args: &[&str]) -> Asked {
+    place.run(&[&["send", "hi", "-a", &agent.url], args].concat()).ok();
+    agent.asked().pop().expect("a request")
+}
+
+#[test]
+fn a_credential_goes_where_the_card_says() {
+    let place = Place::new();
+    let got = asked(&place, &agent(bearer(), "b"), &["--bearer", "tok-1"]);
+    assert_eq!(got.header("authorization"), Some("Bearer tok-1"));
+    let got = asked(&place, &agent(api_key("header"), "k"), &["--api-key", "key-1"]);
+    assert_eq!((got.header("x-odd-key"), got.header("authorization")), (Some("key-1"), None));
+    let got = asked(&place, &agent(api_key("query"), "k"), &["--api-key", "key 1"]);
+    assert_eq!(got.path, "/rpc?x-odd-key=key+1");
+    let got = asked(&place, &agent(api_key("cookie"), "k"), &["--api-key", "key-1"]);
+    assert_eq!(got.header("cookie"), Some("x-odd-key=key-1"));
+}
+
+#[test]
+fn the_environment_has_an_equivalent_and_the_flag_wins() {
+    let agent = agent(bearer(), "b");
+    let place = Place::new().env("A2ACLI_BEARER", "from-env");
+    assert_eq!(asked(&place, &agent, &[]).header("authorization"), Some("Bearer from-env"));
+    assert_eq!(asked(&place, &agent, &["--bearer", "flag"]).header("authorization"), Some("Bearer flag"));
+    let keyed = self::agent(api_key("header"), "k");
+    let place = Place::new().env("A2ACLI_API_KEY", "key-env");
+    assert_eq!(asked(&place, &keyed, &[]).header("x-odd-key"), Some("key-env"));
+}
+
+#[test]
+fn a_missing_credential_is_told_before_anything_is_sent() {
+    let agent = agent(api_key("header"), "k");
+    let ran = Place::new().run(&["send", "hi", "-a", &agent.url, "-o", "json"]);
+    assert_eq!((ran.code, ran.error().as_str()), (4, "A2ACLI_ERR_CREDENTIALS_MISSING"));
+    assert!(ran.json()["error"]["hint"].as_str().is_some_and(|hint| hint.contains("A2ACLI_API_KEY")), "{ran:?}");
+    assert_eq!(agent.asked().len(), 0);
+}
+
+#[test]
+fn a_credential_no_scheme_takes_stays_here() {
+    let agent = agent(json!({}), "");
+    let place = Place::new();
+    let ran = place.run(&["send", "hi", "-a", &agent.url, "--bearer", "tok-1"]).ok();
+    assert!(ran.err.contains("not sent"), "{ran:?}");
+    assert_eq!(agent.asked()[0].header("authorization"), None);
+}
+
+#[test]
+fn the_hub_s_key_goes_to_the_hub_alone() {
+    let stranger = agent(bearer(), "b");
+    let hub = hub();
+    let place = Place::at(&hub);
+    place.run(&["send", "complete"]).ok();
+    let ran = place.run(&["send", "hi", "-a", &stranger.url]);
+    assert_eq!(ran.code, 4, "{ran:?}");
+    assert_eq!(stranger.asked().len(), 0);
+}
+
+#[test]
+fn nothing_that_is_shown_holds_a_credential() {
+    let schemes = json!({"b": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}});
+    let repeats = Agent::start(card(json!({"securitySchemes": schemes})), |asked, before| match before {
+        0 => Says::Result(json!({"task": task("COMPLETED"), "echo": asked.header("authorization")})),
+        _ => Says::Error(-32602, "bad token tok-secret-1 and svc-secret-2"),
+    });
+    let place = Place::new();
+    let common = ["-a", &repeats.url, "--bearer", "tok-secret-1", "--svc-param", "x-auth:svc-secret-2", "--debug"];
+    for (first, format) in [("--verbose", "text"), ("--verbose", "json")] {
+        let ran = place.run(&[&["send", "hi", first, "-o", format][..], &common].concat());
+        assert!(
+            ran.err.contains("authorization: [redacted]") || ran.err.contains("Authorization: [redacted]"),
+            "{ran:?}"
+        );
+        assert!(ran.err.contains("\"method\":\"SendMessage\""), "the wire is shown: {ran:?}");
+        let shown = format!("{}{}", ran.err, if format == "text" { ran.out.as_str() } else { "" });
+        for secret in ["tok-secret-1", "svc-secret-2"] {
+            assert!(!shown.contains(secret), "{secret} in {shown}");
+        }
+    }
+    let keyed = agent(api_key("query"), "k");
+    let ran = place.run(&["send", "hi", "-a", &keyed.url, "--api-key", "key-secret-3", "--debug"]).ok();
+    assert!(!ran.err.contains("key-secret-3") && ran.err.contains("x-odd-key=[redacted]"), "{ran:?}");
+    let hub = hub();
+    let ran = Place::at(&hub).run(&["send", "complete", "--debug"]).ok();
+    assert!(!ran.err.contains(OWNER) && !ran.err.contains("00aa"), "{ran:?}");
+}
+
+#[test]
+fn an_unchecked_certificate_is_always_warned_of() {
+    let agent = agent(bearer(), "b");
+    let place = Place::new();
+    let ran = place.run(&["send", "hi", "-a", &agent.url, "--bearer", "t-123", "--insecure"]).ok();
+    assert!(ran.err.contains("SECURITY") && ran.err.contains("--insecure"), "{ran:?}");
+    let ran = place.run(&["card", "get", "-a", &agent.url, "--insecure"]).ok();
+    assert!(ran.err.contains("certificates are not checked"), "{ran:?}");
+    let ran = place.run(&["card", "get", "-a", &agent.url]).ok();
+    assert!(ran.err.is_empty(), "{ran:?}");
+    let place = place.env("A2ACLI_INSECURE", "true");
+    assert!(place.run(&["card", "get", "-a", &agent.url]).ok().err.contains("not checked"), "also when configured");
+    assert!(place.run(&["card", "get", "-a", &agent.url, "--insecure=false"]).ok().err.is_empty());
+}

@@ -1,0 +1,103 @@
+//! `doctor`: finds what is wrong, says what to do, and says nothing is wrong when nothing is.
+
+use super::agent::{Agent, Says, card};
+use super::program::{Place, Ran};
+use crate::cast::{CONFIG, hub};
+use flotilla_testkit::HubProcess;
+use serde_json::{Value, json};
+
+fn examined(place: &Place, hub: &HubProcess, args: &[&str]) -> Ran {
+    let data = hub.data().display().to_string();
+    let file = place.file("hub.yaml", CONFIG.replace("hub:\n", "hub:\n  listen: 127.0.0.1:0\n"));
+    place.run(&[&["doctor", "--data-dir", &data, "--config", &file], args].concat())
+}
+
+/// All problems about something, with the advice.
+fn advice(ran: &Ran, about: &str) -> String {
+    let all = ran.json()["findings"].clone();
+    let problem = |found: &&Value| found["level"] == "problem" && found["about"] == about;
+    let found: Vec<&Value> = all.as_array().into_iter().flatten().filter(problem).collect();
+    assert!(!found.is_empty(), "no problem about {about}: {ran:?}");
+    assert!(found.iter().all(|found| found["do"].as_str().is_some_and(|advice| !advice.is_empty())), "{ran:?}");
+    found.iter().map(|found| format!("{}: {}\n", found["what"], found["do"])).collect()
+}
+
+#[test]
+fn a_healthy_hub_has_no_problems() {
+    let hub = hub();
+    let ran = examined(&Place::at(&hub), &hub, &[]).ok();
+    assert_eq!(ran.field("Problems"), "0");
+    for words in [
+        "Ok: settings",
+        "Ok: configuration",
+        "Ok: clock",
+        "Ok: store",
+        "in use by a hub",
+        "Ok: keys: FLOTILLA_KEY is the key 'owner'",
+        "Ok: hub",
+        "agent mock answers over JSONRPC, HTTP+JSON, GRPC",
+        "agent still answers",
+    ] {
+        assert!(ran.out.contains(words), "no {words:?} in {}", ran.out);
+    }
+}
+
+#[test]
+fn each_thing_that_is_wrong_is_found_with_what_to_do() {
+    let hub = hub();
+    let wrong = Place::at(&hub).env("FLOTILLA_KEY", "flk_short").env("A2ACLI_BEARRER", "x");
+    let ran = examined(&wrong, &hub, &["-o", "json"]);
+    assert_eq!(ran.code, 1);
+    assert!(advice(&ran, "keys").contains("64 hex digits"), "{ran:?}");
+    assert!(advice(&ran, "settings").contains("A2ACLI_BEARER"), "{ran:?}");
+    assert!(advice(&ran, "agents").contains("not valid here"), "{ran:?}");
+
+    let place = Place::at(&hub);
+    let bad = place.file("bad.yaml", "hub: {lisen: x}");
+    let ran = place.run(&["doctor", "--config", &bad, "-o", "json"]);
+    assert!(ran.code == 1 && advice(&ran, "configuration").contains("lisen"), "{ran:?}");
+
+    let taken = place.file("taken.yaml", format!("hub: {{listen: {}}}", hub.address()));
+    let ran = place.run(&["doctor", "--config", &taken, "--hub", "http://127.0.0.1:1", "-o", "json"]);
+    assert_eq!(ran.code, 1);
+    assert!(advice(&ran, "port").contains("--listen"), "{ran:?}");
+    assert!(advice(&ran, "hub").contains("flotilla serve"), "{ran:?}");
+}
+
+#[test]
+fn a_broken_store_and_a_revoked_key_are_found() {
+    let hub = hub();
+    let key = hub.key("alice", &[]);
+    hub.cli_ok(&["keys", "revoke", "alice"]);
+    let ran = examined(&Place::at(&hub).env("FLOTILLA_KEY", &key), &hub, &["-o", "json"]);
+    assert!(ran.code == 1 && advice(&ran, "keys").contains("revoked"), "{ran:?}");
+
+    let place = Place::new();
+    place.file("data/flotilla.db", "this is not a database, and long enough to be taken for one ".repeat(20));
+    let ran = place.run(&["doctor", "--data-dir", "data", "-o", "json"]);
+    assert!(ran.code == 1 && advice(&ran, "store").contains("flotilla restore"), "{ran:?}");
+    assert!(advice(&ran, "store").contains("chmod 700"), "{ran:?}");
+}
+
+#[test]
+fn an_agent_elsewhere_is_looked_at_too() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let sick = Agent::start(card(json!({"version": ""})), |_, _| Says::Json(json!("no")));
+    let ran = examined(&place, &hub, &["-o", "json", "--agent-card", &sick.url]);
+    assert!(ran.code == 1 && advice(&ran, "agents").contains("version must be"), "{ran:?}");
+    let well = Agent::start(card(json!({})), |_, _| Says::Error(-32601, "no lists here"));
+    examined(&place, &hub, &["--agent-card", &well.url]).ok();
+    let ran = examined(&place, &hub, &["-o", "json", "--agent-card", "http://127.0.0.1:1"]);
+    assert!(ran.code == 1 && advice(&ran, "agents").contains("cannot reach"), "{ran:?}");
+}
+
+#[test]
+fn a_machine_without_a_hub_is_no_patient() {
+    let place = Place::new();
+    let file = place.file("hub.yaml", "hub: {listen: \"127.0.0.1:0\"}");
+    let ran = place.run(&["doctor", "--config", &file, "--data-dir", "nowhere"]);
+    // A hub of somebody else's may answer at the usual port; it is not this test's business.
+    assert!(ran.out.contains("nowhere does not exist yet"), "{ran:?}");
+    assert!(!place.dir().join("nowhere").exists(), "looking changes nothing");
+}

@@ -1,0 +1,114 @@
+//! Failures: one envelope, the protocol's names, the program's codes, and exit statuses that agree with them.
+
+use super::agent::{Agent, Says, card};
+use super::program::Place;
+use crate::cast::{hub, id};
+use serde_json::{Value, json};
+
+#[test]
+fn an_error_has_the_same_name_over_every_binding() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let ended = place.json(&["send", "complete"]);
+    let task = id(&ended["task"]);
+    for (args, name, codes) in [
+        (&["task", "get", "nope"][..], "TaskNotFoundError", [json!(-32001), json!(404), json!("NOT_FOUND")]),
+        (
+            &["task", "cancel", task],
+            "TaskNotCancelableError",
+            [json!(-32002), json!(400), json!("FAILED_PRECONDITION")],
+        ),
+        (
+            &["task", "subscribe", task],
+            "UnsupportedOperationError",
+            [json!(-32004), json!(400), json!("FAILED_PRECONDITION")],
+        ),
+        (
+            &["send", "x", "--a2a-version", "1.9"],
+            "VersionNotSupportedError",
+            [json!(-32009), json!(400), json!("FAILED_PRECONDITION")],
+        ),
+        (
+            &["task", "list", "--page-token", "!"],
+            "InvalidParamsError",
+            [json!(-32602), json!(400), json!("INVALID_ARGUMENT")],
+        ),
+        (
+            &["send", "x", "--agent", "strict"],
+            "ExtensionSupportRequiredError",
+            [json!(-32008), json!(400), json!("FAILED_PRECONDITION")],
+        ),
+    ] {
+        for (transport, code) in ["JSONRPC", "HTTP+JSON", "GRPC"].into_iter().zip(&codes) {
+            let ran = place.run(&[args, &["-o", "json", "--transport", transport]].concat());
+            let error = &ran.json()["error"];
+            assert_eq!((ran.code, &error["code"], &error["a2aCode"]), (1, &json!(name), code), "{args:?} {transport}");
+            assert!(error["message"].is_string() && error["hint"].is_string(), "{error}");
+        }
+    }
+    let data = place.file("x.json", "{}");
+    let ran = place.run(&["send", "--data", &data, "--agent", "plain", "-o", "json"]);
+    assert_eq!((ran.code, ran.error().as_str()), (1, "ContentTypeNotSupportedError"));
+}
+
+#[test]
+fn every_failure_has_its_code_and_the_status_that_belongs_to_it() {
+    let hub = hub();
+    let place = Place::new();
+    let bad_card = place.file("bad.json", "{");
+    let url = hub.url();
+    let wrong = ["send", "x", "-a", &url, "--bearer", "flk_wrong"];
+    for (args, code, status) in [
+        (&["send"][..], "A2ACLI_ERR_USAGE", 2),
+        (&["send", "x", "--nonsense"], "A2ACLI_ERR_USAGE", 2),
+        (&["send", "x", "-a", "./no.json"], "A2ACLI_ERR_CARD_NOT_FOUND", 3),
+        (&["send", "x", "-a", &bad_card], "A2ACLI_ERR_CARD_INVALID", 1),
+        (&["send", "x", "-a", "http://127.0.0.1:1"], "A2ACLI_ERR_UNREACHABLE", 3),
+        (&["send", "x", "-a", &url], "A2ACLI_ERR_CREDENTIALS_MISSING", 4),
+        (&wrong, "A2ACLI_ERR_AUTH_FAILED", 4),
+    ] {
+        let ran = place.run(&[args, &["-o", "json"]].concat());
+        assert_eq!((ran.error().as_str(), ran.code), (code, status), "{ran:?}");
+        assert_eq!(ran.json().as_object().map(serde_json::Map::len), Some(1), "one envelope");
+        assert!(ran.json()["error"]["hint"].is_string(), "{ran:?}");
+        let told = place.run(args);
+        assert_eq!((told.code, told.out.as_str()), (status, ""), "people are told on standard error: {told:?}");
+        assert!(!told.err.is_empty());
+    }
+    let odd =
+        card(json!({"supportedInterfaces": [{"url": "x", "protocolBinding": "PIGEON", "protocolVersion": "1.0"}]}));
+    let file = place.file("odd.json", odd.to_string());
+    let ran = place.run(&["send", "x", "-a", &file, "-o", "json"]);
+    assert_eq!((ran.error().as_str(), ran.code), ("A2ACLI_ERR_INTERNAL", 1));
+}
+
+#[test]
+fn people_are_told_what_to_try_next() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let ran = place.run(&["task", "get", "nope"]);
+    for label in ["Error: TaskNotFoundError", "Message: ", "Hint: "] {
+        assert!(ran.err.contains(label), "{ran:?}");
+    }
+    let nobody = Place::new().env("FLOTILLA_URL", "http://127.0.0.1:1").run(&["send", "x"]);
+    assert!(nobody.err.contains("flotilla serve"), "{nobody:?}");
+}
+
+/// What an agent that answers like this is called.
+fn named(answer: fn() -> Says) -> (i32, String, Value) {
+    let agent = Agent::start(card(json!({})), move |_, _| answer());
+    let ran = Place::new().run(&["task", "get", "t-1", "-a", &agent.url, "-o", "json"]);
+    let code = ran.json()["error"]["a2aCode"].clone();
+    (ran.code, ran.error(), code)
+}
+
+#[test]
+fn an_agent_s_nonsense_is_named_and_never_taken_for_a_result() {
+    let internal = "InternalError".to_owned();
+    assert_eq!(named(|| Says::Error(-32603, "boom")), (1, internal.clone(), json!(-32603)));
+    assert_eq!(named(|| Says::Status(502, json!("bad gateway"))), (1, internal, json!(502)));
+    assert_eq!(named(|| Says::Result(json!([1]))), (1, "InvalidAgentResponseError".into(), Value::Null));
+    assert_eq!(named(|| Says::Json(json!("hm"))), (1, "InvalidAgentResponseError".into(), Value::Null));
+    assert_eq!(named(|| Says::Error(-32700, "x")).1, "JSONParseError");
+    assert_eq!(named(|| Says::Error(-32601, "x")).1, "MethodNotFoundError");
+}

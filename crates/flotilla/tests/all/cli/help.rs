@@ -1,0 +1,101 @@
+//! Help, version and completion.
+
+use super::program::Place;
+
+const COMMANDS: [&[&str]; 24] = [
+    &[],
+    &["serve"],
+    &["send"],
+    &["card"],
+    &["card", "get"],
+    &["task"],
+    &["task", "get"],
+    &["task", "list"],
+    &["task", "cancel"],
+    &["task", "subscribe"],
+    &["task", "download"],
+    &["task", "log"],
+    &["task", "push-config"],
+    &["task", "push-config", "create"],
+    &["auth"],
+    &["auth", "login"],
+    &["config"],
+    &["config", "show"],
+    &["keys"],
+    &["backup"],
+    &["completion"],
+    &["conformance"],
+    &["doctor"],
+    &["restore"],
+];
+
+#[test]
+fn help_is_there_for_every_command_and_fits_eighty_columns() {
+    let place = Place::new();
+    for command in COMMANDS {
+        let by_flag = place.run(&[command, &["--help"]].concat()).ok();
+        let by_word = place.run(&[&["help"], command].concat()).ok();
+        assert_eq!(by_flag.out.contains("Usage: flotilla"), by_word.out.contains("Usage: flotilla"), "{command:?}");
+        for line in by_flag.out.lines() {
+            assert!(line.chars().count() <= 80, "{command:?}: {line}");
+        }
+        assert!(by_flag.err.is_empty());
+    }
+    assert!(place.run(&["-h"]).ok().out.contains("Commands:"));
+    assert_eq!(place.run(&[]).code, 2);
+}
+
+#[test]
+fn the_version_is_told() {
+    let place = Place::new();
+    for flag in ["-v", "--version"] {
+        assert_eq!(place.run(&[flag]).ok().out, format!("flotilla {}\n", env!("CARGO_PKG_VERSION")));
+    }
+}
+
+#[test]
+fn help_shows_the_defaults_that_hold_here() {
+    let place = Place::new();
+    let help = |place: &Place| place.run(&["send", "--help"]).ok().out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let plain = help(&place);
+    for default in [
+        "[default: text]",
+        "[default: 2s]",
+        "[default: the first in the card that is spoken]",
+        "[default: the highest both sides speak]",
+        "this is the default",
+        "[A2ACLI_BEARER]",
+    ] {
+        assert!(plain.contains(default), "no {default} in {plain}");
+    }
+    let place = place.env("A2ACLI_POLL_INTERVAL", "7s").env("A2ACLI_BEARER", "tok-secret");
+    let set = help(&place);
+    assert!(set.contains("[default: 7s, from environment A2ACLI_POLL_INTERVAL]"), "{set}");
+    assert!(set.contains("[set by environment A2ACLI_BEARER]") && !set.contains("tok-secret"), "{set}");
+}
+
+#[test]
+fn the_dangers_of_credential_flags_are_told_and_service_parameters_are_no_credentials() {
+    let help = Place::new().run(&["send", "--help"]).ok().out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("process list") && help.contains("history") && help.contains("A2ACLI_API_KEY"), "{help}");
+    let parameter = &help[help.find("--svc-param").expect("the flag")..];
+    let about = &parameter[..parameter.find("[A2ACLI_SVC_PARAM]").expect("its end")];
+    for word in ["auth", "credential", "token", "key"] {
+        assert!(!about.to_lowercase().contains(word), "{about}");
+    }
+}
+
+#[test]
+fn shells_get_scripts_that_know_the_commands() {
+    let place = Place::new();
+    for (shell, sign) in [("bash", "complete -F"), ("zsh", "#compdef flotilla"), ("fish", "complete -c flotilla")] {
+        let script = place.run(&["completion", shell]).ok().out;
+        for word in [sign, "push-config", "subscribe", "media-type", "poll-interval"] {
+            assert!(script.contains(word), "no {word} for {shell}");
+        }
+    }
+    assert_eq!(place.run(&["completion", "tcsh"]).code, 2);
+    let script = place.file("flotilla.bash", place.run(&["completion", "bash"]).ok().out);
+    let checked = std::process::Command::new("bash").arg("-n").arg(script).status().expect("bash can be started");
+    assert!(checked.success());
+}

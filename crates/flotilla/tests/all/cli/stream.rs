@@ -1,0 +1,128 @@
+//! `--stream` and `task subscribe`: events as they come, and what happens when they stop coming.
+
+use super::agent::{Agent, Says, card, streaming, task};
+use super::program::Place;
+use crate::cast::{hub, id, state};
+use serde_json::{Value, json};
+
+fn kinds(frames: &[Value]) -> Vec<&str> {
+    frames.iter().filter_map(|frame| frame.as_object()?.keys().next().map(String::as_str)).collect()
+}
+
+fn update(state: &str) -> Value {
+    let status = json!({"state": format!("TASK_STATE_{state}")});
+    json!({"statusUpdate": {"taskId": "t-1", "contextId": "c-1", "status": status}})
+}
+
+#[test]
+fn events_are_lines_and_the_last_one_has_the_end() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    for transport in ["JSONRPC", "HTTP+JSON", "GRPC"] {
+        let frames = place.lines(&["send", "complete", "--transport", transport]);
+        assert_eq!(kinds(&frames), ["task", "statusUpdate", "artifactUpdate", "statusUpdate"], "{transport}");
+        let last = &frames[3]["statusUpdate"];
+        assert_eq!(state(last), "TASK_STATE_COMPLETED");
+        assert!(last["taskId"].is_string() && last["contextId"].is_string());
+    }
+    let shown = place.run(&["send", "complete", "--stream"]).ok();
+    let last: Vec<&str> = shown.out.trim_end().rsplit("\n\n").take(2).collect();
+    let last = format!("{}\n{}", last[1], last[0]);
+    for label in ["Task: ", "Context: ", "State: TASK_STATE_COMPLETED"] {
+        assert!(last.contains(label), "no {label} at the end of {}", shown.out);
+    }
+}
+
+#[test]
+fn a_direct_message_is_one_line_and_no_error() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    assert_eq!(kinds(&place.lines(&["send", "direct"])), ["message"]);
+    assert!(place.run(&["send", "direct", "--stream"]).ok().out.contains("Hello yourself"));
+}
+
+#[test]
+fn an_agent_that_does_not_stream_is_waited_for_and_still_answers_in_lines() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let ran = place.run(&["send", "hi", "--agent", "still", "--stream", "-o", "json"]).ok();
+    assert_eq!(kinds(&ran.lines()), ["task"]);
+    assert!(ran.err.contains("does not stream"), "{ran:?}");
+    let task = place.run(&["send", "hi", "--agent", "still"]).ok();
+    let args = ["task", "subscribe", task.field("Task"), "--agent", "still", "-o", "json"];
+    let ran = place.run(&args);
+    assert_eq!((ran.code, ran.error().as_str()), (1, "UnsupportedOperationError"));
+}
+
+#[test]
+fn an_error_that_ends_a_stream_is_its_last_line() {
+    let agent = Agent::start(streaming(), |asked, _| match asked.method().as_str() {
+        "SendStreamingMessage" => Says::Events(vec![json!({"task": task("WORKING")})]),
+        _ => Says::Error(-32001, "gone"),
+    });
+    let ran = Place::new().run(&["send", "hi", "-a", &agent.url, "--stream", "-o", "json"]);
+    let lines = ran.lines();
+    assert_eq!((ran.code, lines.len()), (1, 2), "{ran:?}");
+    assert_eq!(lines[1]["error"]["code"], "TaskNotFoundError");
+}
+
+#[test]
+fn a_running_task_is_followed_to_its_end() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let started = place.json(&["send", "--async", "work 300ms"]);
+    let task = id(&started["task"]);
+    let frames = place.lines(&["task", "subscribe", task]);
+    assert_eq!(frames[0]["task"]["id"], task, "the first event is the whole task");
+    assert_eq!(state(&frames.last().expect("the end")["statusUpdate"]), "TASK_STATE_COMPLETED");
+    let started = place.json(&["send", "--async", "work 300ms"]);
+    let ended = place.json(&["task", "subscribe", id(&started["task"])]);
+    assert_eq!((id(&ended), state(&ended)), (id(&started["task"]), "TASK_STATE_COMPLETED"), "one Task, bare");
+    let ran = place.run(&["task", "subscribe", task]);
+    assert!(ran.code == 1 && ran.err.contains("task get"), "{ran:?}");
+}
+
+#[test]
+fn a_stream_that_breaks_is_taken_up_again() {
+    let agent = Agent::start(streaming(), |asked, _| match asked.method().as_str() {
+        "SendStreamingMessage" => Says::Events(vec![json!({"task": task("WORKING")})]),
+        _ => Says::Events(vec![json!({"task": task("WORKING")}), update("COMPLETED")]),
+    });
+    let ran = Place::new().run(&["send", "hi", "-a", &agent.url, "--stream", "-o", "json"]).ok();
+    assert_eq!(kinds(&ran.lines()), ["task", "task", "statusUpdate"]);
+    let methods: Vec<String> = agent.asked().iter().map(super::agent::Asked::method).collect();
+    assert_eq!(methods, ["SendStreamingMessage", "SubscribeToTask"], "no GetTask is needed");
+}
+
+#[test]
+fn a_stream_survives_the_restart_of_its_hub() {
+    let mut hub = crate::cast::setup()
+        .config(&crate::cast::CONFIG.replace("kind: script", "kind: script\n    on_lost: retry"))
+        .start();
+    let place = Place::at(&hub);
+    let started = place.json(&["send", "--async", "hold"]);
+    let task = id(&started["task"]).to_owned();
+    let children = ["JSONRPC", "HTTP+JSON", "GRPC"].map(|transport| {
+        place.start(&["task", "subscribe", &task, "--stream", "-o", "json", "--transport", transport])
+    });
+    crate::cast::reached(&hub.owner(flotilla_testkit::Binding::JsonRpc), &task, "TASK_STATE_WORKING");
+    super::program::streams(&hub, 3);
+    hub.restart();
+    place.run(&["task", "cancel", &task]).ok();
+    for child in children {
+        let ran = super::program::finish(child).ok();
+        let lines = ran.lines();
+        assert_eq!(state(&lines.last().expect("the end")["statusUpdate"]), "TASK_STATE_CANCELED", "{ran:?}");
+    }
+}
+
+#[test]
+fn streaming_is_only_ever_asked_for_on_the_command_line() {
+    let hub = hub();
+    let place = Place::at(&hub).env("A2ACLI_STREAM", "true");
+    place.file(".env", "A2ACLI_STREAM=true\n");
+    let ran = place.run(&["send", "complete", "-o", "json"]).ok();
+    assert!(ran.json()["task"].is_object(), "one document: {ran:?}");
+    let agent = Agent::start(card(json!({})), |_, _| Says::Result(json!({"task": task("COMPLETED")})));
+    assert_eq!(place.run(&["task", "get", "x", "--stream", "-a", &agent.url]).code, 2);
+}

@@ -1,0 +1,153 @@
+//! `task get`, `list`, `cancel`, `download` and `push-config` at the hub.
+
+use super::agent::{Agent, Says, card, task};
+use super::program::Place;
+use crate::cast::{hub, id, state};
+use serde_json::json;
+
+#[test]
+fn a_task_is_read_with_its_artifacts_and_as_much_history_as_is_wanted() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let sent = place.json(&["send", "complete"]);
+    let task = id(&sent["task"]);
+    let got = place.json(&["task", "get", task]);
+    assert_eq!((id(&got), state(&got)), (task, "TASK_STATE_COMPLETED"));
+    assert_eq!(got["artifacts"], sent["task"]["artifacts"]);
+    assert!(place.json(&["task", "get", task, "--history", "0"]).get("history").is_none());
+    let shown = place.run(&["task", "get", task, "--history", "1"]).ok();
+    assert!(shown.out.contains("  You said complete") && shown.field("History").starts_with("ROLE_"), "{shown:?}");
+    let plain = place.run(&["task", "get", task]).ok();
+    assert!(plain.out.contains("  You said complete") && !plain.out.contains("History:"), "{plain:?}");
+}
+
+#[test]
+fn tasks_are_listed_page_by_page_and_by_what_they_are() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    for words in ["complete", "complete", "ask"] {
+        place.run(&["send", words]).ok();
+    }
+    let page = place.json(&["task", "list", "--page-size", "2"]);
+    assert_eq!((page["tasks"].as_array().map(Vec::len), page["totalSize"].as_u64()), (Some(2), Some(3)));
+    let token = page["nextPageToken"].as_str().expect("a token");
+    let rest = place.json(&["task", "list", "--page-size", "2", "--page-token", token]);
+    assert_eq!(rest["tasks"].as_array().map(Vec::len), Some(1));
+    let shown = place.run(&["task", "list", "--page-size", "2"]).ok();
+    assert!(shown.field("Next page").contains("--page-token"), "{shown:?}");
+    for status in ["TASK_STATE_INPUT_REQUIRED", "input-required"] {
+        assert_eq!(place.json(&["task", "list", "--status", status])["totalSize"], 1);
+    }
+    let all = place.run(&["task", "list", "--all", "--page-size", "1", "-o", "json"]).ok();
+    assert_eq!(all.lines().len(), 3, "one task a line");
+    assert_eq!(place.run(&["task", "list", "--status", "sleepy"]).code, 2);
+}
+
+#[test]
+fn a_task_is_canceled_and_its_state_told() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let started = place.json(&["send", "--async", "hold"]);
+    let task = id(&started["task"]);
+    let canceled = place.run(&["task", "cancel", task]).ok();
+    assert_eq!((canceled.field("Task"), canceled.field("State")), (task, "TASK_STATE_CANCELED"));
+    let again = place.run(&["task", "cancel", task, "-o", "json"]);
+    assert_eq!((again.code, again.error().as_str()), (1, "TaskNotCancelableError"));
+    assert_eq!(state(&place.json(&["task", "get", task])), "TASK_STATE_CANCELED", "and changes nothing");
+}
+
+#[test]
+fn cancelling_twice_is_as_good_as_once_where_the_agent_says_so() {
+    let agent = Agent::start(card(json!({})), |_, _| Says::Result(task("CANCELED")));
+    let place = Place::new();
+    let first = place.json(&["task", "cancel", "t-1", "-a", &agent.url]);
+    assert_eq!(place.json(&["task", "cancel", "t-1", "-a", &agent.url]), first);
+}
+
+#[test]
+fn artifacts_become_files() {
+    let parts = json!([
+        {"text": "hello"},
+        {"raw": "AAH/", "filename": "../evil.bin", "mediaType": "application/octet-stream"},
+        {"data": {"n": 1.0}},
+        {"url": "https://example.com/x"},
+    ]);
+    let whole = json!({"id": "t-1", "contextId": "c-1", "status": {"state": "TASK_STATE_COMPLETED"},
+        "artifacts": [{"artifactId": "a-1", "name": "out", "parts": parts}, {"artifactId": "a-2", "parts": [{"text": "2"}]}]});
+    let agent = Agent::start(card(json!({})), move |_, _| Says::Result(whole.clone()));
+    let place = Place::new();
+    let args = ["task", "download", "t-1", "-a", &agent.url, "--dir", "got"];
+    let ran = place.run(&args).ok();
+    assert_eq!(ran.field("State"), "TASK_STATE_COMPLETED");
+    let read =
+        |name: &str| std::fs::read(place.dir().join("got").join(name)).unwrap_or_else(|_| panic!("{name}: {ran:?}"));
+    assert_eq!(read("out-1.txt"), b"hello");
+    assert_eq!(read("evil.bin"), [0, 1, 255]);
+    assert!(String::from_utf8_lossy(&read("out-3.json")).contains("1.0"));
+    assert_eq!(read("a-2.txt"), b"2");
+    assert!(ran.err.contains("https://example.com/x"), "what is not fetched is told: {ran:?}");
+    assert_eq!(place.run(&args).code, 2, "nothing is overwritten");
+    place.run(&[&args[..], &["--force"]].concat()).ok();
+    place.run(&["task", "download", "t-1", "-a", &agent.url, "--dir", "one", "--artifact", "a-2"]).ok();
+    assert_eq!(std::fs::read_dir(place.dir().join("one")).expect("a directory").count(), 1);
+}
+
+#[test]
+fn push_configs_are_refused_before_asking_where_the_card_has_none() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    for args in [
+        &["task", "push-config", "create", "t", "--url", "https://example.com"][..],
+        &["task", "push-config", "get", "t", "c"],
+        &["task", "push-config", "list", "t"],
+        &["task", "push-config", "delete", "t", "c"],
+    ] {
+        let ran = place.run(&[args, &["-o", "json"]].concat());
+        assert_eq!((ran.code, ran.error().as_str()), (1, "PushNotificationNotSupportedError"), "{ran:?}");
+    }
+    let agent = Agent::start(card(json!({})), |_, _| Says::Result(json!({})));
+    assert_eq!(place.run(&["task", "push-config", "list", "t", "-a", &agent.url]).code, 1);
+    assert_eq!(agent.asked().len(), 0, "the card said no");
+}
+
+#[test]
+fn push_configs_are_made_read_listed_and_deleted() {
+    let config = json!({"id": "p-1", "taskId": "t-1", "url": "https://example.com/hook", "token": "tok-secret"});
+    let answered = config.clone();
+    let agent = Agent::start(card(json!({"capabilities": {"pushNotifications": true}})), move |asked, _| {
+        Says::Result(match asked.method().as_str() {
+            "ListTaskPushNotificationConfigs" => json!({"configs": [answered]}),
+            "DeleteTaskPushNotificationConfig" => json!(null),
+            _ => answered.clone(),
+        })
+    });
+    let place = Place::new();
+    let push = |args: &[&str]| place.run(&[&["task", "push-config"], args, &["-a", &agent.url]].concat()).ok();
+    let made = push(&[
+        "create",
+        "t-1",
+        "--url",
+        "https://example.com/hook",
+        "--id",
+        "p-1",
+        "--token",
+        "tok-secret",
+        "--auth-scheme",
+        "Bearer",
+        "--auth-credentials",
+        "cred-secret",
+        "-o",
+        "json",
+    ]);
+    assert_eq!(made.json(), config);
+    let sent = agent.asked()[0].json();
+    assert_eq!(sent["params"]["authentication"], json!({"scheme": "Bearer", "credentials": "cred-secret"}));
+    assert_eq!(push(&["get", "t-1", "p-1", "-o", "json"]).json(), config);
+    assert_eq!(push(&["list", "t-1", "-o", "json"]).json(), json!({"configs": [config]}));
+    let shown = push(&["list", "t-1"]);
+    assert!(shown.field("Push config") == "p-1" && !shown.out.contains("tok-secret"), "{shown:?}");
+    assert_eq!(push(&["delete", "t-1", "p-1"]).field("Deleted"), "p-1");
+    let methods: Vec<String> = agent.asked().iter().map(super::agent::Asked::method).collect();
+    assert_eq!(methods[1..3], ["GetTaskPushNotificationConfig", "ListTaskPushNotificationConfigs"]);
+    assert_eq!(methods[4], "DeleteTaskPushNotificationConfig");
+}

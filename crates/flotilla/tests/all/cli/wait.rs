@@ -1,0 +1,109 @@
+//! Waiting: by asking, over a stream, for a limited time, and never for what does not come.
+
+use super::agent::{Agent, Says, card, streaming, task};
+use super::program::{Place, finish};
+use crate::cast::{hub, id, state};
+use flotilla_testkit::until;
+use serde_json::json;
+
+#[test]
+fn a_task_is_asked_for_until_it_ends() {
+    let agent = Agent::start(card(json!({})), |_, before| {
+        Says::Result(if before < 3 { task("WORKING") } else { task("COMPLETED") })
+    });
+    let place = Place::new();
+    let once = place.json(&["task", "get", "t-1", "-a", &agent.url]);
+    assert_eq!((state(&once), agent.asked().len()), ("TASK_STATE_WORKING", 1));
+    let ended = place.json(&["task", "get", "t-1", "--wait", "-a", &agent.url, "--poll-interval", "20ms"]);
+    assert_eq!((state(&ended), agent.asked().len()), ("TASK_STATE_COMPLETED", 4));
+}
+
+#[test]
+fn waiting_stops_where_the_caller_has_to_act() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    for (words, paused) in [("ask", "TASK_STATE_INPUT_REQUIRED"), ("sign in", "TASK_STATE_AUTH_REQUIRED")] {
+        let sent = place.run(&["send", words]).ok();
+        assert_eq!(sent.field("State"), paused);
+        let got = place.run(&["task", "get", "--wait", sent.field("Task")]).ok();
+        assert_eq!(got.field("State"), paused);
+        assert!(sent.err.contains(paused) && got.err.contains(paused), "{sent:?} {got:?}");
+    }
+}
+
+#[test]
+fn an_unspecified_state_is_neither_an_end_nor_a_pause() {
+    let agent = Agent::start(card(json!({})), |_, before| {
+        Says::Result(if before < 3 { task("UNSPECIFIED") } else { task("COMPLETED") })
+    });
+    let place = Place::new();
+    let shown = place.run(&["task", "get", "t-1", "-a", &agent.url]).ok();
+    assert_eq!(shown.field("State"), "TASK_STATE_UNSPECIFIED");
+    let ended = place.json(&["task", "get", "t-1", "--wait", "-a", &agent.url, "--poll-interval", "20ms"]);
+    assert_eq!((state(&ended), agent.asked().len()), ("TASK_STATE_COMPLETED", 4));
+    let stuck = Agent::start(card(json!({})), |_, _| Says::Result(task("UNSPECIFIED")));
+    let args = ["task", "get", "t-1", "--wait", "-a", &stuck.url, "--poll-interval", "20ms", "--timeout", "300ms"];
+    assert_eq!(place.run(&args).code, 5);
+}
+
+#[test]
+fn a_limit_ends_the_wait_with_its_own_code_and_the_way_back() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let ran = place.run(&["send", "hold", "--timeout", "1s", "-o", "json"]);
+    assert_eq!((ran.code, ran.error().as_str()), (5, "A2ACLI_ERR_TIMEOUT"));
+    let listed = place.json(&["task", "list"]);
+    let task = id(&listed["tasks"][0]);
+    assert_eq!(ran.json()["error"]["hint"], format!("flotilla task get --wait {task}"));
+    assert_eq!(state(&place.json(&["task", "get", task])), "TASK_STATE_WORKING", "the task is not touched");
+}
+
+#[test]
+fn a_task_that_does_not_change_is_asked_for_ever_less_often() {
+    let agent = Agent::start(card(json!({})), |_, _| Says::Result(task("WORKING")));
+    let args = ["task", "get", "t-1", "--wait", "-a", &agent.url, "--poll-interval", "50ms", "--timeout", "2s"];
+    assert_eq!(Place::new().run(&args).code, 5);
+    // 50 ms all the time would be 40 questions, no pause at all thousands.
+    let asked = agent.asked().len();
+    assert!((4..=16).contains(&asked), "{asked} questions");
+}
+
+#[test]
+fn a_wait_that_is_interrupted_names_the_task() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let child = place.start(&["send", "hold"]);
+    let listed = until("the task is there", || {
+        let listed = place.json(&["task", "list", "--status", "working"]);
+        (listed["totalSize"] == 1).then_some(listed)
+    });
+    let task = id(&listed["tasks"][0]);
+    let sent = std::process::Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status();
+    assert!(sent.expect("sh can be started").success());
+    let ran = finish(child);
+    assert!(ran.code == 130 && ran.err.contains(task) && ran.out.is_empty(), "{ran:?}");
+}
+
+#[test]
+fn when_a_stream_fails_the_task_is_asked_for_instead() {
+    let agent = Agent::start(streaming(), |asked, before| match asked.method().as_str() {
+        "SendStreamingMessage" => Says::Events(vec![json!({"task": task("WORKING")})]),
+        "SubscribeToTask" => Says::Error(-32004, "no second stream"),
+        _ => Says::Result(if before < 4 { task("WORKING") } else { task("COMPLETED") }),
+    });
+    let args = ["send", "hi", "-a", &agent.url, "-o", "json", "--poll-interval", "20ms"];
+    let ran = Place::new().run(&args).ok();
+    assert_eq!(state(&ran.json()["task"]), "TASK_STATE_COMPLETED");
+    assert!(ran.err.contains("Stream:"), "{ran:?}");
+    let last = agent.asked().last().expect("requests").method();
+    assert_eq!(last, "GetTask");
+}
+
+#[test]
+fn a_long_wait_shows_a_sign_of_life() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let sent = place.run(&["send", "work 4s", "--poll-interval", "100ms"]).ok();
+    assert_eq!(sent.field("State"), "TASK_STATE_COMPLETED");
+    assert!(sent.err.contains("Waiting: 3 s"), "a sign of life: {sent:?}");
+}

@@ -1,0 +1,197 @@
+//! An agent's card as a caller reads it: what is needed to call, and the JSON exactly as it came.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Read leniently: only what a call needs must be there. `check` says what the specification demands beyond that.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Card {
+    pub name: String,
+    pub description: String,
+    pub version: String,
+    #[serde(alias = "supported_interfaces")]
+    pub supported_interfaces: Vec<Interface>,
+    pub provider: Option<Provider>,
+    #[serde(alias = "documentation_url")]
+    pub documentation_url: Option<String>,
+    pub capabilities: Capabilities,
+    #[serde(alias = "security_schemes")]
+    pub security_schemes: BTreeMap<String, Scheme>,
+    #[serde(alias = "security_requirements")]
+    pub security_requirements: Vec<Requirement>,
+    #[serde(alias = "default_input_modes")]
+    pub default_input_modes: Vec<String>,
+    #[serde(alias = "default_output_modes")]
+    pub default_output_modes: Vec<String>,
+    pub skills: Vec<Skill>,
+    pub signatures: Vec<serde::de::IgnoredAny>,
+    /// Only in cards of A2A 0.3.
+    #[serde(rename = "protocolVersion")]
+    pub old_version: Option<String>,
+    /// The card as it came.
+    #[serde(skip)]
+    pub json: String,
+    /// Where it came from.
+    #[serde(skip)]
+    pub source: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Interface {
+    pub url: String,
+    #[serde(alias = "protocol_binding")]
+    pub protocol_binding: String,
+    #[serde(alias = "protocol_version")]
+    pub protocol_version: String,
+    pub tenant: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Provider {
+    pub url: String,
+    pub organization: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Capabilities {
+    pub streaming: bool,
+    #[serde(alias = "push_notifications")]
+    pub push_notifications: bool,
+    #[serde(alias = "extended_agent_card")]
+    pub extended_agent_card: bool,
+    pub extensions: Vec<Extension>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Extension {
+    pub uri: String,
+    pub required: bool,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Skill {
+    pub id: String,
+    pub name: String,
+    pub description: String,
+    pub tags: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Requirement {
+    pub schemes: BTreeMap<String, Scopes>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Scopes {
+    pub list: Vec<String>,
+}
+
+/// One member is there; a scheme of a kind we do not know has none of them.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Scheme {
+    #[serde(alias = "api_key_security_scheme")]
+    pub api_key_security_scheme: Option<ApiKey>,
+    #[serde(alias = "http_auth_security_scheme")]
+    pub http_auth_security_scheme: Option<HttpAuth>,
+    #[serde(alias = "oauth2_security_scheme")]
+    pub oauth2_security_scheme: Option<OAuth2>,
+    #[serde(alias = "open_id_connect_security_scheme")]
+    pub open_id_connect_security_scheme: Option<serde::de::IgnoredAny>,
+    #[serde(alias = "mtls_security_scheme")]
+    pub mtls_security_scheme: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ApiKey {
+    pub location: String,
+    pub name: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct HttpAuth {
+    pub scheme: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct OAuth2 {
+    pub flows: Flows,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Flows {
+    #[serde(alias = "client_credentials")]
+    pub client_credentials: Option<Flow>,
+    #[serde(alias = "device_code")]
+    pub device_code: Option<Flow>,
+    #[serde(alias = "authorization_code")]
+    pub authorization_code: Option<Flow>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Flow {
+    #[serde(alias = "token_url")]
+    pub token_url: String,
+    #[serde(alias = "refresh_url")]
+    pub refresh_url: String,
+    #[serde(alias = "device_authorization_url")]
+    pub device_authorization_url: String,
+    pub scopes: BTreeMap<String, String>,
+}
+
+impl Card {
+    /// Reads a card; `source` is where it came from, for error texts.
+    pub fn parse(json: &str, source: &str) -> Result<Self, String> {
+        let mut card: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        if card.supported_interfaces.is_empty() && card.old_version.is_some() {
+            return Err("it is a card of A2A 0.3, and this program speaks 1.0".into());
+        }
+        card.json = json.to_owned();
+        card.source = source.to_owned();
+        Ok(card)
+    }
+}
+
+impl Scheme {
+    /// The scheme in a few words, for people.
+    pub fn describe(&self) -> String {
+        if let Some(key) = &self.api_key_security_scheme {
+            return format!("API key ({} {})", key.location, key.name);
+        }
+        if let Some(http) = &self.http_auth_security_scheme {
+            return format!("HTTP {}", http.scheme);
+        }
+        if let Some(oauth) = &self.oauth2_security_scheme {
+            return format!("OAuth 2.0 ({})", oauth.flows.names().join(", "));
+        }
+        if self.open_id_connect_security_scheme.is_some() {
+            return "OpenID Connect".into();
+        }
+        let mutual = self.mtls_security_scheme.is_some();
+        if mutual { "mutual TLS".into() } else { "a scheme this program does not know".into() }
+    }
+}
+
+impl Flows {
+    fn names(&self) -> Vec<&'static str> {
+        let flows = [
+            (&self.client_credentials, "client credentials"),
+            (&self.device_code, "device code"),
+            (&self.authorization_code, "authorization code"),
+        ];
+        flows.into_iter().filter(|(flow, _)| flow.is_some()).map(|(_, name)| name).collect()
+    }
+}

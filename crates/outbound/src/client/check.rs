@@ -1,0 +1,237 @@
+//! A card against the specification's schema (spec 4.4): every required member, every type, every name that is used.
+
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// What a member must be.
+#[derive(Clone, Copy)]
+enum Kind {
+    Text,
+    /// Text that is not empty.
+    Words,
+    Url,
+    Flag,
+    Texts,
+    Object,
+    Objects,
+}
+
+struct Checker {
+    problems: Vec<String>,
+}
+
+/// Everything that is wrong with a card, each with its place. Empty if the card is valid.
+pub fn problems(json: &str) -> Vec<String> {
+    let card: Value = match serde_json::from_str(json) {
+        Ok(card) => card,
+        Err(error) => return vec![format!("it is not JSON: {error}")],
+    };
+    let Some(card) = card.as_object() else { return vec!["it is not a JSON object".into()] };
+    let mut checker = Checker { problems: Vec::new() };
+    checker.card(card);
+    checker.problems
+}
+
+impl Checker {
+    fn problem(&mut self, place: &str, name: &str, text: impl std::fmt::Display) {
+        self.problems.push(format!("{place}{name} {text}"));
+    }
+
+    /// A member of the right kind; missing ones are a problem only if they are required.
+    fn member<'a>(
+        &mut self,
+        object: &'a Map<String, Value>,
+        place: &str,
+        name: &str,
+        kind: Kind,
+        required: bool,
+    ) -> Option<&'a Value> {
+        let Some(value) = object.get(name).filter(|value| !value.is_null()) else {
+            if required {
+                self.problem(place, name, "is missing");
+            }
+            return None;
+        };
+        let texts = |value: &Value| value.as_array().is_some_and(|list| list.iter().all(Value::is_string));
+        let objects = |value: &Value| value.as_array().is_some_and(|list| list.iter().all(Value::is_object));
+        let (fits, wanted) = match kind {
+            Kind::Text => (value.is_string(), "a text"),
+            Kind::Words => (value.as_str().is_some_and(|text| !text.is_empty()), "a text that is not empty"),
+            Kind::Url => (value.as_str().is_some_and(is_url), "an absolute URL"),
+            Kind::Flag => (value.is_boolean(), "true or false"),
+            Kind::Texts => (texts(value), "a list of texts"),
+            Kind::Object => (value.is_object(), "an object"),
+            Kind::Objects => (objects(value), "a list of objects"),
+        };
+        if !fits {
+            self.problem(place, name, format_args!("must be {wanted}"));
+            return None;
+        }
+        Some(value)
+    }
+
+    fn all(&mut self, object: &Map<String, Value>, place: &str, members: &[(&str, Kind, bool)]) {
+        for (name, kind, required) in members {
+            self.member(object, place, name, *kind, *required);
+        }
+    }
+
+    /// The objects of a list, each with its place.
+    fn each(&mut self, object: &Map<String, Value>, place: &str, name: &str, required: bool) -> Vec<(String, Value)> {
+        let list = self.member(object, place, name, Kind::Objects, required).cloned().unwrap_or_default();
+        let list = list.as_array().cloned().unwrap_or_default();
+        list.into_iter().enumerate().map(|(index, item)| (format!("{place}{name}[{index}]."), item)).collect()
+    }
+
+    fn card(&mut self, card: &Map<String, Value>) {
+        self.all(
+            card,
+            "",
+            &[
+                ("name", Kind::Words, true),
+                ("description", Kind::Words, true),
+                ("version", Kind::Words, true),
+                ("documentationUrl", Kind::Url, false),
+                ("iconUrl", Kind::Url, false),
+                ("defaultInputModes", Kind::Texts, true),
+                ("defaultOutputModes", Kind::Texts, true),
+            ],
+        );
+        let interfaces = self.each(card, "", "supportedInterfaces", true);
+        if interfaces.is_empty() && card.contains_key("supportedInterfaces") {
+            self.problem("", "supportedInterfaces", "must name at least one interface");
+        }
+        for (place, interface) in interfaces {
+            if let Some(interface) = interface.as_object() {
+                self.interface(interface, &place);
+            }
+        }
+        if let Some(provider) = self.member(card, "", "provider", Kind::Object, false).and_then(Value::as_object) {
+            self.all(provider, "provider.", &[("url", Kind::Url, true), ("organization", Kind::Words, true)]);
+        }
+        if let Some(able) = self.member(card, "", "capabilities", Kind::Object, true).and_then(Value::as_object) {
+            let flags = ["streaming", "pushNotifications", "extendedAgentCard"].map(|name| (name, Kind::Flag, false));
+            self.all(able, "capabilities.", &flags);
+            for (place, extension) in self.each(able, "capabilities.", "extensions", false) {
+                if let Some(extension) = extension.as_object() {
+                    self.all(extension, &place, &[("uri", Kind::Words, true), ("required", Kind::Flag, false)]);
+                }
+            }
+        }
+        self.skills(card);
+        self.security(card);
+        for (place, signature) in self.each(card, "", "signatures", false) {
+            if let Some(signature) = signature.as_object() {
+                self.all(signature, &place, &[("protected", Kind::Words, true), ("signature", Kind::Words, true)]);
+            }
+        }
+    }
+
+    fn interface(&mut self, interface: &Map<String, Value>, place: &str) {
+        let members = [
+            ("protocolBinding", Kind::Words, true),
+            ("protocolVersion", Kind::Words, true),
+            ("tenant", Kind::Text, false),
+        ];
+        self.all(interface, place, &members);
+        // A gRPC interface may be a bare HOST:PORT.
+        let grpc = interface.get("protocolBinding").and_then(Value::as_str) == Some("GRPC");
+        self.member(interface, place, "url", if grpc { Kind::Words } else { Kind::Url }, true);
+    }
+
+    fn skills(&mut self, card: &Map<String, Value>) {
+        for (place, skill) in self.each(card, "", "skills", true) {
+            let Some(skill) = skill.as_object() else { continue };
+            let texts = ["id", "name", "description"].map(|name| (name, Kind::Words, true));
+            self.all(skill, &place, &texts);
+            self.member(skill, &place, "tags", Kind::Texts, true);
+            self.all(skill, &place, &["examples", "inputModes", "outputModes"].map(|name| (name, Kind::Texts, false)));
+        }
+    }
+
+    fn security(&mut self, card: &Map<String, Value>) {
+        let schemes = self.member(card, "", "securitySchemes", Kind::Object, false).and_then(Value::as_object);
+        let names: BTreeSet<&String> = schemes.into_iter().flatten().map(|(name, _)| name).collect();
+        for (name, scheme) in schemes.into_iter().flatten() {
+            let place = format!("securitySchemes.{name}.");
+            match scheme.as_object() {
+                Some(scheme) => self.scheme(scheme, &place),
+                None => self.problem("securitySchemes.", name, "must be an object"),
+            }
+        }
+        for (place, requirement) in self.each(card, "", "securityRequirements", false) {
+            let used = requirement.get("schemes").and_then(Value::as_object);
+            for name in used.into_iter().flatten().map(|(name, _)| name).filter(|name| !names.contains(name)) {
+                self.problem(&place, "schemes", format_args!("names '{name}', which securitySchemes does not have"));
+            }
+        }
+    }
+
+    fn scheme(&mut self, scheme: &Map<String, Value>, place: &str) {
+        let kinds = [
+            "apiKeySecurityScheme",
+            "httpAuthSecurityScheme",
+            "oauth2SecurityScheme",
+            "openIdConnectSecurityScheme",
+            "mtlsSecurityScheme",
+        ];
+        let present: Vec<&str> = kinds.into_iter().filter(|kind| scheme.contains_key(*kind)).collect();
+        let [kind] = present.as_slice() else {
+            return self.problem(place, "", format_args!("must have exactly one of {}", kinds.join(", ")));
+        };
+        let inner = self.member(scheme, place, kind, Kind::Object, true).and_then(Value::as_object);
+        let Some(inner) = inner else { return };
+        let place = format!("{place}{kind}.");
+        match *kind {
+            "apiKeySecurityScheme" => {
+                self.member(inner, &place, "name", Kind::Words, true);
+                let location = self.member(inner, &place, "location", Kind::Words, true).and_then(Value::as_str);
+                if location.is_some_and(|location| !["header", "query", "cookie"].contains(&location)) {
+                    self.problem(&place, "location", "must be header, query or cookie");
+                }
+            }
+            "httpAuthSecurityScheme" => drop(self.member(inner, &place, "scheme", Kind::Words, true)),
+            "oauth2SecurityScheme" => drop(self.member(inner, &place, "flows", Kind::Object, true)),
+            "openIdConnectSecurityScheme" => drop(self.member(inner, &place, "openIdConnectUrl", Kind::Url, true)),
+            _ => {}
+        }
+    }
+}
+
+fn is_url(text: &str) -> bool {
+    reqwest::Url::parse(text).is_ok_and(|url| url.has_host())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::problems;
+
+    const GOOD: &str = r#"{"name":"a","description":"b","version":"1","capabilities":{"streaming":true},
+        "supportedInterfaces":[{"url":"http://h/x","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],
+        "securitySchemes":{"k":{"apiKeySecurityScheme":{"location":"header","name":"X"}}},
+        "securityRequirements":[{"schemes":{"k":{"list":[]}}}],
+        "defaultInputModes":["text/plain"],"defaultOutputModes":[],
+        "skills":[{"id":"i","name":"n","description":"d","tags":[]}]}"#;
+
+    #[test]
+    fn a_whole_card_has_no_problems() {
+        assert_eq!(problems(GOOD), [""; 0]);
+    }
+
+    #[test]
+    fn each_problem_is_told_with_its_place() {
+        for (from, to, told) in [
+            ("\"name\":\"a\",", "", "name is missing"),
+            ("http://h/x", "h", "supportedInterfaces[0].url must be an absolute URL"),
+            ("\"header\"", "\"body\"", "securitySchemes.k.apiKeySecurityScheme.location must be header"),
+            ("\"schemes\":{\"k\"", "\"schemes\":{\"z\"", "securityRequirements[0].schemes names 'z'"),
+            ("\"tags\":[]", "\"tags\":[1]", "skills[0].tags must be a list of texts"),
+            ("{\"streaming\":true}", "{\"streaming\":1}", "capabilities.streaming must be true or false"),
+        ] {
+            assert!(GOOD.contains(from), "{from}");
+            let found = problems(&GOOD.replace(from, to));
+            assert!(found.iter().any(|problem| problem.starts_with(told)), "{told}: {found:?}");
+        }
+        assert_eq!(problems("[]"), ["it is not a JSON object"]);
+    }
+}

@@ -1,0 +1,156 @@
+//! Credentials, shown only where the agent's card declares a scheme that takes them (spec 7.3).
+
+use super::card::{Card, Scheme};
+use super::error::ClientError;
+
+/// What the caller has.
+#[derive(Debug, Clone, Default)]
+pub struct Credentials {
+    /// A token for HTTP Bearer, OAuth 2 and OpenID Connect.
+    pub bearer: Option<String>,
+    pub api_key: Option<String>,
+}
+
+/// Where credentials go in each request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Attached {
+    pub headers: Vec<(String, String)>,
+    pub query: Vec<(String, String)>,
+    /// Credentials the caller has and the agent declares no use for.
+    pub unused: Vec<&'static str>,
+}
+
+impl Attached {
+    pub fn is_empty(&self) -> bool {
+        self.headers.is_empty() && self.query.is_empty()
+    }
+}
+
+/// Which credential a scheme takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    Bearer,
+    ApiKey,
+    Nothing,
+}
+
+fn takes(scheme: &Scheme) -> Takes {
+    let bearer = scheme.http_auth_security_scheme.as_ref().is_some_and(|h| h.scheme.eq_ignore_ascii_case("bearer"));
+    if bearer || scheme.oauth2_security_scheme.is_some() || scheme.open_id_connect_security_scheme.is_some() {
+        Takes::Bearer
+    } else if scheme.api_key_security_scheme.is_some() {
+        Takes::ApiKey
+    } else {
+        Takes::Nothing
+    }
+}
+
+/// Finds a requirement the credentials meet, and says where each goes.
+pub fn attach(card: &Card, credentials: &Credentials) -> Result<Attached, ClientError> {
+    let has = |takes: Takes| match takes {
+        Takes::Bearer => credentials.bearer.is_some(),
+        Takes::ApiKey => credentials.api_key.is_some(),
+        Takes::Nothing => false,
+    };
+    let met = card.security_requirements.iter().find(|requirement| {
+        requirement.schemes.keys().all(|name| card.security_schemes.get(name).is_some_and(|scheme| has(takes(scheme))))
+    });
+    let required = !card.security_requirements.is_empty();
+    let names: Vec<&String> = match met {
+        Some(requirement) if !requirement.schemes.is_empty() => requirement.schemes.keys().collect(),
+        None if required => return Err(missing(card)),
+        // Nothing is required, so whatever the agent declares to understand may be shown.
+        _ => {
+            let understood =
+                |wanted: Takes| card.security_schemes.iter().find(|(_, scheme)| takes(scheme) == wanted && has(wanted));
+            [Takes::Bearer, Takes::ApiKey].into_iter().filter_map(understood).map(|(name, _)| name).collect()
+        }
+    };
+    let schemes = names.into_iter().filter_map(|name| card.security_schemes.get(name));
+    let mut attached = Attached::default();
+    let mut used = (false, false);
+    for scheme in schemes {
+        match (takes(scheme), &scheme.api_key_security_scheme) {
+            (Takes::Bearer, _) => {
+                let token = credentials.bearer.as_deref().unwrap_or_default();
+                attached.headers.push(("Authorization".into(), format!("Bearer {token}")));
+                used.0 = true;
+            }
+            (Takes::ApiKey, Some(place)) => {
+                let key = credentials.api_key.clone().unwrap_or_default();
+                match place.location.as_str() {
+                    "query" => attached.query.push((place.name.clone(), key)),
+                    "cookie" => attached.headers.push(("Cookie".into(), format!("{}={key}", place.name))),
+                    _ => attached.headers.push((place.name.clone(), key)),
+                }
+                used.1 = true;
+            }
+            _ => {}
+        }
+    }
+    if credentials.bearer.is_some() && !used.0 {
+        attached.unused.push("bearer token");
+    }
+    if credentials.api_key.is_some() && !used.1 {
+        attached.unused.push("API key");
+    }
+    Ok(attached)
+}
+
+fn missing(card: &Card) -> ClientError {
+    let describe = |name: &String| match card.security_schemes.get(name) {
+        Some(scheme) => scheme.describe(),
+        None => format!("'{name}', which its card does not explain"),
+    };
+    let schemes = card.security_requirements.iter().map(|requirement| {
+        let all: Vec<String> = requirement.schemes.keys().map(describe).collect();
+        all.join(" and ")
+    });
+    ClientError::CredentialsMissing { schemes: schemes.collect(), code: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Attached, Credentials, attach};
+    use crate::client::card::Card;
+    use crate::client::error::ClientError;
+    use serde_json::{Value, json};
+
+    fn shown(required: &Value, bearer: Option<&str>, api_key: Option<&str>) -> Result<Attached, ClientError> {
+        let card = json!({
+            "securitySchemes": {
+                "b": {"httpAuthSecurityScheme": {"scheme": "bearer"}},
+                "q": {"apiKeySecurityScheme": {"location": "query", "name": "k"}},
+                "c": {"apiKeySecurityScheme": {"location": "cookie", "name": "k"}},
+                "m": {"mtlsSecurityScheme": {}},
+            },
+            "securityRequirements": required,
+        });
+        let card = Card::parse(&card.to_string(), "x").unwrap();
+        attach(&card, &Credentials { bearer: bearer.map(Into::into), api_key: api_key.map(Into::into) })
+    }
+
+    fn needs(names: &[&str]) -> Value {
+        let schemes: serde_json::Map<String, Value> =
+            names.iter().map(|n| ((*n).into(), json!({"list": []}))).collect();
+        json!({ "schemes": schemes })
+    }
+
+    #[test]
+    fn a_credential_goes_where_its_scheme_says() {
+        let attached = shown(&json!([needs(&["b"])]), Some("t"), None).unwrap();
+        assert_eq!(attached.headers, [("Authorization".to_owned(), "Bearer t".to_owned())]);
+        let attached = shown(&json!([needs(&["m"]), needs(&["q"])]), None, Some("s")).unwrap();
+        assert_eq!(attached.query, [("k".to_owned(), "s".to_owned())]);
+        let attached = shown(&json!([needs(&["c", "b"])]), Some("t"), Some("s")).unwrap();
+        assert_eq!(attached.headers.len(), 2);
+    }
+
+    #[test]
+    fn what_is_missing_is_named_and_what_is_not_declared_is_not_shown() {
+        let error = shown(&json!([needs(&["b", "m"]), needs(&["q"])]), Some("t"), None).unwrap_err().to_string();
+        assert!(error.contains("HTTP bearer and mutual TLS, or API key (query k)"), "{error}");
+        let attached = attach(&Card::default(), &Credentials { bearer: Some("t".into()), api_key: None }).unwrap();
+        assert!(attached.is_empty() && attached.unused == ["bearer token"]);
+    }
+}

@@ -1,0 +1,175 @@
+//! Why a call to an agent failed, the same for every binding (spec 5.4).
+
+use flotilla_protocol::a2a::error::Reason;
+use serde_json::Value;
+
+/// What the transport called an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Code {
+    /// A JSON-RPC code or an HTTP status.
+    Number(i64),
+    /// A gRPC status.
+    Name(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    #[error("there is no agent card at {reference}: {problem}")]
+    CardNotFound { reference: String, problem: String },
+    #[error("the agent card at {reference} is not usable: {problem}")]
+    CardInvalid { reference: String, problem: String },
+    #[error("cannot reach {url}: {problem}")]
+    Unreachable { url: String, problem: String },
+    #[error("the connection broke: {0}")]
+    Broken(String),
+    #[error("the agent wants a credential: {}", .schemes.join(", or "))]
+    CredentialsMissing { schemes: Vec<String>, code: Option<Code> },
+    #[error("the agent does not accept the credential: {message}")]
+    AuthFailed { message: String, code: Code },
+    /// The agent refused, under a name of the A2A specification.
+    #[error("{message}")]
+    Refused { name: &'static str, code: Option<Code>, message: String },
+    #[error("the agent's card offers nothing this program speaks: {0}")]
+    NoInterface(String),
+    #[error("an answer is larger than {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("{0}")]
+    Setting(String),
+}
+
+impl ClientError {
+    /// The agent answered with something that is not A2A.
+    pub fn malformed(problem: impl std::fmt::Display) -> Self {
+        let message = format!("the agent's answer is not A2A: {problem}");
+        Self::Refused { name: name_of(Reason::InvalidAgentResponse), code: None, message }
+    }
+
+    /// A refusal this side makes in the protocol's own words, before asking.
+    pub fn local(reason: Reason, message: impl Into<String>) -> Self {
+        Self::Refused { name: name_of(reason), code: None, message: message.into() }
+    }
+
+    pub fn is(&self, reason: Reason) -> bool {
+        matches!(self, Self::Refused { name, .. } if *name == name_of(reason))
+    }
+
+    /// Whether the same call may succeed a moment later.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Broken(_))
+    }
+}
+
+/// An error as a binding told it, before it has a name.
+#[derive(Debug, Default)]
+pub struct Told {
+    pub message: String,
+    /// The `reason` of the first `google.rpc.ErrorInfo`.
+    pub reason: Option<String>,
+    pub rpc: Option<i64>,
+    pub http: Option<u16>,
+    pub grpc: Option<String>,
+}
+
+impl Told {
+    /// Reads `details` or `data`: an array of `google.rpc` objects.
+    pub fn reason_in(details: &Value) -> Option<String> {
+        let list = details.as_array()?;
+        let info = list.iter().find(|detail| detail["@type"].as_str().is_some_and(|kind| kind.ends_with("ErrorInfo")));
+        info?["reason"].as_str().map(str::to_owned)
+    }
+
+    fn code(&self) -> Option<Code> {
+        let number = self.rpc.or(self.http.map(i64::from)).map(Code::Number);
+        number.or_else(|| self.grpc.clone().map(Code::Name))
+    }
+
+    /// The error under its A2A name; `credentials` says whether the call showed any.
+    pub fn into_error(self, credentials: bool) -> ClientError {
+        let code = self.code();
+        let message = if self.message.is_empty() { "no reason given".to_owned() } else { self.message.clone() };
+        let reason = self.reason();
+        let unknown = reason == Reason::Unauthenticated;
+        if unknown && !credentials {
+            return ClientError::CredentialsMissing { schemes: vec![message], code };
+        }
+        match (reason, code) {
+            (Reason::Unauthenticated | Reason::PermissionDenied, Some(code)) => {
+                ClientError::AuthFailed { message, code }
+            }
+            (reason, code) => ClientError::Refused { name: name_of(reason), code, message },
+        }
+    }
+
+    /// The reason if one is named, else what the transport's code stands for.
+    fn reason(&self) -> Reason {
+        let named = self.reason.as_deref().and_then(|name| Reason::ALL.into_iter().find(|r| r.row().reason == name));
+        let by_rpc = || Reason::ALL.into_iter().find(|r| Some(i64::from(r.row().rpc)) == self.rpc);
+        let by_http = || match self.http? {
+            401 => Some(Reason::Unauthenticated),
+            403 => Some(Reason::PermissionDenied),
+            400 => Some(Reason::InvalidParams),
+            404 | 405 | 501 => Some(Reason::MethodNotFound),
+            _ => None,
+        };
+        let by_grpc = || match self.grpc.as_deref()? {
+            "UNAUTHENTICATED" => Some(Reason::Unauthenticated),
+            "PERMISSION_DENIED" => Some(Reason::PermissionDenied),
+            "INVALID_ARGUMENT" => Some(Reason::InvalidParams),
+            "UNIMPLEMENTED" => Some(Reason::MethodNotFound),
+            "NOT_FOUND" => Some(Reason::TaskNotFound),
+            _ => None,
+        };
+        named.or_else(by_rpc).or_else(by_http).or_else(by_grpc).unwrap_or(Reason::Internal)
+    }
+}
+
+/// The name the specification gives an error (spec 3.3.2, 9.5); our own reasons go by the code they share.
+pub fn name_of(reason: Reason) -> &'static str {
+    match reason.row().rpc {
+        -32001 => "TaskNotFoundError",
+        -32002 => "TaskNotCancelableError",
+        -32003 => "PushNotificationNotSupportedError",
+        -32004 => "UnsupportedOperationError",
+        -32005 => "ContentTypeNotSupportedError",
+        -32006 => "InvalidAgentResponseError",
+        -32007 => "ExtendedAgentCardNotConfiguredError",
+        -32008 => "ExtensionSupportRequiredError",
+        -32009 => "VersionNotSupportedError",
+        -32700 => "JSONParseError",
+        -32600 => "InvalidRequestError",
+        -32601 => "MethodNotFoundError",
+        -32602 => "InvalidParamsError",
+        _ => "InternalError",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ClientError, Told};
+
+    fn name(told: Told) -> String {
+        match told.into_error(true) {
+            ClientError::Refused { name, .. } => name.to_owned(),
+            other => format!("{other:?}").split([' ', '{']).next().unwrap_or_default().to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_same_error_has_one_name_in_every_binding() {
+        let reason = || Some("TASK_NOT_FOUND".to_owned());
+        assert_eq!(name(Told { rpc: Some(-32001), ..Told::default() }), "TaskNotFoundError");
+        assert_eq!(name(Told { http: Some(404), reason: reason(), ..Told::default() }), "TaskNotFoundError");
+        assert_eq!(
+            name(Told { grpc: Some("NOT_FOUND".into()), reason: reason(), ..Told::default() }),
+            "TaskNotFoundError"
+        );
+        assert_eq!(name(Told { http: Some(401), ..Told::default() }), "AuthFailed");
+        assert_eq!(name(Told { http: Some(502), ..Told::default() }), "InternalError");
+    }
+
+    #[test]
+    fn a_refused_stranger_lacks_a_credential() {
+        let told = Told { http: Some(401), ..Told::default() };
+        assert!(matches!(told.into_error(false), ClientError::CredentialsMissing { .. }));
+    }
+}

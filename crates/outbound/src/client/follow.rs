@@ -1,0 +1,105 @@
+//! Following a task to where it waits or ends, over as many connections as that takes.
+
+use super::Client;
+use super::error::ClientError;
+use super::frame::{Frame, Frames};
+use std::time::Duration;
+
+/// How often in a row a broken stream is taken up again before it is given up.
+const TRIES: u32 = 5;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+
+/// What a follower gets next.
+pub enum Next {
+    Frame(Box<Frame>),
+    /// The stream broke and is taken up again; for those who tell people about it.
+    Again {
+        problem: String,
+    },
+    /// Nothing more has to come.
+    End,
+}
+
+/// A stream that outlives its connection.
+pub struct Follow<'a> {
+    client: &'a Client,
+    frames: Option<Frames>,
+    task: String,
+    /// The last event id, where the agent gives any.
+    last: Option<String>,
+    done: bool,
+    failures: u32,
+}
+
+impl<'a> Follow<'a> {
+    /// Goes on with a stream that was just opened.
+    pub fn new(client: &'a Client, frames: Frames) -> Self {
+        Self { client, frames: Some(frames), task: String::new(), last: None, done: false, failures: 0 }
+    }
+
+    /// Subscribes to a task, after an event if one is named.
+    pub async fn task(client: &'a Client, id: &str, after: Option<&str>) -> Result<Self, ClientError> {
+        let frames = client.subscribe(id, after).await?;
+        let last = after.map(str::to_owned);
+        Ok(Self { client, frames: Some(frames), task: id.to_owned(), last, done: false, failures: 0 })
+    }
+
+    /// The id to go on from in another call.
+    pub fn last(&self) -> Option<&str> {
+        self.last.as_deref()
+    }
+
+    pub async fn next(&mut self) -> Result<Next, ClientError> {
+        if self.done {
+            return Ok(Next::End);
+        }
+        if self.frames.is_none() {
+            self.reconnect().await?;
+        }
+        let Some(frames) = &mut self.frames else { return Ok(Next::End) };
+        let problem = match frames.next().await {
+            Ok(Some(frame)) => {
+                self.failures = 0;
+                self.take(&frame);
+                return Ok(Next::Frame(Box::new(frame)));
+            }
+            // A cursor at the end of an ended task is answered with nothing.
+            Ok(None) if self.last.is_some() && self.failures > 0 => return Ok(Next::End),
+            Ok(None) => ClientError::Broken("the agent closed the stream before the task was done".into()),
+            Err(error) => error,
+        };
+        self.failures += 1;
+        if self.task.is_empty() || !problem.is_passing() || self.failures > TRIES {
+            return Err(problem);
+        }
+        self.frames = None;
+        Ok(Next::Again { problem: problem.to_string() })
+    }
+
+    fn take(&mut self, frame: &Frame) {
+        if let (task, _) = frame.sent.ids()
+            && !task.is_empty()
+        {
+            task.clone_into(&mut self.task);
+        }
+        if frame.id.is_some() {
+            self.last.clone_from(&frame.id);
+        }
+        self.done = frame.sent.is_last();
+    }
+
+    /// The first event is the whole task again, or, after a cursor, what was missed.
+    async fn reconnect(&mut self) -> Result<(), ClientError> {
+        loop {
+            tokio::time::sleep(FIRST_PAUSE * 2u32.pow(self.failures.min(TRIES) - 1)).await;
+            match self.client.subscribe(&self.task, self.last.as_deref()).await {
+                Ok(frames) => {
+                    self.frames = Some(frames);
+                    return Ok(());
+                }
+                Err(error) if error.is_passing() && self.failures < TRIES => self.failures += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What a send or a stream brings: a task, a message or an update, read and as it was written.
+
+use super::error::ClientError;
+use super::grpc::GrpcStream;
+use super::{jsonrpc, rest};
+use crate::net::sse::Events;
+use flotilla_protocol::a2a::model::{ArtifactUpdate, Message, StatusUpdate, Task, TaskState};
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+/// One of the four things a stream may bring (spec 3.2.3); a send is answered with one of the first two.
+#[derive(Debug, Clone)]
+pub enum Sent {
+    Task(Box<Task>),
+    Message(Box<Message>),
+    Status(Box<StatusUpdate>),
+    Artifact(Box<ArtifactUpdate>),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OneOf {
+    task: Option<Box<Task>>,
+    message: Option<Box<Message>>,
+    #[serde(alias = "status_update")]
+    status_update: Option<Box<StatusUpdate>>,
+    #[serde(alias = "artifact_update")]
+    artifact_update: Option<Box<ArtifactUpdate>>,
+}
+
+impl<'de> Deserialize<'de> for Sent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match OneOf::deserialize(deserializer)? {
+            OneOf { task: Some(task), .. } => Ok(Self::Task(task)),
+            OneOf { message: Some(message), .. } => Ok(Self::Message(message)),
+            OneOf { status_update: Some(update), .. } => Ok(Self::Status(update)),
+            OneOf { artifact_update: Some(update), .. } => Ok(Self::Artifact(update)),
+            _ => Err(D::Error::custom("neither task, message, statusUpdate nor artifactUpdate")),
+        }
+    }
+}
+
+impl Sent {
+    /// The task's state, where this says one.
+    pub fn state(&self) -> Option<TaskState> {
+        match self {
+            Self::Task(task) => Some(task.status.state),
+            Self::Status(update) => Some(update.status.state),
+            Self::Message(_) | Self::Artifact(_) => None,
+        }
+    }
+
+    /// The ids of the task and the context this is about.
+    pub fn ids(&self) -> (&str, &str) {
+        match self {
+            Self::Task(task) => (&task.id, &task.context_id),
+            Self::Message(message) => (&message.task_id, &message.context_id),
+            Self::Status(update) => (&update.task_id, &update.context_id),
+            Self::Artifact(update) => (&update.task_id, &update.context_id),
+        }
+    }
+
+    /// Whether nothing has to come after it: the task ended, waits for its caller, or there is none.
+    pub fn is_last(&self) -> bool {
+        let settled = |state: TaskState| state.is_terminal() || state.is_interrupted();
+        matches!(self, Self::Message(_)) || self.state().is_some_and(settled)
+    }
+}
+
+/// One frame of a stream.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// The event id, where the agent gives any.
+    pub id: Option<String>,
+    pub sent: Sent,
+    /// On one line.
+    pub json: String,
+}
+
+impl Frame {
+    pub fn read(id: Option<String>, json: &str) -> Result<Self, ClientError> {
+        let sent = serde_json::from_str(json).map_err(ClientError::malformed)?;
+        // An event may hold line breaks between its tokens; those within texts are escaped.
+        let json = json.replace(['\n', '\r'], " ");
+        Ok(Self { id, sent, json })
+    }
+}
+
+/// An open stream of any binding.
+pub enum Frames {
+    JsonRpc(Events),
+    HttpJson(Events),
+    Grpc(Box<GrpcStream>),
+    /// The agent answered a request for a stream with a single result.
+    Single(Option<Box<Frame>>),
+}
+
+impl Frames {
+    /// The next frame; none when the agent closed the stream.
+    pub async fn next(&mut self) -> Result<Option<Frame>, ClientError> {
+        let events = match self {
+            Self::JsonRpc(events) | Self::HttpJson(events) => events,
+            Self::Grpc(stream) => return stream.next().await,
+            Self::Single(frame) => return Ok(frame.take().map(|frame| *frame)),
+        };
+        let Some(event) = events.next().await? else { return Ok(None) };
+        let json = match self {
+            Self::JsonRpc(_) => jsonrpc::result(&event.data, None, true)?,
+            _ => rest::unrefused(event.data)?,
+        };
+        Frame::read(event.id, &json).map(Some)
+    }
+}

@@ -1,0 +1,198 @@
+//! The gRPC binding (spec 10), over the same HTTP client as the others: the same certificates, limits and wire log.
+
+mod message;
+
+use super::Client;
+use super::error::{ClientError, Told};
+use super::frame::{Frame, Frames};
+use super::operation;
+use crate::net::innermost;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use bytes::{Buf as _, Bytes, BytesMut};
+use flotilla_grpc::{Code, SERVICE, rpc};
+use flotilla_protocol::a2a::STREAM_RESUME;
+use flotilla_protocol::a2a::request::Request;
+use http::HeaderMap;
+use http_body_util::BodyExt as _;
+use percent_encoding::percent_decode_str;
+use prost::Message as _;
+use std::time::Duration;
+
+/// A flag for compression and the message's length.
+const PREFIX: usize = 5;
+
+/// An answer's body as messages, then the status.
+struct Incoming {
+    body: reqwest::Body,
+    buffer: BytesMut,
+    limit: usize,
+    credentials: bool,
+}
+
+impl Incoming {
+    /// The next message; none after the last one, if the status is good.
+    async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
+        loop {
+            if let Some(message) = self.whole()? {
+                return Ok(Some(message));
+            }
+            let Some(frame) = self.body.frame().await else {
+                return Err(ClientError::Broken("the agent closed the call without a status".into()));
+            };
+            let frame = frame.map_err(|error| ClientError::Broken(innermost(&error.without_url())))?;
+            match frame.into_data() {
+                Ok(data) => self.buffer.extend_from_slice(&data),
+                Err(frame) => {
+                    let trailers = frame.into_trailers().unwrap_or_default();
+                    return status(&trailers, self.credentials).unwrap_or(Ok(())).map(|()| None);
+                }
+            }
+        }
+    }
+
+    fn whole(&mut self) -> Result<Option<Bytes>, ClientError> {
+        if self.buffer.len() < PREFIX {
+            return Ok(None);
+        }
+        let length = u32::from_be_bytes([self.buffer[1], self.buffer[2], self.buffer[3], self.buffer[4]]) as usize;
+        if length > self.limit {
+            return Err(ClientError::TooLarge { limit: self.limit });
+        }
+        if self.buffer[0] != 0 {
+            return Err(ClientError::malformed("a compressed message, which was not asked for"));
+        }
+        if self.buffer.len() < PREFIX + length {
+            return Ok(None);
+        }
+        self.buffer.advance(PREFIX);
+        Ok(Some(self.buffer.split_to(length).freeze()))
+    }
+}
+
+/// What headers or trailers say of the call's fate; none if they say nothing.
+fn status(headers: &HeaderMap, credentials: bool) -> Option<Result<(), ClientError>> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let number: usize = text("grpc-status")?.parse().ok()?;
+    if number == 0 {
+        return Some(Ok(()));
+    }
+    let name = Code::ALL.get(number).map_or("UNKNOWN", |code| code.name());
+    let message = percent_decode_str(text("grpc-message").unwrap_or_default()).decode_utf8_lossy().into_owned();
+    let told = Told { message, reason: text("grpc-status-details-bin").and_then(reason), ..Told::default() };
+    if name == "UNAVAILABLE" {
+        return Some(Err(ClientError::Broken(format!("{} (UNAVAILABLE)", told.message))));
+    }
+    Some(Err(Told { grpc: Some(name.to_owned()), ..told }.into_error(credentials)))
+}
+
+/// The reason in a `google.rpc.Status` with an `ErrorInfo`.
+fn reason(details: &str) -> Option<String> {
+    let bytes = STANDARD_NO_PAD.decode(details.trim_end_matches('=')).ok()?;
+    let status = rpc::Status::decode(bytes.as_slice()).ok()?;
+    let info = status.details.iter().find(|detail| detail.type_url.ends_with("ErrorInfo"))?;
+    rpc::ErrorInfo::decode(info.value.as_slice()).ok().map(|info| info.reason)
+}
+
+/// Starts a call; what comes back, and the metadata before it.
+async fn start(
+    client: &Client,
+    request: &Request,
+    after: Option<&str>,
+    patience: Option<Duration>,
+) -> Result<(Incoming, HeaderMap), ClientError> {
+    let url = format!("{}/{SERVICE}/{}", address(client), operation::method(request).name());
+    let mut outgoing = client.outgoing(reqwest::Method::POST, url, Some(operation::json(request)?), "application/grpc");
+    outgoing.headers.push(("TE".into(), "trailers".into()));
+    if let Some(after) = after {
+        outgoing.headers.push(("Last-Event-ID".into(), after.to_owned()));
+    }
+    // There is no query here: what a scheme wants there goes beside the others.
+    let query = std::mem::take(&mut outgoing.query);
+    outgoing.headers.extend(query);
+    outgoing.grpc = Some(message::encode(request));
+    let response = client.net.send(outgoing, patience).await?;
+    let credentials = !client.attached.is_empty();
+    if !response.status().is_success() {
+        let http = response.status().as_u16();
+        return Err(
+            Told { message: format!("HTTP {http}"), http: Some(http), ..Told::default() }.into_error(credentials)
+        );
+    }
+    let headers = response.headers().clone();
+    if let Some(Err(error)) = status(&headers, credentials) {
+        return Err(error);
+    }
+    let body = http::Response::<reqwest::Body>::from(response).into_body();
+    Ok((Incoming { body, buffer: BytesMut::new(), limit: client.net.limits.bytes, credentials }, headers))
+}
+
+/// Where the interface is. A bare HOST:PORT is spoken to as the card was fetched: with TLS or without.
+fn address(client: &Client) -> String {
+    let url = client.choice.interface.url.trim_end_matches('/');
+    if let Some((scheme, rest)) = url.split_once("://") {
+        let scheme = match scheme {
+            "grpc" => "http",
+            "grpcs" => "https",
+            other => other,
+        };
+        return format!("{scheme}://{rest}");
+    }
+    let from = client.card.source.split_once("://").map(|(scheme, _)| scheme);
+    let scheme = from.filter(|scheme| matches!(*scheme, "http" | "https"));
+    format!("{}://{url}", scheme.unwrap_or_else(|| super::resolve::scheme_for(url)))
+}
+
+pub async fn call(client: &Client, request: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
+    let (mut incoming, _) = start(client, request, None, patience).await?;
+    let Some(answer) = incoming.next().await? else {
+        return Err(ClientError::malformed("the call ended well, but without an answer"));
+    };
+    // The status comes after the message, and counts.
+    incoming.next().await?;
+    let json = message::decode(request, &answer)?;
+    client.net.note(|| format!("< {json}"));
+    Ok(json)
+}
+
+pub async fn open(client: &Client, request: &Request, after: Option<&str>) -> Result<Frames, ClientError> {
+    let (incoming, headers) = start(client, request, after, operation::patience(client, request)).await?;
+    let cursor = headers.get("last-event-id").and_then(|value| value.to_str().ok()).and_then(Cursor::parse);
+    Ok(Frames::Grpc(Box::new(GrpcStream { incoming, cursor, net: client.net.clone() })))
+}
+
+/// gRPC has no place for an event's id, so they are counted from the one before the first.
+struct Cursor {
+    epoch: String,
+    number: u64,
+}
+
+impl Cursor {
+    fn parse(text: &str) -> Option<Self> {
+        let (epoch, number) = text.rsplit_once('.')?;
+        Some(Self { epoch: epoch.to_owned(), number: number.parse().ok()? })
+    }
+}
+
+pub struct GrpcStream {
+    incoming: Incoming,
+    cursor: Option<Cursor>,
+    net: crate::net::Net,
+}
+
+impl GrpcStream {
+    pub async fn next(&mut self) -> Result<Option<Frame>, ClientError> {
+        let Some(message) = self.incoming.next().await? else { return Ok(None) };
+        let json = message::frame(&message)?;
+        self.net.note(|| format!("< {json}"));
+        if let Some(cursor) = &mut self.cursor {
+            cursor.number += 1;
+        }
+        // A Task that stands for events that are gone names its own place.
+        let value: serde_json::Value = serde_json::from_str(&json).map_err(ClientError::malformed)?;
+        let named = value["task"]["metadata"][STREAM_RESUME]["cursor"].as_str().and_then(Cursor::parse);
+        self.cursor = named.or(self.cursor.take());
+        let id = self.cursor.as_ref().map(|cursor| format!("{}.{}", cursor.epoch, cursor.number));
+        Frame::read(id, &json).map(Some)
+    }
+}

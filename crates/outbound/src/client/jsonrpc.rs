@@ -1,0 +1,97 @@
+//! The JSON-RPC binding (spec 9).
+
+use super::error::{ClientError, Told};
+use super::frame::{Frame, Frames};
+use super::{Client, operation};
+use crate::net::Outgoing;
+use crate::net::sse::Events;
+use flotilla_protocol::a2a::request::Request;
+use reqwest::{Method, Response};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::time::Duration;
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<Failure>,
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    #[serde(default)]
+    code: i64,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    data: Value,
+}
+
+fn request(client: &Client, request: &Request) -> Result<Outgoing, ClientError> {
+    let method = operation::method(request).name();
+    let params = operation::json(request)?;
+    let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{method}\",\"params\":{params}}}");
+    let url = client.choice.interface.url.clone();
+    Ok(client.outgoing(Method::POST, url, Some(body), "application/json"))
+}
+
+pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
+    let response = client.net.send(request(client, asked)?, patience).await?;
+    whole(client, response).await
+}
+
+/// The result of an answer that comes in one piece.
+async fn whole(client: &Client, response: Response) -> Result<String, ClientError> {
+    let status = response.status();
+    let text = client.net.text(response).await?;
+    let http = (!status.is_success()).then(|| status.as_u16());
+    result(&text, http, !client.attached.is_empty())
+}
+
+/// The result in an envelope, or the error; `http` is the status of an answer that was no success.
+pub fn result(text: &str, http: Option<u16>, credentials: bool) -> Result<String, ClientError> {
+    let envelope: Envelope<'_> = match serde_json::from_str(text) {
+        Ok(envelope) => envelope,
+        Err(error) => {
+            let Some(status) = http else { return Err(ClientError::malformed(error)) };
+            let told = Told { message: format!("HTTP {status}"), http: Some(status), ..Told::default() };
+            return Err(told.into_error(credentials));
+        }
+    };
+    if let Some(failure) = envelope.error {
+        // Who is not known or not allowed is told by HTTP; JSON-RPC has no code for it.
+        let refused = http.filter(|status| matches!(status, 401 | 403));
+        let rpc = if refused.is_some() { None } else { Some(failure.code) };
+        let reason = if refused.is_some() { None } else { Told::reason_in(&failure.data) };
+        let told = Told { message: failure.message, reason, rpc, http: refused, grpc: None };
+        return Err(told.into_error(credentials));
+    }
+    if let Some(status) = http {
+        let told = Told { message: format!("HTTP {status}"), http, ..Told::default() };
+        return Err(told.into_error(credentials));
+    }
+    Ok(envelope.result.map_or("null", RawValue::get).to_owned())
+}
+
+pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Result<Frames, ClientError> {
+    let mut outgoing = request(client, asked)?;
+    outgoing.headers.push(("Accept".into(), "text/event-stream".into()));
+    if let Some(after) = after {
+        outgoing.headers.push(("Last-Event-ID".into(), after.to_owned()));
+    }
+    let response = client.net.send(outgoing, operation::patience(client, asked)).await?;
+    if is_stream(&response) {
+        return Ok(Frames::JsonRpc(Events::new(client.net.clone(), response)));
+    }
+    let json = whole(client, response).await?;
+    Ok(Frames::Single(Some(Box::new(Frame::read(None, &json)?))))
+}
+
+/// Whether a stream was answered with one.
+pub fn is_stream(response: &Response) -> bool {
+    let kind = response.headers().get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    response.status().is_success() && kind.starts_with("text/event-stream")
+}

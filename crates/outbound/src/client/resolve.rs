@@ -1,0 +1,122 @@
+//! From an agent card reference to a card: a host, a URL or a file.
+
+use super::card::Card;
+use super::error::ClientError;
+use crate::net::{Net, Outgoing};
+use flotilla_protocol::a2a::VERSION;
+use reqwest::{Method, StatusCode};
+use std::path::PathBuf;
+
+const WELL_KNOWN: &str = "/.well-known/agent-card.json";
+
+/// What a reference names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reference {
+    /// The card's own address.
+    Url(String),
+    File(PathBuf),
+}
+
+impl Reference {
+    /// A bare host or origin gets the well-known path; a URL with a path is used as it is.
+    pub fn parse(text: &str) -> Self {
+        if let Some(path) = text.strip_prefix("file://") {
+            return Self::File(PathBuf::from(path));
+        }
+        if text.starts_with("http://") || text.starts_with("https://") {
+            let url = text.trim_end_matches('/');
+            let path = url.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map(|(_, path)| path);
+            return match path {
+                Some(_) => Self::Url(text.to_owned()),
+                None => Self::Url(format!("{url}{WELL_KNOWN}")),
+            };
+        }
+        let is_path =
+            text.starts_with(['.', '/', '~']) || text.ends_with(".json") || std::path::Path::new(text).is_file();
+        if is_path {
+            return Self::File(PathBuf::from(text));
+        }
+        Self::Url(format!("{}://{}{WELL_KNOWN}", scheme_for(text), text.trim_end_matches('/')))
+    }
+
+    /// The reference of one agent among those of a hub.
+    pub fn of_agent(hub: &str, agent: &str) -> Self {
+        Self::Url(format!("{}/agents/{}{WELL_KNOWN}", hub.trim_end_matches('/'), super::rest::escape(agent)))
+    }
+}
+
+impl std::fmt::Display for Reference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Url(url) => f.write_str(url),
+            Self::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// This machine is spoken to in the clear, every other host over TLS.
+pub fn scheme_for(host: &str) -> &'static str {
+    let name = host.split('/').next().unwrap_or(host);
+    let local = name.starts_with("localhost") || name.starts_with("127.") || name.starts_with("[::1]");
+    if local { "http" } else { "https" }
+}
+
+/// Reads or fetches a card. No credential is shown to where it comes from.
+pub async fn resolve(net: &Net, reference: &Reference) -> Result<Card, ClientError> {
+    let source = reference.to_string();
+    let json = match reference {
+        Reference::File(path) => tokio::fs::read_to_string(path)
+            .await
+            .map_err(|error| ClientError::CardNotFound { reference: source.clone(), problem: error.to_string() })?,
+        Reference::Url(url) => fetch(net, url).await?,
+    };
+    Card::parse(&json, &source).map_err(|problem| ClientError::CardInvalid { reference: source, problem })
+}
+
+async fn fetch(net: &Net, url: &str) -> Result<String, ClientError> {
+    let missing = |problem: String| ClientError::CardNotFound { reference: url.to_owned(), problem };
+    reqwest::Url::parse(url).map_err(|error| missing(error.to_string()))?;
+    let headers =
+        vec![("A2A-Version".to_owned(), VERSION.to_owned()), ("Accept".to_owned(), "application/json".to_owned())];
+    let outgoing = Outgoing { method: Method::GET, url: url.to_owned(), headers, ..Outgoing::default() };
+    let response = net.send(outgoing, Some(net.limits.answer)).await?;
+    let status = response.status();
+    let location = response.headers().get("location").and_then(|value| value.to_str().ok()).map(str::to_owned);
+    if status.is_redirection() {
+        let to = location.unwrap_or_else(|| "nowhere".into());
+        return Err(missing(format!("it redirects to {to}; name that address if you trust it")));
+    }
+    if let Some(code) = crate::net::refused(status) {
+        return Err(ClientError::CredentialsMissing {
+            schemes: vec![format!("{url} does not show its card to everyone (HTTP {})", status.as_u16())],
+            code: Some(code),
+        });
+    }
+    if status != StatusCode::OK {
+        return Err(missing(format!("HTTP {}", status.as_u16())));
+    }
+    net.text(response).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Reference;
+
+    #[test]
+    fn references_lead_to_cards() {
+        for (text, expected) in [
+            ("example.com", "https://example.com/.well-known/agent-card.json"),
+            ("localhost:7420", "http://localhost:7420/.well-known/agent-card.json"),
+            ("https://example.com/", "https://example.com/.well-known/agent-card.json"),
+            ("https://example.com/cards/a.json", "https://example.com/cards/a.json"),
+            ("https://example.com/cards/a", "https://example.com/cards/a"),
+        ] {
+            assert_eq!(Reference::parse(text), Reference::Url(expected.into()), "{text}");
+        }
+        assert_eq!(Reference::parse("file:///a/b.json"), Reference::File("/a/b.json".into()));
+        assert_eq!(Reference::parse("./card"), Reference::File("./card".into()));
+        assert_eq!(Reference::parse("card.json"), Reference::File("card.json".into()));
+        let agent = Reference::of_agent("http://h/", "a b");
+        assert_eq!(agent.to_string(), "http://h/agents/a%20b/.well-known/agent-card.json");
+    }
+}

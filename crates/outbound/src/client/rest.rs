@@ -1,0 +1,147 @@
+//! The HTTP+JSON binding (spec 11).
+
+use super::error::{ClientError, Told};
+use super::frame::{Frame, Frames};
+use super::{Client, jsonrpc, operation};
+use crate::net::Outgoing;
+use crate::net::sse::Events;
+use flotilla_protocol::a2a::request::{ListTasksRequest, Request};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::{Method, Response};
+use serde_json::Value;
+use std::time::Duration;
+
+const A2A_JSON: &str = "application/a2a+json";
+/// What may stand in a path segment as it is.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+pub fn escape(text: &str) -> String {
+    utf8_percent_encode(text, KEPT).to_string()
+}
+
+/// The verb, the path and, for those that take one, whether the request is the body.
+fn target(request: &Request) -> (Method, String, bool) {
+    let push = |task: &str| format!("/tasks/{}/pushNotificationConfigs", escape(task));
+    match request {
+        Request::SendMessage(_) => (Method::POST, "/message:send".into(), true),
+        Request::SendStreamingMessage(_) => (Method::POST, "/message:stream".into(), true),
+        Request::GetTask(r) => {
+            let history = r.history_length.map(|n| format!("?historyLength={}", n.0)).unwrap_or_default();
+            (Method::GET, format!("/tasks/{}{history}", escape(&r.id)), false)
+        }
+        Request::ListTasks(r) => (Method::GET, format!("/tasks{}", list_query(r)), false),
+        Request::CancelTask(r) => (Method::POST, format!("/tasks/{}:cancel", escape(&r.id)), true),
+        Request::SubscribeToTask(r) => (Method::GET, format!("/tasks/{}:subscribe", escape(&r.id)), false),
+        Request::CreatePushConfig(r) => (Method::POST, push(&r.task_id), true),
+        Request::GetPushConfig(r) => (Method::GET, format!("{}/{}", push(&r.task_id), escape(&r.id)), false),
+        Request::ListPushConfigs(r) => {
+            let size = r.page_size.map(|n| format!("pageSize={}", n.0));
+            let token = (!r.page_token.is_empty()).then(|| format!("pageToken={}", escape(&r.page_token)));
+            (Method::GET, format!("{}{}", push(&r.task_id), query([size, token])), false)
+        }
+        Request::DeletePushConfig(r) => (Method::DELETE, format!("{}/{}", push(&r.task_id), escape(&r.id)), false),
+        Request::GetExtendedAgentCard(_) => (Method::GET, "/extendedAgentCard".into(), false),
+    }
+}
+
+fn list_query(r: &ListTasksRequest) -> String {
+    let text = |name: &str, value: &str| (!value.is_empty()).then(|| format!("{name}={}", escape(value)));
+    let state = if r.status == Default::default() { "" } else { r.status.name() };
+    query([
+        text("contextId", &r.context_id),
+        text("status", state),
+        r.page_size.map(|n| format!("pageSize={}", n.0)),
+        text("pageToken", &r.page_token),
+        r.history_length.map(|n| format!("historyLength={}", n.0)),
+        r.status_timestamp_after.map(|at| format!("statusTimestampAfter={}", escape(&at.to_string()))),
+        r.include_artifacts.then(|| "includeArtifacts=true".to_owned()),
+    ])
+}
+
+fn query<const N: usize>(pairs: [Option<String>; N]) -> String {
+    let pairs: Vec<String> = pairs.into_iter().flatten().collect();
+    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
+}
+
+/// The tenant stands in the path (spec 11.3), so the body does not repeat it.
+fn request(client: &Client, asked: &Request) -> Result<Outgoing, ClientError> {
+    let interface = &client.choice.interface;
+    let (verb, path, has_body) = target(asked);
+    let tenant = if interface.tenant.is_empty() { String::new() } else { format!("/{}", escape(&interface.tenant)) };
+    let url = format!("{}{tenant}{path}", interface.url.trim_end_matches('/'));
+    let body = if has_body {
+        let mut bare = asked.clone();
+        operation::set_tenant(&mut bare, "");
+        Some(operation::json(&bare)?)
+    } else {
+        None
+    };
+    Ok(client.outgoing(verb, url, body, A2A_JSON))
+}
+
+pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
+    let response = client.net.send(request(client, asked)?, patience).await?;
+    whole(client, response).await
+}
+
+async fn whole(client: &Client, response: Response) -> Result<String, ClientError> {
+    let status = response.status();
+    let text = client.net.text(response).await?;
+    if status.is_success() {
+        return Ok(if text.is_empty() { "{}".to_owned() } else { text });
+    }
+    Err(refusal(&text, Some(status.as_u16()), !client.attached.is_empty()))
+}
+
+/// The `google.rpc.Status` form (spec 11.6), or whatever stood in its place.
+fn refusal(text: &str, http: Option<u16>, credentials: bool) -> ClientError {
+    let body: Value = serde_json::from_str(text).unwrap_or_default();
+    let error = &body["error"];
+    let status = http.map(|status| format!("HTTP {status}")).unwrap_or_default();
+    let message = error["message"].as_str().map_or(status, str::to_owned);
+    let http = http.or_else(|| error["code"].as_u64().and_then(|code| u16::try_from(code).ok()));
+    let told = Told { message, reason: Told::reason_in(&error["details"]), http, ..Told::default() };
+    told.into_error(credentials)
+}
+
+/// A stream's event, unless it is an error that ends it.
+pub fn unrefused(data: String) -> Result<String, ClientError> {
+    let is_error = serde_json::from_str::<Value>(&data).is_ok_and(|value| value.get("error").is_some());
+    if is_error { Err(refusal(&data, None, true)) } else { Ok(data) }
+}
+
+pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Result<Frames, ClientError> {
+    let mut outgoing = request(client, asked)?;
+    outgoing.headers.push(("Accept".into(), "text/event-stream".into()));
+    if let Some(after) = after {
+        outgoing.headers.push(("Last-Event-ID".into(), after.to_owned()));
+    }
+    let response = client.net.send(outgoing, operation::patience(client, asked)).await?;
+    if jsonrpc::is_stream(&response) {
+        return Ok(Frames::HttpJson(Events::new(client.net.clone(), response)));
+    }
+    let json = whole(client, response).await?;
+    Ok(Frames::Single(Some(Box::new(Frame::read(None, &json)?))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::target;
+    use flotilla_protocol::a2a::model::TaskState;
+    use flotilla_protocol::a2a::request::{ListTasksRequest, PushConfigRequest, Request};
+    use flotilla_protocol::wire::Int32;
+
+    #[test]
+    fn paths_carry_what_they_name() {
+        let list = ListTasksRequest {
+            context_id: "a b".into(),
+            status: TaskState::Working,
+            page_size: Some(Int32(2)),
+            ..ListTasksRequest::default()
+        };
+        assert_eq!(target(&Request::ListTasks(list)).1, "/tasks?contextId=a%20b&status=TASK_STATE_WORKING&pageSize=2");
+        assert_eq!(target(&Request::ListTasks(ListTasksRequest::default())).1, "/tasks");
+        let push = PushConfigRequest { task_id: "t/1".into(), id: "c".into(), ..PushConfigRequest::default() };
+        assert_eq!(target(&Request::DeletePushConfig(push)).1, "/tasks/t%2F1/pushNotificationConfigs/c");
+    }
+}

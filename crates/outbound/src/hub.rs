@@ -1,0 +1,88 @@
+//! The hub's own API: what its owner may see beyond A2A.
+
+use crate::client::error::{ClientError, Told};
+use crate::net::sse::{Event, Events};
+use crate::net::{Net, Outgoing};
+use reqwest::{Method, Response};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A hub, and the key that opens it.
+pub struct Hub {
+    net: Net,
+    url: String,
+    key: Option<String>,
+}
+
+/// A part of a task's log.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LogPage {
+    pub task_id: String,
+    pub context_id: String,
+    pub state: String,
+    /// Whether events that were asked for are no longer kept.
+    pub pruned: bool,
+    /// Where the next page starts; none after the last one.
+    pub next_after: Option<u64>,
+    pub events: Vec<Box<serde_json::value::RawValue>>,
+}
+
+impl Hub {
+    pub fn new(net: Net, url: &str, key: Option<String>) -> Self {
+        Self { net, url: url.trim_end_matches('/').to_owned(), key }
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    async fn get(&self, path: &str, accept: &str) -> Result<Response, ClientError> {
+        let mut headers = vec![("Accept".to_owned(), accept.to_owned())];
+        if let Some(key) = &self.key {
+            headers.push(("Authorization".to_owned(), format!("Bearer {key}")));
+        }
+        let url = format!("{}{path}", self.url);
+        let outgoing = Outgoing { method: Method::GET, url, headers, ..Outgoing::default() };
+        let response = self.net.send(outgoing, Some(self.net.limits.answer)).await?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status().as_u16();
+        let body: Value = serde_json::from_str(&self.net.text(response).await?).unwrap_or_default();
+        let error = &body["error"];
+        let message = error["message"].as_str().map_or_else(|| format!("HTTP {status}"), str::to_owned);
+        let reason = Told::reason_in(&error["details"]);
+        Err(Told { message, reason, http: Some(status), ..Told::default() }.into_error(self.key.is_some()))
+    }
+
+    /// The events of a task after `after`, one page of them.
+    pub async fn log(&self, task: &str, after: u64) -> Result<LogPage, ClientError> {
+        let path = format!("/api/tasks/{}/log?after={after}", crate::client::escape(task));
+        let text = self.net.text(self.get(&path, "application/json").await?).await?;
+        serde_json::from_str(&text).map_err(ClientError::malformed)
+    }
+
+    /// The events of a task after `after`, and those to come until it ends.
+    pub async fn follow_log(&self, task: &str, after: u64) -> Result<Events, ClientError> {
+        let path = format!("/api/tasks/{}/log?after={after}", crate::client::escape(task));
+        Ok(Events::new(self.net.clone(), self.get(&path, "text/event-stream").await?))
+    }
+
+    /// Whether the hub says that it is ready, and what time it thinks it is (the `Date` header).
+    pub async fn ready(&self) -> Result<Option<String>, ClientError> {
+        let response = self.get("/readyz", "*/*").await?;
+        Ok(response.headers().get("date").and_then(|value| value.to_str().ok()).map(str::to_owned))
+    }
+}
+
+/// An event of a followed log, or the refusal that ended it.
+pub fn entry(event: Event) -> Result<String, ClientError> {
+    let body: Value = serde_json::from_str(&event.data).map_err(ClientError::malformed)?;
+    let error = &body["error"];
+    if error.is_null() {
+        return Ok(event.data);
+    }
+    let message = error["message"].as_str().unwrap_or("the hub ended the stream").to_owned();
+    Err(Told { message, reason: Told::reason_in(&error["details"]), ..Told::default() }.into_error(true))
+}

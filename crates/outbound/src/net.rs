@@ -1,0 +1,227 @@
+//! The network as every client here uses it: bounded answers, time-outs, and a wire log that holds no secret.
+
+pub mod redact;
+pub mod sse;
+
+use crate::client::error::{ClientError, Code};
+use redact::Redactor;
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Is told each line of what goes over the wire, secrets already masked.
+pub type Observer = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How often a quiet connection is asked whether anyone is there.
+const ALIVE: Duration = Duration::from_secs(30);
+
+/// What an agent may cost its caller.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub connect: Duration,
+    /// How long an answer may take that has no reason to wait for a task.
+    pub answer: Duration,
+    /// The largest answer, and the largest single event of a stream.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), answer: Duration::from_secs(60), bytes: 64 * 1024 * 1024 }
+    }
+}
+
+#[derive(Clone)]
+pub struct Net {
+    http: reqwest::Client,
+    /// HTTP/2 without asking first, for gRPC without TLS; made when it is needed.
+    h2c: Arc<OnceLock<reqwest::Client>>,
+    insecure: bool,
+    observer: Option<Observer>,
+    redactor: Arc<Redactor>,
+    pub limits: Limits,
+}
+
+/// One HTTP request, not yet sent.
+#[derive(Debug, Clone, Default)]
+pub struct Outgoing {
+    pub method: Method,
+    pub url: String,
+    pub headers: Vec<(String, String)>,
+    /// Credentials that a scheme wants in the query; never in the log.
+    pub query: Vec<(String, String)>,
+    pub body: Option<String>,
+    /// A gRPC message that is sent in the place of the body; the log shows the body.
+    pub grpc: Option<Vec<u8>>,
+}
+
+impl Net {
+    /// `insecure` accepts any certificate; whoever sets it says so to the user.
+    pub fn new(insecure: bool, redactor: Redactor, observer: Option<Observer>) -> Result<Self, ClientError> {
+        let limits = Limits::default();
+        let http = builder(limits, insecure).build().map_err(unusable)?;
+        Ok(Self { http, h2c: Arc::default(), insecure, observer, redactor: Arc::new(redactor), limits })
+    }
+
+    fn client(&self, outgoing: &Outgoing) -> Result<&reqwest::Client, ClientError> {
+        // Over TLS the two sides agree on HTTP/2 by themselves.
+        if outgoing.grpc.is_none() || outgoing.url.starts_with("https://") {
+            return Ok(&self.http);
+        }
+        if let Some(client) = self.h2c.get() {
+            return Ok(client);
+        }
+        let made = builder(self.limits, self.insecure).http2_prior_knowledge().build().map_err(unusable)?;
+        Ok(self.h2c.get_or_init(|| made))
+    }
+
+    pub fn is_insecure(&self) -> bool {
+        self.insecure
+    }
+
+    /// Text with every known secret masked.
+    pub fn clean(&self, text: &str) -> String {
+        self.redactor.clean(text)
+    }
+
+    /// Puts a line into the wire log.
+    pub fn note(&self, line: impl FnOnce() -> String) {
+        if let Some(observer) = &self.observer {
+            observer(&self.redactor.clean(&line()));
+        }
+    }
+
+    /// Sends, and returns whatever is answered; `patience` bounds the wait for the answer's head.
+    pub async fn send(&self, outgoing: Outgoing, patience: Option<Duration>) -> Result<Response, ClientError> {
+        self.log_request(&outgoing);
+        let started = Instant::now();
+        let sent = self.build(&outgoing)?.send();
+        let sent = match patience {
+            Some(patience) => tokio::time::timeout(patience, sent).await.map_err(|_| ClientError::Unreachable {
+                url: origin(&outgoing.url),
+                problem: format!("no answer within {} s", patience.as_secs()),
+            })?,
+            None => sent.await,
+        };
+        match sent {
+            Ok(response) => {
+                self.log_response(&response, started);
+                Ok(response)
+            }
+            Err(error) => {
+                let problem = self.clean(&innermost(&error.without_url()));
+                self.note(|| format!("! {problem}"));
+                Err(ClientError::Unreachable { url: origin(&outgoing.url), problem })
+            }
+        }
+    }
+
+    /// Sends a body that the wire log is not shown.
+    pub async fn send_unseen(&self, outgoing: Outgoing, body: String) -> Result<Response, ClientError> {
+        let sent = self.build(&Outgoing { body: Some(body), ..outgoing.clone() })?.send();
+        let answered = tokio::time::timeout(self.limits.answer, sent).await;
+        let unreachable = |problem: String| ClientError::Unreachable { url: origin(&outgoing.url), problem };
+        answered
+            .map_err(|_| unreachable(format!("no answer within {} s", self.limits.answer.as_secs())))?
+            .map_err(|error| unreachable(innermost(&error.without_url())))
+    }
+
+    fn build(&self, outgoing: &Outgoing) -> Result<RequestBuilder, ClientError> {
+        let mut url = reqwest::Url::parse(&outgoing.url)
+            .map_err(|error| ClientError::Setting(format!("'{}' is not a URL: {error}", outgoing.url)))?;
+        if !outgoing.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&outgoing.query);
+        }
+        let mut call = self.client(outgoing)?.request(outgoing.method.clone(), url);
+        for (name, value) in &outgoing.headers {
+            let name = reqwest::header::HeaderName::try_from(name.as_str())
+                .map_err(|_| ClientError::Setting(format!("'{name}' cannot be the name of a header")))?;
+            let value = reqwest::header::HeaderValue::try_from(value.as_str())
+                .map_err(|_| ClientError::Setting(format!("the value of '{name}' cannot stand in a header")))?;
+            call = call.header(name, value);
+        }
+        Ok(match (&outgoing.grpc, &outgoing.body) {
+            (Some(message), _) => call.body(message.clone()),
+            (None, Some(body)) => call.body(body.clone()),
+            (None, None) => call,
+        })
+    }
+
+    /// The whole body as text, up to the limit.
+    pub async fn text(&self, mut response: Response) -> Result<String, ClientError> {
+        let mut body = Vec::new();
+        loop {
+            let chunk = tokio::time::timeout(self.limits.answer, response.chunk());
+            let chunk = chunk.await.map_err(|_| ClientError::Broken("the answer stopped half-way".into()))?;
+            let Some(chunk) = chunk.map_err(|error| ClientError::Broken(innermost(&error.without_url())))? else {
+                break;
+            };
+            if body.len() + chunk.len() > self.limits.bytes {
+                return Err(ClientError::TooLarge { limit: self.limits.bytes });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        let text = String::from_utf8(body).map_err(|_| ClientError::malformed("the answer is not UTF-8 text"))?;
+        self.note(|| format!("< {text}"));
+        Ok(text)
+    }
+
+    fn log_request(&self, outgoing: &Outgoing) {
+        self.note(|| {
+            let query: String = outgoing.query.iter().map(|(name, _)| format!(" ?{name}=[redacted]")).collect();
+            format!("> {} {}{query}", outgoing.method, outgoing.url)
+        });
+        for (name, value) in &outgoing.headers {
+            self.note(|| format!("> {name}: {}", self.redactor.header(name, value)));
+        }
+        if let Some(body) = &outgoing.body {
+            self.note(|| format!("> {body}"));
+        }
+    }
+
+    fn log_response(&self, response: &Response, started: Instant) {
+        self.note(|| format!("< {} after {} ms", response.status(), started.elapsed().as_millis()));
+        for (name, value) in response.headers() {
+            let value = value.to_str().unwrap_or("(not text)");
+            self.note(|| format!("< {name}: {}", self.redactor.header(name.as_str(), value)));
+        }
+    }
+}
+
+fn builder(limits: Limits, insecure: bool) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .connect_timeout(limits.connect)
+        // A peer that is gone without a word must not be waited for until the end of time.
+        .tcp_keepalive(ALIVE)
+        .http2_keep_alive_interval(ALIVE)
+        .http2_keep_alive_timeout(ALIVE)
+        .tls_danger_accept_invalid_certs(insecure)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+}
+
+fn unusable(error: reqwest::Error) -> ClientError {
+    ClientError::Setting(format!("the HTTP client cannot be set up: {error}"))
+}
+
+/// Whether an answer's status says that the caller is not known or not allowed.
+pub fn refused(status: StatusCode) -> Option<Code> {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN).then(|| Code::Number(status.as_u16().into()))
+}
+
+/// Where a URL leads, without what might be private in it.
+pub fn origin(url: &str) -> String {
+    match reqwest::Url::parse(url) {
+        Ok(url) => url.origin().ascii_serialization(),
+        Err(_) => url.to_owned(),
+    }
+}
+
+/// The cause at the bottom of the chain is the one that says something.
+pub fn innermost(error: &dyn std::error::Error) -> String {
+    let mut deepest = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    deepest.to_string()
+}

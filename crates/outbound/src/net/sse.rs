@@ -1,0 +1,123 @@
+//! Server-sent events, read as they come and never without a bound.
+
+use super::{Net, innermost};
+use crate::client::error::ClientError;
+use reqwest::Response;
+
+/// One event of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    pub id: Option<String>,
+    pub data: String,
+}
+
+/// Turns bytes into events, whatever pieces they come in.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    buffer: Vec<u8>,
+    id: Option<String>,
+    data: Option<String>,
+}
+
+impl Decoder {
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// How much is held that is not an event yet.
+    pub fn held(&self) -> usize {
+        self.buffer.len() + self.data.as_ref().map_or(0, String::len)
+    }
+
+    /// The next whole event among what was pushed.
+    pub fn take(&mut self) -> Option<Event> {
+        loop {
+            let end = self.buffer.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
+            let mut length = end + 1;
+            if self.buffer[end] == b'\r' {
+                // Whether a line feed belongs to it is only known with the byte after it.
+                length += usize::from(*self.buffer.get(end + 1)? == b'\n');
+            }
+            let line = String::from_utf8_lossy(&self.buffer[..end]).into_owned();
+            self.buffer.drain(..length);
+            if let Some(event) = self.line(&line) {
+                return Some(event);
+            }
+        }
+    }
+
+    fn line(&mut self, line: &str) -> Option<Event> {
+        if line.is_empty() {
+            return self.data.take().map(|data| Event { id: self.id.clone(), data });
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "data" => match &mut self.data {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
+                None => self.data = Some(value.to_owned()),
+            },
+            "id" => self.id = Some(value.to_owned()),
+            _ => {}
+        }
+        None
+    }
+}
+
+/// An open stream of events.
+pub struct Events {
+    net: Net,
+    response: Response,
+    decoder: Decoder,
+}
+
+impl Events {
+    pub fn new(net: Net, response: Response) -> Self {
+        Self { net, response, decoder: Decoder::default() }
+    }
+
+    /// The next event; none when the other side has closed the stream.
+    pub async fn next(&mut self) -> Result<Option<Event>, ClientError> {
+        loop {
+            if let Some(event) = self.decoder.take() {
+                self.net.note(|| format!("< {}", event.data));
+                return Ok(Some(event));
+            }
+            if self.decoder.held() > self.net.limits.bytes {
+                return Err(ClientError::TooLarge { limit: self.net.limits.bytes });
+            }
+            let chunk = self.response.chunk().await;
+            match chunk.map_err(|error| ClientError::Broken(innermost(&error.without_url())))? {
+                Some(chunk) => self.decoder.push(&chunk),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Decoder;
+
+    fn events(pieces: &[&str]) -> Vec<String> {
+        let mut decoder = Decoder::default();
+        let mut events = Vec::new();
+        for piece in pieces {
+            decoder.push(piece.as_bytes());
+            while let Some(event) = decoder.take() {
+                events.push(format!("{}={}", event.id.unwrap_or_default(), event.data));
+            }
+        }
+        events
+    }
+
+    #[test]
+    fn reads_what_the_standard_allows() {
+        assert_eq!(events(&["id: 1\nda", "ta: a\n", "\n: alive\n\ndata:b\n\n"]), ["1=a", "1=b"]);
+        assert_eq!(events(&["data: a\r\ndata: b\r", "\n\r\n"]), ["=a\nb"]);
+        assert_eq!(events(&["event: x\nretry: 5\n\n", "data\n\n", "data: unfinished\n"]), ["="]);
+    }
+}

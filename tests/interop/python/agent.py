@@ -1,0 +1,131 @@
+"""An agent of the official Python SDK over its three bindings, for the command line to talk to: does as it is told.
+
+python agent.py [--tls CERT KEY] prints its URL, serves, and ends when its standard input does.
+"""
+
+import asyncio
+import socket
+import sys
+import threading
+
+import grpc
+import uvicorn
+from a2a.helpers.proto_helpers import new_data_part, new_task_from_user_message, new_text_message, new_text_part
+from a2a.server.agent_execution import AgentExecutor
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.request_handlers.grpc_handler import GrpcHandler
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
+from a2a.server.tasks import (
+    BasePushNotificationSender,
+    InMemoryPushNotificationConfigStore,
+    InMemoryTaskStore,
+    TaskUpdater,
+)
+from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Part
+from a2a.types.a2a_pb2_grpc import add_A2AServiceServicer_to_server
+from google.protobuf.json_format import MessageToDict
+import httpx
+from starlette.applications import Starlette
+
+
+class Obedient(AgentExecutor):
+    """Does what the first word of the message says."""
+
+    async def execute(self, context, events):
+        words = context.get_user_input()
+        word = words.split()[0] if words.split() else ""
+        if word == "direct":
+            return await events.enqueue_event(new_text_message("Hello yourself", context_id=context.context_id))
+        if not context.current_task:
+            await events.enqueue_event(new_task_from_user_message(context.message))
+        task = TaskUpdater(events, context.task_id, context.context_id)
+        say = task.new_agent_message
+        if word == "ask":
+            return await task.requires_input(say([new_text_part("Which size?")]))
+        if word == "login":
+            return await task.requires_auth(say([new_text_part("Who are you?")]))
+        if word == "reject":
+            return await task.reject(say([new_text_part("Not my job")]))
+        await task.start_work(say([new_text_part("On it")]))
+        if word == "fail":
+            return await task.failed(say([new_text_part("It broke")]))
+        if word in ("slow", "hold"):
+            await asyncio.sleep(1.5 if word == "slow" else 600)
+        if word == "files":
+            parts = [
+                Part(raw=b"\x00\x01\x02\xff", filename="blob.bin", media_type="application/octet-stream"),
+                Part(url="https://example.com/a.png", filename="a.png", media_type="image/png"),
+                new_data_part({"nested": [1, "two"]}),
+            ]
+            await task.add_artifact(parts, name="files")
+        # What came, so that a test can see it.
+        sent = {"parts": [MessageToDict(part) for part in context.message.parts], "metadata": context.metadata}
+        await task.add_artifact([new_text_part(f"You said {words}"), new_data_part(sent)], name="result")
+        await task.complete(say([new_text_part("All done")]))
+
+    async def cancel(self, context, events):
+        await TaskUpdater(events, context.task_id, context.context_id).cancel()
+
+
+def card(url, grpc_address):
+    def interface(address, binding):
+        return AgentInterface(url=address, protocol_binding=binding, protocol_version="1.0")
+
+    return AgentCard(
+        name="Obedient",
+        description="Does what the first word says.",
+        version="1.0.0",
+        supported_interfaces=[
+            interface(f"{url}/rpc", "JSONRPC"),
+            interface(url, "HTTP+JSON"),
+            interface(grpc_address, "GRPC"),
+        ],
+        capabilities=AgentCapabilities(streaming=True, push_notifications=True),
+        default_input_modes=["text/plain", "application/json", "application/octet-stream"],
+        default_output_modes=["text/plain"],
+        skills=[AgentSkill(id="obey", name="Obey", description="Does what the first word says.", tags=["test"])],
+    )
+
+
+async def main(tls):
+    listener = socket.create_server(("127.0.0.1", 0))
+    url = f"{'https' if tls else 'http'}://127.0.0.1:{listener.getsockname()[1]}"
+    server = grpc.aio.server()
+    if tls:
+        with open(tls[0], "rb") as cert, open(tls[1], "rb") as key:
+            credentials = grpc.ssl_server_credentials([(key.read(), cert.read())])
+        port = server.add_secure_port("127.0.0.1:0", credentials)
+    else:
+        port = server.add_insecure_port("127.0.0.1:0")
+    shown = card(url, f"127.0.0.1:{port}")
+    configs = InMemoryPushNotificationConfigStore()
+    handler = DefaultRequestHandler(
+        agent_executor=Obedient(),
+        task_store=InMemoryTaskStore(),
+        agent_card=shown,
+        push_config_store=configs,
+        push_sender=BasePushNotificationSender(httpx.AsyncClient(), configs),
+    )
+    add_A2AServiceServicer_to_server(GrpcHandler(handler), server)
+    await server.start()
+    routes = [
+        *create_agent_card_routes(shown),
+        *create_jsonrpc_routes(handler, "/rpc"),
+        *create_rest_routes(handler),
+    ]
+    files = {"ssl_certfile": tls[0], "ssl_keyfile": tls[1]} if tls else {}
+    config = uvicorn.Config(Starlette(routes=routes), log_level="warning", timeout_graceful_shutdown=1, **files)
+    http = uvicorn.Server(config)
+
+    def until_told():
+        sys.stdin.read()
+        http.should_exit = True
+
+    threading.Thread(target=until_told, daemon=True).start()
+    print(url, flush=True)
+    await http.serve(sockets=[listener])
+    await server.stop(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[2:] if sys.argv[1:2] == ["--tls"] else None))
