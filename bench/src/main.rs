@@ -1,0 +1,82 @@
+//! Measures the subjects that are asked for and writes the report; started by `bench/run`, which builds what it needs.
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use flotilla_bench::options::Options;
+use flotilla_bench::server::{Fleet, Server};
+use flotilla_bench::subject::Bench;
+use flotilla_bench::{process, report, results::Results};
+use tokio::signal::unix::{SignalKind, signal};
+
+fn main() -> ExitCode {
+    // One thread: the generator shares the machine with the servers under test.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let done = runtime.context("cannot start the runtime").and_then(|runtime| runtime.block_on(run_until_stopped()));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// On a signal everything is dropped, and with it every server that was started.
+async fn run_until_stopped() -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
+    tokio::select! {
+        done = run() => done,
+        _ = terminate.recv() => bail!("stopped"),
+        _ = interrupt.recv() => bail!("stopped"),
+    }
+}
+
+async fn run() -> Result<()> {
+    let began = Instant::now();
+    let options = Options::parse(std::env::args().skip(1))?;
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let fleet = Fleet {
+        hub: options.hub.clone(),
+        bench: options.bench.clone(),
+        ours: program.parent().context("this program has no folder")?.to_owned(),
+        rust_peers: options.rust_peers.clone(),
+        python: options.python.clone(),
+        node: options.node.clone(),
+        scratch: options.scratch.clone(),
+        key: key()?,
+    };
+    let wanted = options.servers.clone().unwrap_or_else(|| Server::ALL.to_vec());
+    let servers: Vec<Server> = wanted.into_iter().filter(|server| fleet.has(*server)).collect();
+    let mut bench = Bench { fleet, servers, size: options.size.clone(), results: Results::default() };
+    let busy = process::busy_percent().await?;
+    if busy > 10.0 {
+        bench.results.note(format!("the machine was {busy:.0} % busy before anything was started"));
+    }
+    for subject in &options.subjects {
+        let started = Instant::now();
+        bench.measure(*subject).await.with_context(|| subject.name())?;
+        eprintln!("== {}: {} s", subject.name(), started.elapsed().as_secs());
+    }
+    let mut about = options.about.clone();
+    about.push(format!("Time taken: {} s", began.elapsed().as_secs()));
+    if let Some(parent) = options.results.parent() {
+        fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    }
+    let raw = serde_json::to_string_pretty(&bench.results.to_json(&about)).context("results")?;
+    fs::write(&options.results, raw + "\n").with_context(|| format!("cannot write {}", options.results.display()))?;
+    report::write(&options, &about, &bench.results)
+}
+
+/// An owner key for the hubs of this run.
+fn key() -> Result<String> {
+    use std::io::Read;
+    let mut bytes = [0; 32];
+    let mut random = fs::File::open("/dev/urandom").context("/dev/urandom")?;
+    random.read_exact(&mut bytes).context("/dev/urandom")?;
+    Ok(bytes.iter().fold("flk_".to_owned(), |key, byte| format!("{key}{byte:02x}")))
+}

@@ -1,0 +1,183 @@
+//! The report: benchmarks.md with a table for each subject, and its plots.
+
+mod reading;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::load::call::Binding;
+use crate::options::Options;
+use crate::plot::{self, Group, Line};
+use crate::results::Results;
+use crate::server::Server;
+use crate::subject::{Size, Subject, idle, reads, recovery, send, start, streams};
+use crate::table::{Column, Table};
+
+/// How figures are taken and what each server is given.
+const METHOD: &str = include_str!("report/method.md");
+
+/// Writes the report and prints its tables.
+pub fn write(options: &Options, about: &[String], results: &Results) -> Result<()> {
+    let report = Report { results, size: &options.size, baseline: baseline(results) };
+    let plots = options.out.join("benchmarks");
+    fs::create_dir_all(&plots).with_context(|| format!("cannot make {}", plots.display()))?;
+    let mut text = report.opening(about, options.quick);
+    for subject in &options.subjects {
+        text += &report.subject(*subject, &plots)?;
+    }
+    text += METHOD;
+    if !results.notes.is_empty() {
+        text += "\n## What spoils a figure, or explains a missing one\n\n";
+        for note in &results.notes {
+            text += &format!("- {}\n", note.replace('\n', " ").replace('|', "\\|"));
+        }
+    }
+    let file = options.out.join("benchmarks.md");
+    fs::write(&file, &text).with_context(|| format!("cannot write {}", file.display()))?;
+    println!("{text}");
+    eprintln!("written to {}", file.display());
+    Ok(())
+}
+
+/// Ratios are against the official Rust server, or what there is instead of it.
+fn baseline(results: &Results) -> Server {
+    let measured =
+        |server: &Server| results.measures().iter().any(|measure| results.spread(measure, *server).is_some());
+    [Server::Official, Server::Ceiling, Server::Hub].into_iter().find(measured).unwrap_or(Server::Official)
+}
+
+struct Report<'a> {
+    results: &'a Results,
+    size: &'a Size,
+    baseline: Server,
+}
+
+impl Report<'_> {
+    fn opening(&self, about: &[String], quick: bool) -> String {
+        let mut text =
+            "# Benchmarks\n\nWritten by `bench/run`; what is edited here is lost at the next run.\n\n".to_owned();
+        if quick {
+            text += "**This was a quick run: it shows that the benchmark works, and its figures mean nothing.**\n\n";
+        }
+        for line in about {
+            text += &format!("- {line}\n");
+        }
+        text += &reading::in_short(self.results);
+        text
+    }
+
+    fn subject(&self, subject: Subject, plots: &Path) -> Result<String> {
+        let (title, plot, tables) = match subject {
+            Subject::Send => ("SendMessage", Some(("send.svg", self.send_plot())), self.send_tables()),
+            Subject::Streams => ("Streams", Some(("streams.svg", self.streams_plot())), self.streams_table()),
+            Subject::Reads => ("GetTask and ListTasks", None, self.reads_table()),
+            Subject::Start => ("Cold start and idle memory", None, self.start_table()),
+            Subject::Idle => ("Memory per idle stream", None, self.idle_table()),
+            Subject::Recovery => ("Start after SIGKILL", None, self.recovery_table()),
+        };
+        let mut text = format!("\n## {title}\n\n");
+        if let Some((name, svg)) = plot {
+            let file = plots.join(name);
+            fs::write(&file, svg).with_context(|| format!("cannot write {}", file.display()))?;
+            text += &format!("![{title}](benchmarks/{name})\n\n");
+        }
+        Ok(text + &tables)
+    }
+
+    fn table(&self, group: &str, headings: &[&str]) -> Table<'_> {
+        Table::new(self.results, self.baseline, group, headings)
+    }
+
+    fn send_tables(&self) -> String {
+        let mut text = String::new();
+        for binding in Binding::ALL {
+            let column = |connections, what: &str| column(send::measure(binding, connections, what));
+            let mut table = self.table("Connections", &["requests/s", "p50 ms", "p99 ms", "CPU us/request"]);
+            for connections in send::CONNECTIONS {
+                let [p50, p99] = send::latencies(50);
+                let columns = [send::RATE, &p50, &p99, send::CPU].map(|what| column(connections, what));
+                table.group(&connections.to_string(), &columns);
+            }
+            text += &format!(
+                "### {}\n\nLatency at half the rate measured just before.\n\n{}\n",
+                binding.name(),
+                table.finish()
+            );
+            let [p50, p99] = send::latencies(80);
+            let mut table = self.table("Connections", &["p50 ms", "p99 ms"]);
+            let columns = [p50, p99].map(|what| column(send::LOADED_CONNECTIONS, &what));
+            table.group(&send::LOADED_CONNECTIONS.to_string(), &columns);
+            text += &format!("Latency at 80 % of it:\n\n{}\n", table.finish());
+        }
+        text
+    }
+
+    fn send_plot(&self) -> String {
+        let group = |binding: Binding| {
+            let measure = send::measure(binding, send::LOADED_CONNECTIONS, send::RATE);
+            let bar = |server| Some((server, self.results.spread(&measure, server)?));
+            Group { heading: binding.name().to_owned(), bars: Server::ALL.into_iter().filter_map(bar).collect() }
+        };
+        let title = format!("SendMessage, requests/s at {} connections (more is better)", send::LOADED_CONNECTIONS);
+        plot::bars(&title, &Binding::ALL.map(group))
+    }
+
+    fn streams_table(&self) -> String {
+        let mut table = self.table("Readers, chunks", &["total ms", "us/chunk"]);
+        for readers in &self.size.readers {
+            for chunks in &self.size.chunks {
+                let measure = streams::measure(*readers, *chunks);
+                let each = Column { measure: measure.clone(), scale: 1000.0 / *chunks as f64 };
+                table.group(&format!("{readers}, {chunks}"), &[column(measure), each]);
+            }
+        }
+        table.finish()
+    }
+
+    fn streams_plot(&self) -> String {
+        let readers = self.size.readers.first().copied().unwrap_or(1);
+        let line = |server: Server| {
+            let point = |chunks: &usize| {
+                let spread = self.results.spread(&streams::measure(readers, *chunks), server)?;
+                Some((*chunks as f64, spread.median * 1000.0 / *chunks as f64))
+            };
+            Line { server, points: self.size.chunks.iter().filter_map(point).collect() }
+        };
+        let lines: Vec<Line> = Server::ALL.into_iter().map(line).filter(|line| !line.points.is_empty()).collect();
+        let title = format!("Streams, time per chunk with {readers} reader (less is better)");
+        plot::lines(&title, "chunks in the stream", "us per chunk", &lines)
+    }
+
+    fn reads_table(&self) -> String {
+        let mut table = self.table("Operation, tasks in the store", &["requests/s"]);
+        for tasks in [self.size.tasks, self.size.many_tasks] {
+            table.group(&format!("GetTask, {tasks}"), &[column(reads::get(tasks))]);
+            table.group(&format!("ListTasks, page of {}, {tasks}", reads::PAGE), &[column(reads::list(tasks))]);
+        }
+        table.finish()
+    }
+
+    fn start_table(&self) -> String {
+        let mut table = self.table("", &["cold start ms", "idle memory MiB"]);
+        table.group("", &[column(start::COLD.into()), column(start::MEMORY.into())]);
+        table.finish()
+    }
+
+    fn idle_table(&self) -> String {
+        let mut table = self.table("Streams", &["KiB for each"]);
+        table.group(&self.size.idle_streams.to_string(), &[column(idle::MEASURE.into())]);
+        table.finish()
+    }
+
+    fn recovery_table(&self) -> String {
+        let mut table = self.table("Tasks in the store", &["first answer ms"]);
+        table.group(&self.size.recovered_tasks.to_string(), &[column(recovery::MEASURE.into())]);
+        table.finish() + "\nThe other servers keep their tasks in memory; nothing of them is left to recover.\n"
+    }
+}
+
+fn column(measure: String) -> Column {
+    Column { measure, scale: 1.0 }
+}
