@@ -64,7 +64,9 @@ impl Report<'_> {
         for line in about {
             text += &format!("- {line}\n");
         }
-        text += &reading::in_short(self.results);
+        if !quick {
+            text += &reading::in_short(self.results);
+        }
         text
     }
 

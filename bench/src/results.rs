@@ -29,6 +29,7 @@ pub struct Results {
     /// Why there is no value, in a word or two.
     gaps: BTreeMap<Key, String>,
     pub notes: Vec<String>,
+    pub our_faults: usize,
 }
 
 impl Results {
@@ -36,12 +37,15 @@ impl Results {
         self.values.entry((measure.to_owned(), server)).or_default().insert(round, value);
     }
 
-    /// Says in the table why a value is missing, and below it in full.
-    pub fn gap(&mut self, measure: &str, server: Server, why: &str, in_full: impl std::fmt::Display) {
-        let gap = self.gaps.insert((measure.to_owned(), server), why.to_owned());
-        if gap.is_none() {
-            self.note(format!("{}, {measure}: {why}: {in_full:#}", server.label()));
-        }
+    /// Says in the table why a value is missing.
+    pub fn gap(&mut self, measure: &str, server: Server, why: &str) {
+        self.gaps.insert((measure.to_owned(), server), why.to_owned());
+    }
+
+    /// Something that should have worked and did not. If it is ours, the run fails once the report is written.
+    pub fn fault(&mut self, server: Server, what: &str, why: &anyhow::Error) {
+        self.note(format!("{}, {what}: {why:#}", server.label()));
+        self.our_faults += usize::from(server.is_ours());
     }
 
     pub fn note(&mut self, note: String) {

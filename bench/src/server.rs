@@ -68,6 +68,11 @@ impl Server {
         matches!(self, Server::Hub | Server::HubMemory)
     }
 
+    /// What this repository holds, and not a package from a registry.
+    pub fn is_ours(self) -> bool {
+        self.is_hub() || self == Server::Ceiling
+    }
+
     /// The ceiling keeps nothing, so it has no tasks to read or follow.
     pub fn has_tasks(self) -> bool {
         self != Server::Ceiling

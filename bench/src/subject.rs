@@ -7,9 +7,7 @@ pub mod send;
 pub mod start;
 pub mod streams;
 
-use std::time::Duration;
-
-use anyhow::Result;
+use std::time::{Duration, Instant};
 
 use crate::results::Results;
 use crate::server::{Fleet, Running, Server};
@@ -61,7 +59,7 @@ pub struct Size {
 impl Size {
     pub fn full() -> Size {
         Size {
-            rounds: 5,
+            rounds: 4,
             short_rounds: 3,
             warmup: Duration::from_millis(300),
             window: Duration::from_millis(1000),
@@ -77,8 +75,8 @@ impl Size {
     /// Everything once and little of it: to see that it works, not how fast it is.
     pub fn quick() -> Size {
         Size {
-            rounds: 2,
-            short_rounds: 2,
+            rounds: 1,
+            short_rounds: 1,
             warmup: Duration::from_millis(50),
             window: Duration::from_millis(250),
             chunks: vec![100, 1_000],
@@ -100,7 +98,9 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub async fn measure(&mut self, subject: Subject) -> Result<()> {
+    /// Measures a subject; what goes wrong is in the results, and the other subjects go on.
+    pub async fn measure(&mut self, subject: Subject) {
+        let started = Instant::now();
         eprintln!("== {}", subject.name());
         match subject {
             Subject::Send => send::run(self).await,
@@ -110,6 +110,7 @@ impl Bench {
             Subject::Idle => idle::run(self).await,
             Subject::Recovery => recovery::run(self).await,
         }
+        eprintln!("== {}: {} s", subject.name(), started.elapsed().as_secs());
     }
 
     /// Starts a server; one that does not start is reported and left out for the rest of the run.
@@ -117,7 +118,7 @@ impl Bench {
         match self.fleet.start(server) {
             Ok(running) => Some(running),
             Err(error) => {
-                self.results.note(format!("{} is left out: {error:#}", server.label()));
+                self.results.fault(server, "left out from here on", &error);
                 self.servers.retain(|other| *other != server);
                 None
             }

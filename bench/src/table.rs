@@ -101,7 +101,7 @@ mod tests {
         for (server, value) in [(Server::Hub, 20.0), (Server::Official, 10.0)] {
             results.add("requests/s", server, 0, value);
         }
-        results.gap("requests/s", Server::Python, "over 20 s", "100 chunks");
+        results.gap("requests/s", Server::Python, "over 20 s");
         let mut table = Table::new(&results, Server::Official, "Group", &["requests/s"]);
         let column = Column { measure: "requests/s".into(), scale: 1.0 };
         table.group("one", &[column]);

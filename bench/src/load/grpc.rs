@@ -39,6 +39,7 @@ impl Connection {
         let (answer, mut out) = self.sender.send_request(head.clone(), false).context("request")?;
         out.send_data(message, true).context("request")?;
         let (parts, mut stream) = answer.await.context("answer")?.into_parts();
+        ensure!(parts.status != 404, Unimplemented);
         ensure!(parts.status == 200, "HTTP status {}", parts.status);
         while let Some(data) = stream.data().await {
             let data = data.context("answer")?;
@@ -54,10 +55,23 @@ impl Connection {
     }
 }
 
+/// The server speaks HTTP/2 and does not know the service.
+#[derive(Debug)]
+pub struct Unimplemented;
+
+impl std::fmt::Display for Unimplemented {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the service is not implemented")
+    }
+}
+
+impl std::error::Error for Unimplemented {}
+
 fn check_status(headers: &HeaderMap) -> Result<()> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match text("grpc-status") {
         "0" => Ok(()),
+        "12" => bail!(Unimplemented),
         status => bail!("grpc-status {status:?} {}", text("grpc-message")),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 use tokio::time::timeout;
 
 use super::Bench;
@@ -18,23 +18,26 @@ const FIRST: usize = 20;
 /// KiB for each stream.
 pub const MEASURE: &str = "memory per idle stream";
 
-pub async fn run(bench: &mut Bench) -> Result<()> {
+pub async fn run(bench: &mut Bench) {
     for round in 0..bench.size.short_rounds {
         for server in bench.servers.clone() {
             if !server.has_tasks() || bench.results.gap_of(MEASURE, server).is_some() {
                 continue;
             }
             let Some(running) = bench.start(server) else { continue };
-            match timeout(LIMIT, grown(&running, bench.size.idle_streams)).await.context("over 30 s") {
-                Ok(Ok(kibibytes)) => {
+            let grown = timeout(LIMIT, grown(&running, bench.size.idle_streams)).await;
+            match grown.unwrap_or_else(|_| Err(anyhow!("over {LIMIT:?}"))) {
+                Ok(kibibytes) => {
                     eprintln!("  {MEASURE}, {}: {kibibytes:.1} KiB", server.name());
                     bench.results.add(MEASURE, server, round, kibibytes);
                 }
-                Ok(Err(error)) | Err(error) => bench.results.gap(MEASURE, server, "-", error),
+                Err(error) => {
+                    bench.results.gap(MEASURE, server, "failed");
+                    bench.results.fault(server, MEASURE, &error);
+                }
             }
         }
     }
-    Ok(())
 }
 
 async fn grown(running: &Running, count: usize) -> Result<f64> {

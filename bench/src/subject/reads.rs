@@ -25,15 +25,15 @@ pub fn list(tasks: u64) -> String {
     format!("ListTasks, {tasks} tasks, requests/s")
 }
 
-pub async fn run(bench: &mut Bench) -> Result<()> {
+pub async fn run(bench: &mut Bench) {
     let all: Vec<Server> = bench.servers.iter().copied().filter(|server| server.has_tasks()).collect();
-    read(bench, &all, bench.size.tasks).await?;
+    read(bench, &all, bench.size.tasks).await;
     let hubs: Vec<Server> = bench.servers.iter().copied().filter(|server| server.is_hub()).collect();
-    read(bench, &hubs, bench.size.many_tasks).await
+    read(bench, &hubs, bench.size.many_tasks).await;
 }
 
 /// Fills all stores, then reads from one after the other, several times.
-async fn read(bench: &mut Bench, servers: &[Server], tasks: u64) -> Result<()> {
+async fn read(bench: &mut Bench, servers: &[Server], tasks: u64) {
     let mut filled = Vec::new();
     for server in servers {
         let Some(running) = bench.start(*server) else { continue };
@@ -41,27 +41,34 @@ async fn read(bench: &mut Bench, servers: &[Server], tasks: u64) -> Result<()> {
         eprintln!("  filling {} with {tasks} tasks", server.name());
         match closed::fill(&endpoint, tasks, 64, IDS, FILL_LIMIT).await {
             Ok(ids) => filled.push((running, endpoint, ids)),
-            Err(error) => bench.results.gap(&get(tasks), *server, "not filled", error),
+            Err(error) => {
+                bench.results.gap(&get(tasks), *server, "not filled");
+                bench.results.gap(&list(tasks), *server, "not filled");
+                bench.results.fault(*server, "filling the store", &error);
+            }
         }
     }
     for round in 0..bench.size.short_rounds {
         for (running, endpoint, ids) in &filled {
-            let gets = ids.iter().map(|id| Call::rpc(endpoint, "GetTask", &json!({"id": id}).to_string()));
-            let gets = Call::in_turn(gets.collect::<Result<Vec<_>>>()?)?;
+            measure(bench, running, calls(endpoint, ids), endpoint, GET_CONNECTIONS, (&get(tasks), round)).await;
             let params = json!({"pageSize": PAGE, "includeArtifacts": true}).to_string();
-            let lists = Call::rpc(endpoint, "ListTasks", &params)?;
-            measure(bench, running, endpoint, &gets, GET_CONNECTIONS, (&get(tasks), round)).await;
-            measure(bench, running, endpoint, &lists, LIST_CONNECTIONS, (&list(tasks), round)).await;
+            let list_call = Call::rpc(endpoint, "ListTasks", &params);
+            measure(bench, running, list_call, endpoint, LIST_CONNECTIONS, (&list(tasks), round)).await;
         }
     }
-    Ok(())
+}
+
+/// GetTask for each of these ids in turn.
+fn calls(endpoint: &Endpoint, ids: &[String]) -> Result<Call> {
+    let calls = ids.iter().map(|id| Call::rpc(endpoint, "GetTask", &json!({"id": id}).to_string()));
+    Call::in_turn(calls.collect::<Result<Vec<_>>>()?)
 }
 
 async fn measure(
     bench: &mut Bench,
     running: &Running,
+    call: Result<Call>,
     endpoint: &Endpoint,
-    call: &Call,
     connections: usize,
     (measure, round): (&str, usize),
 ) {
@@ -69,11 +76,15 @@ async fn measure(
         return;
     }
     let pace = Pace { connections, warmup: bench.size.warmup, window: bench.size.window };
-    match closed::run(endpoint, call, pace, running.pid()).await {
+    let measured = async { closed::run(endpoint, &call?, pace, running.pid()).await };
+    match measured.await {
         Ok(capacity) => {
             eprintln!("  {measure}, {}: {:.0}", running.server.name(), capacity.per_second);
             bench.results.add(measure, running.server, round, capacity.per_second);
         }
-        Err(error) => bench.results.gap(measure, running.server, "-", error),
+        Err(error) => {
+            bench.results.gap(measure, running.server, "failed");
+            bench.results.fault(running.server, measure, &error);
+        }
     }
 }

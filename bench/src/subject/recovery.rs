@@ -15,20 +15,20 @@ const FILL_LIMIT: Duration = Duration::from_secs(120);
 /// Milliseconds from exec to the first answered SendMessage of a hub that was killed.
 pub const MEASURE: &str = "start after SIGKILL";
 
-pub async fn run(bench: &mut Bench) -> Result<()> {
+pub async fn run(bench: &mut Bench) {
     if !bench.servers.contains(&Server::Hub) {
-        return Ok(());
+        return;
     }
-    let Some(mut running) = bench.start(Server::Hub) else { return Ok(()) };
+    let Some(running) = bench.start(Server::Hub) else { return };
+    if let Err(error) = kill_and_start(bench, running).await {
+        bench.results.fault(Server::Hub, MEASURE, &error);
+    }
+}
+
+async fn kill_and_start(bench: &mut Bench, mut running: Running) -> Result<()> {
     let tasks = bench.size.recovered_tasks;
     eprintln!("  filling hub with {tasks} tasks");
-    let ids = match closed::fill(&running.endpoint(Binding::JsonRpc), tasks, 64, 16, FILL_LIMIT).await {
-        Ok(ids) => ids,
-        Err(error) => {
-            bench.results.gap(MEASURE, Server::Hub, "not filled", error);
-            return Ok(());
-        }
-    };
+    let ids = closed::fill(&running.endpoint(Binding::JsonRpc), tasks, 64, 16, FILL_LIMIT).await?;
     for round in 0..bench.size.short_rounds {
         kill_under_load(&mut running).await?;
         running = bench.fleet.start_again(Server::Hub)?;

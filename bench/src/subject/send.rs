@@ -1,10 +1,13 @@
 //! `send`: blocking SendMessage over each binding, as fast as it goes and at a fixed rate.
 
+use std::time::Duration;
+
 use anyhow::Result;
 
 use super::Bench;
 use crate::load::call::{Binding, Call, Endpoint};
 use crate::load::closed::{self, Pace};
+use crate::load::grpc::Unimplemented;
 use crate::load::paced;
 use crate::server::{Running, Server};
 
@@ -13,6 +16,11 @@ pub const CONNECTIONS: [usize; 3] = [1, 32, 256];
 /// connections.
 pub const LOADS: [u32; 2] = [50, 80];
 pub const LOADED_CONNECTIONS: usize = 32;
+
+const WARM: Duration = Duration::from_millis(700);
+/// Calls that a percentile should rest on, and the most seconds spent on them.
+const ENOUGH: f64 = 300.0;
+const LONGEST: f64 = 3.0;
 
 /// The name of one measure.
 pub fn measure(binding: Binding, connections: usize, what: &str) -> String {
@@ -27,48 +35,64 @@ pub fn latencies(load: u32) -> [String; 2] {
 pub const RATE: &str = "requests/s";
 pub const CPU: &str = "CPU per request";
 
-pub async fn run(bench: &mut Bench) -> Result<()> {
+pub async fn run(bench: &mut Bench) {
     for round in 0..bench.size.rounds {
         // All are up at once, so that each measure is taken from one server right after the other. Idle ones cost
         // next to nothing.
         let mut running = Vec::new();
         for server in bench.servers.clone() {
-            running.extend(bench.start(server));
+            let Some(started) = bench.start(server) else { continue };
+            if let Err(error) = warm(&started).await {
+                bench.results.note(format!("{}, warm-up: {error:#}", server.label()));
+            }
+            running.push(started);
         }
         for binding in Binding::ALL {
             for connections in CONNECTIONS {
                 for server in &running {
-                    cell(bench, server, binding, connections, round).await?;
+                    cell(bench, server, binding, connections, round).await;
                 }
             }
         }
     }
-    Ok(())
+}
+
+/// Lets compilers at run time and allocators settle.
+async fn warm(running: &Running) -> Result<()> {
+    let endpoint = running.endpoint(Binding::JsonRpc);
+    let pace = Pace { connections: LOADED_CONNECTIONS, warmup: Duration::ZERO, window: WARM };
+    closed::run(&endpoint, &Call::send(&endpoint)?, pace, running.pid()).await.map(drop)
 }
 
 /// One server, binding and number of connections in one round.
-async fn cell(bench: &mut Bench, running: &Running, binding: Binding, connections: usize, round: usize) -> Result<()> {
-    let rate = measure(binding, connections, RATE);
-    if bench.results.gap_of(&rate, running.server).is_some() {
-        return Ok(());
+async fn cell(bench: &mut Bench, running: &Running, binding: Binding, connections: usize, round: usize) {
+    let (server, rate) = (running.server, measure(binding, connections, RATE));
+    if bench.results.gap_of(&rate, server).is_some() {
+        return;
     }
     let endpoint = running.endpoint(binding);
-    let call = Call::send(&endpoint)?;
     let pace = Pace { connections, warmup: bench.size.warmup, window: bench.size.window };
-    let capacity = match closed::run(&endpoint, &call, pace, running.pid()).await {
-        Ok(capacity) => capacity,
-        Err(error) => {
-            for connections in CONNECTIONS {
-                bench.results.gap(&measure(binding, connections, RATE), running.server, "-", &error);
-            }
-            return Ok(());
+    let capacity = async { closed::run(&endpoint, &Call::send(&endpoint)?, pace, running.pid()).await };
+    match capacity.await {
+        Ok(capacity) => {
+            eprintln!("  {rate}, {}: {:.0}", server.name(), capacity.per_second);
+            bench.results.add(&rate, server, round, capacity.per_second);
+            bench.results.add(&measure(binding, connections, CPU), server, round, capacity.cpu_us);
+            latency(bench, server, &endpoint, connections, round, capacity.per_second).await;
         }
-    };
-    let server = running.server;
-    eprintln!("  {rate}, {}: {:.0}", server.name(), capacity.per_second);
-    bench.results.add(&rate, server, round, capacity.per_second);
-    bench.results.add(&measure(binding, connections, CPU), server, round, capacity.cpu_us);
-    latency(bench, server, &endpoint, connections, round, capacity.per_second).await
+        Err(error) if error.is::<Unimplemented>() => {
+            for connections in CONNECTIONS {
+                bench.results.gap(&measure(binding, connections, RATE), server, "-");
+            }
+            bench.results.note(format!("{} has no {}", server.label(), binding.name()));
+        }
+        Err(error) => {
+            if bench.results.spread(&rate, server).is_none() {
+                bench.results.gap(&rate, server, "failed");
+            }
+            bench.results.fault(server, &rate, &error);
+        }
+    }
 }
 
 async fn latency(
@@ -78,21 +102,23 @@ async fn latency(
     connections: usize,
     round: usize,
     capacity: f64,
-) -> Result<()> {
+) {
     for load in LOADS {
         if load > 50 && connections != LOADED_CONNECTIONS {
             continue;
         }
-        let call = Call::send(endpoint)?;
         let rate = capacity * f64::from(load) / 100.0;
+        // Enough calls for a percentile, also of a slow server.
+        let enough = Duration::from_secs_f64((ENOUGH / rate).min(LONGEST));
+        let window = bench.size.window.max(enough);
         let [p50, p99] = latencies(load).map(|what| measure(endpoint.binding, connections, &what));
-        match paced::run(endpoint, &call, connections, rate, bench.size.window).await {
+        let measured = async { paced::run(endpoint, &Call::send(endpoint)?, connections, rate, window).await };
+        match measured.await {
             Ok(latency) => {
                 bench.results.add(&p50, server, round, latency.p50);
                 bench.results.add(&p99, server, round, latency.p99);
             }
-            Err(error) => bench.results.note(format!("{}, {p99}, round {round}: {error:#}", server.label())),
+            Err(error) => bench.results.fault(server, &p99, &error),
         }
     }
-    Ok(())
 }

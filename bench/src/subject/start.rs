@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
-
 use super::Bench;
 use crate::process;
 
@@ -15,17 +13,21 @@ pub const COLD: &str = "cold start";
 /// MiB.
 pub const MEMORY: &str = "idle memory";
 
-pub async fn run(bench: &mut Bench) -> Result<()> {
+pub async fn run(bench: &mut Bench) {
     for round in 0..bench.size.rounds {
         for server in bench.servers.clone() {
             let Some(running) = bench.start(server) else { continue };
             let cold = running.first_answer.as_secs_f64() * 1000.0;
             tokio::time::sleep(SETTLE).await;
-            let memory = process::resident_bytes(running.pid())? / f64::from(1 << 20);
-            eprintln!("  {COLD}, {}: {cold:.1} ms, {memory:.1} MiB", server.name());
             bench.results.add(COLD, server, round, cold);
-            bench.results.add(MEMORY, server, round, memory);
+            match process::resident_bytes(running.pid()) {
+                Ok(bytes) => {
+                    let memory = bytes / f64::from(1 << 20);
+                    eprintln!("  {COLD}, {}: {cold:.1} ms, {memory:.1} MiB", server.name());
+                    bench.results.add(MEMORY, server, round, memory);
+                }
+                Err(error) => bench.results.fault(server, MEMORY, &error),
+            }
         }
     }
-    Ok(())
 }

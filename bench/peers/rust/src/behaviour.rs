@@ -1,8 +1,6 @@
-//! What every server under test does with a message, and where the ones written in Rust listen.
+//! What every server under test does with a message.
 
 use std::time::Duration;
-
-use anyhow::{Context, Result};
 
 /// The text of each streamed chunk.
 pub const CHUNK: &str = "chunk";
@@ -31,12 +29,4 @@ impl Ask {
             _ => Ask::Echo,
         }
     }
-}
-
-/// The two arguments: `host:port` for HTTP/1.1 and for gRPC.
-pub fn addresses() -> Result<(String, String)> {
-    let mut arguments = std::env::args().skip(1);
-    let http = arguments.next().context("usage: HTTP_ADDRESS GRPC_ADDRESS")?;
-    let grpc = arguments.next().context("usage: HTTP_ADDRESS GRPC_ADDRESS")?;
-    Ok((http, grpc))
 }

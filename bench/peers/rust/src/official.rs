@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod behaviour;
+mod listen;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +16,9 @@ use a2a_server::{
 };
 use anyhow::Context;
 use axum::serve::ListenerExt;
-use behaviour::{Ask, CHUNK, IDLE, addresses};
+use behaviour::{Ask, CHUNK, IDLE};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use tokio_stream::wrappers::TcpListenerStream;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -128,25 +128,14 @@ fn card(http: &str, grpc: &str) -> AgentCard {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let (http, grpc) = addresses()?;
+    let (http, grpc) = listen::addresses()?;
     let handler = Arc::new(DefaultRequestHandler::new(Echo, InMemoryTaskStore::new()));
     let card = Arc::new(StaticAgentCard::new(card(&http, &grpc)));
     let service = A2aServiceServer::new(GrpcHandler::new(handler.clone()));
     let app = jsonrpc_router(handler.clone()).nest("/rest", rest_router(handler)).merge(agent_card_router(card));
 
-    // Without TCP_NODELAY each streamed chunk may wait for the client's delayed ACK.
-    let nodelay = |stream: &mut tokio::net::TcpStream| drop(stream.set_nodelay(true));
-    let listen = async |address: String| {
-        let bound = tokio::net::TcpListener::bind(&address).await;
-        bound.with_context(|| format!("cannot listen on {address}"))
-    };
-    let incoming = TcpListenerStream::new(listen(grpc).await?).map(move |accepted| {
-        accepted.map(|mut stream| {
-            nodelay(&mut stream);
-            stream
-        })
-    });
-    let served = tonic::transport::Server::builder().add_service(service).serve_with_incoming(incoming);
-    tokio::spawn(served);
-    axum::serve(listen(http).await?.tap_io(nodelay), app).await.context("server stopped")
+    let incoming = listen::incoming(&grpc).await?;
+    tokio::spawn(tonic::transport::Server::builder().add_service(service).serve_with_incoming(incoming));
+    let listener = listen::bind(&http).await?.tap_io(|stream| drop(stream.set_nodelay(true)));
+    axum::serve(listener, app).await.context("server stopped")
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod behaviour;
+mod listen;
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -16,7 +17,7 @@ use a2a_protocol_server::{AgentExecutor, EventEmitter, RequestHandlerBuilder, Se
 use a2a_protocol_types::error::A2aResult;
 use a2a_protocol_types::{AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Part, TaskState};
 use anyhow::Context;
-use behaviour::{Ask, CHUNK, IDLE, addresses};
+use behaviour::{Ask, CHUNK, IDLE};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -64,7 +65,7 @@ fn card(http: &str, grpc: &str) -> AgentCard {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let (http, grpc) = addresses()?;
+    let (http, grpc) = listen::addresses()?;
     // The crate's own defaults forget tasks after a time and a number; the others keep all.
     let mut store = TaskStoreConfig::default();
     store.max_capacity = None;
@@ -76,8 +77,10 @@ async fn main() -> anyhow::Result<()> {
         .build()
         .map_err(|error| anyhow::anyhow!("{error}"))?;
     let handler = Arc::new(handler);
-    let served = GrpcDispatcher::new(handler.clone(), GrpcConfig::default());
-    tokio::spawn(async move { served.serve(grpc).await });
+    // The crate's own gRPC listener leaves TCP_NODELAY off.
+    let service = GrpcDispatcher::new(handler.clone(), GrpcConfig::default()).into_service();
+    let incoming = listen::incoming(&grpc).await?;
+    tokio::spawn(tonic::transport::Server::builder().add_service(service).serve_with_incoming(incoming));
     let server = Server::bind(&http).await.with_context(|| format!("cannot listen on {http}"))?;
     server.serve_with_shutdown(CombinedDispatcher::new(handler), pending()).await;
     Ok(())
