@@ -110,6 +110,12 @@ impl Hub {
         self.lives.wake_all();
     }
 
+    /// Waits until the hub stops.
+    pub async fn stopped(&self) {
+        // The sender lives as long as the hub itself.
+        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
+    }
+
     pub fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
     }

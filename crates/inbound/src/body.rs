@@ -14,22 +14,27 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The whole body, or a refusal as soon as it is known to be too large.
+/// A body of JSON, not too large and not nested too deep.
 pub async fn read(headers: &HeaderMap, body: &mut Body, limits: &Limits) -> Result<Bytes, Refusal> {
+    let bytes = read_any(headers, body, limits).await?;
+    decode::check_depth(&bytes, limits.json_depth)?;
+    Ok(bytes)
+}
+
+/// The whole body, or a refusal as soon as it is known to be too large.
+pub async fn read_any(headers: &HeaderMap, body: &mut Body, limits: &Limits) -> Result<Bytes, Refusal> {
     let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length > limits.body) {
         return Err(too_large(limits.body));
     }
-    let bytes = match Limited::new(body, limits.body).collect().await {
-        Ok(collected) => collected.to_bytes(),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => return Err(too_large(limits.body)),
+    match Limited::new(body, limits.body).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(too_large(limits.body)),
         Err(error) => {
             let text = format!("The request's body could not be read: {error}.");
-            return Err(Refusal::new(Reason::InvalidRequest, text));
+            Err(Refusal::new(Reason::InvalidRequest, text))
         }
-    };
-    decode::check_depth(&bytes, limits.json_depth)?;
-    Ok(bytes)
+    }
 }
 
 /// Takes what is left of a body that nobody will read: an answer sent before it would be lost with the connection.

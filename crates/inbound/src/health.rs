@@ -17,25 +17,28 @@ pub fn alive() -> Response<Body> {
 
 /// The process can do its work: the store answers, and it is not on its way out.
 pub async fn ready(app: &App) -> Response<Body> {
-    let problem = if app.hub.is_stopping() {
-        Some("stopping".to_owned())
-    } else {
-        match tokio::time::timeout(PATIENCE, app.hub.store().ping()).await {
-            Ok(Ok(())) => None,
-            Ok(Err(fault)) => {
-                tracing::error!(%fault, "the store does not answer");
-                Some("the store does not answer".to_owned())
-            }
-            Err(_) => Some("the store is slow to answer".to_owned()),
-        }
-    };
-    match problem {
+    match problem(app).await {
         None => with_type(StatusCode::OK, JSON, r#"{"status":"ready"}"#),
         Some(problem) => with_type(
             StatusCode::SERVICE_UNAVAILABLE,
             JSON,
             json!({"status": "not ready", "problem": problem}).to_string(),
         ),
+    }
+}
+
+/// What keeps the hub from doing its work.
+pub async fn problem(app: &App) -> Option<&'static str> {
+    if app.hub.is_stopping() {
+        return Some("stopping");
+    }
+    match tokio::time::timeout(PATIENCE, app.hub.store().ping()).await {
+        Ok(Ok(())) => None,
+        Ok(Err(fault)) => {
+            tracing::error!(%fault, "the store does not answer");
+            Some("the store does not answer")
+        }
+        Err(_) => Some("the store is slow to answer"),
     }
 }
 

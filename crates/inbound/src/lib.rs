@@ -6,6 +6,7 @@ mod app;
 mod body;
 mod call;
 mod caller;
+mod grpc;
 mod health;
 mod jsonrpc;
 mod meters;

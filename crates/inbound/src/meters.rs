@@ -9,14 +9,16 @@ use std::time::Instant;
 pub enum Binding {
     JsonRpc,
     Rest,
+    Grpc,
 }
 
 impl Binding {
-    const ALL: [Self; 2] = [Self::JsonRpc, Self::Rest];
+    const ALL: [Self; 3] = [Self::JsonRpc, Self::Rest, Self::Grpc];
     fn name(self) -> &'static str {
         match self {
             Self::JsonRpc => "jsonrpc",
             Self::Rest => "http_json",
+            Self::Grpc => "grpc",
         }
     }
 }

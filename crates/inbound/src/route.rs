@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::rest::path::{self, Missed};
-use crate::{answer, health, jsonrpc, owner, rest, well_known};
+use crate::{answer, grpc, health, jsonrpc, owner, rest, well_known};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::request::Parts;
@@ -23,6 +23,7 @@ pub async fn serve(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let segments: Vec<&str> = decoded.iter().map(AsRef::as_ref).collect();
     let post = *request.method() == Method::POST;
     match segments.as_slice() {
+        [service, method] if grpc::is_asked(&request) => grpc::serve(&app, service, method, request).await,
         [] | ["a2a" | "rpc"] if post => jsonrpc::serve(&app, None, request).await,
         ["agents", agent] | ["agents", agent, "a2a"] if post => jsonrpc::serve(&app, Some(agent), request).await,
         ["agents", agent, rest @ ..] if path::is_ours(rest) => serve_rest(&app, Some(agent), rest, request).await,
@@ -50,6 +51,7 @@ async fn without_body(app: &App, segments: &[&str], request: &Parts) -> Response
         ["readyz"] if get => health::ready(app).await,
         ["metrics"] if get => health::metrics(app),
         ["api", "tasks", id, "log"] if get => owner::log(app, id, request).await,
+        [flotilla_grpc::SERVICE, _] => grpc::not_grpc(app),
         [".well-known", "agent-card.json" | "agent.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
         | ["healthz" | "readyz" | "metrics"]

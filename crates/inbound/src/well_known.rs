@@ -12,7 +12,7 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::time::Millis;
 use http::header::{CACHE_CONTROL, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -82,30 +82,53 @@ fn moment(at: Millis) -> SystemTime {
 
 fn agent_card(settings: &Settings, agent: &Agent) -> AgentCard {
     let base = format!("{}/agents/{}", settings.public_url, agent.name);
-    card(settings, agent, agent.name.clone(), agent.description.clone(), &base)
+    card(settings, agent, agent.name.clone(), agent.description.clone(), Place { base: &base, tenant: &agent.name })
 }
 
 fn hub_card(settings: &Settings, agent: &Agent) -> AgentCard {
     let description = if settings.description.is_empty() { &agent.description } else { &settings.description };
-    card(settings, agent, settings.name.clone(), description.clone(), &settings.public_url)
+    let place = Place { base: &settings.public_url, tenant: "" };
+    card(settings, agent, settings.name.clone(), description.clone(), place)
 }
 
-fn card(settings: &Settings, agent: &Agent, name: String, description: String, base: &str) -> AgentCard {
-    let interface = |url: String, binding: &str| AgentInterface {
+/// Where an agent is: below a path, or, where there are no paths, under a name.
+struct Place<'a> {
+    base: &'a str,
+    tenant: &'a str,
+}
+
+fn interfaces(settings: &Settings, place: &Place) -> Vec<AgentInterface> {
+    let interface = |url: String, binding: &str, tenant: &str| AgentInterface {
         url,
         protocol_binding: binding.into(),
-        tenant: String::new(),
+        tenant: tenant.into(),
         protocol_version: VERSION.into(),
     };
+    let mut all = vec![
+        interface(format!("{}/a2a", place.base), "JSONRPC", ""),
+        interface(place.base.to_owned(), "HTTP+JSON", ""),
+    ];
+    all.extend(authority(&settings.public_url).map(|address| interface(address, "GRPC", place.tenant)));
+    all
+}
+
+/// `host:port`, which is how gRPC names a place; none behind a path, where gRPC cannot go.
+fn authority(public_url: &str) -> Option<String> {
+    let url: Uri = public_url.parse().ok()?;
+    if url.path() != "/" {
+        return None;
+    }
+    let default = if url.scheme_str() == Some("https") { 443 } else { 80 };
+    Some(format!("{}:{}", url.host()?, url.port_u16().unwrap_or(default)))
+}
+
+fn card(settings: &Settings, agent: &Agent, name: String, description: String, place: Place) -> AgentCard {
     let requires =
         |scheme: &str| SecurityRequirement { schemes: BTreeMap::from([(scheme.to_owned(), Scopes::default())]) };
     AgentCard {
         name,
         description,
-        supported_interfaces: vec![
-            interface(format!("{base}/a2a"), "JSONRPC"),
-            interface(base.to_owned(), "HTTP+JSON"),
-        ],
+        supported_interfaces: interfaces(settings, &place),
         provider: None,
         version: agent.version.clone(),
         documentation_url: None,
@@ -126,5 +149,18 @@ fn card(settings: &Settings, agent: &Agent, name: String, description: String, b
         default_output_modes: agent.output_modes.clone(),
         skills: agent.skills.clone(),
         icon_url: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::authority;
+
+    #[test]
+    fn grpc_is_named_by_host_and_port() {
+        assert_eq!(authority("http://127.0.0.1:7420").as_deref(), Some("127.0.0.1:7420"));
+        assert_eq!(authority("https://hub.example.com").as_deref(), Some("hub.example.com:443"));
+        assert_eq!(authority("http://[::1]:7420").as_deref(), Some("[::1]:7420"));
+        assert_eq!(authority("https://example.com/hub"), None);
     }
 }

@@ -1,7 +1,8 @@
-//! A caller of the hub through either binding: the same operations, the same answers.
+//! A caller of the hub through any binding: the same operations, the same answers.
 
+use crate::grpc;
 use crate::http::{self, Request, Response};
-use crate::sse::Stream;
+use crate::stream::Stream;
 use serde_json::{Map, Value, json};
 use std::net::SocketAddr;
 
@@ -9,10 +10,13 @@ use std::net::SocketAddr;
 pub enum Binding {
     JsonRpc,
     HttpJson,
+    Grpc,
 }
 
 impl Binding {
-    pub const ALL: [Self; 2] = [Self::JsonRpc, Self::HttpJson];
+    pub const ALL: [Self; 3] = [Self::JsonRpc, Self::HttpJson, Self::Grpc];
+    /// Those whose requests are JSON over HTTP/1.1, which a test can write by hand.
+    pub const JSON: [Self; 2] = [Self::JsonRpc, Self::HttpJson];
 }
 
 #[derive(Debug, Clone)]
@@ -25,14 +29,14 @@ pub struct Client {
     query: String,
 }
 
-/// A refusal in the form both bindings share, and the numbers that are their own.
+/// A refusal in the form all bindings share, and the numbers that are their own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
     /// The HTTP status of the response.
     pub http: u16,
-    /// `error.code`: of JSON-RPC, or the HTTP status again.
+    /// `error.code`: of JSON-RPC, or the HTTP status again; the status code of gRPC.
     pub code: i64,
-    /// `error.status` of HTTP+JSON.
+    /// `error.status` of HTTP+JSON, the status code's name of gRPC.
     pub status: Option<String>,
     pub message: String,
     pub reason: String,
@@ -143,6 +147,18 @@ impl Client {
         self.send(Request::get(target))
     }
 
+    /// The metadata of a call of the test's own making.
+    pub fn metadata_with(&self, name: &str, value: &str) -> Vec<(String, String)> {
+        self.clone().header(name, value).metadata()
+    }
+
+    /// What goes into headers elsewhere goes into metadata, the agent's name too.
+    fn metadata(&self) -> Vec<(String, String)> {
+        assert!(self.query.is_empty(), "gRPC has no query");
+        let agent = self.agent.iter().map(|agent| ("agent-name".to_owned(), agent.clone()));
+        self.headers.iter().cloned().chain(agent).collect()
+    }
+
     /// The path operations of this client start with.
     pub fn base(&self) -> String {
         self.agent.as_ref().map(|agent| format!("/agents/{agent}")).unwrap_or_default()
@@ -156,6 +172,7 @@ impl Client {
                 json_post(&format!("{}/a2a", self.base()), body.to_string())
             }
             Binding::HttpJson => rest(&self.base(), method, params),
+            Binding::Grpc => panic!("gRPC has no form over HTTP/1.1"),
         };
         self.dress(request)
     }
@@ -168,24 +185,42 @@ impl Client {
                 json_post(&format!("{}/a2a", self.base()), body)
             }
             Binding::HttpJson => json_post(&format!("{}{}", self.base(), send_path(method)), params),
+            Binding::Grpc => panic!("gRPC takes no text"),
         };
         self.dress(request)
     }
 
     pub fn call(&self, method: &str, params: &Value) -> Result<Value, Refusal> {
+        if self.binding == Binding::Grpc {
+            return grpc::unary(self.address, &self.metadata(), method, params);
+        }
         answer(&http::send(self.address, &self.request(method, params)))
     }
 
+    /// Whether these parameters can be sent at all through this binding.
+    pub fn can_say(&self, method: &str, params: &str) -> bool {
+        self.binding != Binding::Grpc || grpc::can_say(method, params)
+    }
+
     pub fn call_text(&self, method: &str, params: &str) -> Result<Value, Refusal> {
+        if self.binding == Binding::Grpc {
+            return self.call(method, &serde_json::from_str(params).expect("JSON"));
+        }
         answer(&http::send(self.address, &self.request_text(method, params)))
     }
 
     /// The raw response to an operation.
     pub fn response(&self, method: &str, params: &Value) -> Response {
+        if self.binding == Binding::Grpc {
+            return grpc::response(self.address, &self.metadata(), method, params);
+        }
         http::send(self.address, &self.request(method, params))
     }
 
     pub fn stream(&self, method: &str, params: &Value) -> Result<Stream, Refusal> {
+        if self.binding == Binding::Grpc {
+            return grpc::stream(self.address, &self.metadata(), method, params).map(Stream::of_grpc);
+        }
         let open = http::open(self.address, &self.request(method, params));
         if http::find(&open.headers, "content-type") == Some("text/event-stream") {
             return Ok(Stream::new(open));

@@ -1,6 +1,6 @@
 //! A small HTTP/1.1 client: one connection per request, nothing added behind the test's back, a deadline on everything.
 
-use crate::sse::Stream;
+use crate::stream::Stream;
 use crate::wait::PATIENCE;
 use serde_json::Value;
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};

@@ -3,15 +3,18 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod grpc;
 pub mod http;
 pub mod process;
 pub mod sse;
+pub mod stream;
 pub mod transcript;
 pub mod wait;
 
 pub use client::{Binding, Client, Refusal};
 pub use http::{Request, Response};
 pub use process::{HubProcess, Setup};
-pub use sse::{Event, Stream};
+pub use sse::Event;
+pub use stream::Stream;
 pub use transcript::Talk;
 pub use wait::until;

@@ -40,28 +40,27 @@ impl Event {
     }
 }
 
-pub struct Stream {
+/// The blocks of an answer that is a stream.
+pub(crate) struct Blocks {
     open: Open,
     pending: String,
     /// How much of it has been handed out.
     taken: usize,
     over: bool,
-    /// Whether the connection broke off instead of being closed in order.
-    pub cut: bool,
+    pub(crate) cut: bool,
 }
 
-impl Stream {
+impl Blocks {
     pub(crate) fn new(open: Open) -> Self {
         assert_eq!(find(&open.headers, "content-type"), Some("text/event-stream"), "a stream has its media type");
         Self { open, pending: String::new(), taken: 0, over: false, cut: false }
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
-        find(&self.open.headers, name)
+    pub(crate) fn headers(&self) -> &[(String, String)] {
+        &self.open.headers
     }
 
-    /// The next block, comments included; none when the stream has ended.
-    pub fn block(&mut self) -> Option<Event> {
+    pub(crate) fn next(&mut self) -> Option<Event> {
         loop {
             if let Some((block, _)) = self.pending[self.taken..].split_once("\n\n") {
                 self.taken += block.len() + 2;
@@ -75,39 +74,6 @@ impl Stream {
                 Ok(piece) if piece.is_empty() => self.over = true,
                 Ok(piece) => self.pending.push_str(std::str::from_utf8(&piece).expect("a stream is UTF-8")),
                 Err(_) => (self.over, self.cut) = (true, true),
-            }
-        }
-    }
-
-    /// The next event that carries data.
-    pub fn event(&mut self) -> Option<Event> {
-        loop {
-            let block = self.block()?;
-            if block.data.is_some() {
-                return Some(block);
-            }
-        }
-    }
-
-    /// The next event, which must be there.
-    pub fn expect(&mut self) -> Event {
-        self.event().expect("the stream goes on")
-    }
-
-    /// All events that are left.
-    pub fn rest(&mut self) -> Vec<Event> {
-        std::iter::from_fn(|| self.event()).collect()
-    }
-
-    /// Reads until an event fits, that one included.
-    pub fn through(&mut self, mut fits: impl FnMut(&Event) -> bool) -> Vec<Event> {
-        let mut read = Vec::new();
-        loop {
-            let event = self.expect();
-            let found = fits(&event);
-            read.push(event);
-            if found {
-                return read;
             }
         }
     }

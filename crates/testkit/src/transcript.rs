@@ -1,4 +1,4 @@
-//! Transcripts: what was asked and answered, with ids and times replaced, so that two bindings can be compared.
+//! Transcripts: what was asked and answered, with ids and times replaced, so that bindings can be compared.
 
 use crate::client::{Client, Refusal};
 use crate::sse::Event;
@@ -102,7 +102,8 @@ impl Talk {
         }
     }
 
-    fn write(&mut self, line: Value) {
+    fn write(&mut self, mut line: Value) {
+        drop_empty_artifacts(&mut line);
         let line = self.names.replace("", line);
         self.lines.push(line);
     }
@@ -122,6 +123,18 @@ fn shared(refusal: &Refusal) -> Value {
         "metadata": refusal.metadata,
         "violations": refusal.violations,
     })
+}
+
+/// Protobuf does not tell an empty list from none, so transcripts do not either.
+fn drop_empty_artifacts(value: &mut Value) {
+    match value {
+        Value::Array(all) => all.iter_mut().for_each(drop_empty_artifacts),
+        Value::Object(members) => {
+            members.retain(|name, member| name != "artifacts" || member.as_array().is_none_or(|all| !all.is_empty()));
+            members.values_mut().for_each(drop_empty_artifacts);
+        }
+        _ => {}
+    }
 }
 
 /// Ids and times as placeholders: the first id met is `<1>`, and so on.

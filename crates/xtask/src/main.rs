@@ -1,6 +1,7 @@
 //! Chores of this repository, run as `cargo run -q -p xtask -- CHORE`.
 #![forbid(unsafe_code)]
 
+mod proto;
 mod tidy;
 
 use anyhow::{Result, bail};
@@ -10,6 +11,7 @@ fn main() -> Result<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => tidy::run(),
-        _ => bail!("usage: cargo run -q -p xtask -- tidy"),
+        ["proto"] => proto::run().map(|()| ExitCode::SUCCESS),
+        _ => bail!("usage: cargo run -q -p xtask -- tidy|proto"),
     }
 }

@@ -2,6 +2,7 @@
 
 mod docs;
 mod edges;
+mod generated;
 mod mask;
 mod modules;
 mod source;
@@ -49,11 +50,12 @@ pub fn run() -> Result<ExitCode> {
 
 fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = edges::check(&tree.metadata);
+    findings.extend(generated::check(tree.root()));
     findings.extend(modules::check(&tree.files, &tree.roots));
     findings.extend(docs::architecture(&tree.files));
     for file in &tree.files {
         findings.extend(text::check(file));
-        if file.path.ends_with(".rs") {
+        if file.path.ends_with(".rs") && !generated::is_generated(&file.path) {
             findings.extend(source::check(file, tree.is_crate(&file.path)));
         }
         if docs::is_checked(&file.path) {

@@ -76,6 +76,11 @@ impl Follow {
         self.hub.store.epoch().0.clone()
     }
 
+    /// Where the reader stands: the number before that of the next frame.
+    pub fn position(&self) -> u64 {
+        self.first.as_ref().map_or(self.cursor, |first| first.peer_seq.saturating_sub(1))
+    }
+
     /// The next frames: waits until there are some, or until there will be no more.
     pub async fn next(&mut self, patience: Duration) -> Result<Next, Error> {
         if let Some(first) = self.first.take() {
@@ -172,7 +177,8 @@ async fn gap_frame(hub: &Arc<Hub>, live: &LiveRef, why: &str) -> Result<Framed, 
     if let Some(answer) = fold.answer {
         return Ok(Framed { peer_seq: head.peer_seq, frame: StreamResponse::Message(answer) });
     }
-    let metadata = Object::of(&json!({ STREAM_RESUME: { "gap": true, "reason": why } })).ok();
+    let cursor = Cursor { epoch: hub.store.epoch().0.clone(), peer_seq: head.peer_seq }.to_string();
+    let metadata = Object::of(&json!({ STREAM_RESUME: { "gap": true, "reason": why, "cursor": cursor } })).ok();
     let task = Task { metadata, ..fold.into_task(&head, Want::ALL) };
     Ok(Framed { peer_seq: head.peer_seq, frame: StreamResponse::Task(task) })
 }

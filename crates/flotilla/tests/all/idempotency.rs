@@ -115,7 +115,11 @@ fn other_content_under_the_same_id_is_a_conflict() {
                 owner.stream("SendStreamingMessage", &params).err().expect("a conflict"),
             ] {
                 assert_eq!(refusal.reason, "IDEMPOTENCY_CONFLICT", "{field}");
-                let expected = if binding == Binding::JsonRpc { (-32602, 200) } else { (409, 409) };
+                let expected = match binding {
+                    Binding::JsonRpc => (-32602, 200),
+                    Binding::HttpJson => (409, 409),
+                    Binding::Grpc => (6, 200),
+                };
                 assert_eq!((refusal.code, refusal.http), expected);
             }
         }

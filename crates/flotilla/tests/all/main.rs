@@ -1,8 +1,9 @@
-//! The hub as its callers meet it: the real program, driven over both bindings and the command line.
+//! The hub as its callers meet it: the real program, driven over every binding and the command line.
 
 mod cast;
 mod crash;
 mod errors;
+mod grpc;
 mod idempotency;
 mod keys;
 mod operations;

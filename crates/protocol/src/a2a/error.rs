@@ -27,6 +27,8 @@ pub enum Reason {
     AgentNotFound,
     IdempotencyConflict,
     MediaTypeNotSupported,
+    /// A gRPC message in a coding we do not read.
+    CompressionNotSupported,
     PayloadTooLarge,
     ResourceExhausted,
     Unavailable,
@@ -52,6 +54,33 @@ const fn own(reason: &'static str, rpc: i32, http: u16, grpc: &'static str) -> R
 }
 
 impl Reason {
+    pub const ALL: [Self; 24] = [
+        Self::TaskNotFound,
+        Self::TaskNotCancelable,
+        Self::PushNotificationNotSupported,
+        Self::UnsupportedOperation,
+        Self::ContentTypeNotSupported,
+        Self::InvalidAgentResponse,
+        Self::ExtendedAgentCardNotConfigured,
+        Self::ExtensionSupportRequired,
+        Self::VersionNotSupported,
+        Self::ParseError,
+        Self::InvalidRequest,
+        Self::MethodNotFound,
+        Self::VerbNotAllowed,
+        Self::InvalidParams,
+        Self::Internal,
+        Self::Unauthenticated,
+        Self::PermissionDenied,
+        Self::AgentNotFound,
+        Self::IdempotencyConflict,
+        Self::MediaTypeNotSupported,
+        Self::CompressionNotSupported,
+        Self::PayloadTooLarge,
+        Self::ResourceExhausted,
+        Self::Unavailable,
+    ];
+
     pub const fn row(self) -> Row {
         match self {
             Self::TaskNotFound => a2a("TASK_NOT_FOUND", -32001, 404, "NOT_FOUND"),
@@ -79,6 +108,7 @@ impl Reason {
             Self::IdempotencyConflict => own("IDEMPOTENCY_CONFLICT", -32602, 409, "ALREADY_EXISTS"),
             // The HTTP body's own type, not a part's: 415 is what HTTP has for it.
             Self::MediaTypeNotSupported => a2a("CONTENT_TYPE_NOT_SUPPORTED", -32005, 415, "INVALID_ARGUMENT"),
+            Self::CompressionNotSupported => own("COMPRESSION_NOT_SUPPORTED", -32600, 415, "UNIMPLEMENTED"),
             Self::PayloadTooLarge => own("PAYLOAD_TOO_LARGE", -32600, 413, "RESOURCE_EXHAUSTED"),
             Self::ResourceExhausted => own("RESOURCE_EXHAUSTED", -32013, 429, "RESOURCE_EXHAUSTED"),
             Self::Unavailable => own("UNAVAILABLE", -32603, 503, "UNAVAILABLE"),
@@ -134,17 +164,21 @@ impl Refusal {
         Self::new(Reason::TaskNotFound, "The task does not exist or is not accessible to you.").fact("taskId", id)
     }
 
+    /// Whose error a row is.
+    pub const fn domain(row: Row) -> &'static str {
+        if row.standard { "a2a-protocol.org" } else { "flotilla" }
+    }
+
     /// The `google.rpc` detail objects every binding carries.
     pub fn details(&self, now: Millis) -> Vec<Value> {
         let row = self.reason.row();
         let mut facts: serde_json::Map<String, Value> =
             self.facts.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
         facts.insert("timestamp".into(), json!(now.to_string()));
-        let domain = if row.standard { "a2a-protocol.org" } else { "flotilla" };
         let mut details = vec![json!({
             "@type": "type.googleapis.com/google.rpc.ErrorInfo",
             "reason": row.reason,
-            "domain": domain,
+            "domain": Self::domain(row),
             "metadata": facts,
         })];
         if !self.violations.is_empty() {

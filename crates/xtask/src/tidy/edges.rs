@@ -5,15 +5,16 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Each crate and the crates of this repository it may use.
-const TABLE: [(&str, &[&str]); 9] = [
+const TABLE: [(&str, &[&str]); 10] = [
     ("protocol", &[]),
+    ("grpc", &["protocol"]),
     ("core", &["protocol"]),
     ("store", &["core", "protocol"]),
-    ("inbound", &["core", "protocol"]),
-    ("outbound", &["core", "protocol"]),
+    ("inbound", &["core", "grpc", "protocol"]),
+    ("outbound", &["core", "grpc", "protocol"]),
     ("worker", &["protocol"]),
-    ("flotilla", &["core", "inbound", "outbound", "protocol", "store", "worker"]),
-    ("testkit", &["core", "flotilla", "inbound", "outbound", "protocol", "store", "worker"]),
+    ("flotilla", &["core", "grpc", "inbound", "outbound", "protocol", "store", "worker"]),
+    ("testkit", &["core", "flotilla", "grpc", "inbound", "outbound", "protocol", "store", "worker"]),
     ("xtask", &[]),
 ];
 

@@ -39,6 +39,10 @@ impl Tree {
         Ok(Self { root, files, roots, metadata })
     }
 
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     pub fn exists(&self, path: &str) -> bool {
         self.root.join(path).exists()
     }

@@ -22,6 +22,9 @@ fn names(cases: &[(&str, &[&str])]) {
         let owner = hub.owner(binding);
         for (params, fields) in cases {
             for method in SENDS {
+                if !owner.can_say(method, params) {
+                    continue;
+                }
                 let refusal = refused(&owner, method, params);
                 assert_eq!(refusal.fields(), *fields, "{method} {params}: {}", refusal.message);
                 assert_eq!(refusal.reason, "INVALID_PARAMS");
@@ -119,7 +122,7 @@ fn an_id_has_a_length_it_may_not_exceed() {
 #[test]
 fn a_field_given_twice_is_refused() {
     let hub = hub();
-    for binding in Binding::ALL {
+    for binding in Binding::JSON {
         let owner = hub.owner(binding);
         for (field, message) in [
             ("message.messageId", r#"{"messageId":"a","messageId":"b","role":"ROLE_USER","parts":[{"text":"x"}]}"#),

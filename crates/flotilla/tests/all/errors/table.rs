@@ -17,6 +17,7 @@ fn matches(binding: Binding, refusal: &Refusal, row: Row) {
             let expected = (i64::from(http), http, Some(status.to_owned()));
             assert_eq!((refusal.code, refusal.http, refusal.status.clone()), expected, "{reason}");
         }
+        Binding::Grpc => assert_eq!(refusal.status.as_deref(), Some(status), "{reason}"),
     }
     assert!(!refusal.message.is_empty());
     assert!(refusal.metadata["timestamp"].is_string());
@@ -95,7 +96,11 @@ fn version_not_supported() {
 fn a_wrong_field_is_an_invalid_parameter_with_its_path() {
     each(|_, binding, client| {
         let refusal = client.call("ListTasks", &json!({"pageSize": 0})).expect_err("refused");
-        let expected = if binding == Binding::JsonRpc { (-32602, 200) } else { (400, 400) };
+        let expected = match binding {
+            Binding::JsonRpc => (-32602, 200),
+            Binding::HttpJson => (400, 400),
+            Binding::Grpc => (3, 200),
+        };
         assert_eq!((refusal.code, refusal.http), expected);
         assert_eq!(refusal.fields(), ["pageSize"]);
         assert!(!refusal.violations[0].1.is_empty(), "the violation says why");
@@ -107,7 +112,11 @@ fn an_agent_that_is_not_there_is_no_a2a_error() {
     each(|_, binding, client| {
         let refusal = client.agent("nobody").call("ListTasks", &json!({})).expect_err("refused");
         assert_ne!(refusal.domain, "a2a-protocol.org", "the specification has no such error");
-        let expected = if binding == Binding::JsonRpc { (-32602, 200) } else { (404, 404) };
+        let expected = match binding {
+            Binding::JsonRpc => (-32602, 200),
+            Binding::HttpJson => (404, 404),
+            Binding::Grpc => (5, 200),
+        };
         assert_eq!((refusal.code, refusal.http), expected);
     });
 }
@@ -115,6 +124,11 @@ fn an_agent_that_is_not_there_is_no_a2a_error() {
 #[test]
 fn a_refused_stream_is_an_ordinary_answer_and_no_stream() {
     each(|_, binding, client| {
+        if binding == Binding::Grpc {
+            let refusal = client.stream("SendStreamingMessage", &json!({})).map(|_| ()).expect_err("refused");
+            assert_eq!(refusal.fields(), ["message"]);
+            return;
+        }
         let response = client.response("SendStreamingMessage", &json!({}));
         assert_ne!(response.header("content-type"), Some("text/event-stream"));
         assert_eq!(response.status, if binding == Binding::JsonRpc { 200 } else { 400 });

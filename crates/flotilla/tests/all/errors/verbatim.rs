@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Sends one part to echo and checks that its text is found unchanged wherever the task is shown.
 fn relayed(part: &str, member: &str) {
     let hub = hub();
-    for binding in Binding::ALL {
+    for binding in Binding::JSON {
         let owner = hub.owner(binding).agent("echo");
         let params = format!(r#"{{"message":{{"messageId":"m-{binding:?}","role":"ROLE_USER","parts":[{part}]}}}}"#);
         let sent = send(owner.address, &owner.request_text("SendMessage", &params));
@@ -59,7 +59,7 @@ fn metadata_of_a_part_is_relayed() {
 #[test]
 fn unknown_fields_of_a_message_are_kept_in_the_history() {
     let hub = hub();
-    for binding in Binding::ALL {
+    for binding in Binding::JSON {
         let owner = hub.owner(binding).agent("echo");
         let unknown = r#""x-later":[ 1.0,{"a" :9007199254740993}]"#;
         let params = format!(
@@ -74,7 +74,7 @@ fn unknown_fields_of_a_message_are_kept_in_the_history() {
 #[test]
 fn line_breaks_in_data_do_not_break_a_stream() {
     let hub = hub();
-    for binding in Binding::ALL {
+    for binding in Binding::JSON {
         let owner = hub.owner(binding).agent("echo");
         let data = "{\"a\":\n [1,\r\n 2]}";
         let params =
@@ -98,7 +98,7 @@ fn accepted(owner: &Client, params: &str) -> Value {
 #[test]
 fn names_are_read_in_both_spellings_and_written_in_one() {
     let hub = hub();
-    for binding in Binding::ALL {
+    for binding in Binding::JSON {
         let owner = hub.owner(binding).agent("echo");
         let task = accepted(
             &owner,
@@ -118,7 +118,7 @@ fn names_are_read_in_both_spellings_and_written_in_one() {
 #[test]
 fn enums_are_read_by_number_and_written_by_name() {
     let hub = hub();
-    for binding in Binding::ALL {
+    for binding in Binding::JSON {
         let owner = hub.owner(binding).agent("echo");
         let params = format!(r#"{{"message":{{"messageId":"m-{binding:?}","role":1,"parts":[{{"text":"x"}}]}}}}"#);
         let task = accepted(&owner, &params);
@@ -133,7 +133,7 @@ fn enums_are_read_by_number_and_written_by_name() {
 #[test]
 fn every_base64_alphabet_is_read_and_the_standard_one_written() {
     let hub = hub();
-    for binding in Binding::ALL {
+    for binding in Binding::JSON {
         let owner = hub.owner(binding).agent("echo");
         for (index, raw) in ["-_8=", "-_8", "+/8=", "+/8"].into_iter().enumerate() {
             let params = format!(
@@ -148,7 +148,7 @@ fn every_base64_alphabet_is_read_and_the_standard_one_written() {
 #[test]
 fn null_is_an_absent_field() {
     let hub = hub();
-    for binding in Binding::ALL {
+    for binding in Binding::JSON {
         let owner = hub.owner(binding).agent("echo");
         let params = format!(
             r#"{{"tenant":null,"metadata":null,"configuration":null,"message":{{"messageId":"m-{binding:?}",
@@ -163,7 +163,7 @@ fn null_is_an_absent_field() {
 fn text_of_every_script_is_relayed() {
     let hub = hub();
     let text = "Grüße, 世界 🚀 \u{2028} \"quoted\" \\ \u{7f} \t tab\nline";
-    for binding in Binding::ALL {
+    for binding in Binding::JSON {
         let owner = hub.owner(binding).agent("echo");
         let params = flotilla_testkit::client::message(&format!("m-{binding:?}"), text);
         let mut stream = owner.stream("SendStreamingMessage", &params).expect("a stream");

@@ -27,9 +27,11 @@ fn operations() -> Vec<(&'static str, Value)> {
 fn turned_away(client: &Client) {
     for (method, params) in operations() {
         let response = client.response(method, &params);
-        assert_eq!(response.status, 401, "{method}");
-        let challenge = response.header("www-authenticate").expect("a challenge");
-        assert!(challenge.starts_with("Bearer"), "{challenge}");
+        if client.binding != Binding::Grpc {
+            assert_eq!(response.status, 401, "{method}");
+            let challenge = response.header("www-authenticate").expect("a challenge");
+            assert!(challenge.starts_with("Bearer"), "{challenge}");
+        }
         assert_eq!(Refusal::of(&response).reason, "UNAUTHENTICATED", "{method}");
     }
 }
@@ -194,7 +196,7 @@ fn a_preset_key_that_is_none_is_refused() {
 #[test]
 fn a_refused_body_is_not_read_before_the_key_is() {
     let hub = hub();
-    for binding in Binding::ALL {
+    for binding in Binding::JSON {
         let mut request = hub.stranger(binding).request("SendMessage", &message("m", "x"));
         request.body = b"not json".to_vec();
         assert_eq!(flotilla_testkit::http::send(hub.address(), &request).status, 401);

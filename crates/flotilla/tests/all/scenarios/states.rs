@@ -1,6 +1,6 @@
 //! Every state a task can be in, and the ways that lead there.
 
-use super::on_both;
+use super::on_all;
 use crate::cast::{id, reached, state, text};
 use flotilla_testkit::Talk;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn ends(talk: &mut Talk, said: &str, wanted: &str, words: &str) {
 
 #[test]
 fn a_task_completes_with_its_artifact() {
-    on_both(|talk| {
+    on_all(|talk| {
         ends(talk, "complete this", "TASK_STATE_COMPLETED", "All done");
         let task = talk.say("complete that");
         let artifacts = task["artifacts"].as_array().expect("artifacts");
@@ -28,32 +28,32 @@ fn a_task_completes_with_its_artifact() {
 
 #[test]
 fn a_task_fails_with_the_agents_words() {
-    on_both(|talk| ends(talk, "fail", "TASK_STATE_FAILED", "It broke"));
+    on_all(|talk| ends(talk, "fail", "TASK_STATE_FAILED", "It broke"));
 }
 
 #[test]
 fn a_task_is_rejected_with_the_agents_words() {
-    on_both(|talk| ends(talk, "reject", "TASK_STATE_REJECTED", "Not my job"));
+    on_all(|talk| ends(talk, "reject", "TASK_STATE_REJECTED", "Not my job"));
 }
 
 #[test]
 fn an_agent_may_cancel_its_own_task() {
-    on_both(|talk| ends(talk, "give up", "TASK_STATE_CANCELED", "I gave up"));
+    on_all(|talk| ends(talk, "give up", "TASK_STATE_CANCELED", "I gave up"));
 }
 
 #[test]
 fn a_blocking_send_returns_when_input_is_required() {
-    on_both(|talk| ends(talk, "ask", "TASK_STATE_INPUT_REQUIRED", "Which size?"));
+    on_all(|talk| ends(talk, "ask", "TASK_STATE_INPUT_REQUIRED", "Which size?"));
 }
 
 #[test]
 fn a_blocking_send_returns_when_authorization_is_required() {
-    on_both(|talk| ends(talk, "sign in", "TASK_STATE_AUTH_REQUIRED", "Please sign in"));
+    on_all(|talk| ends(talk, "sign in", "TASK_STATE_AUTH_REQUIRED", "Please sign in"));
 }
 
 #[test]
 fn a_task_is_submitted_until_its_agent_speaks() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.start("silence");
         assert_eq!(state(&task), "TASK_STATE_SUBMITTED");
         let read = talk.ok("GetTask", json!({"id": id(&task)}));
@@ -63,7 +63,7 @@ fn a_task_is_submitted_until_its_agent_speaks() {
 
 #[test]
 fn a_task_is_working_while_its_agent_works() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.start("hold");
         reached(&talk.client, id(&task), "TASK_STATE_WORKING");
         let read = talk.ok("GetTask", json!({"id": id(&task)}));
@@ -73,7 +73,7 @@ fn a_task_is_working_while_its_agent_works() {
 
 #[test]
 fn a_stream_shows_the_task_and_then_each_step_in_order() {
-    on_both(|talk| {
+    on_all(|talk| {
         let params = talk.message("complete this");
         let events = talk.stream("SendStreamingMessage", params);
         let frames: Vec<Value> = events.iter().map(flotilla_testkit::Event::frame).collect();
@@ -92,7 +92,7 @@ fn a_stream_shows_the_task_and_then_each_step_in_order() {
 
 #[test]
 fn a_stream_closes_when_the_agent_waits_for_its_caller() {
-    on_both(|talk| {
+    on_all(|talk| {
         for (said, wanted) in [("ask", "TASK_STATE_INPUT_REQUIRED"), ("sign in", "TASK_STATE_AUTH_REQUIRED")] {
             let params = talk.message(said);
             let events = talk.stream("SendStreamingMessage", params);
@@ -103,7 +103,7 @@ fn a_stream_closes_when_the_agent_waits_for_its_caller() {
 
 #[test]
 fn a_status_carries_a_utc_time_in_milliseconds() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.say("complete");
         let time = task["status"]["timestamp"].as_str().expect("a time");
         let shape: String = time.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();

@@ -1,12 +1,12 @@
 //! SubscribeToTask.
 
-use super::on_both;
+use super::on_all;
 use crate::cast::{id, reached, state};
 use serde_json::json;
 
 #[test]
 fn a_subscription_begins_with_the_task_and_sees_its_end() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.start("hold");
         reached(&talk.client, id(&task), "TASK_STATE_WORKING");
         let params = json!({"id": id(&task)});
@@ -24,7 +24,7 @@ fn a_subscription_begins_with_the_task_and_sees_its_end() {
 
 #[test]
 fn a_subscription_outlasts_the_agents_questions() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.say("ask");
         let params = json!({"id": id(&task)});
         let mut stream = talk.client.stream("SubscribeToTask", &params).expect("a stream");
@@ -41,7 +41,7 @@ fn a_subscription_outlasts_the_agents_questions() {
 
 #[test]
 fn an_ended_task_cannot_be_subscribed_to() {
-    on_both(|talk| {
+    on_all(|talk| {
         for said in ["complete", "fail", "reject", "give up"] {
             let task = talk.say(said);
             let refusal = talk.refused_stream("SubscribeToTask", json!({"id": id(&task)}));
@@ -52,7 +52,7 @@ fn an_ended_task_cannot_be_subscribed_to() {
 
 #[test]
 fn an_agent_that_does_not_stream_says_so() {
-    on_both(|talk| {
+    on_all(|talk| {
         talk.client = talk.client.clone().agent("still");
         let params = talk.message("hello");
         let refusal = talk.refused_stream("SendStreamingMessage", params);

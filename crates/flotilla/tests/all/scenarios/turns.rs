@@ -1,12 +1,12 @@
 //! Conversations of several turns: contexts, follow-ups, and messages that come too late.
 
-use super::on_both;
+use super::on_all;
 use crate::cast::{id, reached, state, text};
 use serde_json::json;
 
 #[test]
 fn a_reply_continues_a_task_that_asked_for_input() {
-    on_both(|talk| {
+    on_all(|talk| {
         let asked = talk.say("ask");
         let params = talk.reply(&asked, "a large one");
         let task = talk.ok("SendMessage", params)["task"].clone();
@@ -20,7 +20,7 @@ fn a_reply_continues_a_task_that_asked_for_input() {
 
 #[test]
 fn a_reply_continues_a_task_that_asked_for_authorization() {
-    on_both(|talk| {
+    on_all(|talk| {
         let asked = talk.say("sign in");
         let params = talk.reply(&asked, "here is my badge");
         let task = talk.ok("SendMessage", params)["task"].clone();
@@ -30,7 +30,7 @@ fn a_reply_continues_a_task_that_asked_for_authorization() {
 
 #[test]
 fn a_task_may_ask_several_times() {
-    on_both(|talk| {
+    on_all(|talk| {
         let asked = talk.say("ask");
         let params = talk.reply(&asked, "ask me again");
         let again = talk.ok("SendMessage", params)["task"].clone();
@@ -43,7 +43,7 @@ fn a_task_may_ask_several_times() {
 
 #[test]
 fn a_streamed_reply_begins_with_the_task_and_ends_with_it() {
-    on_both(|talk| {
+    on_all(|talk| {
         let asked = talk.say("ask");
         let params = talk.reply(&asked, "pause 200ms");
         let events = talk.stream("SendStreamingMessage", params);
@@ -56,7 +56,7 @@ fn a_streamed_reply_begins_with_the_task_and_ends_with_it() {
 
 #[test]
 fn a_message_said_while_the_agent_works_is_kept_in_the_history() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.start("hold");
         reached(&talk.client, id(&task), "TASK_STATE_WORKING");
         let mut params = talk.reply(&task, "one more thing");
@@ -69,7 +69,7 @@ fn a_message_said_while_the_agent_works_is_kept_in_the_history() {
 
 #[test]
 fn the_context_is_inferred_from_the_task() {
-    on_both(|talk| {
+    on_all(|talk| {
         let asked = talk.say("ask");
         let params = talk.reply(&asked, "medium");
         let task = talk.ok("SendMessage", params)["task"].clone();
@@ -82,7 +82,7 @@ fn the_context_is_inferred_from_the_task() {
 
 #[test]
 fn a_context_that_is_not_the_tasks_is_refused() {
-    on_both(|talk| {
+    on_all(|talk| {
         let asked = talk.say("ask");
         let mut params = talk.reply(&asked, "medium");
         params["message"]["contextId"] = json!("another-context");
@@ -95,7 +95,7 @@ fn a_context_that_is_not_the_tasks_is_refused() {
 
 #[test]
 fn a_callers_own_context_is_kept_and_shared_by_its_tasks() {
-    on_both(|talk| {
+    on_all(|talk| {
         for said in ["complete one", "complete two"] {
             let mut params = talk.message(said);
             params["message"]["contextId"] = json!("my-context");
@@ -109,7 +109,7 @@ fn a_callers_own_context_is_kept_and_shared_by_its_tasks() {
 
 #[test]
 fn a_context_is_made_where_none_is_given() {
-    on_both(|talk| {
+    on_all(|talk| {
         let (one, two) = (talk.say("complete"), talk.say("complete"));
         assert!(one["contextId"].as_str().is_some_and(|context| !context.is_empty()));
         assert_ne!(one["contextId"], two["contextId"]);
@@ -119,7 +119,7 @@ fn a_context_is_made_where_none_is_given() {
 
 #[test]
 fn a_message_to_an_unknown_task_is_refused_and_makes_none() {
-    on_both(|talk| {
+    on_all(|talk| {
         for unknown in ["no-such-task", "01890a5d-ac96-774b-bcce-b302099a8057"] {
             let params = talk.reply(&json!({"id": unknown}), "hello");
             let refusal = talk.refused("SendMessage", params.clone());
@@ -133,7 +133,7 @@ fn a_message_to_an_unknown_task_is_refused_and_makes_none() {
 
 #[test]
 fn a_message_to_an_ended_task_is_refused() {
-    on_both(|talk| {
+    on_all(|talk| {
         for said in ["complete", "fail", "reject", "give up"] {
             let task = talk.say(said);
             let params = talk.reply(&task, "one more thing");
@@ -147,7 +147,7 @@ fn a_message_to_an_ended_task_is_refused() {
 
 #[test]
 fn references_extensions_and_metadata_come_back_in_the_history() {
-    on_both(|talk| {
+    on_all(|talk| {
         let earlier = talk.say("complete");
         let mut params = talk.message("complete");
         params["message"]["referenceTaskIds"] = json!([id(&earlier)]);
@@ -163,7 +163,7 @@ fn references_extensions_and_metadata_come_back_in_the_history() {
 
 #[test]
 fn a_message_said_while_the_agent_works_is_taken_up_before_the_task_ends() {
-    on_both(|talk| {
+    on_all(|talk| {
         let task = talk.start("work 150ms");
         reached(&talk.client, id(&task), "TASK_STATE_WORKING");
         let params = talk.reply(&task, "one more thing");

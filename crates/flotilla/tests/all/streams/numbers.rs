@@ -38,7 +38,7 @@ fn a_subscriptions_first_frame_has_the_number_of_what_it_shows() {
 }
 
 #[test]
-fn both_bindings_show_the_same_events_under_the_same_ids() {
+fn all_bindings_show_the_same_events_under_the_same_ids() {
     let hub = hub();
     let owner = hub.owner(Binding::JsonRpc);
     let task = owner.start("m", "hold");
@@ -46,16 +46,18 @@ fn both_bindings_show_the_same_events_under_the_same_ids() {
     let mut streams = Binding::ALL.map(|binding| subscribe(&hub.owner(binding), id(&task)));
     let firsts = streams.each_mut().map(|stream| stream.expect());
     owner.call("CancelTask", &serde_json::json!({"id": id(&task)})).expect("canceled");
-    let [left, right] = streams.each_mut().map(|stream| stream.rest());
-    assert_eq!(known(&firsts[..1]), known(&firsts[1..]));
-    assert_eq!(known(&left), known(&right));
-    assert_eq!(left.len(), 1);
+    let rests = streams.each_mut().map(|stream| stream.rest());
+    for (first, rest) in firsts.iter().zip(&rests).skip(1) {
+        assert_eq!(known(&firsts[..1]), known(std::slice::from_ref(first)));
+        assert_eq!(known(&rests[0]), known(rest));
+    }
+    assert_eq!(rests[0].len(), 1);
 }
 
 #[test]
 fn a_quiet_stream_shows_that_it_is_alive() {
     let hub = hub_set("keep_alive: 50ms");
-    for binding in Binding::ALL {
+    for binding in Binding::JSON {
         let owner = hub.owner(binding);
         let mut undecided = follow(&owner, &format!("m-{binding:?}"), "silence");
         for _ in 0..3 {

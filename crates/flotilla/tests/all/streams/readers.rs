@@ -63,7 +63,7 @@ fn a_reader_that_hangs_up_does_not_touch_the_task() {
 #[test]
 fn a_caller_that_hangs_up_while_it_waits_does_not_touch_the_task() {
     let hub = hub();
-    for binding in Binding::ALL {
+    for binding in Binding::JSON {
         let owner = hub.caller(binding, &format!("{binding:?}"));
         let list = || owner.call("ListTasks", &json!({})).expect("a list")["tasks"].clone();
         let connection = shout(owner.address, &owner.request("SendMessage", &message("m", "work 200ms")));

@@ -26,7 +26,7 @@ fn a_cut_stream_is_resumed_in_the_middle_of_a_task() {
 #[test]
 fn a_cursor_may_be_a_query_parameter() {
     let hub = hub();
-    for binding in Binding::ALL {
+    for binding in Binding::JSON {
         let owner = hub.owner(binding);
         let events = follow(&owner, &format!("m-{binding:?}"), "chunks 3").rest();
         let task = task_of(&events[0]);

@@ -1,0 +1,234 @@
+//! What only gRPC has: deadlines, metadata, framing, size limits, health, and numbers that are doubles.
+
+use crate::cast::{hub, hub_with, id, reached, state};
+use flotilla_testkit::client::message;
+use flotilla_testkit::{Binding, HubProcess, grpc, http, until};
+use prost::Message as _;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+const SEND: &str = "/lf.a2a.v1.A2AService/SendMessage";
+
+fn metadata(hub: &HubProcess) -> Vec<(String, String)> {
+    let key = hub.key("raw", &[]);
+    vec![("a2a-version".into(), "1.0".into()), ("authorization".into(), format!("Bearer {key}"))]
+}
+
+/// The ErrorInfo's reason of a refusal.
+fn reason(raised: &grpc::Raised) -> String {
+    let status = flotilla_grpc::rpc::Status::decode(raised.details.as_slice()).expect("a google.rpc.Status");
+    flotilla_grpc::rpc::ErrorInfo::decode(status.details[0].value.as_slice()).expect("an ErrorInfo").reason
+}
+
+#[test]
+fn a_deadline_ends_the_call_and_leaves_the_task() {
+    let hub = hub();
+    let owner = hub.owner(Binding::Grpc);
+    let started = Instant::now();
+    let asked = owner.metadata_with("grpc-timeout", "200m");
+    let body = request(&message("m", "work 600ms"));
+    let raised = grpc::refused(owner.address, &asked, SEND, body);
+    assert_eq!(raised.code, 4, "{}", raised.message);
+    assert!(started.elapsed() < Duration::from_millis(550), "the caller is not kept waiting");
+    assert!(raised.message.contains("GetTask"), "what to do is said: {}", raised.message);
+    let task = owner.call("ListTasks", &json!({})).expect("a list")["tasks"][0].clone();
+    let ended = reached(&owner, id(&task), "TASK_STATE_COMPLETED");
+    let again = owner.call("SendMessage", &message("m", "work 600ms")).expect("the same task");
+    assert_eq!(id(&again["task"]), id(&ended), "the same message gets the same task");
+}
+
+#[test]
+fn the_deadline_of_a_stream_ends_it_and_not_the_task() {
+    let hub = hub();
+    let owner = hub.owner(Binding::Grpc);
+    let impatient = owner.clone().header("grpc-timeout", "300m");
+    let mut stream = impatient.stream("SendStreamingMessage", &message("m", "hold")).expect("a stream");
+    let first = stream.expect();
+    let task = first.frame()["task"]["id"].as_str().expect("an id").to_owned();
+    while let Some(event) = stream.block() {
+        assert!(event.comment.is_none_or(|comment| comment.contains("deadline")));
+    }
+    assert!(!stream.cut);
+    assert_eq!(state(&owner.task(&task)), "TASK_STATE_WORKING");
+}
+
+#[test]
+fn a_deadline_that_is_none_is_refused() {
+    let hub = hub();
+    let owner = hub.owner(Binding::Grpc).header("grpc-timeout", "soon");
+    let refusal = owner.call("ListTasks", &json!({})).expect_err("refused");
+    assert_eq!(refusal.fields(), ["grpc-timeout"]);
+}
+
+#[test]
+fn the_agent_is_named_by_tenant_or_metadata_and_both_must_agree() {
+    let hub = hub();
+    let owner = hub.owner(Binding::Grpc);
+    let mut params = message("m1", "hello");
+    params["tenant"] = json!("echo");
+    owner.call("SendMessage", &params).expect("by tenant");
+    let echo = owner.clone().agent("echo");
+    echo.call("SendMessage", &message("m2", "hello")).expect("by metadata");
+    assert_eq!(echo.call("ListTasks", &json!({})).expect("a list")["totalSize"], 2);
+    params["tenant"] = json!("plain");
+    assert_eq!(echo.call("SendMessage", &params).expect_err("refused").fields(), ["tenant"]);
+}
+
+#[test]
+fn numbers_are_doubles_and_said_so() {
+    let hub = hub();
+    let owner = hub.owner(Binding::Grpc).agent("echo");
+    let mut params = message("m", "x");
+    let data = json!({"whole": 42, "part": 0.1, "large": 9_007_199_254_740_993_u64, "negative": -7, "none": null});
+    params["message"]["parts"] = json!([{"data": data}]);
+    let task = owner.call("SendMessage", &params).expect("sent")["task"].clone();
+    let read = owner.through(Binding::JsonRpc).task(id(&task));
+    let kept = &read["artifacts"][0]["parts"][0]["data"];
+    assert_eq!(kept["whole"].to_string(), "42", "a whole number stays one");
+    assert_eq!((&kept["part"], &kept["negative"], &kept["none"]), (&json!(0.1), &json!(-7), &Value::Null));
+    assert_eq!(kept["large"].to_string(), "9007199254740992", "the double next to it: protobuf has no other number");
+}
+
+#[test]
+fn what_json_callers_sent_is_read_over_grpc() {
+    let hub = hub();
+    let json_caller = hub.owner(Binding::JsonRpc).agent("echo");
+    let params =
+        r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"n":1e2,"deep":[[{"a":1.50}]]}}]}}"#;
+    let sent = json_caller.call_text("SendMessage", params).expect("sent")["task"].clone();
+    let read = json_caller.through(Binding::Grpc).task(id(&sent));
+    assert_eq!(read["artifacts"][0]["parts"][0]["data"], json!({"n": 100, "deep": [[{"a": 1.5}]]}));
+}
+
+/// A request as bytes, made from its JSON.
+fn request(params: &Value) -> Vec<u8> {
+    grpc::encoded("SendMessage", params)
+}
+
+#[test]
+fn a_message_that_is_too_large_is_refused_with_its_limit() {
+    let hub = hub_with("limits: {body: 20000}");
+    let owner = hub.owner(Binding::Grpc).agent("echo");
+    owner.call("SendMessage", &message("fits", &"x".repeat(19_000))).expect("within the limit");
+    let refusal = owner.call("SendMessage", &message("m", &"x".repeat(20_000))).expect_err("too large");
+    assert_eq!((refusal.status.as_deref(), refusal.reason.as_str()), (Some("RESOURCE_EXHAUSTED"), "PAYLOAD_TOO_LARGE"));
+    assert_eq!(refusal.metadata["limitBytes"], "20000");
+    assert_eq!(owner.call("ListTasks", &json!({})).expect("a list")["totalSize"], 1);
+}
+
+#[test]
+fn bytes_that_are_no_message_are_refused_and_the_hub_lives() {
+    let hub = hub();
+    let metadata = metadata(&hub);
+    for bytes in [vec![0xff; 40], vec![0x12, 0x7f, 0x00], vec![0x0a, 0x02, 0xc3, 0x28]] {
+        let raised = grpc::refused(hub.address(), &metadata, SEND, bytes);
+        assert_eq!((raised.code, reason(&raised).as_str()), (3, "INVALID_PARAMS"), "{}", raised.message);
+    }
+    let raised = grpc::refused(hub.address(), &metadata, SEND, Vec::new());
+    assert_eq!((raised.code, reason(&raised).as_str()), (3, "INVALID_PARAMS"), "an empty request lacks its message");
+    assert_eq!(hub.owner(Binding::Grpc).call("ListTasks", &json!({})).expect("alive")["totalSize"], 0);
+}
+
+#[test]
+fn nesting_has_a_limit_here_too() {
+    let hub = hub_with("limits: {json_depth: 8}");
+    let owner = hub.owner(Binding::Grpc).agent("echo");
+    let nested = |levels: usize| {
+        let mut data = json!(1);
+        for _ in 0..levels {
+            data = json!([data]);
+        }
+        let mut params = message(&format!("m{levels}"), "x");
+        params["message"]["parts"] = json!([{"data": data}]);
+        params
+    };
+    owner.call("SendMessage", &nested(8)).expect("at the limit");
+    assert_eq!(owner.call("SendMessage", &nested(9)).expect_err("refused").fields(), ["message.parts[0].data"]);
+    // Protobuf's own limit ends this before anything is read: message, part and data of a value in many lists.
+    let metadata = metadata(&hub);
+    for levels in [100, 20_000] {
+        let value = (0..levels).fold(Vec::new(), |inner, _| wrapped(6, &wrapped(1, &inner)));
+        let bytes = wrapped(2, &wrapped(5, &wrapped(4, &value)));
+        let raised = grpc::refused(hub.address(), &metadata, SEND, bytes);
+        assert_eq!((raised.code, reason(&raised).as_str()), (3, "INVALID_PARAMS"), "{}", raised.message);
+    }
+}
+
+/// A field that holds a message.
+fn wrapped(field: u8, message: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![field << 3 | 2];
+    prost::encoding::encode_varint(message.len() as u64, &mut bytes);
+    bytes.extend_from_slice(message);
+    bytes
+}
+
+#[test]
+fn what_is_not_there_is_unimplemented() {
+    let hub = hub();
+    let metadata = metadata(&hub);
+    for path in ["/lf.a2a.v1.A2AService/Nothing", "/nobody.Service/Call"] {
+        let raised = grpc::refused(hub.address(), &metadata, path, Vec::new());
+        assert_eq!((raised.code, reason(&raised).as_str()), (12, "METHOD_NOT_FOUND"), "{path}");
+        assert!(raised.message.contains("A2AService") || raised.message.contains("SendMessage"), "{}", raised.message);
+    }
+}
+
+#[test]
+fn compressed_messages_are_refused_naming_what_is_read() {
+    let hub = hub();
+    let raised = grpc::compressed(hub.address(), &metadata(&hub), SEND, request(&message("m", "hello")));
+    assert_eq!((raised.code, reason(&raised).as_str()), (12, "COMPRESSION_NOT_SUPPORTED"));
+    assert!(raised.message.contains("gzip") && raised.message.contains("identity"), "{}", raised.message);
+}
+
+#[test]
+fn grpc_over_http1_and_other_types_at_its_path_are_told_so() {
+    let hub = hub();
+    let owner = hub.owner(Binding::HttpJson);
+    let plain = owner.send(http::Request::post(SEND, "{}").header("content-type", "application/json"));
+    assert_eq!(plain.status, 415);
+    assert!(plain.text().contains("application/grpc"), "{}", plain.text());
+    let old = owner.send(http::Request::post(SEND, "").header("content-type", "application/grpc"));
+    assert_eq!((old.status, old.header("grpc-status")), (200, Some("3")));
+    assert!(old.header("grpc-message").expect("a message").contains("HTTP/2"));
+    let get = owner.send(http::Request::get(SEND).header("content-type", "application/grpc"));
+    assert_eq!((get.status, get.header("allow")), (405, Some("POST")));
+}
+
+#[test]
+fn health_says_what_readyz_says() {
+    let mut hub = crate::cast::hub_set("drain: 2s");
+    assert_eq!(grpc::health(hub.address(), ""), Ok(1), "SERVING");
+    assert_eq!(grpc::health(hub.address(), "lf.a2a.v1.A2AService"), Ok(1));
+    assert_eq!(grpc::health(hub.address(), "nobody.Service"), Err(5), "NOT_FOUND");
+    let mut watched = grpc::watch_health(hub.address());
+    assert_eq!(watched.state(), Some(1));
+    hub.owner(Binding::JsonRpc).start("m", "hold");
+    hub.signal("TERM");
+    assert_eq!(watched.state(), Some(2), "NOT_SERVING as soon as the hub stops");
+    assert_eq!(watched.state(), None);
+    assert!(hub.ended().success());
+}
+
+#[test]
+fn a_hung_up_stream_is_forgotten() {
+    let hub = hub();
+    let owner = hub.owner(Binding::Grpc);
+    let open = || {
+        let metrics = hub.stranger(Binding::HttpJson).get("/metrics");
+        let line = metrics.text().lines().find(|line| line.starts_with("flotilla_streams_open ")).map(str::to_owned);
+        line.and_then(|line| line.rsplit_once(' ').map(|(_, count)| count.to_owned()))
+    };
+    let mut stream = owner.stream("SendStreamingMessage", &message("m", "hold")).expect("a stream");
+    stream.expect();
+    until("the stream is counted", || (open().as_deref() == Some("1")).then_some(()));
+    drop(stream);
+    until("the stream is gone", || (open().as_deref() == Some("0")).then_some(()));
+}
+
+#[test]
+fn metadata_of_a_refusal_says_the_version() {
+    let hub = hub();
+    let raised = grpc::refused(hub.address(), &metadata(&hub), SEND, Vec::new());
+    assert!(raised.metadata.contains(&("a2a-version".into(), "1.0".into())));
+}

@@ -1,0 +1,6 @@
+//! What `cargo run -q -p xtask -- proto` writes; tidy checks that it is up to date.
+
+#[rustfmt::skip]
+pub mod a2a;
+#[rustfmt::skip]
+pub mod rpc;

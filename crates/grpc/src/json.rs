@@ -1,0 +1,141 @@
+//! Opaque JSON as `google.protobuf.Struct` and `Value`. Numbers become doubles there: that is all protobuf has.
+
+use flotilla_protocol::wire::{Json, Object};
+use prost_types::value::Kind;
+use prost_types::{ListValue, Struct, Value};
+use serde_json::Value as Parsed;
+
+/// Up to here every whole number has a double of its own.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+pub fn to_struct(object: &Object) -> Struct {
+    match parse(&object.0).kind {
+        Some(Kind::StructValue(members)) => members,
+        _ => Struct::default(),
+    }
+}
+
+pub fn to_value(json: &Json) -> Value {
+    parse(json)
+}
+
+fn parse(json: &Json) -> Value {
+    // It was checked when it came in; what cannot be read all the same is shown as null.
+    serde_json::from_str::<Parsed>(json.text()).map_or(Value { kind: Some(Kind::NullValue(0)) }, value)
+}
+
+fn value(parsed: Parsed) -> Value {
+    let kind = match parsed {
+        Parsed::Null => Kind::NullValue(0),
+        Parsed::Bool(flag) => Kind::BoolValue(flag),
+        Parsed::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or_default()),
+        Parsed::String(text) => Kind::StringValue(text),
+        Parsed::Array(all) => Kind::ListValue(ListValue { values: all.into_iter().map(value).collect() }),
+        Parsed::Object(members) => Kind::StructValue(Struct {
+            fields: members.into_iter().map(|(name, member)| (name, value(member))).collect(),
+        }),
+    };
+    Value { kind: Some(kind) }
+}
+
+pub fn from_struct(members: Struct, depth: usize) -> Result<Object, String> {
+    from_value(Value { kind: Some(Kind::StructValue(members)) }, depth).map(Object)
+}
+
+/// The JSON of a value nested at most `depth` levels.
+pub fn from_value(value: Value, depth: usize) -> Result<Json, String> {
+    let mut text = String::new();
+    write(&mut text, value, depth)?;
+    Json::new(text).map_err(|error| format!("cannot be written as JSON: {error}"))
+}
+
+fn write(out: &mut String, value: Value, depth: usize) -> Result<(), String> {
+    match value.kind {
+        None | Some(Kind::NullValue(_)) => out.push_str("null"),
+        Some(Kind::BoolValue(flag)) => out.push_str(if flag { "true" } else { "false" }),
+        Some(Kind::NumberValue(number)) => write_number(out, number)?,
+        Some(Kind::StringValue(text)) => write_text(out, &text),
+        Some(Kind::ListValue(list)) => {
+            let depth = deeper(depth)?;
+            out.push('[');
+            for (index, value) in list.values.into_iter().enumerate() {
+                separate(out, index);
+                write(out, value, depth)?;
+            }
+            out.push(']');
+        }
+        Some(Kind::StructValue(members)) => {
+            let depth = deeper(depth)?;
+            out.push('{');
+            for (index, (name, value)) in members.fields.into_iter().enumerate() {
+                separate(out, index);
+                write_text(out, &name);
+                out.push(':');
+                write(out, value, depth)?;
+            }
+            out.push('}');
+        }
+    }
+    Ok(())
+}
+
+fn deeper(depth: usize) -> Result<usize, String> {
+    depth.checked_sub(1).ok_or_else(|| "is nested too deep; flatten it".to_owned())
+}
+
+fn separate(out: &mut String, index: usize) {
+    if index > 0 {
+        out.push(',');
+    }
+}
+
+fn write_text(out: &mut String, text: &str) {
+    out.push_str(&Parsed::from(text).to_string());
+}
+
+/// A whole number is written as one, so that 42 stays 42.
+fn write_number(out: &mut String, number: f64) -> Result<(), String> {
+    if !number.is_finite() {
+        return Err(format!("holds {number}, which JSON has no number for"));
+    }
+    let negative_zero = number == 0.0 && number.is_sign_negative();
+    if number.fract() == 0.0 && number.abs() <= EXACT && !negative_zero {
+        out.push_str(&(number as i64).to_string());
+    } else {
+        out.push_str(&Parsed::from(number).to_string());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{from_value, to_value};
+    use flotilla_protocol::wire::Json;
+    use prost_types::Value;
+    use prost_types::value::Kind;
+
+    fn round(text: &str) -> String {
+        let json = Json::new(text.to_owned()).expect("JSON");
+        from_value(to_value(&json), 64).expect("JSON again").text().to_owned()
+    }
+
+    #[test]
+    fn numbers_survive_as_far_as_doubles_go() {
+        for text in ["42", "-7", "0.1", "9007199254740992", "-9007199254740992", "1.5e+300", "true", "null", "\"a\\n\""]
+        {
+            assert_eq!(round(text), text);
+        }
+        assert_eq!(round("42.0"), "42", "a double does not know how it was written");
+        assert_eq!(round("9007199254740993"), "9007199254740992", "beyond 2^53 whole numbers share doubles");
+        assert_eq!(round(r#"{"b":[1,{"c":null}],"a":2}"#), r#"{"a":2,"b":[1,{"c":null}]}"#);
+    }
+
+    #[test]
+    fn what_json_cannot_say_is_refused() {
+        let not_a_number = Value { kind: Some(Kind::NumberValue(f64::NAN)) };
+        assert!(from_value(not_a_number, 64).unwrap_err().contains("NaN"));
+        let nested = to_value(&Json::new("[[[]]]".into()).expect("JSON"));
+        assert!(from_value(nested.clone(), 3).is_ok());
+        assert!(from_value(nested, 2).unwrap_err().contains("too deep"));
+    }
+}

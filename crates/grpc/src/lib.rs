@@ -1,0 +1,22 @@
+//! A2A over gRPC: the messages generated from `proto/`, and their exchange with the model of `flotilla-protocol`.
+#![forbid(unsafe_code)]
+
+mod card;
+#[allow(clippy::all)]
+mod generated;
+mod json;
+mod read;
+mod status;
+mod write;
+
+pub use card::card_json;
+pub use generated::{a2a, rpc};
+pub use read::Reader;
+pub use status::{Code, Status};
+pub use write::*;
+
+/// The service's full name, the first part of every path.
+pub const SERVICE: &str = "lf.a2a.v1.A2AService";
+
+/// The compiled proto files, for reflection.
+pub const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.binpb");

@@ -1,0 +1,275 @@
+//! From the wire: generated messages become the model, with the same refusals as in JSON.
+
+use crate::a2a::{self as pb, part::Content};
+use crate::json;
+use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::method::Method;
+use flotilla_protocol::a2a::model::{
+    Artifact, ArtifactUpdate, Message, Part, Role, StatusUpdate, StreamResponse, Task, TaskState, TaskStatus,
+};
+use flotilla_protocol::a2a::request::{
+    AuthenticationInfo, CancelTaskRequest, ExtendedCardRequest, GetTaskRequest, ListPushConfigsRequest,
+    ListTasksRequest, ListTasksResponse, PushConfig, PushConfigRequest, Request, SendMessageConfiguration,
+    SendMessageRequest, SubscribeToTaskRequest,
+};
+use flotilla_protocol::time::Millis;
+use flotilla_protocol::wire::{AnyValue, Base64, Int32, Object};
+use prost_types::{Struct, Timestamp};
+use std::sync::Arc;
+
+/// Reads messages whose opaque JSON is nested at most so deep.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader {
+    pub json_depth: usize,
+}
+
+fn decode<T: prost::Message + Default>(bytes: &[u8]) -> Result<T, Refusal> {
+    T::decode(bytes).map_err(|error| {
+        let text = format!("is not what lf.a2a.v1 describes: {error}");
+        Refusal::invalid("", text)
+    })
+}
+
+impl Reader {
+    /// A request's bytes as what is asked for.
+    pub fn request(self, method: Method, bytes: &[u8]) -> Result<Request, Refusal> {
+        Ok(match method {
+            Method::SendMessage => Request::SendMessage(self.send_message(decode(bytes)?)?),
+            Method::SendStreamingMessage => Request::SendStreamingMessage(self.send_message(decode(bytes)?)?),
+            Method::GetTask => {
+                let pb::GetTaskRequest { tenant, id, history_length } = decode(bytes)?;
+                let history_length = history_length.map(Int32);
+                Request::GetTask(GetTaskRequest { tenant, id, history_length, ..Default::default() })
+            }
+            Method::ListTasks => Request::ListTasks(list_tasks(decode(bytes)?)?),
+            Method::CancelTask => {
+                let pb::CancelTaskRequest { tenant, id, metadata } = decode(bytes)?;
+                let metadata = self.object("metadata", metadata)?;
+                Request::CancelTask(CancelTaskRequest { tenant, id, metadata, ..Default::default() })
+            }
+            Method::SubscribeToTask => {
+                let pb::SubscribeToTaskRequest { tenant, id } = decode(bytes)?;
+                Request::SubscribeToTask(SubscribeToTaskRequest { tenant, id, ..Default::default() })
+            }
+            Method::CreatePushConfig => Request::CreatePushConfig(push_config(decode(bytes)?)),
+            Method::GetPushConfig => {
+                let pb::GetTaskPushNotificationConfigRequest { tenant, task_id, id } = decode(bytes)?;
+                Request::GetPushConfig(PushConfigRequest { tenant, task_id, id, ..Default::default() })
+            }
+            Method::DeletePushConfig => {
+                let pb::DeleteTaskPushNotificationConfigRequest { tenant, task_id, id } = decode(bytes)?;
+                Request::DeletePushConfig(PushConfigRequest { tenant, task_id, id, ..Default::default() })
+            }
+            Method::ListPushConfigs => {
+                let pb::ListTaskPushNotificationConfigsRequest { task_id, page_size, page_token, tenant } =
+                    decode(bytes)?;
+                let page_size = (page_size != 0).then_some(Int32(page_size));
+                let request = ListPushConfigsRequest { tenant, task_id, page_size, page_token, ..Default::default() };
+                Request::ListPushConfigs(request)
+            }
+            Method::GetExtendedAgentCard => {
+                let pb::GetExtendedAgentCardRequest { tenant } = decode(bytes)?;
+                Request::GetExtendedAgentCard(ExtendedCardRequest { tenant, ..Default::default() })
+            }
+        })
+    }
+
+    fn send_message(self, request: pb::SendMessageRequest) -> Result<SendMessageRequest, Refusal> {
+        let pb::SendMessageRequest { tenant, message, configuration, metadata } = request;
+        Ok(SendMessageRequest {
+            tenant,
+            message: message.map(|message| self.message("message", message)).transpose()?,
+            configuration: configuration.map(|asked| SendMessageConfiguration {
+                accepted_output_modes: asked.accepted_output_modes,
+                push_config: asked.task_push_notification_config.map(push_config),
+                history_length: asked.history_length.map(Int32),
+                return_immediately: asked.return_immediately,
+                ..Default::default()
+            }),
+            metadata: self.object("metadata", metadata)?,
+            ..Default::default()
+        })
+    }
+
+    fn object(self, field: &str, members: Option<Struct>) -> Result<Option<Object>, Refusal> {
+        members
+            .map(|members| json::from_struct(members, self.json_depth))
+            .transpose()
+            .map_err(|problem| Refusal::invalid(field, problem))
+    }
+
+    pub fn message(self, field: &str, message: pb::Message) -> Result<Message, Refusal> {
+        let role = Role::from_number(message.role.into()).ok_or_else(|| {
+            Refusal::invalid(&format!("{field}.role"), format!("{} is not the number of any value", message.role))
+        })?;
+        Ok(Message {
+            message_id: message.message_id,
+            context_id: message.context_id,
+            task_id: message.task_id,
+            role,
+            parts: self.parts(field, message.parts)?,
+            metadata: self.object(&format!("{field}.metadata"), message.metadata)?,
+            extensions: message.extensions,
+            reference_task_ids: message.reference_task_ids,
+            ..Default::default()
+        })
+    }
+
+    fn parts(self, field: &str, parts: Vec<pb::Part>) -> Result<Vec<Part>, Refusal> {
+        let one = |(index, part)| self.part(&format!("{field}.parts[{index}]"), part);
+        parts.into_iter().enumerate().map(one).collect()
+    }
+
+    fn part(self, field: &str, part: pb::Part) -> Result<Part, Refusal> {
+        let mut read = Part { filename: part.filename, media_type: part.media_type, ..Part::default() };
+        match part.content {
+            None => {}
+            Some(Content::Text(text)) => read.text = Some(text),
+            Some(Content::Raw(bytes)) => read.raw = Some(Base64::encode(&bytes)),
+            Some(Content::Url(url)) => read.url = Some(url),
+            Some(Content::Data(data)) => {
+                let data = json::from_value(data, self.json_depth);
+                let data = data.map_err(|problem| Refusal::invalid(&format!("{field}.data"), problem))?;
+                read.data = AnyValue(Some(data));
+            }
+        }
+        read.metadata = self.object(&format!("{field}.metadata"), part.metadata)?;
+        Ok(read)
+    }
+
+    pub fn artifact(self, artifact: pb::Artifact) -> Result<Artifact, Refusal> {
+        Ok(Artifact {
+            artifact_id: artifact.artifact_id,
+            name: artifact.name,
+            description: artifact.description,
+            parts: self.parts("artifact", artifact.parts)?,
+            metadata: self.object("artifact.metadata", artifact.metadata)?,
+            extensions: artifact.extensions,
+            ..Default::default()
+        })
+    }
+
+    fn status(self, status: pb::TaskStatus) -> Result<TaskStatus, Refusal> {
+        let message = status.message.map(|message| self.message("status.message", message)).transpose()?;
+        Ok(TaskStatus {
+            state: state("status.state", status.state)?,
+            message: message.map(Arc::new),
+            timestamp: status.timestamp.map(|moment| millis("status.timestamp", moment)).transpose()?,
+            ..Default::default()
+        })
+    }
+
+    /// Protobuf does not tell an empty list from none: both are read as none.
+    pub fn task(self, task: pb::Task) -> Result<Task, Refusal> {
+        let artifacts = task.artifacts.into_iter().map(|artifact| self.artifact(artifact).map(Arc::new));
+        let artifacts = artifacts.collect::<Result<Vec<_>, _>>()?;
+        let history = task.history.into_iter().map(|message| self.message("history", message).map(Arc::new));
+        Ok(Task {
+            id: task.id,
+            context_id: task.context_id,
+            status: self.status(task.status.unwrap_or_default())?,
+            artifacts: (!artifacts.is_empty()).then_some(artifacts),
+            history: history.collect::<Result<_, _>>()?,
+            metadata: self.object("metadata", task.metadata)?,
+            ..Default::default()
+        })
+    }
+
+    /// One frame of a stream; one without a payload is no answer.
+    pub fn frame(self, frame: pb::StreamResponse) -> Result<StreamResponse, Refusal> {
+        use pb::stream_response::Payload;
+        Ok(match frame.payload.ok_or_else(|| Refusal::invalid("", "a frame without a payload"))? {
+            Payload::Task(task) => StreamResponse::Task(self.task(task)?),
+            Payload::Message(message) => StreamResponse::Message(Arc::new(self.message("message", message)?)),
+            Payload::StatusUpdate(update) => StreamResponse::StatusUpdate(StatusUpdate {
+                task_id: update.task_id,
+                context_id: update.context_id,
+                status: self.status(update.status.unwrap_or_default())?,
+                metadata: self.object("metadata", update.metadata)?,
+                ..Default::default()
+            }),
+            Payload::ArtifactUpdate(update) => StreamResponse::ArtifactUpdate(ArtifactUpdate {
+                task_id: update.task_id,
+                context_id: update.context_id,
+                artifact: Arc::new(self.artifact(update.artifact.unwrap_or_default())?),
+                append: update.append,
+                last_chunk: update.last_chunk,
+                metadata: self.object("metadata", update.metadata)?,
+                ..Default::default()
+            }),
+        })
+    }
+
+    /// The answer to SendMessage: a task or a message.
+    pub fn sent(self, sent: pb::SendMessageResponse) -> Result<StreamResponse, Refusal> {
+        use pb::send_message_response::Payload;
+        use pb::stream_response::Payload as Frame;
+        let payload = sent.payload.map(|payload| match payload {
+            Payload::Task(task) => Frame::Task(task),
+            Payload::Message(message) => Frame::Message(message),
+        });
+        self.frame(pb::StreamResponse { payload })
+    }
+
+    pub fn list(self, list: pb::ListTasksResponse) -> Result<ListTasksResponse, Refusal> {
+        Ok(ListTasksResponse {
+            tasks: list.tasks.into_iter().map(|task| self.task(task)).collect::<Result<_, _>>()?,
+            next_page_token: list.next_page_token,
+            page_size: list.page_size,
+            total_size: list.total_size.into(),
+        })
+    }
+}
+
+fn state(field: &str, number: i32) -> Result<TaskState, Refusal> {
+    TaskState::from_number(number.into())
+        .ok_or_else(|| Refusal::invalid(field, format!("{number} is not the number of any value")))
+}
+
+fn list_tasks(request: pb::ListTasksRequest) -> Result<ListTasksRequest, Refusal> {
+    let after = request.status_timestamp_after.map(|moment| millis("statusTimestampAfter", moment));
+    Ok(ListTasksRequest {
+        tenant: request.tenant,
+        context_id: request.context_id,
+        status: state("status", request.status)?,
+        page_size: request.page_size.map(Int32),
+        page_token: request.page_token,
+        history_length: request.history_length.map(Int32),
+        status_timestamp_after: after.transpose()?,
+        include_artifacts: request.include_artifacts.unwrap_or_default(),
+        ..Default::default()
+    })
+}
+
+pub(crate) fn push_config(config: pb::TaskPushNotificationConfig) -> PushConfig {
+    PushConfig {
+        tenant: config.tenant,
+        id: config.id,
+        task_id: config.task_id,
+        url: config.url,
+        token: config.token,
+        authentication: config.authentication.map(|shown| AuthenticationInfo {
+            scheme: shown.scheme,
+            credentials: shown.credentials,
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+impl Reader {
+    pub fn push_config(self, config: pb::TaskPushNotificationConfig) -> PushConfig {
+        push_config(config)
+    }
+}
+
+/// A fraction finer than a millisecond rounds up, as it does in JSON.
+fn millis(field: &str, moment: Timestamp) -> Result<Millis, Refusal> {
+    let nanos = i64::from(moment.nanos);
+    let whole = moment.seconds.checked_mul(1_000).filter(|_| (0..1_000_000_000).contains(&nanos));
+    let fraction = nanos / 1_000_000 + i64::from(nanos % 1_000_000 != 0);
+    whole
+        .and_then(|whole| whole.checked_add(fraction))
+        .map(Millis)
+        .ok_or_else(|| Refusal::invalid(field, "is not a moment"))
+}

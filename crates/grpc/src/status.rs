@@ -1,0 +1,156 @@
+//! gRPC statuses: a refusal's code with its `google.rpc` details (spec 10.6), and back.
+
+use crate::rpc;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::time::Millis;
+use prost::Message as _;
+use prost_types::{Any, Duration};
+
+/// The status codes of gRPC, by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    Ok = 0,
+    Cancelled = 1,
+    Unknown = 2,
+    InvalidArgument = 3,
+    DeadlineExceeded = 4,
+    NotFound = 5,
+    AlreadyExists = 6,
+    PermissionDenied = 7,
+    ResourceExhausted = 8,
+    FailedPrecondition = 9,
+    Aborted = 10,
+    OutOfRange = 11,
+    Unimplemented = 12,
+    Internal = 13,
+    Unavailable = 14,
+    DataLoss = 15,
+    Unauthenticated = 16,
+}
+
+impl Code {
+    pub const ALL: [Self; 17] = [
+        Self::Ok,
+        Self::Cancelled,
+        Self::Unknown,
+        Self::InvalidArgument,
+        Self::DeadlineExceeded,
+        Self::NotFound,
+        Self::AlreadyExists,
+        Self::PermissionDenied,
+        Self::ResourceExhausted,
+        Self::FailedPrecondition,
+        Self::Aborted,
+        Self::OutOfRange,
+        Self::Unimplemented,
+        Self::Internal,
+        Self::Unavailable,
+        Self::DataLoss,
+        Self::Unauthenticated,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::Cancelled => "CANCELLED",
+            Self::Unknown => "UNKNOWN",
+            Self::InvalidArgument => "INVALID_ARGUMENT",
+            Self::DeadlineExceeded => "DEADLINE_EXCEEDED",
+            Self::NotFound => "NOT_FOUND",
+            Self::AlreadyExists => "ALREADY_EXISTS",
+            Self::PermissionDenied => "PERMISSION_DENIED",
+            Self::ResourceExhausted => "RESOURCE_EXHAUSTED",
+            Self::FailedPrecondition => "FAILED_PRECONDITION",
+            Self::Aborted => "ABORTED",
+            Self::OutOfRange => "OUT_OF_RANGE",
+            Self::Unimplemented => "UNIMPLEMENTED",
+            Self::Internal => "INTERNAL",
+            Self::Unavailable => "UNAVAILABLE",
+            Self::DataLoss => "DATA_LOSS",
+            Self::Unauthenticated => "UNAUTHENTICATED",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.name() == name)
+    }
+
+    /// What the one table of refusals says of this reason.
+    pub fn of(reason: Reason) -> Self {
+        Self::from_name(reason.row().grpc).unwrap_or(Self::Unknown)
+    }
+}
+
+/// A status with its details, before it is put into trailers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Status {
+    pub code: Code,
+    pub message: String,
+    /// `google.rpc.Status`, encoded; empty if there are no details.
+    pub details: Vec<u8>,
+}
+
+/// How long a caller waits before it tries again, where trying again helps.
+const RETRY: Duration = Duration { seconds: 1, nanos: 0 };
+
+impl Status {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), details: Vec::new() }
+    }
+
+    pub fn of(refusal: &Refusal, now: Millis) -> Self {
+        let code = Code::of(refusal.reason);
+        let row = refusal.reason.row();
+        let facts = refusal.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        let info = rpc::ErrorInfo {
+            reason: row.reason.to_owned(),
+            domain: Refusal::domain(row).to_owned(),
+            metadata: facts.chain([("timestamp".to_owned(), now.to_string())]).collect(),
+        };
+        let mut details = vec![any("ErrorInfo", &info)];
+        if !refusal.violations.is_empty() {
+            let field_violations = refusal.violations.iter().map(|violation| rpc::bad_request::FieldViolation {
+                field: violation.field.clone(),
+                description: violation.description.clone(),
+            });
+            details.push(any("BadRequest", &rpc::BadRequest { field_violations: field_violations.collect() }));
+        }
+        if matches!(refusal.reason, Reason::ResourceExhausted | Reason::Unavailable) {
+            details.push(any("RetryInfo", &rpc::RetryInfo { retry_delay: Some(RETRY) }));
+        }
+        let status = rpc::Status { code: code as i32, message: refusal.message.clone(), details };
+        Self { code, message: refusal.message.clone(), details: status.encode_to_vec() }
+    }
+}
+
+fn any<T: prost::Message>(name: &str, detail: &T) -> Any {
+    Any { type_url: format!("type.googleapis.com/google.rpc.{name}"), value: detail.encode_to_vec() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Code, Status};
+    use crate::rpc;
+    use flotilla_protocol::a2a::error::{Reason, Refusal};
+    use flotilla_protocol::time::Millis;
+    use prost::Message as _;
+
+    #[test]
+    fn every_reason_has_a_code() {
+        for reason in Reason::ALL {
+            assert!(Code::from_name(reason.row().grpc).is_some(), "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_carries_what_json_carries() {
+        let status = Status::of(&Refusal::invalid("message.role", "is required").fact("a", "b"), Millis(0));
+        let sent = rpc::Status::decode(status.details.as_slice()).expect("a status");
+        assert_eq!((sent.code, sent.details.len()), (3, 2));
+        let info = rpc::ErrorInfo::decode(sent.details[0].value.as_slice()).expect("an ErrorInfo");
+        assert_eq!((info.reason.as_str(), info.domain.as_str()), ("INVALID_PARAMS", "flotilla"));
+        assert_eq!(info.metadata["a"], "b");
+        let bad = rpc::BadRequest::decode(sent.details[1].value.as_slice()).expect("a BadRequest");
+        assert_eq!(bad.field_violations[0].field, "message.role");
+    }
+}

@@ -1,0 +1,182 @@
+//! To the wire: the model becomes generated messages. Fields the proto does not know stay behind.
+
+use crate::a2a::{self as pb, part::Content};
+use crate::json;
+use flotilla_protocol::a2a::model::{
+    Artifact, ArtifactUpdate, Message, Part, StatusUpdate, StreamResponse, Task, TaskStatus,
+};
+use flotilla_protocol::a2a::request::{
+    ListTasksRequest, ListTasksResponse, PushConfig, SendMessageConfiguration, SendMessageRequest,
+};
+use flotilla_protocol::time::Millis;
+use flotilla_protocol::wire::Object;
+use prost_types::{Struct, Timestamp};
+
+fn object(object: Option<&Object>) -> Option<Struct> {
+    object.map(json::to_struct)
+}
+
+fn timestamp(moment: Millis) -> Timestamp {
+    let nanos = moment.0.rem_euclid(1_000) * 1_000_000;
+    Timestamp { seconds: moment.0.div_euclid(1_000), nanos: i32::try_from(nanos).unwrap_or_default() }
+}
+
+fn part(part: &Part) -> pb::Part {
+    let content = if let Some(text) = &part.text {
+        Some(Content::Text(text.clone()))
+    } else if let Some(raw) = &part.raw {
+        Some(Content::Raw(raw.decode()))
+    } else if let Some(url) = &part.url {
+        Some(Content::Url(url.clone()))
+    } else {
+        part.data.0.as_ref().map(|data| Content::Data(json::to_value(data)))
+    };
+    pb::Part {
+        content,
+        metadata: object(part.metadata.as_ref()),
+        filename: part.filename.clone(),
+        media_type: part.media_type.clone(),
+    }
+}
+
+pub fn message(message: &Message) -> pb::Message {
+    pb::Message {
+        message_id: message.message_id.clone(),
+        context_id: message.context_id.clone(),
+        task_id: message.task_id.clone(),
+        role: message.role as i32,
+        parts: message.parts.iter().map(part).collect(),
+        metadata: object(message.metadata.as_ref()),
+        extensions: message.extensions.clone(),
+        reference_task_ids: message.reference_task_ids.clone(),
+    }
+}
+
+fn artifact(artifact: &Artifact) -> pb::Artifact {
+    pb::Artifact {
+        artifact_id: artifact.artifact_id.clone(),
+        name: artifact.name.clone(),
+        description: artifact.description.clone(),
+        parts: artifact.parts.iter().map(part).collect(),
+        metadata: object(artifact.metadata.as_ref()),
+        extensions: artifact.extensions.clone(),
+    }
+}
+
+fn status(status: &TaskStatus) -> pb::TaskStatus {
+    pb::TaskStatus {
+        state: status.state as i32,
+        message: status.message.as_deref().map(message),
+        timestamp: status.timestamp.map(timestamp),
+    }
+}
+
+pub fn task(task: &Task) -> pb::Task {
+    pb::Task {
+        id: task.id.clone(),
+        context_id: task.context_id.clone(),
+        status: Some(status(&task.status)),
+        artifacts: task.artifacts.iter().flatten().map(|one| artifact(one)).collect(),
+        history: task.history.iter().map(|one| message(one)).collect(),
+        metadata: object(task.metadata.as_ref()),
+    }
+}
+
+fn status_update(update: &StatusUpdate) -> pb::TaskStatusUpdateEvent {
+    pb::TaskStatusUpdateEvent {
+        task_id: update.task_id.clone(),
+        context_id: update.context_id.clone(),
+        status: Some(status(&update.status)),
+        metadata: object(update.metadata.as_ref()),
+    }
+}
+
+fn artifact_update(update: &ArtifactUpdate) -> pb::TaskArtifactUpdateEvent {
+    pb::TaskArtifactUpdateEvent {
+        task_id: update.task_id.clone(),
+        context_id: update.context_id.clone(),
+        artifact: Some(artifact(&update.artifact)),
+        append: update.append,
+        last_chunk: update.last_chunk,
+        metadata: object(update.metadata.as_ref()),
+    }
+}
+
+pub fn frame(frame: &StreamResponse) -> pb::StreamResponse {
+    use pb::stream_response::Payload;
+    let payload = match frame {
+        StreamResponse::Task(one) => Payload::Task(task(one)),
+        StreamResponse::Message(one) => Payload::Message(message(one)),
+        StreamResponse::StatusUpdate(update) => Payload::StatusUpdate(status_update(update)),
+        StreamResponse::ArtifactUpdate(update) => Payload::ArtifactUpdate(artifact_update(update)),
+    };
+    pb::StreamResponse { payload: Some(payload) }
+}
+
+/// The answer to SendMessage, which is never an update.
+pub fn sent(sent: &StreamResponse) -> pb::SendMessageResponse {
+    use pb::send_message_response::Payload;
+    let payload = match sent {
+        StreamResponse::Task(one) => Some(Payload::Task(task(one))),
+        StreamResponse::Message(one) => Some(Payload::Message(message(one))),
+        StreamResponse::StatusUpdate(_) | StreamResponse::ArtifactUpdate(_) => None,
+    };
+    pb::SendMessageResponse { payload }
+}
+
+pub fn list(list: &ListTasksResponse) -> pb::ListTasksResponse {
+    pb::ListTasksResponse {
+        tasks: list.tasks.iter().map(task).collect(),
+        next_page_token: list.next_page_token.clone(),
+        page_size: list.page_size,
+        // An int32 is all the proto has.
+        total_size: i32::try_from(list.total_size).unwrap_or(i32::MAX),
+    }
+}
+
+pub fn push_config(config: &PushConfig) -> pb::TaskPushNotificationConfig {
+    pb::TaskPushNotificationConfig {
+        tenant: config.tenant.clone(),
+        id: config.id.clone(),
+        task_id: config.task_id.clone(),
+        url: config.url.clone(),
+        token: config.token.clone(),
+        authentication: config.authentication.as_ref().map(|shown| pb::AuthenticationInfo {
+            scheme: shown.scheme.clone(),
+            credentials: shown.credentials.clone(),
+        }),
+    }
+}
+
+/// What a client sends; requests of few fields are built where they are used.
+pub fn send_message(request: &SendMessageRequest) -> pb::SendMessageRequest {
+    let configuration = |asked: &SendMessageConfiguration| pb::SendMessageConfiguration {
+        accepted_output_modes: asked.accepted_output_modes.clone(),
+        task_push_notification_config: asked.push_config.as_ref().map(push_config),
+        history_length: asked.history_length.map(|length| length.0),
+        return_immediately: asked.return_immediately,
+    };
+    pb::SendMessageRequest {
+        tenant: request.tenant.clone(),
+        message: request.message.as_ref().map(message),
+        configuration: request.configuration.as_ref().map(configuration),
+        metadata: object(request.metadata.as_ref()),
+    }
+}
+
+pub fn list_tasks(request: &ListTasksRequest) -> pb::ListTasksRequest {
+    pb::ListTasksRequest {
+        tenant: request.tenant.clone(),
+        context_id: request.context_id.clone(),
+        status: request.status as i32,
+        page_size: request.page_size.map(|size| size.0),
+        page_token: request.page_token.clone(),
+        history_length: request.history_length.map(|length| length.0),
+        status_timestamp_after: request.status_timestamp_after.map(timestamp),
+        include_artifacts: request.include_artifacts.then_some(true),
+    }
+}
+
+pub fn metadata(metadata: Option<&Object>) -> Option<Struct> {
+    object(metadata)
+}

@@ -1,0 +1,83 @@
+//! A stream through any binding: events with their numbers, until it ends or breaks off.
+
+use crate::grpc;
+use crate::http::{Open, find};
+use crate::sse::{Blocks, Event};
+
+enum Source {
+    Sse(Blocks),
+    Grpc(Box<grpc::Reading>),
+}
+
+pub struct Stream {
+    source: Source,
+    /// Whether the connection broke off instead of being closed in order.
+    pub cut: bool,
+}
+
+impl Stream {
+    pub(crate) fn new(open: Open) -> Self {
+        Self { source: Source::Sse(Blocks::new(open)), cut: false }
+    }
+
+    pub(crate) fn of_grpc(reading: grpc::Reading) -> Self {
+        Self { source: Source::Grpc(Box::new(reading)), cut: false }
+    }
+
+    /// A header of the answer, or metadata before its first message.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        match &self.source {
+            Source::Sse(blocks) => find(blocks.headers(), name),
+            Source::Grpc(reading) => find(&reading.headers, name),
+        }
+    }
+
+    /// The next block, comments included; none when the stream has ended.
+    pub fn block(&mut self) -> Option<Event> {
+        match &mut self.source {
+            Source::Sse(blocks) => {
+                let block = blocks.next();
+                self.cut = blocks.cut;
+                block
+            }
+            Source::Grpc(reading) => {
+                let block = reading.next();
+                self.cut = reading.cut;
+                block
+            }
+        }
+    }
+
+    /// The next event that carries data.
+    pub fn event(&mut self) -> Option<Event> {
+        loop {
+            let block = self.block()?;
+            if block.data.is_some() {
+                return Some(block);
+            }
+        }
+    }
+
+    /// The next event, which must be there.
+    pub fn expect(&mut self) -> Event {
+        self.event().expect("the stream goes on")
+    }
+
+    /// All events that are left.
+    pub fn rest(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.event()).collect()
+    }
+
+    /// Reads until an event fits, that one included.
+    pub fn through(&mut self, mut fits: impl FnMut(&Event) -> bool) -> Vec<Event> {
+        let mut read = Vec::new();
+        loop {
+            let event = self.expect();
+            let found = fits(&event);
+            read.push(event);
+            if found {
+                return read;
+            }
+        }
+    }
+}
