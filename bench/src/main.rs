@@ -67,7 +67,7 @@ async fn run() -> Result<()> {
     }
     let raw = serde_json::to_string_pretty(&bench.results.to_json(&about)).context("results")?;
     fs::write(&options.results, raw + "\n").with_context(|| format!("cannot write {}", options.results.display()))?;
-    report::write(&options, &about, &bench.results)?;
+    report::write(&options, &about, &bench)?;
     match bench.results.our_faults {
         0 => Ok(()),
         faults => bail!("{faults} of our own servers' figures are missing; the end of the report says why"),

@@ -12,15 +12,16 @@ use crate::options::Options;
 use crate::plot::{self, Group, Line};
 use crate::results::Results;
 use crate::server::Server;
-use crate::subject::{Size, Subject, idle, reads, recovery, send, start, streams};
+use crate::subject::{Bench, Size, Subject, idle, reads, recovery, send, start, streams};
 use crate::table::{Column, Table};
 
 /// How figures are taken and what each server is given.
 const METHOD: &str = include_str!("report/method.md");
 
 /// Writes the report and prints its tables.
-pub fn write(options: &Options, about: &[String], results: &Results) -> Result<()> {
-    let report = Report { results, size: &options.size, baseline: baseline(results) };
+pub fn write(options: &Options, about: &[String], bench: &Bench) -> Result<()> {
+    let results = &bench.results;
+    let report = Report { results, size: &options.size, baseline: bench.baseline() };
     let plots = options.out.join("benchmarks");
     fs::create_dir_all(&plots).with_context(|| format!("cannot make {}", plots.display()))?;
     let mut text = report.opening(about, options.quick);
@@ -39,13 +40,6 @@ pub fn write(options: &Options, about: &[String], results: &Results) -> Result<(
     println!("{text}");
     eprintln!("written to {}", file.display());
     Ok(())
-}
-
-/// Ratios are against the official Rust server, or what there is instead of it.
-fn baseline(results: &Results) -> Server {
-    let measured =
-        |server: &Server| results.measures().iter().any(|measure| results.spread(measure, *server).is_some());
-    [Server::Official, Server::Ceiling, Server::Hub].into_iter().find(measured).unwrap_or(Server::Official)
 }
 
 struct Report<'a> {
@@ -98,20 +92,23 @@ impl Report<'_> {
             let column = |connections, what: &str| column(send::measure(binding, connections, what));
             let mut table = self.table("Connections", &["requests/s", "p50 ms", "p99 ms", "CPU us/request"]);
             for connections in send::CONNECTIONS {
-                let [p50, p99] = send::latencies(50);
-                let columns = [send::RATE, &p50, &p99, send::CPU].map(|what| column(connections, what));
-                table.group(&connections.to_string(), &columns);
+                let [p50, p99] = send::SAME;
+                table.group(
+                    &connections.to_string(),
+                    &[send::RATE, p50, p99, send::CPU].map(|what| column(connections, what)),
+                );
+            }
+            text += &format!("### {}\n\n{}\n", binding.name(), table.finish());
+            let mut table = self.table("Load", &["p50 ms", "p99 ms"]);
+            for load in send::LOADS {
+                let columns = send::own(load).map(|what| column(send::LOADED_CONNECTIONS, &what));
+                table.group(&format!("{load} %"), &columns);
             }
             text += &format!(
-                "### {}\n\nLatency at half the rate measured just before.\n\n{}\n",
-                binding.name(),
+                "Latency with {} connections at a share of what each server can do itself:\n\n{}\n",
+                send::LOADED_CONNECTIONS,
                 table.finish()
             );
-            let [p50, p99] = send::latencies(80);
-            let mut table = self.table("Connections", &["p50 ms", "p99 ms"]);
-            let columns = [p50, p99].map(|what| column(send::LOADED_CONNECTIONS, &what));
-            table.group(&send::LOADED_CONNECTIONS.to_string(), &columns);
-            text += &format!("Latency at 80 % of it:\n\n{}\n", table.finish());
         }
         text
     }

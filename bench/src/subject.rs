@@ -113,6 +113,13 @@ impl Bench {
         eprintln!("== {}: {} s", subject.name(), started.elapsed().as_secs());
     }
 
+    /// Ratios are against the official Rust server, or what there is instead of it.
+    pub fn baseline(&self) -> Server {
+        let preferred = [Server::Official, Server::Ceiling, Server::Hub];
+        let there = preferred.into_iter().find(|server| self.servers.contains(server));
+        there.or(self.servers.first().copied()).unwrap_or(Server::Official)
+    }
+
     /// Starts a server; one that does not start is reported and left out for the rest of the run.
     pub fn start(&mut self, server: Server) -> Option<Running> {
         match self.fleet.start(server) {

@@ -2,7 +2,8 @@
 
 use crate::results::Results;
 use crate::server::Server;
-use crate::table::ratio_text;
+use crate::subject::send;
+use crate::table::number;
 
 /// Ratios nearer to 1 than this are called even.
 const EVEN: f64 = 0.1;
@@ -11,30 +12,25 @@ const EVEN: f64 = 0.1;
 pub fn in_short(results: &Results) -> String {
     let mut text = String::from(
         "\n## In short\n\nFlotilla with its store on disk, flushed before each answer, beside each peer, which keeps its \
-         tasks in memory. Of all measures below:\n\n",
+         tasks in memory. Of all measures below that compare equal work, with the ratio where Flotilla is behind:\n\n",
     );
     for peer in Server::ALL.into_iter().filter(|server| !server.is_hub()) {
-        let ratios: Vec<_> = results
-            .measures()
-            .into_iter()
-            .filter_map(|measure| Some((measure, results.ratio(measure, Server::Hub, peer)?)))
-            .collect();
+        let measures = results.measures().into_iter().filter(|measure| !send::is_own(measure));
+        let ratios: Vec<(&str, f64)> =
+            measures.filter_map(|measure| Some((measure, results.ratio(measure, Server::Hub, peer)?.median))).collect();
         if ratios.is_empty() {
             continue;
         }
-        let ahead = ratios.iter().filter(|(_, ratio)| ratio.median > 1.0 + EVEN).count();
-        let behind: Vec<_> = ratios.iter().filter(|(_, ratio)| ratio.median < 1.0 - EVEN).collect();
+        let ahead = ratios.iter().filter(|(_, ratio)| *ratio > 1.0 + EVEN).count();
+        let behind: Vec<_> = ratios.iter().filter(|(_, ratio)| *ratio < 1.0 - EVEN).collect();
         let even = ratios.len() - ahead - behind.len();
-        text += &format!(
-            "- **{}**: ahead in {ahead} of {}, even (within a tenth) in {even}, behind in {}.\n",
-            peer.label(),
-            ratios.len(),
-            behind.len()
-        );
+        text += &format!("- **{}**: ahead in {ahead} of {}, ", peer.label(), ratios.len());
+        text += &format!("even (within a tenth) in {even}, behind in {}", behind.len());
         // Nothing is expected to reach the ceiling, so what is behind it says little.
-        for (measure, ratio) in behind.iter().filter(|_| peer != Server::Ceiling) {
-            text += &format!("  - behind: {measure}: {}\n", ratio_text(*ratio));
-        }
+        let named = behind.iter().filter(|_| peer != Server::Ceiling);
+        let named: Vec<String> = named.map(|(measure, ratio)| format!("{measure} ({})", number(*ratio))).collect();
+        text += if named.is_empty() { "" } else { ": " };
+        text += &format!("{}.\n", named.join("; "));
     }
     text
 }
@@ -46,18 +42,15 @@ mod tests {
     #[test]
     fn what_is_behind_is_named() {
         let mut results = Results::default();
-        for (measure, ours, theirs) in
-            [("a requests/s", 30.0, 10.0), ("b requests/s", 1.0, 1.0), ("cold start", 9.0, 3.0)]
-        {
+        let figures = [("a requests/s", 30.0, 10.0), ("b requests/s", 1.0, 1.0), ("cold start", 9.0, 3.0)];
+        for (measure, ours, theirs) in figures {
             results.add(measure, Server::Hub, 0, ours);
             results.add(measure, Server::Official, 0, theirs);
         }
         let text = in_short(&results);
-        assert!(
-            text.contains("**a2a-server-lf**: ahead in 1 of 3, even (within a tenth) in 1, behind in 1."),
-            "{text}"
-        );
-        assert!(text.contains("behind: cold start: 0.333"), "{text}");
+        let expected =
+            "**a2a-server-lf**: ahead in 1 of 3, even (within a tenth) in 1, behind in 1: cold start (0.333).";
+        assert!(text.contains(expected), "{text}");
         assert!(!text.contains("a2a-sdk"), "{text}");
     }
 }

@@ -10,7 +10,7 @@ use crate::load::call::{Binding, Call, Endpoint};
 use crate::load::closed::{self, Pace};
 use crate::server::{Running, Server};
 
-const FILL_LIMIT: Duration = Duration::from_secs(180);
+const FILL_LIMIT: Duration = Duration::from_secs(300);
 /// The ids that GetTask asks for in turn.
 const IDS: u64 = 256;
 pub const PAGE: usize = 50;

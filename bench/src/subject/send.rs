@@ -12,10 +12,13 @@ use crate::load::paced;
 use crate::server::{Running, Server};
 
 pub const CONNECTIONS: [usize; 3] = [1, 32, 256];
-/// Latency is measured at these percentages of the rate just measured; at more than half only with this many
-/// connections.
-pub const LOADS: [u32; 2] = [50, 80];
+/// With this many connections latency is also measured at these percentages of what the server itself can do.
 pub const LOADED_CONNECTIONS: usize = 32;
+pub const LOADS: [u32; 2] = [50, 80];
+/// The rate that all are measured at is this share of what the baseline can do.
+const SAME_RATE: f64 = 0.5;
+/// A server whose capacity is not this much above that rate would only show its queue.
+const HEADROOM: f64 = 1.25;
 
 const WARM: Duration = Duration::from_millis(700);
 /// Calls that a percentile should rest on, and the most seconds spent on them.
@@ -27,9 +30,17 @@ pub fn measure(binding: Binding, connections: usize, what: &str) -> String {
     format!("SendMessage, {}, {connections} connections, {what}", binding.name())
 }
 
-/// The names of the latency measures at this load.
-pub fn latencies(load: u32) -> [String; 2] {
-    [format!("p50 at {load} %"), format!("p99 at {load} %")]
+/// The names of the latency measures at the rate that is the same for all.
+pub const SAME: [&str; 2] = ["p50 at the same rate", "p99 at the same rate"];
+
+/// The names of the latency measures at this percentage of a server's own capacity.
+pub fn own(load: u32) -> [String; 2] {
+    [format!("p50 at {load} % of its own"), format!("p99 at {load} % of its own")]
+}
+
+/// Whether the servers were under different loads, so that a ratio says nothing.
+pub fn is_own(measure: &str) -> bool {
+    measure.ends_with("of its own")
 }
 
 pub const RATE: &str = "requests/s";
@@ -40,7 +51,7 @@ pub async fn run(bench: &mut Bench) {
         // All are up at once, so that each measure is taken from one server right after the other. Idle ones cost
         // next to nothing.
         let mut running = Vec::new();
-        for server in bench.servers.clone() {
+        for server in baseline_first(bench) {
             let Some(started) = bench.start(server) else { continue };
             if let Err(error) = warm(&started).await {
                 bench.results.note(format!("{}, warm-up: {error:#}", server.label()));
@@ -55,6 +66,13 @@ pub async fn run(bench: &mut Bench) {
             }
         }
     }
+}
+
+/// The baseline's capacity sets the rate for the others.
+fn baseline_first(bench: &Bench) -> Vec<Server> {
+    let mut servers = bench.servers.clone();
+    servers.sort_by_key(|server| *server != bench.baseline());
+    servers
 }
 
 /// Lets compilers at run time and allocators settle.
@@ -78,7 +96,14 @@ async fn cell(bench: &mut Bench, running: &Running, binding: Binding, connection
             eprintln!("  {rate}, {}: {:.0}", server.name(), capacity.per_second);
             bench.results.add(&rate, server, round, capacity.per_second);
             bench.results.add(&measure(binding, connections, CPU), server, round, capacity.cpu_us);
-            latency(bench, server, &endpoint, connections, round, capacity.per_second).await;
+            same_rate(bench, server, &endpoint, (connections, round), capacity.per_second).await;
+            if connections == LOADED_CONNECTIONS {
+                for load in LOADS {
+                    let rate = capacity.per_second * f64::from(load) / 100.0;
+                    let names = own(load).map(|what| measure(binding, connections, &what));
+                    latency(bench, server, &endpoint, (connections, round), rate, names).await;
+                }
+            }
         }
         Err(error) if error.is::<Unimplemented>() => {
             for connections in CONNECTIONS {
@@ -95,30 +120,44 @@ async fn cell(bench: &mut Bench, running: &Running, binding: Binding, connection
     }
 }
 
+/// Latency at a rate that the baseline can do, for the servers that can do it too.
+async fn same_rate(
+    bench: &mut Bench,
+    server: Server,
+    endpoint: &Endpoint,
+    (connections, round): (usize, usize),
+    capacity: f64,
+) {
+    let reference = measure(endpoint.binding, connections, RATE);
+    let Some(reference) = bench.results.value(&reference, bench.baseline(), round) else { return };
+    let rate = reference * SAME_RATE;
+    let names = SAME.map(|what| measure(endpoint.binding, connections, what));
+    if capacity < rate * HEADROOM {
+        for name in names {
+            bench.results.gap(&name, server, "too slow");
+        }
+        return;
+    }
+    latency(bench, server, endpoint, (connections, round), rate, names).await;
+}
+
 async fn latency(
     bench: &mut Bench,
     server: Server,
     endpoint: &Endpoint,
-    connections: usize,
-    round: usize,
-    capacity: f64,
+    (connections, round): (usize, usize),
+    rate: f64,
+    [p50, p99]: [String; 2],
 ) {
-    for load in LOADS {
-        if load > 50 && connections != LOADED_CONNECTIONS {
-            continue;
+    // Enough calls for a percentile, also of a slow server.
+    let enough = Duration::from_secs_f64((ENOUGH / rate).min(LONGEST));
+    let window = bench.size.window.max(enough);
+    let measured = async { paced::run(endpoint, &Call::send(endpoint)?, connections, rate, window).await };
+    match measured.await {
+        Ok(latency) => {
+            bench.results.add(&p50, server, round, latency.p50);
+            bench.results.add(&p99, server, round, latency.p99);
         }
-        let rate = capacity * f64::from(load) / 100.0;
-        // Enough calls for a percentile, also of a slow server.
-        let enough = Duration::from_secs_f64((ENOUGH / rate).min(LONGEST));
-        let window = bench.size.window.max(enough);
-        let [p50, p99] = latencies(load).map(|what| measure(endpoint.binding, connections, &what));
-        let measured = async { paced::run(endpoint, &Call::send(endpoint)?, connections, rate, window).await };
-        match measured.await {
-            Ok(latency) => {
-                bench.results.add(&p50, server, round, latency.p50);
-                bench.results.add(&p99, server, round, latency.p99);
-            }
-            Err(error) => bench.results.fault(server, &p99, &error),
-        }
+        Err(error) => bench.results.fault(server, &p99, &error),
     }
 }
