@@ -39,6 +39,16 @@ struct Schedule {
 }
 
 impl Schedule {
+    fn new(rate: f64, window: Duration) -> Schedule {
+        Schedule {
+            start: Instant::now() + Duration::from_millis(20),
+            interval: 1.0 / rate,
+            count: ((rate * window.as_secs_f64()) as u64).max(2),
+            next: AtomicU64::new(0),
+            due: Semaphore::new(0),
+        }
+    }
+
     fn time_of(&self, index: u64) -> Instant {
         self.start + Duration::from_secs_f64(index as f64 * self.interval)
     }
@@ -64,13 +74,11 @@ impl Schedule {
 pub async fn run(endpoint: &Endpoint, call: &Call, connections: usize, rate: f64, window: Duration) -> Result<Latency> {
     ensure!(rate > 0.0, "no rate to send at");
     let open = open(endpoint, call, connections).await?;
-    let schedule = Arc::new(Schedule {
-        start: Instant::now() + Duration::from_millis(20),
-        interval: 1.0 / rate,
-        count: ((rate * window.as_secs_f64()) as u64).max(2),
-        next: AtomicU64::new(0),
-        due: Semaphore::new(0),
-    });
+    let mut total = follow(Arc::new(Schedule::new(rate, window)), endpoint, open).await?;
+    Ok(Latency { p50: total.percentile(0.50), p99: total.percentile(0.99) })
+}
+
+async fn follow(schedule: Arc<Schedule>, endpoint: &Endpoint, open: Vec<(Channel, Call)>) -> Result<Stats> {
     let mut tasks = JoinSet::new();
     for (channel, call) in open {
         let (schedule, endpoint) = (schedule.clone(), endpoint.clone());
@@ -89,8 +97,7 @@ pub async fn run(endpoint: &Endpoint, call: &Call, connections: usize, rate: f64
     // Ends the clock's thread if the connections gave up first.
     schedule.due.close();
     let _ = clock.join();
-    let mut total = total?;
-    Ok(Latency { p50: total.percentile(0.50), p99: total.percentile(0.99) })
+    total
 }
 
 async fn drive(schedule: &Schedule, endpoint: &Endpoint, mut channel: Channel, mut call: Call, stats: &mut Stats) {
@@ -118,5 +125,43 @@ async fn drive(schedule: &Schedule, endpoint: &Endpoint, mut channel: Channel, m
                 Err(error) => return stats.fail(format!("{error:#}")),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::call::{Binding, TEXT};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    /// A closed loop would see one slow call in this run. Here all that came due meanwhile are slow.
+    #[tokio::test]
+    async fn a_stall_counts_for_every_call_that_came_due() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let endpoint = Endpoint { binding: Binding::JsonRpc, address, path: "/".into(), key: None };
+        let mut call = Call::send(&endpoint).unwrap();
+        let size = call.stamp(0).len();
+        let schedule = Arc::new(Schedule::new(1000.0, Duration::from_millis(200)));
+        let seen = schedule.clone();
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let (mut request, mut count) = (vec![0; size], 0);
+            let body = format!(r#"["TASK_STATE_COMPLETED","{TEXT}"]"#);
+            while stream.read_exact(&mut request).await.is_ok() {
+                count += 1;
+                while count == 50 && seen.due.available_permits() < 100 {
+                    tokio::task::yield_now().await;
+                }
+                let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        let channel = Channel::open(&endpoint).await.unwrap();
+        let mut stats = follow(schedule, &endpoint, vec![(channel, call)]).await.unwrap();
+        assert_eq!(stats.count(), 160);
+        // A hundred calls were due a millisecond apart when the stall ended.
+        assert!(stats.percentile(0.99) > 90.0, "p99 {}", stats.percentile(0.99));
+        assert!(stats.percentile(0.50) > 10.0, "p50 {}", stats.percentile(0.50));
     }
 }
