@@ -18,7 +18,7 @@ pub async fn bind(address: &str) -> Result<TcpListener> {
 }
 
 /// Connections as tonic takes them.
-pub async fn incoming(address: &str) -> Result<impl Stream<Item = std::io::Result<TcpStream>>> {
+pub async fn incoming(address: &str) -> Result<impl Stream<Item = std::io::Result<TcpStream>> + use<>> {
     let accepted = TcpListenerStream::new(bind(address).await?);
     Ok(accepted.map(|stream| stream.and_then(|stream| stream.set_nodelay(true).map(|()| stream))))
 }
