@@ -9,8 +9,11 @@ use anyhow::{Context, Result, bail};
 use flotilla_bench::options::Options;
 use flotilla_bench::server::{Fleet, Server};
 use flotilla_bench::subject::Bench;
-use flotilla_bench::{process, report, results::Results};
+use flotilla_bench::{process::Machine, report, results::Results};
 use tokio::signal::unix::{SignalKind, signal};
+
+/// Percent of the machine that others may take before the figures are in doubt.
+const TOO_BUSY: f64 = 5.0;
 
 fn main() -> ExitCode {
     // One thread: the generator shares the machine with the servers under test.
@@ -53,15 +56,19 @@ async fn run() -> Result<()> {
     let wanted = options.servers.clone().unwrap_or_else(|| Server::ALL.to_vec());
     let servers: Vec<Server> = wanted.into_iter().filter(|server| fleet.has(*server)).collect();
     let mut bench = Bench { fleet, servers, size: options.size.clone(), results: Results::default() };
-    let busy = process::busy_percent().await?;
-    if busy > 10.0 {
-        bench.results.note(format!("the machine was {busy:.0} % busy before anything was started"));
-    }
+    let before = Machine::now()?;
     for subject in &options.subjects {
         bench.measure(*subject).await;
     }
     let mut about = options.about.clone();
-    about.push(format!("Time taken: {} s", began.elapsed().as_secs()));
+    let others = Machine::now()?.others_since(&before);
+    about.push(format!(
+        "Time taken: {} s, {others:.0} % of the machine went to other programs",
+        began.elapsed().as_secs()
+    ));
+    if others > TOO_BUSY {
+        bench.results.note(format!("other programs took {others:.0} % of the machine: repeat the run on a quiet one"));
+    }
     if let Some(parent) = options.results.parent() {
         fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
     }

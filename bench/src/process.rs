@@ -50,19 +50,28 @@ fn family(pid: u32) -> Vec<u32> {
     all
 }
 
-/// The share of the machine in use while nothing is measured, in percent, over one second.
-pub async fn busy_percent() -> Result<f64> {
-    let before = idle_and_all()?;
-    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-    let after = idle_and_all()?;
-    Ok(100.0 - 100.0 * (after.0 - before.0) / (after.1 - before.1).max(1.0))
+/// What the whole machine has done so far, to tell later what others took of it.
+pub struct Machine {
+    busy: f64,
+    all: f64,
+    ours: f64,
 }
 
-fn idle_and_all() -> Result<(f64, f64)> {
-    let stat = fs::read_to_string("/proc/stat").context("cannot read /proc/stat")?;
-    let line = stat.lines().next().unwrap_or_default();
-    let fields: Vec<f64> = line.split_whitespace().skip(1).take(8).filter_map(|field| field.parse().ok()).collect();
-    Ok((fields.iter().skip(3).take(2).sum(), fields.iter().sum()))
+impl Machine {
+    pub fn now() -> Result<Machine> {
+        let stat = fs::read_to_string("/proc/stat").context("cannot read /proc/stat")?;
+        let line = stat.lines().next().unwrap_or_default();
+        let ticks: Vec<f64> = line.split_whitespace().skip(1).take(8).filter_map(|field| field.parse().ok()).collect();
+        // The fourth and fifth count idleness.
+        let (all, idle): (f64, f64) = (ticks.iter().sum(), ticks.iter().skip(3).take(2).sum());
+        Ok(Machine { busy: all - idle, all, ours: cpu_seconds(std::process::id())? * TICKS_PER_SECOND })
+    }
+
+    /// The share of the machine that went to other programs than this one and its servers, in percent.
+    pub fn others_since(&self, earlier: &Machine) -> f64 {
+        let others = (self.busy - earlier.busy) - (self.ours - earlier.ours);
+        100.0 * (others / (self.all - earlier.all).max(1.0)).clamp(0.0, 1.0)
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +82,13 @@ mod tests {
     fn reads_a_line_whose_name_holds_spaces() {
         let stat = "42 (a b) c) S 1 42 42 0 -1 4194560 100 0 0 0 7 5 3 2 20 0 1 0 12345";
         assert_eq!(stat_ticks(stat), 17.0);
+    }
+
+    #[test]
+    fn what_others_took() {
+        let earlier = Machine { busy: 100.0, all: 1000.0, ours: 50.0 };
+        let later = Machine { busy: 400.0, all: 2000.0, ours: 250.0 };
+        assert_eq!(later.others_since(&earlier), 10.0);
     }
 
     #[test]

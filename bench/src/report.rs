@@ -13,7 +13,7 @@ use crate::plot::{self, Group, Line};
 use crate::results::Results;
 use crate::server::Server;
 use crate::subject::{Bench, Size, Subject, idle, reads, recovery, send, start, streams};
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, counted};
 
 /// How figures are taken and what each server is given.
 const METHOD: &str = include_str!("report/method.md");
@@ -65,16 +65,16 @@ impl Report<'_> {
     }
 
     fn subject(&self, subject: Subject, plots: &Path) -> Result<String> {
-        let (title, plot, tables) = match subject {
-            Subject::Send => ("SendMessage", Some(("send.svg", self.send_plot())), self.send_tables()),
-            Subject::Streams => ("Streams", Some(("streams.svg", self.streams_plot())), self.streams_table()),
-            Subject::Reads => ("GetTask and ListTasks", None, self.reads_table()),
-            Subject::Start => ("Cold start and idle memory", None, self.start_table()),
-            Subject::Idle => ("Memory per idle stream", None, self.idle_table()),
-            Subject::Recovery => ("Start after SIGKILL", None, self.recovery_table()),
+        let (title, svgs, tables) = match subject {
+            Subject::Send => ("SendMessage", self.send_plots(), self.send_tables()),
+            Subject::Streams => ("Streams", vec![("streams.svg", self.streams_plot())], self.streams_table()),
+            Subject::Reads => ("GetTask and ListTasks", Vec::new(), self.reads_table()),
+            Subject::Start => ("Cold start and idle memory", Vec::new(), self.start_table()),
+            Subject::Idle => ("Memory per idle stream", Vec::new(), self.idle_table()),
+            Subject::Recovery => ("Start after SIGKILL", Vec::new(), self.recovery_table()),
         };
         let mut text = format!("\n## {title}\n\n");
-        if let Some((name, svg)) = plot {
+        for (name, svg) in svgs {
             let file = plots.join(name);
             fs::write(&file, svg).with_context(|| format!("cannot write {}", file.display()))?;
             text += &format!("![{title}](benchmarks/{name})\n\n");
@@ -83,7 +83,7 @@ impl Report<'_> {
     }
 
     fn table(&self, group: &str, headings: &[&str]) -> Table<'_> {
-        Table::new(self.results, self.baseline, group, headings)
+        Table::new(self.results, Some(self.baseline), group, headings)
     }
 
     fn send_tables(&self) -> String {
@@ -99,7 +99,8 @@ impl Report<'_> {
                 );
             }
             text += &format!("### {}\n\n{}\n", binding.name(), table.finish());
-            let mut table = self.table("Load", &["p50 ms", "p99 ms"]);
+            // Under different loads a ratio would say nothing.
+            let mut table = Table::new(self.results, None, "Load", &["p50 ms", "p99 ms"]);
             for load in send::LOADS {
                 let columns = send::own(load).map(|what| column(send::LOADED_CONNECTIONS, &what));
                 table.group(&format!("{load} %"), &columns);
@@ -113,23 +114,35 @@ impl Report<'_> {
         text
     }
 
-    fn send_plot(&self) -> String {
+    fn send_plots(&self) -> Vec<(&'static str, String)> {
+        let [_, p99] = send::SAME;
+        let connections = counted(send::LOADED_CONNECTIONS, "connection");
+        vec![
+            ("send.svg", self.send_plot(&format!("Requests/s with {connections} (more is better)"), send::RATE)),
+            (
+                "latency.svg",
+                self.send_plot(&format!("p99 in ms at the same rate, {connections} (less is better)"), p99),
+            ),
+        ]
+    }
+
+    fn send_plot(&self, title: &str, what: &str) -> String {
         let group = |binding: Binding| {
-            let measure = send::measure(binding, send::LOADED_CONNECTIONS, send::RATE);
+            let measure = send::measure(binding, send::LOADED_CONNECTIONS, what);
             let bar = |server| Some((server, self.results.spread(&measure, server)?));
             Group { heading: binding.name().to_owned(), bars: Server::ALL.into_iter().filter_map(bar).collect() }
         };
-        let title = format!("SendMessage, requests/s at {} connections (more is better)", send::LOADED_CONNECTIONS);
-        plot::bars(&title, &Binding::ALL.map(group))
+        plot::bars(title, &Binding::ALL.map(group))
     }
 
     fn streams_table(&self) -> String {
-        let mut table = self.table("Readers, chunks", &["total ms", "us/chunk"]);
+        let mut table = self.table("Stream", &["total ms", "us/chunk"]);
         for readers in &self.size.readers {
             for chunks in &self.size.chunks {
                 let measure = streams::measure(*readers, *chunks);
                 let each = Column { measure: measure.clone(), scale: 1000.0 / *chunks as f64 };
-                table.group(&format!("{readers}, {chunks}"), &[column(measure), each]);
+                let name = format!("{}, {}", counted(*readers, "reader"), counted(*chunks, "chunk"));
+                table.group(&name, &[column(measure), each]);
             }
         }
         table.finish()
@@ -145,34 +158,35 @@ impl Report<'_> {
             Line { server, points: self.size.chunks.iter().filter_map(point).collect() }
         };
         let lines: Vec<Line> = Server::ALL.into_iter().map(line).filter(|line| !line.points.is_empty()).collect();
-        let title = format!("Streams, time per chunk with {readers} reader (less is better)");
+        let title = format!("Streams, time per chunk with {} (less is better)", counted(readers, "reader"));
         plot::lines(&title, "chunks in the stream", "us per chunk", &lines)
     }
 
     fn reads_table(&self) -> String {
-        let mut table = self.table("Operation, tasks in the store", &["requests/s"]);
+        let mut table = self.table("Operation, store", &["requests/s"]);
         for tasks in [self.size.tasks, self.size.many_tasks] {
-            table.group(&format!("GetTask, {tasks}"), &[column(reads::get(tasks))]);
-            table.group(&format!("ListTasks, page of {}, {tasks}", reads::PAGE), &[column(reads::list(tasks))]);
+            let store = counted(tasks as usize, "task");
+            table.group(&format!("GetTask, {store}"), &[column(reads::get(tasks))]);
+            table.group(&format!("ListTasks, page of {}, {store}", reads::PAGE), &[column(reads::list(tasks))]);
         }
         table.finish()
     }
 
     fn start_table(&self) -> String {
-        let mut table = self.table("", &["cold start ms", "idle memory MiB"]);
-        table.group("", &[column(start::COLD.into()), column(start::MEMORY.into())]);
+        let mut table = self.table("Store", &["cold start ms", "idle memory MiB"]);
+        table.group("empty", &[column(start::COLD.into()), column(start::MEMORY.into())]);
         table.finish()
     }
 
     fn idle_table(&self) -> String {
-        let mut table = self.table("Streams", &["KiB for each"]);
-        table.group(&self.size.idle_streams.to_string(), &[column(idle::MEASURE.into())]);
+        let mut table = self.table("Open", &["KiB for each"]);
+        table.group(&counted(self.size.idle_streams, "stream"), &[column(idle::MEASURE.into())]);
         table.finish()
     }
 
     fn recovery_table(&self) -> String {
-        let mut table = self.table("Tasks in the store", &["first answer ms"]);
-        table.group(&self.size.recovered_tasks.to_string(), &[column(recovery::MEASURE.into())]);
+        let mut table = self.table("Store", &["first answer ms"]);
+        table.group(&counted(self.size.recovered_tasks as usize, "task"), &[column(recovery::MEASURE.into())]);
         table.finish() + "\nThe other servers keep their tasks in memory; nothing of them is left to recover.\n"
     }
 }

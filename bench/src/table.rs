@@ -14,17 +14,22 @@ pub struct Column {
 /// A table of servers, in groups.
 pub struct Table<'a> {
     results: &'a Results,
-    baseline: Server,
+    /// What ratios are against; None for a table without them.
+    baseline: Option<Server>,
     text: String,
 }
 
 impl<'a> Table<'a> {
-    pub fn new(results: &'a Results, baseline: Server, group: &str, headings: &[&str]) -> Table<'a> {
+    pub fn new(results: &'a Results, baseline: Option<Server>, group: &str, headings: &[&str]) -> Table<'a> {
         let mut text = format!("| {group} | Server |");
         let mut line = "|---|---|".to_owned();
         for heading in headings {
-            text += &format!(" {heading} | ratio |");
-            line += "---:|---:|";
+            text += &format!(" {heading} |");
+            line += "---:|";
+            if baseline.is_some() {
+                text += " ratio |";
+                line += "---:|";
+            }
         }
         Table { results, baseline, text: format!("{text}\n{line}\n") }
     }
@@ -35,25 +40,24 @@ impl<'a> Table<'a> {
         for server in self.results.servers(&first.measure) {
             self.text += &format!("| {name} | {} |", server.label());
             for column in columns {
-                let [value, ratio] = self.cells(column, server);
-                self.text += &format!(" {value} | {ratio} |");
+                let cells = self.cells(column, server);
+                self.text += &cells;
             }
             self.text.push('\n');
         }
     }
 
-    fn cells(&self, column: &Column, server: Server) -> [String; 2] {
-        let Some(spread) = self.results.spread(&column.measure, server) else {
-            let gap = self.results.gap_of(&column.measure, server).unwrap_or("-");
-            return [gap.to_owned(), "-".to_owned()];
-        };
-        let ratio = self.results.ratio(&column.measure, server, self.baseline);
-        let ratio = match ratio {
-            Some(_) if server == self.baseline => "1".to_owned(),
+    fn cells(&self, column: &Column, server: Server) -> String {
+        let spread = self.results.spread(&column.measure, server);
+        let gap = self.results.gap_of(&column.measure, server).unwrap_or("-");
+        let value = spread.map_or(gap.to_owned(), |spread| number(spread.median * column.scale));
+        let Some(baseline) = self.baseline else { return format!(" {value} |") };
+        let ratio = match self.results.ratio(&column.measure, server, baseline) {
+            Some(_) if server == baseline => "1".to_owned(),
             Some(ratio) => ratio_text(ratio),
             None => "-".to_owned(),
         };
-        [number(spread.median * column.scale), ratio]
+        format!(" {value} | {ratio} |")
     }
 
     pub fn finish(self) -> String {
@@ -61,9 +65,19 @@ impl<'a> Table<'a> {
     }
 }
 
-/// `1.62 (1.5 to 1.8)`
-pub fn ratio_text(ratio: Spread) -> String {
+/// `1.62 (1.5 to 1.8)`; one round has no spread.
+fn ratio_text(ratio: Spread) -> String {
+    if ratio.least == ratio.most {
+        return number(ratio.median);
+    }
     format!("{} ({} to {})", number(ratio.median), number(ratio.least), number(ratio.most))
+}
+
+/// `1 reader`, `10,000 readers`
+pub fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    let digits = if count < 1000 { count.to_string() } else { number(count as f64) };
+    format!("{digits} {noun}{plural}")
 }
 
 /// Three digits that count, and commas between thousands.
@@ -96,17 +110,24 @@ mod tests {
     }
 
     #[test]
+    fn counts_have_a_noun() {
+        let shown = [(1, "reader"), (100, "reader"), (10_000, "chunk")].map(|(count, noun)| counted(count, noun));
+        assert_eq!(shown, ["1 reader", "100 readers", "10,000 chunks"]);
+    }
+
+    #[test]
     fn a_missing_value_says_why() {
         let mut results = Results::default();
-        for (server, value) in [(Server::Hub, 20.0), (Server::Official, 10.0)] {
-            results.add("requests/s", server, 0, value);
+        for (round, ours) in [20.0, 30.0].into_iter().enumerate() {
+            results.add("requests/s", Server::Hub, round, ours);
+            results.add("requests/s", Server::Official, round, 10.0);
         }
         results.gap("requests/s", Server::Python, "over 20 s");
-        let mut table = Table::new(&results, Server::Official, "Group", &["requests/s"]);
+        let mut table = Table::new(&results, Some(Server::Official), "Group", &["requests/s"]);
         let column = Column { measure: "requests/s".into(), scale: 1.0 };
         table.group("one", &[column]);
         let text = table.finish();
-        assert!(text.contains("| one | Flotilla, durable | 20.0 | 2.00 (2.00 to 2.00) |"), "{text}");
+        assert!(text.contains("| one | Flotilla, durable | 25.0 | 2.50 (2.00 to 3.00) |"), "{text}");
         assert!(text.contains("| one | a2a-server-lf | 10.0 | 1 |"), "{text}");
         assert!(text.contains("| one | a2a-sdk | over 20 s | - |"), "{text}");
     }

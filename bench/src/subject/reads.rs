@@ -9,6 +9,7 @@ use super::Bench;
 use crate::load::call::{Binding, Call, Endpoint};
 use crate::load::closed::{self, Pace};
 use crate::server::{Running, Server};
+use crate::table::counted;
 
 const FILL_LIMIT: Duration = Duration::from_secs(300);
 /// The ids that GetTask asks for in turn.
@@ -18,11 +19,11 @@ pub const GET_CONNECTIONS: usize = 32;
 pub const LIST_CONNECTIONS: usize = 8;
 
 pub fn get(tasks: u64) -> String {
-    format!("GetTask, {tasks} tasks, requests/s")
+    format!("GetTask, {}, requests/s", counted(tasks as usize, "task"))
 }
 
 pub fn list(tasks: u64) -> String {
-    format!("ListTasks, {tasks} tasks, requests/s")
+    format!("ListTasks, {}, requests/s", counted(tasks as usize, "task"))
 }
 
 pub async fn run(bench: &mut Bench) {

@@ -10,6 +10,7 @@ use crate::load::closed::{self, Pace};
 use crate::load::grpc::Unimplemented;
 use crate::load::paced;
 use crate::server::{Running, Server};
+use crate::table::counted;
 
 pub const CONNECTIONS: [usize; 3] = [1, 32, 256];
 /// With this many connections latency is also measured at these percentages of what the server itself can do.
@@ -27,7 +28,7 @@ const LONGEST: f64 = 3.0;
 
 /// The name of one measure.
 pub fn measure(binding: Binding, connections: usize, what: &str) -> String {
-    format!("SendMessage, {}, {connections} connections, {what}", binding.name())
+    format!("SendMessage, {}, {}, {what}", binding.name(), counted(connections, "connection"))
 }
 
 /// The names of the latency measures at the rate that is the same for all.

@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout};
 use super::Bench;
 use crate::load::sse::{Stream, task_id};
 use crate::server::{Running, Server};
+use crate::table::counted;
 
 /// How long one stream may take.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -19,7 +20,7 @@ const JOINING_SLOWLY: Duration = Duration::from_secs(5);
 
 /// The name of one measure; the value is the time for all chunks, in milliseconds.
 pub fn measure(readers: usize, chunks: usize) -> String {
-    format!("stream of {chunks} chunks, {readers} readers")
+    format!("stream of {}, {}", counted(chunks, "chunk"), counted(readers, "reader"))
 }
 
 pub async fn run(bench: &mut Bench) {
