@@ -118,10 +118,16 @@ impl Report<'_> {
         let [_, p99] = send::SAME;
         let connections = counted(send::LOADED_CONNECTIONS, "connection");
         vec![
-            ("send.svg", self.send_plot(&format!("Requests/s with {connections} (more is better)"), send::RATE)),
+            (
+                "send.svg",
+                self.send_plot(&format!("Requests/s with {connections} (more is better, logarithmic)"), send::RATE),
+            ),
             (
                 "latency.svg",
-                self.send_plot(&format!("p99 in ms at the same rate, {connections} (less is better)"), p99),
+                self.send_plot(
+                    &format!("p99 in ms at the same rate, {connections} (less is better, logarithmic)"),
+                    p99,
+                ),
             ),
         ]
     }
