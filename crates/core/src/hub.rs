@@ -7,6 +7,7 @@ mod read;
 mod recover;
 mod run;
 mod send;
+mod tally;
 
 pub use follow::{Follow, Framed, Next};
 pub use live::LiveRef;
@@ -16,20 +17,21 @@ pub use send::{Outcome, SendOptions, no_push, no_streaming};
 
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
-use crate::ids::TaskId;
-use crate::limits::Limits;
+use crate::ids::{AgentId, PrincipalId, TaskId};
+use crate::limits::{Limit, Limits};
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
 use crate::registry::Registry;
-use crate::task::{Command, Effect, Head, apply, step};
+use crate::task::{Command, Effect, Head, apply, room, step};
 use arc_swap::ArcSwap;
-use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
 use live::{Lives, Loaded};
 use meters::Meters;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tally::{Full, Place, Tally};
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 /// How often a decision is made anew when the task changed under it.
 const ATTEMPTS: usize = 5;
@@ -42,9 +44,12 @@ pub struct Hub {
     lives: Arc<Lives>,
     /// Bounds the commits on their way to the store.
     permits: Arc<Semaphore>,
-    live_runs: AtomicUsize,
-    /// Wakes who waits for the last run to end.
-    idle: Notify,
+    /// Runs under way, from the decision to start one to its end.
+    runs: Arc<Tally<AgentId>>,
+    /// Tasks that have not ended, by caller.
+    open_tasks: Tally<PrincipalId>,
+    /// Streams that are being read, by caller.
+    streams: Arc<Tally<PrincipalId>>,
     stopping: watch::Sender<bool>,
     /// Set when those who wait for a task must be answered with what there is.
     hurrying: AtomicBool,
@@ -65,8 +70,9 @@ impl Hub {
             limits: ArcSwap::from_pointee(limits),
             lives: Arc::default(),
             permits: Arc::new(Semaphore::new(limits.commits)),
-            live_runs: AtomicUsize::new(0),
-            idle: Notify::new(),
+            runs: Arc::default(),
+            open_tasks: Tally::default(),
+            streams: Arc::default(),
             stopping: watch::Sender::new(false),
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
@@ -185,13 +191,16 @@ impl Hub {
             sequencer.loaded().ok_or_else(|| Fault::new("a decision on a task that is not loaded"))?;
         // A full log must still be able to end.
         let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel);
-        let decision = step(decided, command)?;
+        let from_caller = matches!(command, Command::Say(_));
+        let mut decision = step(decided, command)?;
         if decision.events.is_empty() {
             return Ok(None);
         }
+        let limits = self.limits.load();
         if !may_overflow {
-            self.check_room(decided, decision.events.len())?;
+            room::fits(decided, &decision.events, &limits)?;
         }
+        room::warn(decided, &mut decision.events, &limits);
         let change = Arc::new(Change {
             first_seq: decided.seq + 1,
             first_peer_seq: decided.peer_seq + 1,
@@ -200,21 +209,37 @@ impl Hub {
         });
         let body = crate::log::encode(&change)?;
         let state_before = (decided.version > 0).then(|| decided.state_code());
+        let places = self.places(decided, &decision.effects, from_caller, &limits)?;
+        let was_over = decided.is_over();
         apply(decided, &change);
         let (tell, told) = oneshot::channel();
         let head = decided.clone();
-        let done = self.when_committed(live, &head, &change, body.len(), decision.effects, (tell, permit));
+        let follows = Follows { effects: decision.effects, places, ends: head.is_over() && !was_over };
+        let done = self.when_committed(live, &head, &change, body.len(), follows, (tell, permit));
         self.store.commit(Commit { head, state_before, change, body, dedupe, done });
         Ok(Some(told))
     }
 
-    fn check_room(&self, head: &Head, more: usize) -> Result<(), Refusal> {
-        let limit = self.limits.load().events_per_task;
-        if head.seq + more as u64 <= limit {
-            return Ok(());
+    /// Takes the places a decision needs before anything is written. Only a caller is refused for want of one: what
+    /// follows from the work itself must go on.
+    fn places(&self, head: &Head, effects: &[Effect], from_caller: bool, limits: &Limits) -> Result<Places, Refusal> {
+        let mut places = Places { run: None, opens: head.version == 0 };
+        if !effects.is_empty() {
+            let (each, all) =
+                if from_caller { (limits.runs_per_agent, limits.live_runs) } else { (usize::MAX, usize::MAX) };
+            places.run = Some(self.runs.place(head.agent, each, all).map_err(|full| no_run(full, limits))?);
         }
-        let text = format!("The task's log is full ({limit} events). Start a new task for what remains.");
-        Err(Refusal::new(Reason::ResourceExhausted, text).fact("taskId", head.id.to_string()))
+        if places.opens {
+            let most = limits.open_tasks_per_caller;
+            self.open_tasks.enter(head.principal, most, usize::MAX).map_err(|_| {
+                let text = format!(
+                    "You have as many open tasks as you may ({most}). Cancel one, answer one that waits for you, or try \
+                     again when one has ended."
+                );
+                Limit::OpenTasksPerCaller.refuse(most, text)
+            })?;
+        }
+        Ok(places)
     }
 
     /// What happens once the store has spoken: show the change, then start the work that follows from it.
@@ -224,7 +249,7 @@ impl Hub {
         head: &Head,
         change: &Arc<Change>,
         size: usize,
-        effects: Vec<Effect>,
+        Follows { effects, mut places, ends }: Follows,
         (tell, permit): (oneshot::Sender<Result<u64, NotCommitted>>, OwnedSemaphorePermit),
     ) -> crate::ports::Done {
         let (hub, live, head, change) = (Arc::clone(self), live.clone(), head.clone(), Arc::clone(change));
@@ -233,21 +258,49 @@ impl Hub {
             let last = change.last_seq();
             match result {
                 Ok(()) => {
-                    hub.meters.changed(&change);
+                    hub.meters.changed(live.id(), &change);
+                    if ends {
+                        hub.open_tasks.leave(head.principal);
+                    }
                     live.publish(head, change, size);
                     for Effect::StartRun { run } in effects {
-                        hub.start_run(&live, run);
+                        hub.start_run(&live, run, places.run.take());
                     }
                     // A caller that hung up is not told; the task goes on all the same.
                     let _ = tell.send(Ok(last));
                 }
                 Err(why) => {
+                    if places.opens {
+                        hub.open_tasks.leave(head.principal);
+                    }
                     live.forget_decided();
                     let _ = tell.send(Err(why));
                 }
             }
         })
     }
+}
+
+/// What a decision holds until its commit is settled.
+struct Places {
+    run: Option<Place<AgentId>>,
+    /// Whether the task is new, and counts as open from now on.
+    opens: bool,
+}
+
+/// What comes of a change once it is committed.
+struct Follows {
+    effects: Vec<Effect>,
+    places: Places,
+    ends: bool,
+}
+
+fn no_run(full: Full, limits: &Limits) -> Refusal {
+    let (limit, most, whose) = match full {
+        Full::Each => (Limit::RunsPerAgent, limits.runs_per_agent, "The agent"),
+        Full::All => (Limit::LiveRuns, limits.live_runs, "The hub"),
+    };
+    limit.refuse(most, format!("{whose} has as many runs under way as it may ({most}). Try again in a moment."))
 }
 
 async fn settled(committed: oneshot::Receiver<Result<u64, NotCommitted>>) -> Result<u64, NotCommitted> {

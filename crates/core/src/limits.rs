@@ -1,17 +1,36 @@
-//! Bounds on everything a caller or an agent can make grow.
+//! Bounds on everything a caller or an agent can make grow, and the refusals of those who go beyond one.
 
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use metrics::counter;
+use std::fmt::Display;
 use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Largest request body, in bytes.
     pub body: usize,
+    /// How long a body may take before its pace counts.
+    pub body_time: Duration,
+    /// The pace, in bytes per second, at which a body must come after that.
+    pub body_rate: usize,
+    /// Largest request head: target, names and values of the header fields, in bytes.
+    pub header_bytes: usize,
     /// Deepest nesting of a request's JSON.
     pub json_depth: usize,
     /// Most parts one message may hold.
     pub parts: usize,
+    /// Largest part, in bytes.
+    pub part_bytes: usize,
+    /// Most messages a caller may say to one task.
+    pub messages_per_task: u32,
     /// Most events one task may hold; a run that goes on is failed.
     pub events_per_task: u64,
+    /// Most tasks of one caller that have not ended.
+    pub open_tasks_per_caller: usize,
+    /// Most streams one caller may read at once.
+    pub streams_per_caller: usize,
+    /// Most runs of one agent under way at once.
+    pub runs_per_agent: usize,
     /// Most runs under way in this process at once.
     pub live_runs: usize,
     /// Largest page of ListTasks (the specification allows 100).
@@ -28,14 +47,145 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             body: 16 * 1024 * 1024,
+            body_time: Duration::from_secs(20),
+            body_rate: 16 * 1024,
+            header_bytes: 64 * 1024,
             json_depth: 64,
             parts: 1_000,
+            part_bytes: 8 * 1024 * 1024,
+            messages_per_task: 10_000,
             events_per_task: 1_000_000,
+            open_tasks_per_caller: 100_000,
+            streams_per_caller: 1_000,
+            runs_per_agent: 5_000,
             live_runs: 10_000,
             page: 100,
             page_bytes: 32 * 1024 * 1024,
             wait: Duration::from_secs(3600),
             commits: 4096,
         }
+    }
+}
+
+/// The limits whose excess is refused, cut off or warned of: each by the name it is set and counted under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    Body,
+    BodyTime,
+    HeaderBytes,
+    JsonDepth,
+    Parts,
+    PartBytes,
+    MessagesPerTask,
+    EventsPerTask,
+    OpenTasksPerCaller,
+    StreamsPerCaller,
+    RunsPerAgent,
+    LiveRuns,
+    Page,
+    Connections,
+    HeadTime,
+    IdleTime,
+}
+
+impl Limit {
+    pub const ALL: [Self; 16] = [
+        Self::Body,
+        Self::BodyTime,
+        Self::HeaderBytes,
+        Self::JsonDepth,
+        Self::Parts,
+        Self::PartBytes,
+        Self::MessagesPerTask,
+        Self::EventsPerTask,
+        Self::OpenTasksPerCaller,
+        Self::StreamsPerCaller,
+        Self::RunsPerAgent,
+        Self::LiveRuns,
+        Self::Page,
+        Self::Connections,
+        Self::HeadTime,
+        Self::IdleTime,
+    ];
+
+    /// Its key in the `limits` section.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Body => "body",
+            Self::BodyTime => "body_time",
+            Self::HeaderBytes => "header_bytes",
+            Self::JsonDepth => "json_depth",
+            Self::Parts => "parts",
+            Self::PartBytes => "part_bytes",
+            Self::MessagesPerTask => "messages_per_task",
+            Self::EventsPerTask => "events_per_task",
+            Self::OpenTasksPerCaller => "open_tasks_per_caller",
+            Self::StreamsPerCaller => "streams_per_caller",
+            Self::RunsPerAgent => "runs_per_agent",
+            Self::LiveRuns => "live_runs",
+            Self::Page => "page",
+            Self::Connections => "connections",
+            Self::HeadTime => "head_time",
+            Self::IdleTime => "idle_time",
+        }
+    }
+
+    /// What going beyond it is: too much at once, wrong for ever, or only wrong now.
+    const fn reason(self) -> Reason {
+        match self {
+            Self::Body | Self::PartBytes => Reason::PayloadTooLarge,
+            Self::BodyTime | Self::HeadTime | Self::IdleTime => Reason::RequestTimeout,
+            Self::HeaderBytes => Reason::HeadersTooLarge,
+            Self::JsonDepth => Reason::InvalidRequest,
+            Self::Parts | Self::Page => Reason::InvalidParams,
+            // Waiting does not make room in a task that is full, so this is not "try again later".
+            Self::MessagesPerTask | Self::EventsPerTask => Reason::UnsupportedOperation,
+            Self::OpenTasksPerCaller | Self::StreamsPerCaller | Self::RunsPerAgent | Self::LiveRuns => {
+                Reason::ResourceExhausted
+            }
+            Self::Connections => Reason::Unavailable,
+        }
+    }
+
+    /// The refusal of whoever goes beyond: `text` says what is too much and what to do, the facts name the limit.
+    pub fn refuse(self, most: impl Display, text: impl Into<String>) -> Refusal {
+        self.named(most, Refusal::new(self.reason(), text))
+    }
+
+    /// The same, where one field of the request is at fault.
+    pub fn refuse_field(self, most: impl Display, field: &str, description: impl Into<String>) -> Refusal {
+        let invalid = Refusal::invalid(field, description);
+        self.named(most, Refusal { reason: self.reason(), ..invalid })
+    }
+
+    fn named(self, most: impl Display, refusal: Refusal) -> Refusal {
+        refusal.fact(LIMIT, self.name()).fact("limitValue", most.to_string())
+    }
+}
+
+/// The fact of a refusal that names the limit.
+const LIMIT: &str = "limit";
+
+/// Counts that a limit was gone beyond: by a request of a binding, by a `run`, or by a `connection` as such.
+pub fn count_over(limit: &str, by: &'static str) {
+    counter!("flotilla_over_limit_total", "limit" => limit.to_owned(), "by" => by).increment(1);
+}
+
+/// The limit a refusal is about, if it is about one.
+pub fn limit_of(refusal: &Refusal) -> Option<&str> {
+    refusal.facts.iter().find(|(name, _)| *name == LIMIT).map(|(_, limit)| limit.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Limit, limit_of};
+    use flotilla_protocol::decode::too_deep;
+
+    #[test]
+    fn a_refusal_names_its_limit() {
+        let refusal = Limit::Parts.refuse_field(3, "message.parts", "must hold at most 3 parts");
+        assert_eq!(limit_of(&refusal), Some("parts"));
+        assert_eq!(limit_of(&too_deep(3)), Some(Limit::JsonDepth.name()), "refused where JSON is read");
+        assert_eq!(too_deep(3).reason, Limit::JsonDepth.reason());
     }
 }

@@ -149,13 +149,16 @@ pub trait Store: Send + Sync + 'static {
 
     fn head(&self, scope: Scope, id: TaskId) -> Later<Option<Head>>;
     fn record(&self, scope: Scope, id: TaskId) -> Later<Option<Record>>;
-    /// Changes that hold peer-visible events after `peer_seq`, oldest first, at most `limit`.
+    /// Changes that hold peer-visible events after `peer_seq`, oldest first, at most `limit`; fewer where they are large,
+    /// but one if there is any. A reader that does not read must not cost memory.
     fn after_peer(&self, scope: Scope, id: TaskId, peer_seq: u64, limit: usize) -> Later<Tail>;
     /// Changes with events after `seq`, oldest first, at most `limit`.
     fn after(&self, scope: Scope, id: TaskId, seq: u64, limit: usize) -> Later<Tail>;
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage>;
     /// Tasks whose run was under way when the store was last used.
     fn open_runs(&self) -> Later<Vec<TaskId>>;
+    /// How many tasks of each principal have not ended; a principal without any may be left out.
+    fn open_tasks(&self) -> Later<Vec<(PrincipalId, usize)>>;
     fn sent(&self, key: Digest) -> Later<Option<Sent>>;
 
     /// Removes what retention says, a bounded amount per call; folds ended logs that are long.

@@ -71,7 +71,8 @@ impl Fold {
             | Event::Noted { .. }
             | Event::RunQueued { .. }
             | Event::RunStarted { .. }
-            | Event::RunLost { .. } => {}
+            | Event::RunLost { .. }
+            | Event::NearLimit { .. } => {}
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod apply;
 mod report;
+pub mod room;
 mod step;
 
 pub use apply::apply;

@@ -3,14 +3,15 @@
 mod agent;
 mod environment;
 mod explain;
+mod limits;
 mod span;
 
 pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig};
+pub use limits::LimitsConfig;
 pub use span::Span;
 
 use anyhow::{Context, Result, bail};
 use flotilla_core::access::is_key;
-use flotilla_core::limits::Limits;
 use flotilla_core::loops::Keep;
 use flotilla_core::registry::check_name;
 use schemars::JsonSchema;
@@ -143,62 +144,6 @@ pub enum LogFormat {
     Json,
 }
 
-/// Bounds on everything that can grow.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct LimitsConfig {
-    /// Largest request body, in bytes.
-    pub body: usize,
-    /// Deepest nesting of a request's JSON.
-    pub json_depth: usize,
-    /// Most parts one message may hold.
-    pub parts: usize,
-    /// Most events one task may hold.
-    pub events_per_task: u64,
-    /// Most runs under way at once.
-    pub live_runs: usize,
-    /// Most connections open at once.
-    pub connections: usize,
-    /// How long a client may take to begin and to send the head of a request.
-    pub head_time: Span,
-    /// Content after which a page of tasks ends early, in bytes.
-    pub page_bytes: usize,
-    /// How long a blocking send holds its connection; the task goes on after that.
-    pub wait: Span,
-}
-
-impl Default for LimitsConfig {
-    fn default() -> Self {
-        let limits = Limits::default();
-        Self {
-            body: limits.body,
-            json_depth: limits.json_depth,
-            parts: limits.parts,
-            events_per_task: limits.events_per_task,
-            live_runs: limits.live_runs,
-            connections: 10_000,
-            head_time: Span::seconds(30),
-            page_bytes: limits.page_bytes,
-            wait: Span(limits.wait),
-        }
-    }
-}
-
-impl LimitsConfig {
-    pub fn limits(&self) -> Limits {
-        Limits {
-            body: self.body,
-            json_depth: self.json_depth,
-            parts: self.parts,
-            events_per_task: self.events_per_task,
-            live_runs: self.live_runs,
-            page_bytes: self.page_bytes,
-            wait: self.wait.0,
-            ..Limits::default()
-        }
-    }
-}
-
 /// What is kept, and how long. Absent means: for ever.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -276,11 +221,7 @@ impl Config {
         {
             bail!("hub.public_url: '{url}' must start with http:// or https://");
         }
-        let limits = &self.limits;
-        let smallest = [limits.json_depth, limits.body, limits.parts, limits.connections, limits.live_runs];
-        if smallest.contains(&0) || limits.events_per_task < 10 {
-            bail!("limits: each must be at least 1, and events_per_task at least 10");
-        }
+        self.limits.check()?;
         if self.hub.owner_key.as_ref().is_some_and(|key| !is_key(&key.0)) {
             bail!("hub.owner_key must be 'flk_' and 64 hex digits: echo flk_$(openssl rand -hex 32)");
         }

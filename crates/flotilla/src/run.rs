@@ -1,7 +1,9 @@
 //! Serving: from the first line on the screen to the last stream told to come back.
 
 mod accept;
+mod activity;
 mod banner;
+mod connection;
 mod keys;
 pub use keys::generate as generate_key;
 mod reload;

@@ -60,6 +60,41 @@ pub fn start_metrics() -> Result<PrometheusHandle> {
         .context("preparing metrics")?
         .install_recorder()
         .context("starting metrics")
+        .inspect(|_| describe())
+}
+
+/// What `/metrics` says of each series; `docs/operations.md` says the same.
+fn describe() {
+    for (name, help) in [
+        ("flotilla_requests_total", "Answered requests by binding and method."),
+        ("flotilla_refusals_total", "Refused requests by binding and reason."),
+        ("flotilla_over_limit_total", "How often each limit was gone beyond, by binding, run or connection."),
+        ("flotilla_limit_warnings_total", "Tasks that have used four fifths of what they may hold, by limit."),
+        ("flotilla_tasks_opened_total", "Exchanges that became a task."),
+        ("flotilla_tasks_ended_total", "Tasks that ended, by state."),
+        ("flotilla_messages_answered_total", "Exchanges that were a direct Message."),
+        ("flotilla_sends_deduplicated_total", "Sends recognised as made before."),
+        ("flotilla_changes_committed_total", "Decisions committed to the log."),
+        ("flotilla_events_committed_total", "Events committed to the log."),
+        ("flotilla_store_transactions_total", "Transactions of the store's writer."),
+    ] {
+        metrics::describe_counter!(name, help);
+    }
+    for (name, help) in [
+        ("flotilla_connections_open", "Connections that are served."),
+        ("flotilla_streams_open", "Streams that are being read."),
+        ("flotilla_runs_live", "Runs under way."),
+        ("flotilla_tasks_in_memory", "Tasks somebody is working on or looking at."),
+    ] {
+        metrics::describe_gauge!(name, help);
+    }
+    for (name, help) in [
+        ("flotilla_request_seconds", "Time to answer a request, by binding and method; for a stream, to begin it."),
+        ("flotilla_store_batch_commits", "Commits that shared a transaction."),
+        ("flotilla_store_transaction_seconds", "Time of a transaction of the store's writer, flush included."),
+    ] {
+        metrics::describe_histogram!(name, help);
+    }
 }
 
 pub fn render(handle: &PrometheusHandle) -> Render {

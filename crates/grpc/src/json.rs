@@ -38,18 +38,25 @@ fn value(parsed: Parsed) -> Value {
     Value { kind: Some(kind) }
 }
 
-pub fn from_struct(members: Struct, depth: usize) -> Result<Object, String> {
+/// Why a value is not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    TooDeep,
+    NotJson(String),
+}
+
+pub fn from_struct(members: Struct, depth: usize) -> Result<Object, Problem> {
     from_value(Value { kind: Some(Kind::StructValue(members)) }, depth).map(Object)
 }
 
 /// The JSON of a value nested at most `depth` levels.
-pub fn from_value(value: Value, depth: usize) -> Result<Json, String> {
+pub fn from_value(value: Value, depth: usize) -> Result<Json, Problem> {
     let mut text = String::new();
     write(&mut text, value, depth)?;
-    Json::new(text).map_err(|error| format!("cannot be written as JSON: {error}"))
+    Json::new(text).map_err(|error| Problem::NotJson(format!("cannot be written as JSON: {error}")))
 }
 
-fn write(out: &mut String, value: Value, depth: usize) -> Result<(), String> {
+fn write(out: &mut String, value: Value, depth: usize) -> Result<(), Problem> {
     match value.kind {
         None | Some(Kind::NullValue(_)) => out.push_str("null"),
         Some(Kind::BoolValue(flag)) => out.push_str(if flag { "true" } else { "false" }),
@@ -79,8 +86,8 @@ fn write(out: &mut String, value: Value, depth: usize) -> Result<(), String> {
     Ok(())
 }
 
-fn deeper(depth: usize) -> Result<usize, String> {
-    depth.checked_sub(1).ok_or_else(|| "is nested too deep; flatten it".to_owned())
+fn deeper(depth: usize) -> Result<usize, Problem> {
+    depth.checked_sub(1).ok_or(Problem::TooDeep)
 }
 
 fn separate(out: &mut String, index: usize) {
@@ -94,9 +101,9 @@ fn write_text(out: &mut String, text: &str) {
 }
 
 /// A whole number is written as one, so that 42 stays 42.
-fn write_number(out: &mut String, number: f64) -> Result<(), String> {
+fn write_number(out: &mut String, number: f64) -> Result<(), Problem> {
     if !number.is_finite() {
-        return Err(format!("holds {number}, which JSON has no number for"));
+        return Err(Problem::NotJson(format!("holds {number}, which JSON has no number for")));
     }
     let negative_zero = number == 0.0 && number.is_sign_negative();
     if number.fract() == 0.0 && number.abs() <= EXACT && !negative_zero {
@@ -109,7 +116,7 @@ fn write_number(out: &mut String, number: f64) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{from_value, to_value};
+    use super::{Problem, from_value, to_value};
     use flotilla_protocol::wire::Json;
     use prost_types::Value;
     use prost_types::value::Kind;
@@ -133,9 +140,9 @@ mod tests {
     #[test]
     fn what_json_cannot_say_is_refused() {
         let not_a_number = Value { kind: Some(Kind::NumberValue(f64::NAN)) };
-        assert!(from_value(not_a_number, 64).unwrap_err().contains("NaN"));
+        assert!(matches!(from_value(not_a_number, 64), Err(Problem::NotJson(text)) if text.contains("NaN")));
         let nested = to_value(&Json::new("[[[]]]".into()).expect("JSON"));
         assert!(from_value(nested.clone(), 3).is_ok());
-        assert!(from_value(nested, 2).unwrap_err().contains("too deep"));
+        assert_eq!(from_value(nested, 2), Err(Problem::TooDeep));
     }
 }

@@ -1,7 +1,7 @@
 //! From the wire: generated messages become the model, with the same refusals as in JSON.
 
 use crate::a2a::{self as pb, part::Content};
-use crate::json;
+use crate::json::{self, Problem};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::{
@@ -12,12 +12,13 @@ use flotilla_protocol::a2a::request::{
     ListTasksRequest, ListTasksResponse, PushConfig, PushConfigRequest, Request, SendMessageConfiguration,
     SendMessageRequest, SubscribeToTaskRequest,
 };
+use flotilla_protocol::decode::too_deep;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::{AnyValue, Base64, Int32, Object};
 use prost_types::{Struct, Timestamp};
 use std::sync::Arc;
 
-/// Reads messages whose opaque JSON is nested at most so deep.
+/// Reads messages that are nested at most so deep in their JSON form, opaque JSON included.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader {
     pub json_depth: usize,
@@ -93,9 +94,22 @@ impl Reader {
 
     fn object(self, field: &str, members: Option<Struct>) -> Result<Option<Object>, Refusal> {
         members
-            .map(|members| json::from_struct(members, self.json_depth))
+            .map(|members| json::from_struct(members, self.depth_within(field)))
             .transpose()
-            .map_err(|problem| Refusal::invalid(field, problem))
+            .map_err(|problem| self.refuse(field, problem))
+    }
+
+    /// The levels left for what a field holds: each name and each index of its path is a level above it.
+    fn depth_within(self, field: &str) -> usize {
+        let above = 1 + field.matches(['.', '[']).count();
+        self.json_depth.saturating_sub(above)
+    }
+
+    fn refuse(self, field: &str, problem: Problem) -> Refusal {
+        match problem {
+            Problem::TooDeep => too_deep(self.json_depth),
+            Problem::NotJson(text) => Refusal::invalid(field, text),
+        }
     }
 
     pub fn message(self, field: &str, message: pb::Message) -> Result<Message, Refusal> {
@@ -128,8 +142,9 @@ impl Reader {
             Some(Content::Raw(bytes)) => read.raw = Some(Base64::encode(&bytes)),
             Some(Content::Url(url)) => read.url = Some(url),
             Some(Content::Data(data)) => {
-                let data = json::from_value(data, self.json_depth);
-                let data = data.map_err(|problem| Refusal::invalid(&format!("{field}.data"), problem))?;
+                let field = format!("{field}.data");
+                let data = json::from_value(data, self.depth_within(&field));
+                let data = data.map_err(|problem| self.refuse(&field, problem))?;
                 read.data = AnyValue(Some(data));
             }
         }

@@ -148,7 +148,7 @@ mod tests {
         let sent = rpc::Status::decode(status.details.as_slice()).expect("a status");
         assert_eq!((sent.code, sent.details.len()), (3, 2));
         let info = rpc::ErrorInfo::decode(sent.details[0].value.as_slice()).expect("an ErrorInfo");
-        assert_eq!((info.reason.as_str(), info.domain.as_str()), ("INVALID_PARAMS", "flotilla"));
+        assert_eq!((info.reason.as_str(), info.domain.as_str()), ("INVALID_PARAMS", "a2a-protocol.org"));
         assert_eq!(info.metadata["a"], "b");
         let bad = rpc::BadRequest::decode(sent.details[1].value.as_slice()).expect("a BadRequest");
         assert_eq!(bad.field_violations[0].field, "message.role");

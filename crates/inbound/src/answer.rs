@@ -56,8 +56,9 @@ pub fn refuse(mut response: Response<Body>, reason: Reason) -> Response<Body> {
 
 /// Answers once the request's body is out of the way, or says that the connection ends.
 pub async fn after(app: &App, asked: &HeaderMap, body: Body, mut response: Response<Body>) -> Response<Body> {
-    // Whoever asked whether to send a body is told not to by the answer itself.
-    if asked.contains_key(EXPECT) || !body::discard(body, &app.hub.limits()).await {
+    // Whoever asked whether to send a body is told not to by the answer itself; who was too slow is waited for no more.
+    let given_up = response.status() == StatusCode::REQUEST_TIMEOUT;
+    if given_up || asked.contains_key(EXPECT) || !body::discard(body, &app.hub.limits()).await {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response

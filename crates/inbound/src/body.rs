@@ -1,40 +1,68 @@
-//! Request bodies, read within their limit and checked for depth and type.
+//! Request bodies, read within their limit and at a pace, and checked for depth and type.
 
 use axum::body::Body;
-use bytes::Bytes;
-use flotilla_core::limits::Limits;
+use bytes::{Bytes, BytesMut};
+use flotilla_core::limits::{Limit, Limits};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::decode;
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::BodyExt as _;
 use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
 /// How long a refused caller may take to finish a body nobody reads, and how long it may pause.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A body of JSON, not too large and not nested too deep.
+/// The whole body, or a refusal as soon as it is known to be too large or too slow.
 pub async fn read(headers: &HeaderMap, body: &mut Body, limits: &Limits) -> Result<Bytes, Refusal> {
-    let bytes = read_any(headers, body, limits).await?;
-    decode::check_depth(&bytes, limits.json_depth)?;
-    Ok(bytes)
-}
-
-/// The whole body, or a refusal as soon as it is known to be too large.
-pub async fn read_any(headers: &HeaderMap, body: &mut Body, limits: &Limits) -> Result<Bytes, Refusal> {
     let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length > limits.body) {
         return Err(too_large(limits.body));
     }
-    match Limited::new(body, limits.body).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(too_large(limits.body)),
-        Err(error) => {
-            let text = format!("The request's body could not be read: {error}.");
-            Err(Refusal::new(Reason::InvalidRequest, text))
+    let started = Instant::now();
+    // Most bodies come in one piece, which is taken as it is. Room is made for what has come, not for what was claimed.
+    let (mut only, mut whole) = (Bytes::new(), BytesMut::new());
+    while let Some(more) = next(body, started, only.len() + whole.len(), limits).await? {
+        if only.len() + whole.len() + more.len() > limits.body {
+            return Err(too_large(limits.body));
+        }
+        if only.is_empty() && whole.is_empty() {
+            only = more;
+        } else {
+            whole.extend_from_slice(&std::mem::take(&mut only));
+            whole.extend_from_slice(&more);
         }
     }
+    Ok(if whole.is_empty() { only } else { whole.freeze() })
+}
+
+/// The next data of a body. Every byte that came buys the time it may take at the slowest pace.
+async fn next(body: &mut Body, started: Instant, came: usize, limits: &Limits) -> Result<Option<Bytes>, Refusal> {
+    let deadline = started + limits.body_time + Duration::from_secs(1).mul_f64(came as f64 / limits.body_rate as f64);
+    loop {
+        match timeout_at(deadline, body.frame()).await {
+            Ok(None) => return Ok(None),
+            Ok(Some(Ok(frame))) => match frame.into_data() {
+                Ok(data) if !data.is_empty() => return Ok(Some(data)),
+                // Trailers, which A2A has no use for.
+                _ => {}
+            },
+            Ok(Some(Err(error))) => {
+                let text = format!("The request's body could not be read: {error}.");
+                return Err(Refusal::new(Reason::InvalidRequest, text));
+            }
+            Err(_) => return Err(too_slow(limits)),
+        }
+    }
+}
+
+/// Opaque JSON is not parsed later, so this is the only look at how deep it is. `around` is what the binding itself
+/// puts around a request: the same request is deep enough, or not, in every binding.
+pub fn check_depth(bytes: &[u8], limits: &Limits, around: usize) -> Result<(), Refusal> {
+    let most = limits.json_depth;
+    if decode::is_deeper(bytes, most + around) { Err(decode::too_deep(most)) } else { Ok(()) }
 }
 
 /// Takes what is left of a body that nobody will read: an answer sent before it would be lost with the connection.
@@ -58,9 +86,18 @@ pub async fn discard(mut body: Body, limits: &Limits) -> bool {
     tokio::time::timeout(PATIENCE, drained).await.unwrap_or(false)
 }
 
-fn too_large(limit: usize) -> Refusal {
-    let text = format!("The body is larger than {limit} bytes. Send large files as a url part instead.");
-    Refusal::new(Reason::PayloadTooLarge, text).fact("limitBytes", limit.to_string())
+fn too_large(most: usize) -> Refusal {
+    let text = format!("The body is larger than {most} bytes. Send large files as a url part instead.");
+    Limit::Body.refuse(most, text)
+}
+
+fn too_slow(limits: &Limits) -> Refusal {
+    let (time, rate) = (limits.body_time, limits.body_rate);
+    let text = format!(
+        "The body came too slowly: {time:?} are allowed, and a second more for every {rate} bytes. Send it again without \
+         pauses, or large files as a url part."
+    );
+    Limit::BodyTime.refuse(format!("{time:?}"), text)
 }
 
 /// JSON under either of its names; nothing said at all is taken as JSON.
@@ -73,4 +110,61 @@ pub fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {
     }
     let text = format!("The body's media type is {given}; send application/json or application/a2a+json.");
     Err(Refusal::new(Reason::MediaTypeNotSupported, text).fact("mediaType", given))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+    use axum::body::Body;
+    use bytes::Bytes;
+    use flotilla_core::limits::{Limits, limit_of};
+    use futures_util::stream::{self, StreamExt as _};
+    use http::HeaderMap;
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    const LIMITS: (Duration, usize) = (Duration::from_secs(10), 100);
+
+    fn limits() -> Limits {
+        Limits { body: 10_000, body_time: LIMITS.0, body_rate: LIMITS.1, ..Limits::default() }
+    }
+
+    /// A body whose pieces come after pauses, in seconds; the last of them never ends if it is said to stall.
+    fn body(pieces: &[(u64, usize)], stalls: bool) -> Body {
+        let pieces: Vec<_> = pieces.to_vec();
+        let pieces = stream::iter(pieces).then(|(pause, size)| async move {
+            tokio::time::sleep(Duration::from_secs(pause)).await; // polling
+            Ok::<_, Infallible>(Bytes::from(vec![b'x'; size]))
+        });
+        if stalls { Body::from_stream(pieces.chain(stream::pending())) } else { Body::from_stream(pieces) }
+    }
+
+    async fn came(mut body: Body) -> Result<usize, String> {
+        let read = read(&HeaderMap::new(), &mut body, &limits()).await;
+        read.map(|bytes| bytes.len()).map_err(|refusal| limit_of(&refusal).unwrap_or_default().to_owned())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_has_its_time_and_what_its_bytes_buy() {
+        assert_eq!(came(body(&[(9, 100)], false)).await, Ok(100));
+        assert_eq!(came(body(&[(11, 100)], false)).await, Err("body_time".to_owned()));
+        assert_eq!(came(body(&[(0, 500), (14, 100)], false)).await, Ok(600), "five seconds more for 500 bytes");
+        assert_eq!(came(body(&[(0, 500), (16, 100)], false)).await, Err("body_time".to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_keeps_its_pace_is_read_to_the_end_and_one_that_dribbles_is_not() {
+        assert_eq!(came(body(&[(1, 100); 90], false)).await, Ok(9_000));
+        assert_eq!(came(body(&[(1, 10); 90], false)).await, Err("body_time".to_owned()));
+        let started = tokio::time::Instant::now();
+        assert_eq!(came(body(&[(1, 1); 5], true)).await, Err("body_time".to_owned()));
+        assert_eq!(started.elapsed().as_secs(), 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pieces_are_joined_up_to_the_limit() {
+        assert_eq!(came(body(&[(0, 4_000), (0, 3_000), (0, 3_000)], false)).await, Ok(10_000));
+        assert_eq!(came(body(&[(0, 4_000), (0, 3_000), (0, 3_001)], false)).await, Err("body".to_owned()));
+        assert_eq!(came(body(&[], false)).await, Ok(0));
+    }
 }

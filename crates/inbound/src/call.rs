@@ -73,7 +73,7 @@ async fn operate(
             if !agent.capabilities.streaming {
                 return Err(no_streaming(&agent.name).into());
             }
-            let follow = hub.subscribe(scope, &request.id, parameters.cursor()?).await?;
+            let follow = hub.subscribe(caller, agent.id, &request.id, parameters.cursor()?).await?;
             Ok(Answer::Stream(Box::new(follow)))
         }
         Request::CreatePushConfig(_)

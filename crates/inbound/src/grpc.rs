@@ -93,7 +93,7 @@ async fn answer(
     let parameters = Parameters::of(&parts.headers, &parts.uri);
     parameters.check_version()?;
     let limits = app.hub.limits();
-    let bytes = body::read_any(&parts.headers, body, &limits).await?;
+    let bytes = body::read(&parts.headers, body, &limits).await?;
     let message = frame::only(&parts.headers, bytes)?;
     let request = Reader { json_depth: limits.json_depth }.request(method, &message)?;
     let answered = perform(app, &caller, named_agent(&parts.headers)?, &parameters, request).await?;
@@ -112,7 +112,7 @@ fn named_agent(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
 }
 
 /// A refusal in this binding's form.
-fn refuse(app: &App, refusal: &Refusal) -> Response<Body> {
+pub fn refuse(app: &App, refusal: &Refusal) -> Response<Body> {
     app.meters.refused(Binding::Grpc, refusal);
     answer::finish(trailers::only(&Status::of(refusal, app.now())), None)
 }

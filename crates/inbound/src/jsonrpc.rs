@@ -19,6 +19,9 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// The levels of JSON an envelope puts around its parameters.
+const ENVELOPE: usize = 1;
+
 /// Serves one call; `agent` is the one the path names.
 pub async fn serve(app: &Arc<App>, agent: Option<&str>, request: Request<Body>) -> Response<Body> {
     let started = Instant::now();
@@ -27,13 +30,17 @@ pub async fn serve(app: &Arc<App>, agent: Option<&str>, request: Request<Body>) 
     match answer(app, agent, &parts.headers, &parts.uri, &mut body, &mut id, started).await {
         Ok(response) => response,
         Err(error) => {
-            let refusal = app.refusal(error);
-            app.meters.refused(Binding::JsonRpc, &refusal);
-            let text = jsonrpc::error(&id, &refusal, app.now());
-            let response = answer::refuse(answer::with_type(http_status(refusal.reason), JSON, text), refusal.reason);
+            let response = refuse(app, &id, &app.refusal(error));
             answer::after(app, &parts.headers, body, response).await
         }
     }
+}
+
+/// A refusal in this binding's form, under the request's id.
+pub fn refuse(app: &App, id: &str, refusal: &Refusal) -> Response<Body> {
+    app.meters.refused(Binding::JsonRpc, refusal);
+    let text = jsonrpc::error(id, refusal, app.now());
+    answer::refuse(answer::with_type(http_status(refusal.reason), JSON, text), refusal.reason)
 }
 
 /// JSON-RPC tells errors in its body; only what concerns HTTP itself is also an HTTP status.
@@ -41,7 +48,10 @@ fn http_status(reason: Reason) -> StatusCode {
     match reason {
         Reason::Unauthenticated
         | Reason::PermissionDenied
+        | Reason::HostRequired
         | Reason::PayloadTooLarge
+        | Reason::HeadersTooLarge
+        | Reason::RequestTimeout
         | Reason::MediaTypeNotSupported
         | Reason::ResourceExhausted
         | Reason::Unavailable => StatusCode::from_u16(reason.row().http).unwrap_or(StatusCode::BAD_REQUEST),
@@ -59,7 +69,9 @@ async fn answer(
     started: Instant,
 ) -> Result<Response<Body>, Error> {
     let caller = caller::identify(&app.access, headers).await?;
-    let bytes = body::read(headers, body, &app.hub.limits()).await?;
+    let limits = app.hub.limits();
+    let bytes = body::read(headers, body, &limits).await?;
+    body::check_depth(&bytes, &limits, ENVELOPE)?;
     let envelope = Envelope::parse(&bytes)?;
     envelope.answer_id()?.clone_into(id);
     body::check_type(headers)?;

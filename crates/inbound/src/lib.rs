@@ -6,6 +6,7 @@ mod app;
 mod body;
 mod call;
 mod caller;
+mod door;
 mod grpc;
 mod health;
 mod jsonrpc;
@@ -18,4 +19,4 @@ mod sse;
 mod well_known;
 
 pub use app::{App, Render, Settings};
-pub use route::serve;
+pub use route::{serve, turn_away};

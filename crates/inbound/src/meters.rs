@@ -1,5 +1,6 @@
 //! Counts and latencies per operation and binding, for `/metrics`.
 
+use flotilla_core::limits::{count_over, limit_of};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
@@ -56,5 +57,8 @@ impl Meters {
     pub fn refused(&self, binding: Binding, refusal: &Refusal) {
         let reason = refusal.reason.row().reason;
         counter!("flotilla_refusals_total", "binding" => binding.name(), "reason" => reason).increment(1);
+        if let Some(limit) = limit_of(refusal) {
+            count_over(limit, binding.name());
+        }
     }
 }

@@ -75,7 +75,9 @@ async fn answer(
     let caller = caller::identify(&app.access, &parts.headers).await?;
     let parameters = Parameters::of(&parts.headers, &parts.uri);
     parameters.check_version()?;
-    let bytes = body::read(&parts.headers, body, &app.hub.limits()).await?;
+    let limits = app.hub.limits();
+    let bytes = body::read(&parts.headers, body, &limits).await?;
+    body::check_depth(&bytes, &limits, 0)?;
     if !bytes.is_empty() {
         body::check_type(&parts.headers)?;
     }

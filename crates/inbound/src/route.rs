@@ -2,11 +2,12 @@
 
 use crate::app::App;
 use crate::rest::path::{self, Missed};
-use crate::{answer, grpc, health, jsonrpc, owner, rest, well_known};
+use crate::{answer, door, grpc, health, jsonrpc, owner, rest, well_known};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
+use http::header::CONNECTION;
 use http::request::Parts;
-use http::{Method, Request, Response};
+use http::{HeaderValue, Method, Request, Response};
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,18 +15,14 @@ use std::sync::Arc;
 /// Everything on one port. `{id}:cancel` is no pattern a router knows, so paths are matched by hand.
 pub async fn serve(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let path = request.uri().path().to_owned();
-    // Split first, decode then: an encoded slash belongs to its segment.
-    let decoded: Vec<Cow<'_, str>> = path
-        .split('/')
-        .filter(|segment| !segment.is_empty())
-        .map(|segment| percent_decode_str(segment).decode_utf8_lossy())
-        .collect();
+    let decoded = decoded(&path);
     let segments: Vec<&str> = decoded.iter().map(AsRef::as_ref).collect();
-    let post = *request.method() == Method::POST;
+    if let Err(refusal) = door::check(&app, &request) {
+        return refuse(&app, &segments, request, &refusal).await;
+    }
     match segments.as_slice() {
         [service, method] if grpc::is_asked(&request) => grpc::serve(&app, service, method, request).await,
-        [] | ["a2a" | "rpc"] if post => jsonrpc::serve(&app, None, request).await,
-        ["agents", agent] | ["agents", agent, "a2a"] if post => jsonrpc::serve(&app, Some(agent), request).await,
+        path if is_json_rpc(request.method(), path) => jsonrpc::serve(&app, path.get(1).copied(), request).await,
         ["agents", agent, rest @ ..] if path::is_ours(rest) => serve_rest(&app, Some(agent), rest, request).await,
         rest if path::is_ours(rest) => serve_rest(&app, None, rest, request).await,
         [tenant, rest @ ..] if *tenant != "api" && path::is_ours(rest) => {
@@ -37,6 +34,41 @@ pub async fn serve(app: Arc<App>, request: Request<Body>) -> Response<Body> {
             answer::after(&app, &parts.headers, body, response).await
         }
     }
+}
+
+/// Split first, decode then: an encoded slash belongs to its segment.
+fn decoded(path: &str) -> Vec<Cow<'_, str>> {
+    let segments = path.split('/').filter(|segment| !segment.is_empty());
+    segments.map(|segment| percent_decode_str(segment).decode_utf8_lossy()).collect()
+}
+
+fn is_json_rpc(verb: &Method, segments: &[&str]) -> bool {
+    *verb == Method::POST && matches!(segments, [] | ["a2a" | "rpc"] | ["agents", _] | ["agents", _, "a2a"])
+}
+
+/// Answers on a connection there is no place for: whoever watches over the hub is served, all others come again later.
+pub async fn turn_away(app: Arc<App>, request: Request<Body>, most: usize) -> Response<Body> {
+    let path = request.uri().path().to_owned();
+    let decoded = decoded(&path);
+    match decoded.iter().map(AsRef::as_ref).collect::<Vec<&str>>().as_slice() {
+        ["healthz" | "readyz" | "metrics"] | ["grpc.health.v1.Health", _] => serve(app, request).await,
+        segments => refuse(&app, segments, request, &door::crowded(most)).await,
+    }
+}
+
+/// A refusal in the form of the binding the request is for; its connection ends with it.
+async fn refuse(app: &App, segments: &[&str], request: Request<Body>, refusal: &Refusal) -> Response<Body> {
+    let form = if grpc::is_asked(&request) {
+        grpc::refuse(app, refusal)
+    } else if is_json_rpc(request.method(), segments) {
+        jsonrpc::refuse(app, "null", refusal)
+    } else {
+        rest::refuse(app, refusal)
+    };
+    let (parts, body) = request.into_parts();
+    let mut response = answer::after(app, &parts.headers, body, form).await;
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// Paths that take no body; one that comes all the same is read and dropped.

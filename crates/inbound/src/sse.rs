@@ -14,6 +14,9 @@ use http::{HeaderMap, HeaderValue, Response};
 use std::convert::Infallible;
 use std::sync::Arc;
 
+/// What is written for a reader before it has taken what came before.
+pub const CHUNK: usize = 256 * 1024;
+
 /// How a binding dresses a frame.
 pub trait Dress: Send + 'static {
     fn frame(&self, out: &mut Vec<u8>, frame: &StreamResponse) -> Result<(), serde_json::Error>;
@@ -27,6 +30,8 @@ struct Reader<D> {
     follow: Box<Follow>,
     epoch: String,
     dress: D,
+    /// Frames that are not written yet.
+    waiting: std::vec::IntoIter<Framed>,
     done: bool,
 }
 
@@ -41,7 +46,8 @@ pub fn respond<D: Dress>(app: &Arc<App>, asked: &HeaderMap, follow: Box<Follow>,
     app.meters.streams.increment(1.0);
     let epoch = follow.epoch();
     let credential = caller::credential(asked).ok().flatten().map(str::to_owned);
-    let reader = Reader { app: Arc::clone(app), credential, follow, epoch, dress, done: false };
+    let reader =
+        Reader { app: Arc::clone(app), credential, follow, epoch, dress, waiting: Vec::new().into_iter(), done: false };
     let chunks = stream::unfold(reader, |mut reader| async move {
         if reader.done {
             return None;
@@ -60,14 +66,17 @@ pub fn respond<D: Dress>(app: &Arc<App>, asked: &HeaderMap, follow: Box<Follow>,
 
 impl<D: Dress> Reader<D> {
     async fn next(&mut self) -> Option<Vec<u8>> {
-        let patience = self.app.settings().keep_alive;
-        let next = self.follow.next(patience).await;
+        let next = if self.waiting.len() > 0 {
+            Ok(Next::Frames(std::mem::take(&mut self.waiting).collect()))
+        } else {
+            self.follow.next(self.app.settings().keep_alive).await
+        };
         // A key that was revoked meanwhile sees nothing more.
         if let Err(error) = self.app.access.caller(self.credential.as_deref()).await {
             return Some(self.fail(error));
         }
         match next {
-            Ok(Next::Frames(frames)) => match self.write(&frames) {
+            Ok(Next::Frames(frames)) => match self.write(frames) {
                 Ok(chunk) => Some(chunk),
                 Err(error) => Some(self.fail(flotilla_core::error::Fault::new(error.to_string()).into())),
             },
@@ -81,12 +90,16 @@ impl<D: Dress> Reader<D> {
         }
     }
 
-    fn write(&self, frames: &[Framed]) -> Result<Vec<u8>, serde_json::Error> {
-        let mut chunk = Vec::with_capacity(frames.len() * 256);
-        for Framed { peer_seq, frame } in frames {
+    /// Writes as many frames as make a chunk; the others wait for the connection to take it.
+    fn write(&mut self, frames: Vec<Framed>) -> Result<Vec<u8>, serde_json::Error> {
+        let mut chunk = Vec::with_capacity((frames.len() * 256).min(CHUNK));
+        self.waiting = frames.into_iter();
+        while chunk.len() < CHUNK
+            && let Some(Framed { peer_seq, frame }) = self.waiting.next()
+        {
             chunk.extend_from_slice(format!("id: {}.{peer_seq}\ndata: ", self.epoch).as_bytes());
             let start = chunk.len();
-            self.dress.frame(&mut chunk, frame)?;
+            self.dress.frame(&mut chunk, &frame)?;
             unfold_lines(&mut chunk, start);
             chunk.extend_from_slice(b"\n\n");
         }

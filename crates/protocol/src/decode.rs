@@ -4,8 +4,8 @@ use crate::a2a::error::{Reason, Refusal};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
-/// Refuses JSON nested deeper than `limit`: opaque values are kept unparsed, so nothing later would notice.
-pub fn check_depth(bytes: &[u8], limit: usize) -> Result<(), Refusal> {
+/// Whether JSON is nested deeper than `limit`: opaque values are kept unparsed, so nothing later would notice.
+pub fn is_deeper(bytes: &[u8], limit: usize) -> bool {
     let mut depth = 0usize;
     let mut in_string = false;
     let mut escaped = false;
@@ -24,15 +24,20 @@ pub fn check_depth(bytes: &[u8], limit: usize) -> Result<(), Refusal> {
             b'{' | b'[' => {
                 depth += 1;
                 if depth > limit {
-                    let text = format!("The JSON is nested deeper than {limit} levels; flatten it.");
-                    return Err(Refusal::new(Reason::InvalidRequest, text));
+                    return true;
                 }
             }
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
-    Ok(())
+    false
+}
+
+/// The refusal of JSON that is nested too deep, in whatever form it came.
+pub fn too_deep(limit: usize) -> Refusal {
+    let text = format!("The JSON is nested deeper than {limit} levels; flatten it.");
+    Refusal::new(Reason::InvalidRequest, text).fact("limit", "json_depth").fact("limitValue", limit.to_string())
 }
 
 /// Parses one message; a fault in the JSON itself and a wrong field are different refusals.
@@ -71,14 +76,14 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{check_depth, message};
+    use super::{is_deeper, message};
     use crate::a2a::error::Reason;
     use crate::a2a::request::SendMessageRequest;
 
     #[test]
     fn depth_ignores_brackets_in_strings() {
-        assert!(check_depth(br#"{"a":"[[[[\"[["}"#, 1).is_ok());
-        assert!(check_depth(b"[[[]]]", 2).is_err());
+        assert!(!is_deeper(br#"{"a":"[[[[\"[["}"#, 1));
+        assert!(is_deeper(b"[[[]]]", 2) && !is_deeper(b"[[[]]]", 3));
     }
 
     #[test]

@@ -101,6 +101,12 @@ pub enum Event {
         run: u32,
         reason: String,
     },
+    /// The task has used most of what it may; said by the hub, once for each limit.
+    NearLimit {
+        limit: String,
+        used: u64,
+        most: u64,
+    },
 }
 
 impl Event {
@@ -113,7 +119,8 @@ impl Event {
             | Self::Noted { .. }
             | Self::RunQueued { .. }
             | Self::RunStarted { .. }
-            | Self::RunLost { .. } => false,
+            | Self::RunLost { .. }
+            | Self::NearLimit { .. } => false,
         }
     }
 }

@@ -141,6 +141,10 @@ impl Base64 {
     pub fn text(&self) -> &str {
         &self.0
     }
+    /// How many bytes it stands for.
+    pub fn decoded_len(&self) -> usize {
+        self.0.len() / 4 * 3 - self.0.bytes().rev().take_while(|byte| *byte == b'=').count()
+    }
     pub fn decode(&self) -> Vec<u8> {
         base64::engine::general_purpose::STANDARD.decode(&self.0).unwrap_or_default()
     }
@@ -348,6 +352,9 @@ mod tests {
     fn reads_every_base64_alphabet() {
         assert_eq!(Base64::parse("-_8").unwrap().text(), "+/8=");
         assert_eq!(Base64::parse("+/8=").unwrap().decode(), vec![0xfb, 0xff]);
+        for bytes in ["", "a", "ab", "abc", "abcd"] {
+            assert_eq!(Base64::encode(bytes.as_bytes()).decoded_len(), bytes.len());
+        }
         assert!(Base64::parse("a b").is_err());
         assert!(Base64::parse("abcde").is_err());
     }

@@ -31,6 +31,17 @@ impl Contents {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Parts(vec![Part::text(text)])
     }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Parts(parts) => parts.iter().map(Part::size).sum(),
+            Self::Blocks(blocks) => sizes(blocks),
+        }
+    }
+}
+
+fn sizes(blocks: &[Block]) -> usize {
+    blocks.iter().map(|block| block.json().text().len()).sum()
 }
 
 /// What an agent says while it works.
@@ -63,5 +74,14 @@ pub enum Report {
 impl Report {
     pub fn status(state: TaskState) -> Self {
         Self::Status { state, contents: None, metadata: None }
+    }
+
+    /// What it holds, in bytes.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Status { contents, .. } => contents.as_ref().map_or(0, Contents::size),
+            Self::Artifact { contents, .. } | Self::Answer { contents, .. } => contents.size(),
+            Self::Note { blocks } => sizes(blocks),
+        }
     }
 }

@@ -93,6 +93,9 @@ impl Store for Memory {
     fn open_runs(&self) -> Later<Vec<TaskId>> {
         self.now(|tables| tables.open_runs())
     }
+    fn open_tasks(&self) -> Later<Vec<(PrincipalId, usize)>> {
+        self.now(|tables| list::open(tables))
+    }
     fn sent(&self, key: Digest) -> Later<Option<Sent>> {
         self.now(|tables| tables.sent(&key))
     }

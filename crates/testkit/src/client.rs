@@ -51,8 +51,11 @@ impl Refusal {
         self.violations.iter().map(|(field, _)| field.as_str()).collect()
     }
 
-    /// Reads a refusal and insists on its form (spec 9.5, 11.6).
+    /// Reads a refusal and insists on its form (spec 9.5, 10.6, 11.6).
     pub fn of(response: &Response) -> Self {
+        if let Some(refusal) = grpc::refusal_in(response) {
+            return refusal;
+        }
         let body = response.json();
         let error = &body["error"];
         assert!(error.is_object(), "no error in {body}");
@@ -175,6 +178,14 @@ impl Client {
             Binding::Grpc => panic!("gRPC has no form over HTTP/1.1"),
         };
         self.dress(request)
+    }
+
+    /// The same in a form that HTTP/2 can carry, which all bindings have.
+    pub fn request_over_http2(&self, method: &str, params: &Value) -> Request {
+        match self.binding {
+            Binding::JsonRpc | Binding::HttpJson => self.request(method, params),
+            Binding::Grpc => grpc::request(&self.metadata(), method, params),
+        }
     }
 
     /// A send whose parameters are this text, right or wrong.

@@ -5,7 +5,7 @@ mod raw;
 pub use raw::{Health, Raised, compressed, health, refused, watch_health};
 
 use crate::client::Refusal;
-use crate::http::Response;
+use crate::http::{self as http1, Request, Response};
 use crate::sse::Event;
 use crate::wait::PATIENCE;
 use bytes::{Buf as _, BufMut as _, Bytes};
@@ -62,6 +62,28 @@ pub fn response(address: SocketAddr, metadata: &[(String, String)], method: &str
             Response { status: 200, headers: texts(status.metadata()), body }
         }
     }
+}
+
+/// A call as HTTP/2 sees it.
+pub(crate) fn request(metadata: &[(String, String)], method: &str, params: &Value) -> Request {
+    let message = encoded(method, params);
+    let length = u32::try_from(message.len()).expect("a message that can be framed");
+    let body = [&[0][..], &length.to_be_bytes(), &message].concat();
+    let request = Request::post(&format!("/{SERVICE}/{method}"), body).header("content-type", "application/grpc");
+    metadata.iter().fold(request.header("te", "trailers"), |request, (name, value)| request.header(name, value))
+}
+
+/// The refusal an answer's headers or trailers tell, if it is one of gRPC.
+pub(crate) fn refusal_in(response: &Response) -> Option<Refusal> {
+    http1::find(&response.headers, "grpc-status")?;
+    let mut headers = http::HeaderMap::new();
+    for (name, value) in &response.headers {
+        let name: http::HeaderName = name.parse().expect("a header's name");
+        headers.insert(name, value.parse().expect("a header's value"));
+    }
+    tonic::Status::from_header_map(&headers)
+        .filter(|status| status.code() != tonic::Code::Ok)
+        .map(|told| refusal(&told))
 }
 
 /// Whether a request can be said at all: types that are wrong have no form here.

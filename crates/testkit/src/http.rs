@@ -58,8 +58,9 @@ impl Request {
         Self { framing, ..self }
     }
 
-    fn bytes(&self, address: SocketAddr) -> Vec<u8> {
-        let mut head = format!("{} {} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n", self.verb, self.target);
+    fn bytes(&self, address: SocketAddr, connection: &str) -> Vec<u8> {
+        let (verb, target) = (&self.verb, &self.target);
+        let mut head = format!("{verb} {target} HTTP/1.1\r\nhost: {address}\r\nconnection: {connection}\r\n");
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -129,7 +130,7 @@ pub fn try_stream(address: SocketAddr, request: &Request) -> io::Result<Stream> 
 pub fn shout(address: SocketAddr, request: &Request) -> TcpStream {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).expect("the hub takes connections");
     stream.set_write_timeout(Some(PATIENCE)).expect("a deadline can be set");
-    stream.write_all(&request.bytes(address)).expect("the hub takes the request");
+    stream.write_all(&request.bytes(address, "close")).expect("the hub takes the request");
     stream
 }
 
@@ -143,11 +144,44 @@ fn try_open(address: SocketAddr, request: &Request) -> io::Result<Open> {
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(PATIENCE))?;
     // A hub that refuses early need not take the rest of the body; its answer is what counts.
-    let written = stream.write_all(&request.bytes(address));
+    let written = stream.write_all(&request.bytes(address, "close"));
     let timed = Timed { stream, deadline: Instant::now() + PATIENCE };
     match Open::read(BufReader::new(timed), request.verb == "HEAD") {
         Ok(open) => Ok(open),
         Err(error) => Err(written.err().unwrap_or(error)),
+    }
+}
+
+/// A connection that is used for one request after another.
+pub struct KeptAlive {
+    address: SocketAddr,
+    stream: TcpStream,
+}
+
+impl KeptAlive {
+    pub fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect_timeout(&address, PATIENCE).expect("the hub takes connections");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a deadline can be set");
+        Self { address, stream }
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).expect("the hub listens");
+    }
+
+    pub fn send(&mut self, request: &Request) -> Response {
+        self.write(&request.bytes(self.address, "keep-alive"));
+        let stream = self.stream.try_clone().expect("a socket can be shared");
+        let timed = Timed { stream, deadline: Instant::now() + PATIENCE };
+        Open::read(BufReader::new(timed), request.verb == "HEAD").expect("an answer").whole()
+    }
+
+    /// Waits for the hub to close the connection; false if it does not, or says something first.
+    pub fn is_closed(&mut self) -> bool {
+        match self.stream.read(&mut [0]) {
+            Ok(count) => count == 0,
+            Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 pub mod client;
 pub mod grpc;
 pub mod http;
+pub mod http2;
 pub mod process;
 pub mod sse;
 pub mod stream;

@@ -254,6 +254,15 @@ impl HubProcess {
         std::fs::write(self.dir.path().join("hub.yaml"), text).expect("the configuration can be written");
     }
 
+    /// The most memory the hub has held so far, in bytes, as Linux tells it.
+    pub fn peak_memory(&self) -> u64 {
+        let pid = self.child.as_ref().expect("the hub is running").id();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("Linux tells of its processes");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a process has a peak");
+        let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number of kB");
+        kib * 1024
+    }
+
     /// Sends a signal by name: HUP, TERM.
     pub fn signal(&self, name: &str) {
         let pid = self.child.as_ref().expect("the hub is running").id();

@@ -11,6 +11,7 @@ test('the root card is the hub\'s own', async () => {
   assert.deepEqual(interfaces(card), [
     ['JSONRPC', '1.0', `${URL}/a2a`],
     ['HTTP+JSON', '1.0', URL],
+    ['GRPC', '1.0', URL.replace('http://', '')],
   ]);
 });
 
@@ -21,6 +22,7 @@ test('an agent\'s card tells its own', async () => {
   assert.deepEqual(interfaces(card), [
     ['JSONRPC', '1.0', `${URL}/agents/script/a2a`],
     ['HTTP+JSON', '1.0', `${URL}/agents/script`],
+    ['GRPC', '1.0', URL.replace('http://', '')],
   ]);
   const [{ id, name, tags, examples }] = card.skills;
   assert.deepEqual([id, name, tags, examples], ['obey', 'Obey', ['test'], ['stream']]);

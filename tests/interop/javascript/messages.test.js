@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Artifact, Message, Role } from '@a2a-js/sdk';
 import { ServiceParameters, withA2AExtensions } from '@a2a-js/sdk/client';
-import { ENDED, KEY, OTHER_KEY, each, lines, texts } from './talk.js';
+import { ENDED, KEY, OTHER_KEY, each, eachHttp, lines, texts } from './talk.js';
 
 /** The same test with a plain and with a streaming send. */
 function eitherWay(name, run) {
@@ -175,7 +175,7 @@ each('a named extension opens the strict agent', async (connect) => {
   assert.equal(task.status.state, 'TASK_STATE_COMPLETED');
 });
 
-each('the SDK tries another key after a 401', async (connect) => {
+eachHttp('the SDK tries another key after a 401', async (connect) => {
   const talk = await connect('echo', { key: 'expired', second: KEY });
   assert.equal((await talk.say('hello')).status.state, 'TASK_STATE_COMPLETED');
   assert.deepEqual(talk.statuses, [401]);

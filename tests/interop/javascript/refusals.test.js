@@ -17,7 +17,7 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors';
-import { drain, each } from './talk.js';
+import { drain, each, eachHttp } from './talk.js';
 
 /** Each attempt must be refused with this error. */
 async function refused(error, ...attempts) {
@@ -103,7 +103,12 @@ each('a content type the agent does not take', async (connect) => {
   assert.ok((await talk.say({ text: 'look', mediaType: 'text/plain' })).id);
 });
 
-each('a tenant that is not there, or not the one of the path', async (connect) => {
+each('a tenant that is not there', async (connect) => {
+  const root = await connect(null);
+  await refused(A2AError, () => root.say('hello', { tenant: 'nobody' }));
+});
+
+eachHttp('a tenant that is not there, or not the one of the path', async (connect) => {
   const [root, echo] = [await connect(null), await connect('echo')];
   await refused(A2AError, () => root.say('hello', { tenant: 'nobody' }), () => echo.say('hello', { tenant: 'script' }));
 });
@@ -129,7 +134,12 @@ each('parameters out of range', async (connect) => {
   );
 });
 
-each('a wrong key is 401', async (connect) => {
+each('a wrong key is refused', async (connect) => {
+  const talk = await connect('script', { key: 'nonsense' });
+  await refused(A2AError, () => talk.list(), () => talk.say('x'.repeat(1_000_000)), () => talk.stream('hello'));
+});
+
+eachHttp('a wrong key is 401', async (connect) => {
   for (const key of [null, 'nonsense', `flk_${'0'.repeat(64)}`]) {
     const talk = await connect('script', { key });
     await refused(
@@ -146,7 +156,7 @@ each('a wrong key is 401', async (connect) => {
 });
 
 // The refusal comes before the body has arrived, and must not cost the caller the connection.
-each('a wrong key with a long message is 401 too', async (connect) => {
+eachHttp('a wrong key with a long message is 401 too', async (connect) => {
   const talk = await connect('script', { key: 'nonsense' });
   await refused(A2AError, ...Array(5).fill(() => talk.say('x'.repeat(1_000_000))));
   assert.deepEqual(talk.statuses, Array(5).fill(401));

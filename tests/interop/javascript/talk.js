@@ -20,20 +20,40 @@ import {
   RestTransportFactory,
   createAuthenticatingFetchWithRetry,
 } from '@a2a-js/sdk/client';
+import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
+import grpc from '@grpc/grpc-js';
 
 const env = (name) => process.env[name] ?? assert.fail(`${name} is not set: start these tests with ../run`);
 export const URL = env('FLOTILLA_URL');
 export const KEY = env('FLOTILLA_OWNER_KEY');
 export const OTHER_KEY = env('FLOTILLA_OTHER_KEY');
 
-const TRANSPORTS = { 'JSONRPC': JsonRpcTransportFactory, 'HTTP+JSON': RestTransportFactory };
+const HTTP_TRANSPORTS = { 'JSONRPC': JsonRpcTransportFactory, 'HTTP+JSON': RestTransportFactory };
+const HTTP = Object.keys(HTTP_TRANSPORTS);
+
+/** gRPC has no fetch to wrap: the key goes into the metadata of every call. */
+function grpcTransport(key) {
+  const withKey = (options, next) => new grpc.InterceptingCall(next(options), {
+    start(metadata, listener, start) {
+      if (key) metadata.set('authorization', `Bearer ${key}`);
+      start(metadata, listener);
+    },
+  });
+  return new GrpcTransportFactory({
+    grpcChannelCredentials: grpc.credentials.createInsecure(),
+    grpcCallOptions: { interceptors: [withKey] },
+  });
+}
 
 /** A test over each transport; it is given `connect`. */
-export function each(name, run) {
-  for (const binding of Object.keys(TRANSPORTS)) {
+export function each(name, run, bindings = [...HTTP, 'GRPC']) {
+  for (const binding of bindings) {
     test(`${name} [${binding}]`, { timeout: 30_000 }, () => run((agent, how) => connect(agent, { binding, ...how })));
   }
 }
+
+/** The same for what concerns HTTP itself. */
+export const eachHttp = (name, run) => each(name, run, HTTP);
 
 /** The card of an agent, or of the hub itself where the agent is null. */
 export function resolve(agent) {
@@ -56,7 +76,8 @@ async function connect(agent = 'script', { binding, key = KEY, second, pretend =
       return response.status === 401 && second ? bearer(second) : undefined;
     },
   });
-  const factory = new ClientFactory({ transports: [new TRANSPORTS[binding]({ fetchImpl })] });
+  const transport = binding === 'GRPC' ? grpcTransport(key) : new HTTP_TRANSPORTS[binding]({ fetchImpl });
+  const factory = new ClientFactory({ transports: [transport] });
   return new Talk(await factory.createFromAgentCard(card), statuses);
 }
 

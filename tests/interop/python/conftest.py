@@ -6,6 +6,7 @@ import ssl
 import time
 import uuid
 
+import grpc
 import httpx
 import pytest
 from a2a.client import A2ACardResolver, AuthInterceptor, ClientConfig, ClientFactory, CredentialService
@@ -99,7 +100,7 @@ def anyio_backend():
     return "asyncio"
 
 
-@pytest.fixture(params=["JSONRPC", "HTTP+JSON"])
+@pytest.fixture(params=["JSONRPC", "HTTP+JSON", "GRPC"])
 def binding(request):
     return request.param
 
@@ -111,7 +112,21 @@ async def http():
 
 
 @pytest.fixture
-def connect(binding, http):
+async def channels():
+    """gRPC channels, closed before the test's event loop is."""
+    opened = []
+
+    def open_channel(address):
+        opened.append(grpc.aio.insecure_channel(address))
+        return opened[-1]
+
+    yield open_channel
+    for channel in opened:
+        await channel.close()
+
+
+@pytest.fixture
+def connect(binding, http, channels):
     """Resolves an agent's card and makes clients from it; `pretend` sets capabilities that the card denies."""
 
     async def connect(agent="script", key=KEY, scheme="bearer", pretend=(), binding=binding):
@@ -120,7 +135,12 @@ def connect(binding, http):
             setattr(card.capabilities, capability, True)
 
         def client(streaming):
-            config = ClientConfig(httpx_client=http, supported_protocol_bindings=[binding], streaming=streaming)
+            config = ClientConfig(
+                httpx_client=http,
+                grpc_channel_factory=channels,
+                supported_protocol_bindings=[binding],
+                streaming=streaming,
+            )
             return ClientFactory(config).create(card, [AuthInterceptor(Credentials(key, scheme))])
 
         return Talk(client(True), client(False))

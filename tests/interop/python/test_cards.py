@@ -8,7 +8,11 @@ from conftest import URL, resolve, texts
 async def test_the_root_card_is_the_hubs_own(http):
     card = await resolve(http, None)
     assert card.name == "Flotilla"
-    assert interfaces(card) == [("JSONRPC", "1.0", f"{URL}/a2a"), ("HTTP+JSON", "1.0", URL)]
+    assert interfaces(card) == [
+        ("JSONRPC", "1.0", f"{URL}/a2a"),
+        ("HTTP+JSON", "1.0", URL),
+        ("GRPC", "1.0", URL.removeprefix("http://")),
+    ]
 
 
 async def test_an_agents_card_tells_its_own(http):
@@ -18,7 +22,9 @@ async def test_an_agents_card_tells_its_own(http):
     assert interfaces(card) == [
         ("JSONRPC", "1.0", f"{URL}/agents/script/a2a"),
         ("HTTP+JSON", "1.0", f"{URL}/agents/script"),
+        ("GRPC", "1.0", URL.removeprefix("http://")),
     ]
+    assert card.supported_interfaces[2].tenant == "script", "gRPC has no path to name the agent"
     [skill] = card.skills
     assert (skill.id, skill.name, skill.tags, skill.examples) == ("obey", "Obey", ["test"], ["stream"])
     assert card.capabilities.streaming

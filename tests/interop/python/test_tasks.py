@@ -195,7 +195,7 @@ async def test_two_keys_do_not_see_each_others_tasks(connect, talk):
 
 async def test_both_transports_show_the_same_task(connect, talk):
     task = await talk.say("stream")
-    for binding in ("JSONRPC", "HTTP+JSON"):
+    for binding in ("JSONRPC", "HTTP+JSON", "GRPC"):
         reader = await connect(binding=binding)
         assert await reader.get(task.id) == task
         assert list((await reader.list(context_id=task.context_id, include_artifacts=True)).tasks) == [task]

@@ -1,9 +1,11 @@
 //! Followers: a cursor over a task's log, fed from memory while it keeps up and from the store when it does not.
 
 use super::live::Recent;
-use super::{Hub, LiveRef};
-use crate::caller::Scope;
+use super::{Hub, LiveRef, Place};
+use crate::caller::{Caller, Scope};
 use crate::error::Error;
+use crate::ids::{AgentId, PrincipalId};
+use crate::limits::Limit;
 use crate::log::Cursor;
 use crate::ports::Tail;
 use crate::project::{Want, frame};
@@ -58,18 +60,26 @@ pub struct Follow {
     first: Option<Framed>,
     /// Artifacts this reader knows of.
     introduced: HashSet<String>,
+    /// Given back with the stream.
+    _place: Place<PrincipalId>,
 }
 
 impl Follow {
     /// From the beginning of a new task or exchange.
-    pub(super) fn from_start(hub: Arc<Hub>, live: LiveRef) -> Self {
-        Self { hub, live, cursor: 0, until: Until::Settled, first: None, introduced: HashSet::new() }
+    pub(super) fn from_start(hub: Arc<Hub>, live: LiveRef, place: Place<PrincipalId>) -> Self {
+        let introduced = HashSet::new();
+        Self { hub, live, cursor: 0, until: Until::Settled, first: None, introduced, _place: place }
     }
 
     /// From the state of a task as of `peer_seq`, as a whole Task.
-    pub(super) async fn from_task(hub: Arc<Hub>, live: LiveRef, peer_seq: u64) -> Result<Self, Error> {
-        let first = task_frame(&hub, &live, peer_seq).await?;
-        Ok(Self { hub, live, cursor: peer_seq, until: Until::Settled, first: Some(first), introduced: HashSet::new() })
+    pub(super) async fn from_task(
+        hub: Arc<Hub>,
+        live: LiveRef,
+        peer_seq: u64,
+        place: Place<PrincipalId>,
+    ) -> Result<Self, Error> {
+        let first = Some(task_frame(&hub, &live, peer_seq).await?);
+        Ok(Self { cursor: peer_seq, first, ..Self::from_start(hub, live, place) })
     }
 
     pub fn epoch(&self) -> String {
@@ -185,18 +195,26 @@ async fn gap_frame(hub: &Arc<Hub>, live: &LiveRef, why: &str) -> Result<Framed, 
 
 impl Hub {
     /// Subscribes to a task (spec 3.1.6), or takes a stream up again after a cursor.
-    pub async fn subscribe(self: &Arc<Self>, scope: Scope, id: &str, cursor: Option<Cursor>) -> Result<Follow, Error> {
+    pub async fn subscribe(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: AgentId,
+        id: &str,
+        cursor: Option<Cursor>,
+    ) -> Result<Follow, Error> {
         flotilla_protocol::a2a::validate::task_id("id", id)?;
-        let live = self.task(scope, id).await?;
+        let live = self.task(caller.with_agent(agent), id).await?;
         let head = live.committed().filter(|head| head.kind == crate::task::Kind::Task);
         let head = head.ok_or_else(|| Refusal::no_task(id))?;
         let Some(cursor) = cursor else {
             if head.is_over() {
                 return Err(ended(id, head.state.name()).into());
             }
-            let follow = Follow::from_task(Arc::clone(self), live, head.peer_seq).await?;
+            let place = self.stream_place(caller.principal)?;
+            let follow = Follow::from_task(Arc::clone(self), live, head.peer_seq, place).await?;
             return Ok(Follow { until: Until::Over, ..follow });
         };
+        let place = self.stream_place(caller.principal)?;
         let first = if cursor.epoch != self.store.epoch().0 {
             Some(gap_frame(self, &live, "the cursor is of another store").await?)
         } else if cursor.peer_seq > head.peer_seq {
@@ -205,7 +223,16 @@ impl Hub {
             None
         };
         let at = first.as_ref().map_or(cursor.peer_seq, |gap| gap.peer_seq);
-        Ok(Follow { hub: Arc::clone(self), live, cursor: at, until: Until::Over, first, introduced: HashSet::new() })
+        let follow = Follow::from_start(Arc::clone(self), live, place);
+        Ok(Follow { cursor: at, until: Until::Over, first, ..follow })
+    }
+
+    pub(super) fn stream_place(&self, principal: PrincipalId) -> Result<Place<PrincipalId>, Refusal> {
+        let most = self.limits.load().streams_per_caller;
+        self.streams.place(principal, most, usize::MAX).map_err(|_| {
+            let text = format!("You read as many streams as you may ({most}). Close one, or poll with GetTask.");
+            Limit::StreamsPerCaller.refuse(most, text)
+        })
     }
 }
 

@@ -1,7 +1,8 @@
 //! Counts of what the hub did, for `/metrics`.
 
+use crate::ids::TaskId;
 use flotilla_protocol::event::{Change, Event};
-use metrics::{Counter, Gauge, counter, gauge};
+use metrics::{Counter, counter};
 
 pub struct Meters {
     changes: Counter,
@@ -9,7 +10,6 @@ pub struct Meters {
     opened: Counter,
     answered: Counter,
     ended: [Counter; 4],
-    pub runs: Gauge,
     pub duplicates: Counter,
 }
 
@@ -23,14 +23,13 @@ impl Default for Meters {
             opened: counter!("flotilla_tasks_opened_total"),
             answered: counter!("flotilla_messages_answered_total"),
             ended: ENDS.map(|(state, _)| counter!("flotilla_tasks_ended_total", "state" => state)),
-            runs: gauge!("flotilla_runs_live"),
             duplicates: counter!("flotilla_sends_deduplicated_total"),
         }
     }
 }
 
 impl Meters {
-    pub fn changed(&self, change: &Change) {
+    pub fn changed(&self, task: TaskId, change: &Change) {
         self.changes.increment(1);
         self.events.increment(change.events.len() as u64);
         for event in &change.events {
@@ -41,6 +40,10 @@ impl Meters {
                     if let Some(index) = ENDS.iter().position(|(_, number)| *number == *state as u8) {
                         self.ended[index].increment(1);
                     }
+                }
+                Event::NearLimit { limit, used, most } => {
+                    tracing::warn!(%task, limit, used, most, "a task has used most of what it may hold");
+                    counter!("flotilla_limit_warnings_total", "limit" => limit.clone()).increment(1);
                 }
                 _ => {}
             }

@@ -4,6 +4,7 @@ use super::{Hub, LiveRef};
 use crate::caller::{Caller, Scope};
 use crate::error::Error;
 use crate::ids::TaskId;
+use crate::limits::Limit;
 use crate::ports::{Folded, ListFilter, Record};
 use crate::project::{Artifacts, Fold, Want};
 use crate::registry::Agent;
@@ -63,8 +64,13 @@ impl Hub {
         agent: &Agent,
         request: &ListTasksRequest,
     ) -> Result<ListTasksResponse, Error> {
-        validate::list_tasks(request, self.limits().page)?;
-        let page_size = request.page_size.map_or(DEFAULT_PAGE, |Int32(n)| n);
+        validate::list_tasks(request)?;
+        let most = self.limits().page;
+        let page_size = request.page_size.map_or(DEFAULT_PAGE.min(most), |Int32(n)| n);
+        if page_size > most {
+            let text = format!("must be between 1 and {most} inclusive, got {page_size}; read on with nextPageToken");
+            return Err(Limit::Page.refuse_field(most, "pageSize", text).into());
+        }
         let artifacts = if request.include_artifacts { Artifacts::Always } else { Artifacts::Omit };
         let want = Want { history: history_bound(request.history_length), artifacts };
         let filter = ListFilter {

@@ -17,6 +17,9 @@ pub struct Recovered {
 impl Hub {
     /// Takes up what was open. Safe to call once before the first request is served.
     pub async fn recover(self: &Arc<Self>) -> Result<Recovered, Fault> {
+        for (principal, open) in self.store.open_tasks().await? {
+            self.open_tasks.add(principal, open);
+        }
         let mut recovered = Recovered::default();
         for id in self.store.open_runs().await? {
             let Some(live) = self.find(Scope::Admin, id).await? else { continue };

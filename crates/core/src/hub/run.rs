@@ -1,9 +1,10 @@
 //! Runs: an agent's try at a task, from its start to its last report.
 
-use super::{Hub, LiveRef};
+use super::{Hub, LiveRef, Place};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
-use crate::ids::TaskId;
+use crate::ids::{AgentId, TaskId};
+use crate::limits::{count_over, limit_of};
 use crate::registry::Agent;
 use crate::task::{Command, Retry, RunState};
 use flotilla_protocol::a2a::model::TaskState;
@@ -11,12 +12,14 @@ use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long to wait before a report that could not be stored is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// What reports made together may hold to become one change.
+const CHANGE_BYTES: usize = 256 * 1024;
 
 /// An agent's hold on its run. Dropping it before the run is over fails the run, so none is left WORKING.
 pub struct RunHandle {
@@ -24,6 +27,8 @@ pub struct RunHandle {
     live: LiveRef,
     run: u32,
     over: bool,
+    /// Given back with the handle.
+    _place: Option<Place<AgentId>>,
 }
 
 /// The run is over: canceled, replaced or ended. Nothing it says counts any more.
@@ -31,8 +36,19 @@ pub struct RunHandle {
 pub struct Fenced;
 
 impl RunHandle {
-    /// Reports and waits until what was said is durable.
-    pub async fn report(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
+    /// Reports and waits until what was said is durable. What is said together becomes one change, unless it is large.
+    pub async fn report(&mut self, mut reports: Vec<Report>) -> Result<(), Fenced> {
+        loop {
+            let rest = reports.split_off(one_change(&reports));
+            self.report_together(reports).await?;
+            if rest.is_empty() {
+                return Ok(());
+            }
+            reports = rest;
+        }
+    }
+
+    async fn report_together(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
         let mut pause = FIRST_PAUSE;
         loop {
             let command = || Command::Report { run: self.run, reports: reports.clone() };
@@ -44,7 +60,10 @@ impl RunHandle {
                 }
                 Err(Error::Refused(_)) if reports.len() > 1 => return self.report_each(reports).await,
                 Err(Error::Refused(refusal)) => {
-                    self.fail(&refusal.message).await;
+                    if let Some(limit) = limit_of(&refusal) {
+                        count_over(limit, "run");
+                    }
+                    self.fail(refusal.message.trim_end_matches('.')).await;
                     return Err(Fenced);
                 }
                 // What was said is not lost because the disk is full for a while.
@@ -60,7 +79,7 @@ impl RunHandle {
     /// One of them cannot be taken: those before it can.
     async fn report_each(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
         for report in reports {
-            Box::pin(self.report(vec![report])).await?;
+            Box::pin(self.report_together(vec![report])).await?;
         }
         Ok(())
     }
@@ -107,13 +126,18 @@ impl RunHandle {
     }
 }
 
+/// How many of the reports make a change that readers can take at once: a change is never read in part.
+fn one_change(reports: &[Report]) -> usize {
+    let mut size = 0;
+    let fits = |report: &&Report| {
+        size += report.size();
+        size <= CHANGE_BYTES
+    };
+    reports.iter().take_while(fits).count().max(1).min(reports.len())
+}
+
 impl Drop for RunHandle {
     fn drop(&mut self) {
-        let left = self.hub.live_runs.fetch_sub(1, Ordering::Relaxed) - 1;
-        self.hub.meters.runs.set(left as f64);
-        if left == 0 {
-            self.hub.idle.notify_waiters();
-        }
         if self.over || !self.is_current() {
             return;
         }
@@ -129,10 +153,8 @@ impl Drop for RunHandle {
 
 impl Hub {
     /// Starts the work a commit called for. Called where the commit was made, so it only hands over.
-    pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, run: u32) {
-        let running = self.live_runs.fetch_add(1, Ordering::Relaxed) + 1;
-        self.meters.runs.set(running as f64);
-        let mut handle = RunHandle { hub: Arc::clone(self), live: live.clone(), run, over: false };
+    pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, run: u32, place: Option<Place<AgentId>>) {
+        let mut handle = RunHandle { hub: Arc::clone(self), live: live.clone(), run, over: false, _place: place };
         self.runtime.spawn(async move {
             let hub = Arc::clone(&handle.hub);
             match hub.assignment(&handle.live, run).await {
@@ -177,19 +199,12 @@ impl Hub {
 
     /// How many runs are under way in this process.
     pub fn live_runs(&self) -> usize {
-        self.live_runs.load(Ordering::Relaxed)
+        self.runs.all()
     }
 
     /// Waits until no run is under way in this process.
     pub async fn idle(&self) {
-        loop {
-            let mut idle = pin!(self.idle.notified());
-            idle.as_mut().enable();
-            if self.live_runs() == 0 {
-                return;
-            }
-            idle.await;
-        }
+        self.runs.emptied().await;
     }
 
     pub fn live_tasks(&self) -> usize {
@@ -205,5 +220,24 @@ impl Hub {
         let live = self.task(scope, id).await?;
         self.change(&live, || Command::Cancel).await?;
         self.view(&live, crate::project::Want::ALL).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CHANGE_BYTES, one_change};
+    use flotilla_protocol::work::{Contents, Report};
+
+    fn reports(sizes: &[usize]) -> Vec<Report> {
+        let note = |size: &usize| Report::Answer { contents: Contents::text("x".repeat(*size)), metadata: None };
+        sizes.iter().map(note).collect()
+    }
+
+    #[test]
+    fn small_reports_become_one_change_and_large_ones_several() {
+        assert_eq!(one_change(&reports(&[1, 2, 3])), 3);
+        assert_eq!(one_change(&reports(&[CHANGE_BYTES - 1, 1, 1])), 2);
+        assert_eq!(one_change(&reports(&[CHANGE_BYTES + 1, 1])), 1, "one that is large goes alone");
+        assert_eq!(one_change(&[]), 0);
     }
 }

@@ -6,6 +6,7 @@ use crate::caller::Caller;
 use crate::error::{Error, Fault};
 use crate::hub::read::history_bound;
 use crate::ids::TaskId;
+use crate::limits::{Limit, Limits};
 use crate::media;
 use crate::ports::{Dedupe, NotCommitted, Sent};
 use crate::project::{Artifacts, Want};
@@ -71,11 +72,13 @@ impl Hub {
         if !agent.capabilities.streaming {
             return Err(no_streaming(&agent.name).into());
         }
+        // Before the message is in the log: what is refused must not have happened.
+        let place = self.stream_place(caller.principal)?;
         let sent = self.put(caller, agent, request, options, false).await?;
         if sent.after == 0 {
-            Ok(Follow::from_start(Arc::clone(self), sent.live))
+            Ok(Follow::from_start(Arc::clone(self), sent.live, place))
         } else {
-            Follow::from_task(Arc::clone(self), sent.live, sent.after).await
+            Follow::from_task(Arc::clone(self), sent.live, sent.after, place).await
         }
     }
 
@@ -136,11 +139,20 @@ impl Hub {
         message: &Message,
         configuration: Option<&SendMessageConfiguration>,
     ) -> Result<(), Refusal> {
-        let limit = self.limits().parts;
-        if message.parts.len() > limit {
-            return Err(Refusal::invalid("message.parts", format!("must hold at most {limit} parts")));
+        let Limits { parts, part_bytes, .. } = self.limits();
+        if message.parts.len() > parts {
+            let text = format!(
+                "must hold at most {parts} parts, got {}; send the rest in another message",
+                message.parts.len()
+            );
+            return Err(Limit::Parts.refuse_field(parts, "message.parts", text));
         }
         for (index, part) in message.parts.iter().enumerate() {
+            let size = part.size();
+            if size > part_bytes {
+                let text = format!("must be at most {part_bytes} bytes, got {size}; send large files as a url part");
+                return Err(Limit::PartBytes.refuse_field(part_bytes, &format!("message.parts[{index}]"), text));
+            }
             let offered = part.effective_media_type();
             if !media::fits(&agent.input_modes, offered) {
                 let accepted = agent.input_modes.join(", ");
@@ -173,10 +185,6 @@ impl Hub {
         mut say: Say,
         dedupe: Option<Dedupe>,
     ) -> Result<InLog, Error> {
-        if self.live_runs() >= self.limits().live_runs {
-            let text = "The hub has as many runs under way as it may. Try again in a moment.";
-            return Err(Refusal::new(Reason::ResourceExhausted, text).into());
-        }
         let live = self.lives.acquire(TaskId::fresh());
         let message = Arc::make_mut(&mut say.message);
         if message.context_id.is_empty() {
@@ -186,8 +194,15 @@ impl Hub {
         let context = message.context_id.as_str().into();
         live.load(Head::new(live.id(), caller.principal, agent.id, agent.owner, context));
         let permit = self.permit().await?;
-        let Some(committed) = self.submit(&live, Command::Say(Box::new(say)), dedupe, permit)? else {
-            return Err(Fault::new("a first message that changes nothing").into());
+        let committed = match self.submit(&live, Command::Say(Box::new(say)), dedupe, permit) {
+            Ok(Some(committed)) => committed,
+            Ok(None) => return Err(Fault::new("a first message that changes nothing").into()),
+            // There is no place for a new task, but a send that was made before needs none.
+            Err(Error::Refused(refusal)) => match self.sent_before(dedupe).await? {
+                Some(sent) => return self.attach(caller, agent, sent, dedupe).await,
+                None => return Err(refusal.into()),
+            },
+            Err(failed) => return Err(failed),
         };
         match settled(committed).await {
             Ok(_) => Ok(InLog { live, after: 0 }),

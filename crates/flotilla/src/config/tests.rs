@@ -50,7 +50,9 @@ fn an_error_never_quotes_a_secret() {
 
 #[test]
 fn a_limit_of_nothing_is_refused() {
-    assert!(parse("limits:\n  connections: 0\n").unwrap_err().contains("at least 1"));
+    assert!(
+        parse("limits:\n  connections: 0\n").unwrap_err().contains("limits.connections must be between 1 and 1000000")
+    );
     assert!(parse("agents:\n  a: {kind: echo, input_modes: [nonsense]}\n").unwrap_err().contains("no media type"));
 }
 

@@ -1,117 +1,110 @@
-//! Connections: accepted up to a limit, and let go in good order when the hub stops.
+//! Connections: served up to a limit, turned away beyond it, and let go in good order when the hub stops.
 
 use super::Running;
-use axum::body::Body;
-use hyper::Request;
-use hyper::body::Incoming;
-use hyper::server::conn::{http1, http2};
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use std::convert::Infallible;
+use super::activity::Times;
+use super::connection::{self, Terms};
+use metrics::{Gauge, gauge};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// How often a quiet HTTP/2 connection is asked whether it is still there.
-const PING: Duration = Duration::from_secs(30);
-const HEAD_BYTES: usize = 64 * 1024;
+/// How many connections beyond the limit are told so at once; still more wait in the system's queue.
+const CROWD: usize = 256;
+/// How long a connection beyond the limit may take to say what it wants, and stay after it was told.
+const CROWDED: Times = Times { head: Duration::from_secs(2), idle: Duration::from_millis(500) };
 
 /// Serves until `stopped`, then lets what is under way end within the drain time.
 pub async fn until(listener: TcpListener, running: &Arc<Running>, stopped: impl Future<Output = ()>) {
-    let graceful = GracefulShutdown::new();
-    let app = Arc::clone(&running.app);
-    let service = service_fn(move |request: Request<Incoming>| {
-        let answer = flotilla_inbound::serve(Arc::clone(&app), request.map(Body::new));
-        async move { Ok::<_, Infallible>(answer.await) }
-    });
-    let head_time = running.config.load().limits.head_time.0;
-    let mut first = http1::Builder::new();
-    first.timer(TokioTimer::new()).header_read_timeout(head_time).max_buf_size(HEAD_BYTES);
-    let mut second = http2::Builder::new(TokioExecutor::new());
-    second.timer(TokioTimer::new()).keep_alive_interval(Some(PING));
-    let places = Arc::new(Semaphore::new(running.config.load().limits.connections));
+    let (stop, _) = watch::channel(false);
+    let places = Places {
+        served: Arc::default(),
+        open: gauge!("flotilla_connections_open"),
+        crowd: Arc::new(Semaphore::new(CROWD)),
+    };
     tokio::pin!(stopped);
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&listener, &places) => accepted,
+            accepted = accept(&listener, &places, running) => accepted,
             () = &mut stopped => break,
         };
-        let Some((stream, place)) = accepted else { continue };
-        let (first, second, service, watcher) = (first.clone(), second.clone(), service.clone(), graceful.watcher());
+        let Some((stream, place, terms)) = accepted else { continue };
+        let (app, stop) = (Arc::clone(&running.app), stop.subscribe());
         tokio::spawn(async move {
-            let ended = match speaks(&stream, head_time).await {
-                Some(Speaks::Http1) => watcher.watch(first.serve_connection(TokioIo::new(stream), service)).await,
-                Some(Speaks::Http2) => watcher.watch(second.serve_connection(TokioIo::new(stream), service)).await,
-                None => Ok(()),
-            };
-            if let Err(error) = ended {
-                tracing::debug!(%error, "a connection ended early");
-            }
+            connection::serve(stream, app, terms, stop).await;
             drop(place);
         });
     }
     drop(listener);
-    drain(running, graceful).await;
+    drain(running, stop).await;
 }
 
-enum Speaks {
-    Http1,
-    Http2,
+/// Who is in.
+struct Places {
+    served: Arc<AtomicUsize>,
+    open: Gauge,
+    crowd: Arc<Semaphore>,
 }
 
-/// How an HTTP/2 connection begins.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0";
-
-/// Which version a client speaks, by its first bytes; one that says nothing in time is let go.
-async fn speaks(stream: &TcpStream, head_time: Duration) -> Option<Speaks> {
-    let mut seen = [0; PREFACE.len()];
-    let look = async {
-        let mut known = 0;
-        loop {
-            let count = stream.peek(&mut seen).await.ok().filter(|count| *count > 0)?;
-            if seen[..count] != PREFACE[..count] {
-                return Some(Speaks::Http1);
-            }
-            if count == PREFACE.len() {
-                return Some(Speaks::Http2);
-            }
-            // Part of the preface, and peeking again would find the same part at once.
-            if count == known {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-            known = count;
-        }
-    };
-    tokio::time::timeout(head_time, look).await.ok().flatten()
+/// A connection's place, given back when it ends.
+enum Place {
+    Served(Arc<AtomicUsize>, Gauge),
+    Crowded { _permit: OwnedSemaphorePermit },
 }
 
-/// A place first, then a connection: over the limit, clients wait in the system's queue.
-async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> Option<(TcpStream, OwnedSemaphorePermit)> {
-    let place = Arc::clone(places).acquire_owned().await.ok()?;
-    match listener.accept().await {
-        Ok((stream, _)) => {
-            // Small answers must not wait for more to say.
-            let _ = stream.set_nodelay(true);
-            Some((stream, place))
-        }
-        Err(error) => {
-            tracing::warn!(%error, "accepting a connection");
-            // Out of file descriptors, most likely: give others time to close theirs.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            None
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Self::Served(served, open) = self {
+            served.fetch_sub(1, Ordering::Relaxed);
+            open.decrement(1.0);
         }
     }
 }
 
-async fn drain(running: &Running, graceful: GracefulShutdown) {
+impl Places {
+    /// Only the loop that accepts takes places, so the count cannot pass the limit between the look and the step.
+    async fn take(&self, most: usize) -> Option<Place> {
+        if self.served.load(Ordering::Relaxed) < most {
+            self.served.fetch_add(1, Ordering::Relaxed);
+            self.open.increment(1.0);
+            return Some(Place::Served(Arc::clone(&self.served), self.open.clone()));
+        }
+        let permit = Arc::clone(&self.crowd).acquire_owned().await.ok()?;
+        Some(Place::Crowded { _permit: permit })
+    }
+}
+
+/// A connection, its place and what holds for it, by the configuration as it is now.
+async fn accept(listener: &TcpListener, places: &Places, running: &Running) -> Option<(TcpStream, Place, Terms)> {
+    let stream = match listener.accept().await {
+        Ok((stream, _)) => stream,
+        Err(error) => {
+            tracing::warn!(%error, "accepting a connection");
+            // Out of file descriptors, most likely: give others time to close theirs.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            return None;
+        }
+    };
+    // Small answers must not wait for more to say.
+    let _ = stream.set_nodelay(true);
+    let limits = running.config.load().limits.clone();
+    let place = places.take(limits.connections).await?;
+    let (times, crowded) = match place {
+        Place::Served(..) => (Times { head: limits.head_time.0, idle: limits.idle_time.0 }, None),
+        Place::Crowded { .. } => (CROWDED, Some(limits.connections)),
+    };
+    Some((stream, place, Terms { times, header_bytes: limits.header_bytes, crowded }))
+}
+
+async fn drain(running: &Running, stop: watch::Sender<bool>) {
     let bound = running.config.load().hub.drain.0;
     tracing::info!(?bound, "stopping: streams are told to come back, runs are given time to end");
     let hub = &running.app.hub;
     hub.stop_streams();
+    stop.send_replace(true);
     let all = async {
-        tokio::join!(graceful.shutdown(), hub.idle());
+        tokio::join!(stop.closed(), hub.idle());
     };
     tokio::pin!(all);
     // Towards the end, whoever still waits for a task is given what there is of it.

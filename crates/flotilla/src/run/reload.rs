@@ -42,7 +42,7 @@ async fn reload(running: &Running) -> Result<()> {
     Ok(())
 }
 
-fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 8] {
+fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 6] {
     let (old, new) = (&before.hub, &after.hub);
     let key = |config: &Config| config.hub.owner_key.as_ref().map(|secret| secret.0.clone());
     [
@@ -52,7 +52,5 @@ fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 8] {
         ("hub.owner_key", key(before) != key(after)),
         ("store.sync", before.store.sync != after.store.sync),
         ("log.format", before.log.format != after.log.format),
-        ("limits.connections", before.limits.connections != after.limits.connections),
-        ("limits.head_time", before.limits.head_time != after.limits.head_time),
     ]
 }

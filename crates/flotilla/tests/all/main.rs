@@ -6,6 +6,7 @@ mod errors;
 mod grpc;
 mod idempotency;
 mod keys;
+mod limits;
 mod operations;
 mod scenarios;
 mod streams;

@@ -2,10 +2,11 @@
 
 use super::{GRPC, deadline, frame, trailers};
 use crate::app::App;
+use crate::sse::CHUNK;
 use crate::{answer, caller};
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
-use flotilla_core::hub::{Follow, Next};
+use flotilla_core::hub::{Follow, Framed, Next};
 use flotilla_core::log::Cursor;
 use flotilla_grpc::{Code, Status};
 use futures_util::stream;
@@ -25,6 +26,8 @@ struct Sender {
     credential: Option<String>,
     follow: Box<Follow>,
     deadline: Option<Instant>,
+    /// Frames that are not written yet.
+    waiting: std::vec::IntoIter<Framed>,
     done: bool,
 }
 
@@ -38,8 +41,9 @@ impl Drop for Sender {
 pub fn respond(app: &Arc<App>, asked: &HeaderMap, follow: Box<Follow>, deadline: Option<Instant>) -> Response<Body> {
     app.meters.streams.increment(1.0);
     let credential = caller::credential(asked).ok().flatten().map(str::to_owned);
-    let cursor = position(&follow);
-    let sender = Sender { app: Arc::clone(app), credential, follow, deadline, done: false };
+    let cursor = header(&follow, follow.position());
+    let waiting = Vec::new().into_iter();
+    let sender = Sender { app: Arc::clone(app), credential, follow, deadline, waiting, done: false };
     let frames = stream::unfold(sender, |mut sender| async move {
         if sender.done {
             return None;
@@ -54,8 +58,8 @@ pub fn respond(app: &Arc<App>, asked: &HeaderMap, follow: Box<Follow>, deadline:
     response
 }
 
-fn position(follow: &Follow) -> Option<HeaderValue> {
-    let cursor = Cursor { epoch: follow.epoch(), peer_seq: follow.position() };
+fn header(follow: &Follow, peer_seq: u64) -> Option<HeaderValue> {
+    let cursor = Cursor { epoch: follow.epoch(), peer_seq };
     HeaderValue::from_str(&cursor.to_string()).ok()
 }
 
@@ -64,28 +68,28 @@ impl Sender {
         loop {
             let patience = self.app.settings().keep_alive;
             let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let next = self.follow.next(left.map_or(patience, |left| left.min(patience))).await;
+            let mut next = None;
+            if self.waiting.len() == 0 {
+                match self.follow.next(left.map_or(patience, |left| left.min(patience))).await {
+                    Ok(Next::Frames(frames)) => self.waiting = frames.into_iter(),
+                    other => next = Some(other),
+                }
+            }
             // A key that was revoked meanwhile sees nothing more.
             if let Err(error) = self.app.access.caller(self.credential.as_deref()).await {
                 return self.end(&Status::of(&self.app.refusal(error), self.app.now()));
             }
             match next {
-                Ok(Next::Frames(frames)) => {
-                    let mut bytes = BytesMut::new();
-                    for framed in &frames {
-                        frame::append(&mut bytes, &flotilla_grpc::frame(&framed.frame));
-                    }
-                    return Frame::data(bytes.freeze());
-                }
+                None | Some(Ok(Next::Frames(_))) => return self.write(),
                 // Signs of life are the connection's own business here.
-                Ok(Next::Quiet) if self.deadline.is_none_or(|deadline| Instant::now() < deadline) => {}
-                Ok(Next::Quiet) => return self.end(&deadline::exceeded()),
-                Ok(Next::End) => return self.end(&Status::new(Code::Ok, "")),
-                Ok(Next::Stopping) => {
+                Some(Ok(Next::Quiet)) if self.deadline.is_none_or(|deadline| Instant::now() < deadline) => {}
+                Some(Ok(Next::Quiet)) => return self.end(&deadline::exceeded()),
+                Some(Ok(Next::End)) => return self.end(&Status::new(Code::Ok, "")),
+                Some(Ok(Next::Stopping)) => {
                     let text = "The hub is stopping; subscribe again with the last-event-id of these trailers.";
                     return self.end(&Status::new(Code::Unavailable, text));
                 }
-                Err(error) => return self.end(&Status::of(&self.app.refusal(error), self.app.now())),
+                Some(Err(error)) => return self.end(&Status::of(&self.app.refusal(error), self.app.now())),
             }
         }
     }
@@ -93,9 +97,22 @@ impl Sender {
     fn end(&mut self, status: &Status) -> Frame<Bytes> {
         self.done = true;
         let mut trailers = trailers::of(status);
-        if let Some(cursor) = position(&self.follow) {
+        // What was not written was not seen, whoever ended the stream.
+        let unseen = self.waiting.as_slice().first().map(|next| next.peer_seq.saturating_sub(1));
+        if let Some(cursor) = header(&self.follow, unseen.unwrap_or_else(|| self.follow.position())) {
             trailers.insert(CURSOR, cursor);
         }
         Frame::trailers(trailers)
+    }
+
+    /// Writes as many frames as make a chunk; the others wait for the connection to take it.
+    fn write(&mut self) -> Frame<Bytes> {
+        let mut bytes = BytesMut::new();
+        while bytes.len() < CHUNK
+            && let Some(framed) = self.waiting.next()
+        {
+            frame::append(&mut bytes, &flotilla_grpc::frame(&framed.frame));
+        }
+        Frame::data(bytes.freeze())
     }
 }

@@ -17,6 +17,8 @@ pub enum Reason {
     VersionNotSupported,
     ParseError,
     InvalidRequest,
+    /// An HTTP/1.1 request without a Host.
+    HostRequired,
     MethodNotFound,
     /// An HTTP path that takes other verbs.
     VerbNotAllowed,
@@ -30,6 +32,10 @@ pub enum Reason {
     /// A gRPC message in a coding we do not read.
     CompressionNotSupported,
     PayloadTooLarge,
+    /// The head of an HTTP request.
+    HeadersTooLarge,
+    /// The request came too slowly to be waited for.
+    RequestTimeout,
     ResourceExhausted,
     Unavailable,
 }
@@ -41,7 +47,7 @@ pub struct Row {
     pub rpc: i32,
     pub http: u16,
     pub grpc: &'static str,
-    /// Whether the specification names this error, or it is our own.
+    /// Whether the protocol and its SDKs know this error, or it is our own.
     pub standard: bool,
 }
 
@@ -54,7 +60,7 @@ const fn own(reason: &'static str, rpc: i32, http: u16, grpc: &'static str) -> R
 }
 
 impl Reason {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 27] = [
         Self::TaskNotFound,
         Self::TaskNotCancelable,
         Self::PushNotificationNotSupported,
@@ -66,6 +72,7 @@ impl Reason {
         Self::VersionNotSupported,
         Self::ParseError,
         Self::InvalidRequest,
+        Self::HostRequired,
         Self::MethodNotFound,
         Self::VerbNotAllowed,
         Self::InvalidParams,
@@ -77,6 +84,8 @@ impl Reason {
         Self::MediaTypeNotSupported,
         Self::CompressionNotSupported,
         Self::PayloadTooLarge,
+        Self::HeadersTooLarge,
+        Self::RequestTimeout,
         Self::ResourceExhausted,
         Self::Unavailable,
     ];
@@ -97,10 +106,11 @@ impl Reason {
             Self::ExtensionSupportRequired => a2a("EXTENSION_SUPPORT_REQUIRED", -32008, 400, "FAILED_PRECONDITION"),
             Self::VersionNotSupported => a2a("VERSION_NOT_SUPPORTED", -32009, 400, "FAILED_PRECONDITION"),
             Self::ParseError => own("INVALID_JSON", -32700, 400, "INVALID_ARGUMENT"),
-            Self::InvalidRequest => own("INVALID_REQUEST", -32600, 400, "INVALID_ARGUMENT"),
-            Self::MethodNotFound => own("METHOD_NOT_FOUND", -32601, 404, "UNIMPLEMENTED"),
+            Self::InvalidRequest => a2a("INVALID_REQUEST", -32600, 400, "INVALID_ARGUMENT"),
+            Self::HostRequired => own("HOST_REQUIRED", -32600, 400, "INVALID_ARGUMENT"),
+            Self::MethodNotFound => a2a("METHOD_NOT_FOUND", -32601, 404, "UNIMPLEMENTED"),
             Self::VerbNotAllowed => own("METHOD_NOT_ALLOWED", -32601, 405, "UNIMPLEMENTED"),
-            Self::InvalidParams => own("INVALID_PARAMS", -32602, 400, "INVALID_ARGUMENT"),
+            Self::InvalidParams => a2a("INVALID_PARAMS", -32602, 400, "INVALID_ARGUMENT"),
             Self::Internal => own("INTERNAL", -32603, 500, "INTERNAL"),
             Self::Unauthenticated => own("UNAUTHENTICATED", -32010, 401, "UNAUTHENTICATED"),
             Self::PermissionDenied => own("PERMISSION_DENIED", -32011, 403, "PERMISSION_DENIED"),
@@ -110,6 +120,8 @@ impl Reason {
             Self::MediaTypeNotSupported => a2a("CONTENT_TYPE_NOT_SUPPORTED", -32005, 415, "INVALID_ARGUMENT"),
             Self::CompressionNotSupported => own("COMPRESSION_NOT_SUPPORTED", -32600, 415, "UNIMPLEMENTED"),
             Self::PayloadTooLarge => own("PAYLOAD_TOO_LARGE", -32600, 413, "RESOURCE_EXHAUSTED"),
+            Self::HeadersTooLarge => own("HEADERS_TOO_LARGE", -32600, 431, "RESOURCE_EXHAUSTED"),
+            Self::RequestTimeout => own("REQUEST_TIMEOUT", -32600, 408, "DEADLINE_EXCEEDED"),
             Self::ResourceExhausted => own("RESOURCE_EXHAUSTED", -32013, 429, "RESOURCE_EXHAUSTED"),
             Self::Unavailable => own("UNAVAILABLE", -32603, 503, "UNAVAILABLE"),
         }

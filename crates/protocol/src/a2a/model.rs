@@ -128,6 +128,18 @@ impl Part {
         Self { text: Some(text.into()), ..Self::default() }
     }
 
+    /// What the part holds, in bytes; raw content counts as what it decodes to.
+    pub fn size(&self) -> usize {
+        let json = |json: Option<&wire::Json>| json.map_or(0, |json| json.text().len());
+        self.text.as_ref().map_or(0, String::len)
+            + self.raw.as_ref().map_or(0, Base64::decoded_len)
+            + self.url.as_ref().map_or(0, String::len)
+            + json(self.data.0.as_ref())
+            + json(self.metadata.as_ref().map(|object| &object.0))
+            + self.filename.len()
+            + self.media_type.len()
+    }
+
     /// The media type the part declares, or the one its kind implies.
     pub fn effective_media_type(&self) -> &str {
         if !self.media_type.is_empty() {

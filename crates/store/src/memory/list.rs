@@ -6,6 +6,7 @@ use flotilla_core::ports::{ListFilter, ListPage, Record};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::Event;
 use flotilla_protocol::time::Millis;
+use std::collections::HashMap;
 
 pub fn page(tables: &Tables, principal: PrincipalId, agent: AgentId, filter: &ListFilter) -> ListPage {
     let states: Vec<u8> = match filter.state {
@@ -30,6 +31,14 @@ pub fn page(tables: &Tables, principal: PrincipalId, agent: AgentId, filter: &Li
         records.push(record(task, filter));
     }
     ListPage { records, total, more }
+}
+
+pub fn open(tables: &Tables) -> Vec<(PrincipalId, usize)> {
+    let mut open: HashMap<PrincipalId, usize> = HashMap::new();
+    for task in tables.tasks.values().filter(|task| !task.head.is_over()) {
+        *open.entry(task.head.principal).or_default() += 1;
+    }
+    open.into_iter().collect()
 }
 
 type Place = (Millis, TaskId);

@@ -90,10 +90,11 @@ pub fn links(connection: &Connection, task: TaskId, wanted: impl Fn(&Link) -> bo
     Ok(links)
 }
 
-/// The changes behind links, and the size of their events.
+/// The changes behind links, and the size of their events; none beyond one that reaches `most`.
 pub fn read<'a>(
     connection: &Connection,
     links: impl Iterator<Item = &'a Link>,
+    most: usize,
 ) -> Result<(Vec<Arc<Change>>, usize), Fault> {
     let mut statement = connection
         .prepare_cached("SELECT seq, peer_seq, at, events FROM changes WHERE id = ?1")
@@ -110,6 +111,9 @@ pub fn read<'a>(
             at: Millis(at),
             events: log::decode(events.as_bytes())?,
         }));
+        if size >= most {
+            break;
+        }
     }
     Ok((changes, size))
 }

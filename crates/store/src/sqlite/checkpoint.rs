@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 
 /// Batches between checkpoints.
 const BATCHES: u32 = 1_000;
@@ -16,8 +17,19 @@ const BATCHES: u32 = 1_000;
 pub struct Checkpoints {
     batches: u32,
     /// Asks the thread for a checkpoint.
-    ask: Sender<()>,
+    ask: Option<Sender<()>>,
     done: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Checkpoints {
+    /// When this is gone, so is the thread's connection: the last one to close puts the files in order.
+    fn drop(&mut self) {
+        self.ask = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Checkpoints {
@@ -29,7 +41,7 @@ impl Checkpoints {
         let (ask, asked) = channel();
         let done = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&done);
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name("store-checkpoint".into())
             .spawn(move || {
                 while asked.recv().is_ok() {
@@ -38,7 +50,7 @@ impl Checkpoints {
                 }
             })
             .map_err(|error| Fault::new(format!("starting the checkpoint thread: {error}")))?;
-        Ok(Self { batches: 0, ask, done })
+        Ok(Self { batches: 0, ask: Some(ask), done, thread: Some(thread) })
     }
 
     /// Called by the writer after each batch.
@@ -48,9 +60,11 @@ impl Checkpoints {
             self.batches = 0;
         }
         self.batches += 1;
-        if self.batches == BATCHES {
+        if self.batches == BATCHES
+            && let Some(ask) = &self.ask
+        {
             // If the thread is gone, the log only grows until the next start.
-            let _ = self.ask.send(());
+            let _ = ask.send(());
         }
     }
 

@@ -16,6 +16,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// What a peer that reads on is handed at once.
+const TAIL_BYTES: usize = 1024 * 1024;
+
 /// The columns `head_of` reads, in its order.
 pub const HEAD: &str = "id, principal, agent, owner, context, state, status_at, created_at, version, seq, peer_seq, \
                         run, run_state, turn, waiting";
@@ -167,7 +170,7 @@ pub fn fill(connection: &Connection, head: Head, with_artifacts: bool) -> Result
     let from = fold.as_ref().map_or(0, |folded| folded.seq);
     let links = chain::links(connection, head.id, |link| link.last_seq > from)?;
     let wanted = links.iter().filter(|link| with_artifacts || !link.artifacts_only);
-    let (changes, size) = chain::read(connection, wanted)?;
+    let (changes, size) = chain::read(connection, wanted, usize::MAX)?;
     Ok((Record { head, fold, changes }, folded_size + size))
 }
 
@@ -194,7 +197,11 @@ pub fn after(connection: &mut Connection, scope: Scope, id: TaskId, by: By, limi
         By::PeerSeq(_) => link.last_peer_seq > cursor,
     })?;
     let shown = links.iter().filter(|link| matches!(by, By::Seq(_)) || link.visible);
-    let (changes, _) = chain::read(&transaction, shown.take(limit))?;
+    let most = match by {
+        By::Seq(_) => usize::MAX,
+        By::PeerSeq(_) => TAIL_BYTES,
+    };
+    let (changes, _) = chain::read(&transaction, shown.take(limit), most)?;
     Ok(Tail::Changes(changes))
 }
 

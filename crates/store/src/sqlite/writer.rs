@@ -1,9 +1,10 @@
-//! The one writer: a thread that takes all waiting commits into one transaction, flushes, then tells each.
+//! The one writer: a thread that takes all waiting commits into one transaction and hands it on to be flushed.
 
 use super::checkpoint::Checkpoints;
+use super::flush::{Flusher, Progress, Tell, Told};
 use super::send::Sends;
 use super::{fault, task};
-use crate::herald::{Herald, Outcome};
+use crate::herald::Outcome;
 use flotilla_core::error::Fault;
 use flotilla_core::ports::{Commit, Later, NotCommitted};
 use metrics::{Counter, Histogram, counter, histogram};
@@ -17,7 +18,8 @@ use tokio::sync::oneshot;
 
 /// Most commits in one transaction.
 const BATCH: usize = 256;
-type Task = Box<dyn FnOnce(&mut Connection, &mut Sends) + Send>;
+/// Does its work, and leaves how to tell what came of it.
+type Task = Box<dyn FnOnce(&mut Connection, &mut Sends) -> Tell + Send>;
 
 enum Job {
     Commit(Box<Commit>),
@@ -27,18 +29,24 @@ enum Job {
 
 pub struct Writer {
     jobs: Option<Sender<Job>>,
+    progress: Progress,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Writer {
-    pub fn start(connection: Connection, checkpoints: Checkpoints) -> Result<Self, Fault> {
+    pub fn start(connection: Connection, checkpoints: Checkpoints, flusher: Flusher) -> Result<Self, Fault> {
         let (jobs, inbox) = channel();
-        let mut desk = Desk::new(connection, checkpoints);
+        let progress = flusher.progress();
+        let mut desk = Desk::new(connection, checkpoints, flusher);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || desk.serve(&inbox))
             .map_err(|error| Fault::new(format!("starting the store's writer: {error}")))?;
-        Ok(Self { jobs: Some(jobs), thread: Mutex::new(Some(thread)) })
+        Ok(Self { jobs: Some(jobs), progress, thread: Mutex::new(Some(thread)) })
+    }
+
+    pub fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     pub fn commit(&self, commit: Commit) {
@@ -54,8 +62,11 @@ impl Writer {
         job: impl FnOnce(&mut Connection, &mut Sends) -> Result<T, Fault> + Send + 'static,
     ) -> Later<T> {
         let (tell, told) = oneshot::channel();
-        // If nobody waits for the answer any more, it is dropped.
-        let task: Task = Box::new(move |connection, sends| drop(tell.send(job(connection, sends))));
+        let task: Task = Box::new(move |connection, sends| {
+            let done = job(connection, sends);
+            // If nobody waits for the answer any more, it is dropped.
+            Box::new(move |flushed| drop(tell.send(flushed.and(done))))
+        });
         let sent = self.send(Job::Run(task)).is_ok();
         Box::pin(async move {
             let stopped = || Fault::new("the store has stopped");
@@ -91,7 +102,7 @@ impl Drop for Writer {
 struct Desk {
     connection: Connection,
     sends: Sends,
-    herald: Herald,
+    flusher: Flusher,
     checkpoints: Checkpoints,
     commits: Counter,
     batch_size: Histogram,
@@ -99,12 +110,12 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(connection: Connection, checkpoints: Checkpoints) -> Self {
+    fn new(connection: Connection, checkpoints: Checkpoints, flusher: Flusher) -> Self {
         connection.set_prepared_statement_cache_capacity(64);
         Self {
             connection,
             sends: Sends::default(),
-            herald: Herald::new(),
+            flusher,
             checkpoints,
             commits: counter!("flotilla_store_transactions_total"),
             batch_size: histogram!("flotilla_store_batch_commits"),
@@ -115,6 +126,7 @@ impl Desk {
     fn serve(&mut self, inbox: &Receiver<Job>) {
         let mut waiting: Vec<Commit> = Vec::with_capacity(BATCH);
         while let Ok(job) = inbox.recv() {
+            self.flusher.taken();
             let mut next = Some(job);
             while let Some(job) = next.take() {
                 match job {
@@ -126,7 +138,7 @@ impl Desk {
                     }
                     Job::Run(task) => {
                         self.commit_all(&mut waiting);
-                        task(&mut self.connection, &mut self.sends);
+                        self.run(task);
                     }
                 }
             }
@@ -135,12 +147,20 @@ impl Desk {
         Checkpoints::finish(&self.connection);
     }
 
+    fn run(&mut self, task: Task) {
+        self.flusher.begin();
+        let before = self.connection.total_changes();
+        let tell = task(&mut self.connection, &mut self.sends);
+        self.flusher.give(Told::Job(tell), self.connection.total_changes() != before);
+    }
+
     /// One transaction for all. If it fails as a whole, each is tried alone, so that one cannot sink the others.
     fn commit_all(&mut self, waiting: &mut Vec<Commit>) {
         if waiting.is_empty() {
             return;
         }
         let started = Instant::now();
+        self.flusher.begin();
         let results = match write_batch(&self.connection, &mut self.sends, waiting) {
             Ok(results) => results,
             Err(failed) if waiting.len() == 1 => vec![Err(NotCommitted::Failed(failed))],
@@ -149,7 +169,7 @@ impl Desk {
         self.commits.increment(1);
         self.batch_size.record(waiting.len() as f64);
         self.commit_seconds.record(started.elapsed().as_secs_f64());
-        self.herald.announce(waiting.drain(..).map(|commit| commit.done).zip(results).collect());
+        self.flusher.give(Told::Commits(waiting.drain(..).map(|commit| commit.done).zip(results).collect()), true);
         self.checkpoints.after_batch(&self.connection);
     }
 

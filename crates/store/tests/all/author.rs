@@ -200,6 +200,14 @@ fn command(word: &str, head: &Head) -> Command {
         "note" => report(Report::Note { blocks: vec![Block::text("a thought")] }),
         "chunk" => artifact(true),
         "whole" => artifact(false),
+        // Too large for many of its kind to be read at once.
+        "large" => report(Report::Artifact {
+            artifact: Box::new(Artifact { artifact_id: "large".into(), ..Artifact::default() }),
+            contents: Contents::text("x".repeat(400_000)),
+            append: true,
+            last_chunk: false,
+            metadata: None,
+        }),
         "cancel" => Command::Cancel,
         "lost" => Command::Lost { run: head.run, reason: "gone".into(), retry: Retry::IfUnstarted },
         other => panic!("no such word: {other}"),

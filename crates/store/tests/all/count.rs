@@ -111,6 +111,12 @@ impl History {
 }
 
 async fn compare(store: &Arc<dyn Store>, history: &History, round: i64) {
+    let open = store.open_tasks().await.unwrap();
+    for principal in history.principals {
+        let told = open.iter().find(|(known, _)| *known == principal).map_or(0, |(_, count)| *count);
+        let mine = |task: &&Author| task.head.principal == principal && !task.head.is_over() && task.head.version > 0;
+        assert_eq!(told, history.tasks.iter().filter(mine).count(), "round {round}: open tasks of {principal:?}");
+    }
     let states = TaskState::ALL.iter().skip(1).copied().map(Some).chain([None]);
     for state in states {
         for principal in history.principals {

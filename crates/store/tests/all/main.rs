@@ -46,7 +46,8 @@ macro_rules! suite {
             sweep: long_logs_come_to_the_same_after_a_sweep ended_tasks_go_by_age ended_tasks_go_by_number
                    age_and_number_together_take_no_more_than_each open_tasks_do_not_shelter_ended_ones
                    old_events_go_but_their_result_stays a_sweep_of_nothing_changes_nothing;
-            tail: owners_read_on_after_any_event peers_read_on_after_any_visible_event pruned_events_are_said_to_be;
+            tail: owners_read_on_after_any_event peers_read_on_after_any_visible_event pruned_events_are_said_to_be
+                  large_changes_are_read_on_to_the_end;
         }
     };
 }
@@ -58,6 +59,7 @@ macro_rules! durable_suite {
             failure: a_failed_commit_takes_nothing_with_it a_failed_send_was_not_made;
             reopen: everything_is_there_again sends_are_remembered the_epoch_stays;
             fold: long_logs_are_folded_when_they_have_ended;
+            tail: large_changes_come_a_few_at_a_time;
         }
     };
 }

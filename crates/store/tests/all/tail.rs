@@ -47,6 +47,27 @@ pub async fn peers_read_on_after_any_visible_event(home: &impl Home) {
     }
 }
 
+const LARGE: &str = "say large large note large large large large large done";
+
+pub async fn large_changes_are_read_on_to_the_end(home: &impl Home) {
+    let store = home.open();
+    let task = keep(&store, TaskId::fresh(), LARGE, 1).await;
+    let (mut found, mut cursor) = (Vec::new(), 0);
+    while cursor < task.head.peer_seq {
+        let more = changes(store.after_peer(Scope::Admin, task.id(), cursor, 1_000).await.unwrap());
+        cursor = more.last().expect("one at least").last_peer_seq();
+        found.extend(more);
+    }
+    assert_eq!(found, expected(&task, 1_000, |change| change.peer_count() > 0));
+}
+
+pub async fn large_changes_come_a_few_at_a_time(home: &impl Home) {
+    let store = home.open();
+    let task = keep(&store, TaskId::fresh(), LARGE, 1).await;
+    let first = changes(store.after_peer(Scope::Admin, task.id(), 0, 1_000).await.unwrap());
+    assert!((1..5).contains(&first.len()), "{} of eight at once", first.len());
+}
+
 pub async fn pruned_events_are_said_to_be(home: &impl Home) {
     let store = home.open();
     let task = keep(&store, TaskId::from_bytes([0; 16]), WORDS, 1).await;

@@ -64,7 +64,10 @@ fn a_body_that_is_too_large_is_refused_however_its_length_is_told() {
                 assert_eq!(response.status, 413, "{binding:?} {:?}", request.framing);
                 let refusal = Refusal::of(&response);
                 assert_eq!(refusal.reason, "PAYLOAD_TOO_LARGE");
-                assert_eq!(refusal.metadata["limitBytes"], "20000");
+                assert_eq!(
+                    (&refusal.metadata["limit"], &refusal.metadata["limitValue"]),
+                    (&"body".into(), &"20000".into())
+                );
             }
         }
         no_task(&owner);

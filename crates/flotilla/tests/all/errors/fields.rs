@@ -1,10 +1,9 @@
 //! Fields that are wrong: each is named by its path, all at once, and nothing is done.
 
 use super::no_task;
-use crate::cast::{hub, hub_with};
-use flotilla_testkit::client::message;
+use crate::cast::hub;
 use flotilla_testkit::{Binding, Client, Refusal};
-use serde_json::{Value, json};
+use serde_json::json;
 
 const SENDS: [&str; 2] = ["SendMessage", "SendStreamingMessage"];
 
@@ -178,19 +177,5 @@ fn a_number_beyond_32_bits_is_refused_in_a_query_too() {
         let response = owner.get(&format!("/tasks?{query}"));
         assert_eq!(response.status, 400, "{query}");
         assert_eq!(Refusal::of(&response).fields(), [field], "{query}");
-    }
-}
-
-#[test]
-fn a_message_holds_no_more_parts_than_allowed() {
-    let hub = hub_with("limits: {parts: 3}");
-    for binding in Binding::ALL {
-        let owner = hub.owner(binding);
-        let parts = |count: usize| vec![json!({"text": "x"}); count];
-        let mut params = message("m", "x");
-        params["message"]["parts"] = Value::Array(parts(4));
-        assert_eq!(owner.call("SendMessage", &params).expect_err("refused").fields(), ["message.parts"]);
-        params["message"]["parts"] = Value::Array(parts(3));
-        owner.agent("echo").call("SendMessage", &params).expect("three are allowed");
     }
 }

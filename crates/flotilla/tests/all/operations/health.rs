@@ -31,6 +31,22 @@ fn a_hub_says_that_it_is_alive_and_ready() {
 }
 
 #[test]
+fn every_metric_says_what_it_is() {
+    let hub = hub();
+    let owner = hub.owner(Binding::JsonRpc);
+    owner.say("a", "complete");
+    owner.call("ListTasks", &json!({"pageSize": 101})).expect_err("refused");
+    let text = metrics(&hub);
+    let named = |mark: &str| -> Vec<String> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix(mark));
+        lines.map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect()
+    };
+    let (typed, helped) = (named("# TYPE "), named("# HELP "));
+    assert!(typed.len() >= 15, "{typed:?}");
+    assert_eq!(typed, helped);
+}
+
+#[test]
 fn requests_are_counted_and_timed_by_binding_and_method() {
     let hub = hub();
     for (binding, times) in [(Binding::JsonRpc, 3), (Binding::HttpJson, 2)] {

@@ -68,10 +68,10 @@ fn limits_change_with_a_reload() {
     let hub = hub();
     let owner = hub.owner(Binding::HttpJson);
     owner.say("m", "complete");
-    hub.write_config(&format!("{CONFIG}\nlimits: {{body: 10}}\n"));
+    hub.write_config(&format!("{CONFIG}\nlimits: {{body: 1024}}\n"));
     hub.signal("HUP");
     until("the limit holds", || {
-        let response = owner.response("SendMessage", &flotilla_testkit::client::message("m", "complete"));
+        let response = owner.response("SendMessage", &flotilla_testkit::client::message("m", &"complete ".repeat(200)));
         (response.status == 413).then_some(())
     });
 }

@@ -1,0 +1,170 @@
+//! One connection: served in the version its client speaks, and let go when its client is silent or the hub stops.
+
+use super::activity::{Activity, Held, Silence, Times, Watched};
+use axum::body::Body;
+use flotilla_core::limits::{Limit, count_over};
+use flotilla_inbound::App;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+/// How often a quiet HTTP/2 connection is asked whether it is still there.
+const PING: Duration = Duration::from_secs(30);
+/// How much longer than allowed a head may be and still be refused in the form of its binding.
+const HEAD_MARGIN: usize = 16 * 1024;
+/// How long a client may take to see that it was told to go.
+const PARTING: Duration = Duration::from_secs(5);
+
+/// What a connection is let in with.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    pub times: Times,
+    pub header_bytes: usize,
+    /// The limit of connections, if this one is beyond it: its requests are turned away.
+    pub crowded: Option<usize>,
+}
+
+/// Serves until the client or the hub goes.
+pub async fn serve(stream: TcpStream, app: Arc<App>, terms: Terms, mut stop: watch::Receiver<bool>) {
+    let activity = Activity::new();
+    let speaks = tokio::select! {
+        speaks = speaks(&stream, terms.times.head) => speaks,
+        // Who has not said anything yet need not be waited for.
+        _ = stop.wait_for(|stop| *stop) => None,
+    };
+    let Some(speaks) = speaks else { return };
+    let service = {
+        let activity = Arc::clone(&activity);
+        service_fn(move |request: Request<Incoming>| {
+            let (app, busy) = (Arc::clone(&app), Activity::begin(&activity));
+            async move {
+                let request = request.map(Body::new);
+                let answer = match terms.crowded {
+                    None => flotilla_inbound::serve(app, request).await,
+                    Some(most) => flotilla_inbound::turn_away(app, request, most).await,
+                };
+                Ok::<Response<Held>, Infallible>(answer.map(|body| Held::new(body, busy)))
+            }
+        })
+    };
+    let most = terms.header_bytes + HEAD_MARGIN;
+    let ended = match speaks {
+        Speaks::Http1 => {
+            let mut builder = http1::Builder::new();
+            builder
+                .header_read_timeout(None)
+                .max_header_size(most)
+                .max_buf_size(most)
+                .keep_alive(terms.crowded.is_none());
+            let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), true));
+            let connection = builder.serve_connection(io, service);
+            drive(connection, http1::Connection::graceful_shutdown, &activity, terms.times, stop).await
+        }
+        Speaks::Http2 => {
+            let mut builder = http2::Builder::new(TokioExecutor::new());
+            let most = u32::try_from(most).unwrap_or(u32::MAX);
+            builder.timer(TokioTimer::new()).keep_alive_interval(Some(PING)).max_header_list_size(most);
+            // Frames come without a request too, so only requests count as activity.
+            activity.expect_no_head();
+            let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), false));
+            let connection = builder.serve_connection(io, service);
+            drive(connection, http2::Connection::graceful_shutdown, &activity, terms.times, stop).await
+        }
+    };
+    if let Err(error) = ended {
+        if error.is_parse_too_large() {
+            count_over(Limit::HeaderBytes.name(), "connection");
+        }
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// Runs a connection to its end, and brings that about when the client is silent for too long or the hub stops.
+async fn drive<C: Future<Output = hyper::Result<()>>>(
+    connection: C,
+    part: impl Fn(Pin<&mut C>),
+    activity: &Activity,
+    times: Times,
+    mut stop: watch::Receiver<bool>,
+) -> hyper::Result<()> {
+    let mut connection = pin!(connection);
+    let silence = {
+        let mut silent = pin!(activity.silent(times));
+        let mut stopped = pin!(stop.wait_for(|stop| *stop));
+        let mut stopping = false;
+        loop {
+            tokio::select! {
+                biased;
+                ended = connection.as_mut() => return ended,
+                silence = silent.as_mut() => break silence,
+                // The sender is gone only when the hub is.
+                _ = stopped.as_mut(), if !stopping => {
+                    stopping = true;
+                    part(connection.as_mut());
+                }
+            }
+        }
+    };
+    let limit = match silence {
+        Silence::Idle => Limit::IdleTime,
+        Silence::Head => Limit::HeadTime,
+    };
+    count_over(limit.name(), "connection");
+    if silence == Silence::Head {
+        return Ok(());
+    }
+    // A request may be on its way: whoever sent it is told that it was not taken.
+    part(connection.as_mut());
+    loop {
+        match tokio::time::timeout(PARTING, connection.as_mut()).await {
+            Ok(ended) => return ended,
+            Err(_) if activity.is_active(PARTING) => {}
+            Err(_) => return Ok(()),
+        }
+    }
+}
+
+enum Speaks {
+    Http1,
+    Http2,
+}
+
+/// How an HTTP/2 connection begins.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0";
+
+/// Which version a client speaks, by its first bytes; one that says nothing in time is let go.
+async fn speaks(stream: &TcpStream, head_time: Duration) -> Option<Speaks> {
+    let mut seen = [0; PREFACE.len()];
+    let look = async {
+        let mut known = 0;
+        loop {
+            let count = stream.peek(&mut seen).await.ok().filter(|count| *count > 0)?;
+            if seen[..count] != PREFACE[..count] {
+                return Some(Speaks::Http1);
+            }
+            if count == PREFACE.len() {
+                return Some(Speaks::Http2);
+            }
+            // Part of the preface, and peeking again would find the same part at once.
+            if count == known {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            known = count;
+        }
+    };
+    match tokio::time::timeout(head_time, look).await {
+        Ok(known) => known,
+        Err(_) => {
+            count_over(Limit::HeadTime.name(), "connection");
+            None
+        }
+    }
+}
