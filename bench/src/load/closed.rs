@@ -1,140 +1,122 @@
-//! The closed loop behind `send` and `rpc`: each connection sends its next request once answered.
+//! The closed loop: each connection makes its next call once answered. It finds what a server can do at most.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use clap::Args;
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use crate::http::{Connection, Target};
-use crate::request::Request;
-use crate::stats::{self, Stats};
+use super::call::{Call, Channel, Endpoint};
+use super::stats::Stats;
+use crate::process;
 
 /// How long after the end an outstanding answer is waited for.
-const GRACE: Duration = Duration::from_secs(10);
+pub const GRACE: Duration = Duration::from_secs(10);
+/// How many calls in a thousand may fail before a figure is worth nothing.
+const TOLERATED: u64 = 1;
 
-#[derive(Args)]
+#[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// Connections, each with one request under way.
-    #[arg(long, default_value_t = 32)]
-    connections: usize,
-    /// Seconds measured.
-    #[arg(long, default_value_t = 5.0)]
-    seconds: f64,
-    /// Seconds under the same load before measuring.
-    #[arg(long, default_value_t = 1.0)]
-    warmup: f64,
-    /// Also print the CPU time per request of this process, the server.
-    #[arg(long)]
-    pid: Option<u32>,
+    pub connections: usize,
+    pub warmup: Duration,
+    pub window: Duration,
 }
 
-/// What an answer must hold.
-#[derive(Clone, Copy)]
-pub enum Expect {
-    /// A result whose task is completed.
-    Completed,
-    /// Any result.
-    Result,
+#[derive(Debug)]
+pub struct Capacity {
+    pub per_second: f64,
+    /// The server's processor time for each call, in microseconds.
+    pub cpu_us: f64,
 }
 
-impl Expect {
-    /// Parse the answer: done for each connection's first one.
-    fn strictly(self, body: &[u8]) -> bool {
-        let answer: Value = serde_json::from_slice(body).unwrap_or_default();
-        match self {
-            Expect::Completed => answer["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED",
-            Expect::Result => answer.get("result").is_some(),
-        }
+/// Opens connections, each proven with one call whose answer is read in full.
+pub async fn open(endpoint: &Endpoint, call: &Call, count: usize) -> Result<Vec<(Channel, Call)>> {
+    let mut open = Vec::with_capacity(count);
+    let mut body = Vec::new();
+    for index in 0..count {
+        let mut call = call.clone();
+        let opened = async {
+            let mut channel = Channel::open(endpoint).await?;
+            if index == 0 {
+                channel.call(&mut call, u64::MAX - index as u64, &mut body).await?;
+                call.check_strictly(&body)?;
+            }
+            if channel.is_closing() {
+                channel = Channel::open(endpoint).await?;
+            }
+            anyhow::Ok(channel)
+        };
+        let channel = timeout(GRACE, opened).await.context("no answer while connecting")??;
+        open.push((channel, call));
     }
-
-    /// Look for the words: cheap enough for every answer.
-    pub fn quickly(self, body: &[u8]) -> bool {
-        let found = |text: &str| memchr::memmem::find(body, text.as_bytes()).is_some();
-        match self {
-            Expect::Completed => found(r#""result""#) && found(r#""TASK_STATE_COMPLETED""#),
-            Expect::Result => found(r#""result""#),
-        }
-    }
+    Ok(open)
 }
 
-pub async fn run(target: Target, request: Request, expect: Expect, pace: Pace, json: bool) -> Result<()> {
-    if pace.connections == 0 || pace.seconds <= 0.0 || pace.warmup < 0.0 {
-        bail!("--connections and --seconds must be above zero, --warmup not below");
-    }
-    let mut open = Vec::with_capacity(pace.connections);
-    for _ in 0..pace.connections {
-        open.push(Connection::open(&target).await?);
-    }
-    let start = Instant::now() + Duration::from_secs_f64(pace.warmup);
-    let end = start + Duration::from_secs_f64(pace.seconds);
-    let mut tasks = Vec::with_capacity(pace.connections);
-    for (index, connection) in open.into_iter().enumerate() {
-        let (target, request) = (target.clone(), request.clone());
-        tasks.push(tokio::spawn(async move {
+/// Measures the most a server does for so many connections.
+pub async fn run(endpoint: &Endpoint, call: &Call, pace: Pace, pid: u32) -> Result<Capacity> {
+    let open = open(endpoint, call, pace.connections).await?;
+    let start = Instant::now() + pace.warmup;
+    let end = start + pace.window;
+    let mut tasks = JoinSet::new();
+    for (index, (channel, call)) in open.into_iter().enumerate() {
+        let endpoint = endpoint.clone();
+        tasks.spawn(async move {
             let mut stats = Stats::default();
-            let work = drive(connection, &target, request, index, expect, start, end, &mut stats);
+            let work = drive(&endpoint, channel, call, index, (start, end), &mut stats);
             if timeout_at(end + GRACE, work).await.is_err() {
                 stats.fail("no answer after the end of the run");
             }
             stats
-        }));
+        });
     }
-    tokio::time::sleep_until(start).await;
-    let cpu_before = pace.pid.map(cpu_seconds).transpose()?;
-    tokio::time::sleep_until(end).await;
-    let cpu_after = pace.pid.map(cpu_seconds).transpose()?;
-
-    let mut total = Stats::default();
-    for task in tasks {
-        total.merge(task.await.context("a connection's task failed")?);
-    }
-    if let Some(why) = &total.first_error {
-        eprintln!("first error: {why}");
-    }
-    let mut figures = total.figures(pace.seconds);
-    if let (Some(before), Some(after)) = (cpu_before, cpu_after) {
-        let requests = figures["requests"].as_f64().unwrap_or_default().max(1.0);
-        figures["cpu_us"] = (((after - before) * 1e7 / requests).round() / 10.0).into();
-    }
-    stats::print(&figures, json);
-    Ok(())
+    sleep_until(start).await;
+    let before = process::cpu_seconds(pid)?;
+    sleep_until(end).await;
+    let cpu = process::cpu_seconds(pid)? - before;
+    let total = collect(tasks).await?;
+    let count = total.count() as f64;
+    Ok(Capacity { per_second: count / pace.window.as_secs_f64(), cpu_us: cpu * 1e6 / count })
 }
 
-/// One connection's loop. Answers that arrive between `start` and `end` count; all errors do.
-#[allow(clippy::too_many_arguments)]
+/// Adds up what the connections saw; an error if too much of it went wrong.
+pub async fn collect(mut tasks: JoinSet<Stats>) -> Result<Stats> {
+    let mut total = Stats::default();
+    while let Some(stats) = tasks.join_next().await {
+        total.merge(stats.context("a connection's task failed")?);
+    }
+    let why = total.first_error.clone().unwrap_or_default();
+    ensure!(total.count() > 0, "no answer in time {why}");
+    ensure!(total.errors * 1000 <= total.count() as u64 * TOLERATED, "{} calls failed, first: {why}", total.errors);
+    Ok(total)
+}
+
+/// One connection's loop. Answers that arrive between start and end count; all errors do.
 async fn drive(
-    mut connection: Connection,
-    target: &Target,
-    mut request: Request,
+    endpoint: &Endpoint,
+    mut channel: Channel,
+    mut call: Call,
     index: usize,
-    expect: Expect,
-    start: Instant,
-    end: Instant,
+    (start, end): (Instant, Instant),
     stats: &mut Stats,
 ) {
     let mut body = Vec::new();
     let mut sequence = (index as u64) << 40;
     let mut sent = Instant::now();
-    let mut first = true;
     while sent < end {
         sequence += 1;
-        let answer = connection.call(request.stamp(sequence), &mut body).await;
+        let answer = channel.call(&mut call, sequence, &mut body).await;
         let now = Instant::now();
-        match &answer {
-            Ok(200) if expect.quickly(&body) && (!first || expect.strictly(&body)) => {
-                if now >= start && now < end {
-                    stats.record(now - sent);
-                }
-            }
-            Ok(status) => stats.fail(format!("{status} {}", String::from_utf8_lossy(&body))),
-            Err(error) => stats.fail(format!("{error:#}")),
+        if let Err(error) = &answer {
+            stats.fail(format!("{error:#}"));
+        } else if now >= start && now < end {
+            stats.record(now - sent);
         }
-        first = false;
-        if answer.is_err() || connection.closing {
-            match Connection::open(target).await {
-                Ok(fresh) => connection = fresh,
+        if answer.is_err() || channel.is_closing() {
+            match Channel::open(endpoint).await {
+                Ok(fresh) => channel = fresh,
                 Err(error) => return stats.fail(format!("{error:#}")),
             }
         }
@@ -142,13 +124,45 @@ async fn drive(
     }
 }
 
-/// User and system time a process has used, from /proc.
-fn cpu_seconds(pid: u32) -> Result<f64> {
-    const TICKS_PER_SECOND: f64 = 100.0;
-    let path = format!("/proc/{pid}/stat");
-    let stat = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    // The name, in parentheses, may hold spaces: count the fields after it.
-    let fields = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: f64 = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
-    Ok(ticks / TICKS_PER_SECOND)
+/// Makes `count` tasks as fast as the server takes them; returns the ids of up to `keep` of them, evenly spaced.
+pub async fn fill(
+    endpoint: &Endpoint,
+    count: u64,
+    connections: usize,
+    keep: u64,
+    limit: Duration,
+) -> Result<Vec<String>> {
+    let call = Call::send(endpoint)?;
+    let next = Rc::new(Cell::new(0));
+    let every = (count / keep).max(1);
+    let local = tokio::task::LocalSet::new();
+    let mut tasks = JoinSet::new();
+    for (mut channel, mut call) in open(endpoint, &call, connections).await? {
+        let (next, endpoint) = (next.clone(), endpoint.clone());
+        let work = async move {
+            let (mut body, mut ids) = (Vec::new(), Vec::new());
+            while next.get() < count {
+                let sequence = next.get();
+                next.set(sequence + 1);
+                channel.call(&mut call, sequence, &mut body).await?;
+                if sequence % every == 0 {
+                    let answer: Value = serde_json::from_slice(&body).context("the answer is not JSON")?;
+                    ids.push(answer["result"]["task"]["id"].as_str().context("no task id")?.to_owned());
+                }
+                if channel.is_closing() {
+                    channel = Channel::open(&endpoint).await?;
+                }
+            }
+            anyhow::Ok(ids)
+        };
+        tasks.spawn_local_on(work, &local);
+    }
+    let all = local.run_until(async {
+        let mut ids = Vec::new();
+        while let Some(some) = tasks.join_next().await {
+            ids.extend(some.context("a connection's task failed")??);
+        }
+        anyhow::Ok(ids)
+    });
+    timeout(limit, all).await.with_context(|| format!("{count} tasks were not made within {limit:?}"))?
 }

@@ -5,27 +5,6 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A parsed `http://host:port/path`.
-#[derive(Clone)]
-pub struct Target {
-    /// `host:port`, both what is dialled and the Host header.
-    pub authority: String,
-    pub path: String,
-}
-
-impl Target {
-    pub fn parse(url: &str) -> Result<Target> {
-        let rest =
-            url.strip_prefix("http://").with_context(|| format!("{url}: only http:// addresses are supported"))?;
-        let (authority, path) = match rest.find('/') {
-            Some(at) => rest.split_at(at),
-            None => (rest, "/"),
-        };
-        let port = if authority.contains(':') { "" } else { ":80" };
-        Ok(Target { authority: format!("{authority}{port}"), path: path.to_string() })
-    }
-}
-
 /// How the end of the body being read is known.
 enum Framing {
     Length(usize),
@@ -44,10 +23,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub async fn open(target: &Target) -> Result<Connection> {
-        let stream = TcpStream::connect(&target.authority)
-            .await
-            .with_context(|| format!("cannot connect to {}", target.authority))?;
+    pub async fn open(address: &str) -> Result<Connection> {
+        let stream = TcpStream::connect(address).await.with_context(|| format!("cannot connect to {address}"))?;
         stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
         Ok(Connection { stream, buffer: BytesMut::with_capacity(16 * 1024), framing: Framing::Ended, closing: false })
     }
@@ -187,7 +164,7 @@ mod tests {
     #[tokio::test]
     async fn reads_answers_split_anywhere() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/x", listener.local_addr().unwrap());
+        let address = listener.local_addr().unwrap().to_string();
         tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
             stream.set_nodelay(true).unwrap();
@@ -203,7 +180,7 @@ mod tests {
                 }
             }
         });
-        let mut connection = Connection::open(&Target::parse(&url).unwrap()).await.unwrap();
+        let mut connection = Connection::open(&address).await.unwrap();
         let mut body = Vec::new();
         assert_eq!(connection.call(b"ping", &mut body).await.unwrap(), 200);
         assert_eq!(body, b"abc0123456789");

@@ -1,13 +1,11 @@
-//! What a connection saw, and the figures printed at the end of a run.
+//! What the connections of one run saw, and the middle and spread of several values.
 
 use std::time::Duration;
-
-use serde_json::{Value, json};
 
 /// Latencies (in microseconds) and errors of one or more connections.
 #[derive(Default)]
 pub struct Stats {
-    pub latencies: Vec<u32>,
+    latencies: Vec<u32>,
     pub errors: u64,
     pub first_error: Option<String>,
 }
@@ -29,44 +27,37 @@ impl Stats {
         self.first_error = self.first_error.take().or(other.first_error);
     }
 
-    /// The figures of a window of that many seconds.
-    pub fn figures(mut self, seconds: f64) -> Value {
+    pub fn count(&self) -> usize {
+        self.latencies.len()
+    }
+
+    /// The latency, in milliseconds, that this share of all calls did not exceed.
+    pub fn percentile(&mut self, share: f64) -> f64 {
         self.latencies.sort_unstable();
-        let count = self.latencies.len();
-        let percentile = |share: f64| -> f64 {
-            let rank = (share * count as f64).ceil() as usize;
-            let micros = self.latencies.get(rank.saturating_sub(1));
-            f64::from(micros.copied().unwrap_or_default()) / 1000.0
-        };
-        json!({
-            "requests": count,
-            "per_second": (count as f64 / seconds).round() as u64,
-            "p50_ms": percentile(0.50),
-            "p90_ms": percentile(0.90),
-            "p99_ms": percentile(0.99),
-            "max_ms": percentile(1.0),
-            "errors": self.errors,
-        })
+        let rank = (share * self.latencies.len() as f64).ceil() as usize;
+        let micros = self.latencies.get(rank.saturating_sub(1));
+        f64::from(micros.copied().unwrap_or_default()) / 1000.0
     }
 }
 
-/// Print a flat object, as JSON or as one `name value` line for each figure.
-pub fn print(figures: &Value, as_json: bool) {
-    match figures.as_object() {
-        Some(map) if !as_json => {
-            for (name, value) in map {
-                println!("{name:<14} {value}");
-            }
-        }
-        _ => println!("{figures}"),
-    }
+/// Several values in short.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    pub median: f64,
+    pub least: f64,
+    pub most: f64,
 }
 
-/// The middle value; 0 for none.
-pub fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    let upper = values.get(values.len() / 2).copied().unwrap_or_default();
-    if values.len() % 2 == 1 || values.is_empty() { upper } else { (values[values.len() / 2 - 1] + upper) / 2.0 }
+impl Spread {
+    /// None for no values.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let (least, most) = (*values.first()?, *values.last()?);
+        let upper = values[values.len() / 2];
+        let median = if values.len() % 2 == 1 { upper } else { f64::midpoint(values[values.len() / 2 - 1], upper) };
+        Some(Spread { median, least, most })
+    }
 }
 
 #[cfg(test)]
@@ -74,20 +65,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_and_medians() {
+    fn percentiles() {
         let mut stats = Stats::default();
         for micros in (1..=100).rev() {
             stats.record(Duration::from_micros(micros * 1000));
         }
-        stats.fail("no");
-        let figures = stats.figures(2.0);
-        assert_eq!(figures["p50_ms"], 50.0);
-        assert_eq!(figures["p99_ms"], 99.0);
-        assert_eq!(figures["max_ms"], 100.0);
-        assert_eq!(figures["per_second"], 50);
-        assert_eq!(figures["errors"], 1);
-        assert_eq!(median(vec![]), 0.0);
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![1.0, 2.0]), 1.5);
+        assert_eq!(stats.percentile(0.50), 50.0);
+        assert_eq!(stats.percentile(0.99), 99.0);
+        assert_eq!(stats.percentile(1.0), 100.0);
+        assert_eq!(Stats::default().percentile(0.5), 0.0);
+    }
+
+    #[test]
+    fn the_middle_and_both_ends() {
+        assert_eq!(Spread::of([]), None);
+        assert_eq!(Spread::of([3.0, 1.0, 2.0]), Some(Spread { median: 2.0, least: 1.0, most: 3.0 }));
+        assert_eq!(Spread::of([1.0, 2.0]).map(|spread| spread.median), Some(1.5));
     }
 }

@@ -53,7 +53,9 @@ impl Writer {
         if let Err(refused) = self.send(Job::Commit(Box::new(commit)))
             && let Job::Commit(commit) = refused
         {
-            (commit.done)(Err(NotCommitted::Failed(Fault::new("the store has stopped"))));
+            let stopped = NotCommitted::Failed(Fault::new("the store has stopped"));
+            // Told from elsewhere: the caller may hold what it would need to hear it.
+            std::thread::spawn(move || (commit.done)(Err(stopped)));
         }
     }
 
