@@ -78,12 +78,6 @@ impl Failure {
         self
     }
 
-    /// A next step, unless there is a better one already.
-    #[must_use]
-    pub fn or_hint(self, hint: impl FnOnce() -> String) -> Self {
-        if self.hint.is_some() { self } else { self.hint(hint()) }
-    }
-
     /// One more next step.
     #[must_use]
     pub fn and_hint(self, hint: &str) -> Self {
@@ -135,14 +129,16 @@ impl From<ClientError> for Failure {
                 .hint("--agent-card takes a host, the URL of a card, or the path of a file"),
             ClientError::CardInvalid { .. } => Self::new(Local::CardInvalid, message)
                 .hint("flotilla card get --validate --agent-card REF lists what is wrong with it"),
-            ClientError::Unreachable { .. } | ClientError::Broken(_) => Self::new(Local::Unreachable, message),
+            ClientError::Unreachable { .. } | ClientError::Broken(_) => Self::new(Local::Unreachable, message)
+                .hint("check the address and that the agent runs; --debug shows what was sent"),
             ClientError::CredentialsMissing { code, .. } => {
                 let failure = Self { a2a_code: code, ..Self::new(Local::CredentialsMissing, message) };
                 failure.hint("set A2ACLI_BEARER or A2ACLI_API_KEY, or sign in with: flotilla auth login")
             }
             ClientError::AuthFailed { code, .. } => {
                 let failure = Self { a2a_code: Some(code), ..Self::new(Local::AuthFailed, message) };
-                failure.hint("check which credential is used with: flotilla config show")
+                failure
+                    .hint("flotilla config show says which credential is used; flotilla doctor looks at the hub's keys")
             }
             ClientError::Refused { name, code, .. } => {
                 Self { code: name.to_owned(), a2a_code: code, ..Self::internal(message) }.hint(next_step(name))

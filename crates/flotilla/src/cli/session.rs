@@ -12,7 +12,7 @@ use flotilla_outbound::client::choose::Binding;
 use flotilla_outbound::client::credential::Credentials;
 use flotilla_outbound::client::resolve::{Reference, resolve};
 use flotilla_outbound::client::{Client, Options};
-use flotilla_outbound::net::redact::Redactor;
+use flotilla_outbound::net::redact::{self, Redactor};
 use flotilla_outbound::net::{Net, Observer};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,7 +52,8 @@ impl Session {
             warn("certificates are not checked (--insecure): anyone in between can read and change what is sent");
         }
         let known = [credentials.bearer.clone(), credentials.api_key.clone(), hub_key()].into_iter().flatten();
-        let values = parameters.iter().map(|(_, value)| value.clone());
+        let hidden = parameters.iter().filter(|(name, _)| !redact::is_open(name));
+        let values = hidden.map(|(_, value)| value.clone());
         let secrets = known.chain(values).chain(tokens.secrets()).chain(text(Setting::ClientSecret, &None));
         let net = Net::new(insecure, Redactor::new(secrets), debug.then(observer))?;
         let watch = Watch::default();
@@ -96,7 +97,7 @@ impl Session {
                     "the hub has no such agent, or not by this name; --agent takes the name in its configuration",
                 );
             }
-            failure.or_hint(|| "check the address and that the agent runs; --debug shows what was sent".into())
+            failure
         })
     }
 

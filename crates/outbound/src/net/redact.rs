@@ -45,6 +45,11 @@ const SECRET_MEMBERS: [&str; 9] = [
     "apiKey",
 ];
 
+/// Whether a header of this name is known to hold nothing secret.
+pub fn is_open(name: &str) -> bool {
+    OPEN_HEADERS.iter().any(|open| open.eq_ignore_ascii_case(name))
+}
+
 #[derive(Debug, Default, Clone)]
 pub struct Redactor {
     secrets: Vec<String>,
@@ -60,8 +65,7 @@ impl Redactor {
 
     /// The value of a header as it may be shown.
     pub fn header(&self, name: &str, value: &str) -> String {
-        let open = OPEN_HEADERS.iter().any(|open| open.eq_ignore_ascii_case(name));
-        if open { self.clean(value) } else { MASK.to_owned() }
+        if is_open(name) { self.clean(value) } else { MASK.to_owned() }
     }
 
     /// Text with known secrets and secret JSON members masked.

@@ -2,7 +2,7 @@
 
 use super::Findings;
 use super::machine::apart;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Failure, Local};
 use crate::cli::session::{Session, hub_key};
 use crate::config::Config;
 use flotilla_outbound::client::card::Card;
@@ -53,9 +53,14 @@ pub async fn agents(findings: &mut Findings, session: &Session, config: Option<&
         references.push((format!("agent {name}"), Reference::of_agent(&hub, name)));
     }
     let credentials = Credentials { bearer: hub_key(), api_key: None };
+    let mut let_in = true;
     for (name, reference) in references {
         match resolve(&session.net, &reference, None).await {
-            Ok(card) => agent(findings, session, &name, &card, &credentials).await,
+            Ok(card) => {
+                check_card(findings, &name, &card);
+                // The same key opens all of them or none.
+                let_in = let_in && call_all(findings, session, &name, &card, &credentials).await;
+            }
             Err(error) => {
                 let advice = "reload the hub (kill -HUP), or start it with this configuration";
                 findings.problem("agents", format!("{name}: {error}"), advice);
@@ -72,40 +77,65 @@ pub async fn named(findings: &mut Findings, session: &Session) {
         Ok::<_, Failure>((card, credentials))
     };
     match found.await {
-        Ok((card, credentials)) => agent(findings, session, &card.name.clone(), &card, &credentials).await,
+        Ok((card, credentials)) => {
+            check_card(findings, &card.name, &card);
+            call_all(findings, session, &card.name, &card, &credentials).await;
+        }
         Err(failure) => {
-            let error = &failure.envelope()["error"];
-            let word = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
-            findings.problem("agents", word("message"), word("hint"));
+            let (what, advice) = told(&failure);
+            findings.problem("agents", what, advice);
         }
     }
 }
 
-/// Checks a card, then calls every interface it declares with something that changes nothing.
-async fn agent(findings: &mut Findings, session: &Session, name: &str, card: &Card, credentials: &Credentials) {
+/// What a failure says, and what it says to do.
+fn told(failure: &Failure) -> (String, String) {
+    let error = &failure.envelope()["error"];
+    let word = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+    (word("message"), word("hint"))
+}
+
+fn check_card(findings: &mut Findings, name: &str, card: &Card) {
     for problem in check::problems(&card.json) {
         let advice = "its operator has to mend the card; flotilla card get --validate says the same";
         findings.problem("agents", format!("{name}: {problem}"), advice);
     }
+}
+
+/// Calls every interface a card declares with something that changes nothing; whether the credential was accepted.
+async fn call_all(
+    findings: &mut Findings,
+    session: &Session,
+    name: &str,
+    card: &Card,
+    credentials: &Credentials,
+) -> bool {
     let declared = |binding: &Binding| {
         card.supported_interfaces.iter().any(|interface| Binding::parse(&interface.protocol_binding) == Some(*binding))
     };
-    let bindings: Vec<Binding> = Binding::ALL.into_iter().filter(declared).collect();
     let mut answered = Vec::new();
-    for binding in bindings {
-        match call(session, card, binding, credentials).await {
-            Ok(()) => answered.push(binding.name()),
-            Err(failure) => {
-                let error = &failure.envelope()["error"];
-                let word = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
-                let what = format!("{name} over {}: {}", binding.name(), word("message"));
-                findings.problem("agents", what, word("hint"));
-            }
+    for binding in Binding::ALL.into_iter().filter(declared) {
+        let Err(failure) = call(session, card, binding, credentials).await else {
+            answered.push(binding.name());
+            continue;
+        };
+        let (what, advice) = told(&failure);
+        if failure.is(Local::CredentialsMissing) {
+            let advice = "to have agents called too, set FLOTILLA_KEY, or A2ACLI_BEARER or A2ACLI_API_KEY for others";
+            findings.note("agents", format!("{name} is not called: {what}"), advice);
+            return false;
         }
+        if failure.is(Local::AuthFailed) {
+            let advice = "copy the key again, or make another with: flotilla keys create NAME";
+            findings.problem("agents", format!("{name}: {what}"), advice);
+            return false;
+        }
+        findings.problem("agents", format!("{name} over {}: {what}", binding.name()), advice);
     }
     if !answered.is_empty() {
         findings.ok("agents", format!("{name} answers over {}", answered.join(", ")));
     }
+    true
 }
 
 async fn call(session: &Session, card: &Card, binding: Binding, credentials: &Credentials) -> Result<(), Failure> {

@@ -102,6 +102,8 @@ fn nothing_that_is_shown_holds_a_credential() {
             assert!(!shown.contains(secret), "{secret} in {shown}");
         }
     }
+    let traced = ["card", "get", "-a", &repeats.url, "--debug"];
+    assert!(place.run(&traced).ok().err.contains("A2A-Version: 1.0"), "what is no secret is shown");
     let keyed = agent(api_key("query"), "k");
     let ran = place.run(&["send", "hi", "-a", &keyed.url, "--api-key", "key-secret-3", "--debug"]).ok();
     assert!(!ran.err.contains("key-secret-3") && ran.err.contains("x-odd-key=[redacted]"), "{ran:?}");
