@@ -6,6 +6,7 @@ pub mod check;
 pub mod choose;
 pub mod credential;
 pub mod error;
+pub mod fold;
 pub mod follow;
 pub mod frame;
 mod grpc;
@@ -55,8 +56,11 @@ pub struct Answer<T> {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TaskPage {
+    #[serde(deserialize_with = "null_is_absent")]
     pub tasks: Vec<Task>,
+    #[serde(deserialize_with = "null_is_absent")]
     pub next_page_token: String,
+    #[serde(deserialize_with = "null_is_absent")]
     pub total_size: i64,
 }
 
@@ -64,8 +68,15 @@ pub struct TaskPage {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PushConfigPage {
+    #[serde(deserialize_with = "null_is_absent")]
     pub configs: Vec<PushConfig>,
+    #[serde(deserialize_with = "null_is_absent")]
     pub next_page_token: String,
+}
+
+/// As everywhere in ProtoJSON.
+fn null_is_absent<'de, D: serde::Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 pub struct Client {

@@ -125,8 +125,9 @@ impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         let message = error.to_string();
         match error {
-            ClientError::CardNotFound { .. } => Self::new(Local::CardNotFound, message)
-                .hint("--agent-card takes a host, the URL of a card, or the path of a file"),
+            ClientError::CardNotFound { .. } => Self::new(Local::CardNotFound, message).hint(
+                "--agent-card takes a host, the whole URL of a card (.../.well-known/agent-card.json), or a file",
+            ),
             ClientError::CardInvalid { .. } => Self::new(Local::CardInvalid, message)
                 .hint("flotilla card get --validate --agent-card REF lists what is wrong with it"),
             ClientError::Unreachable { .. } | ClientError::Broken(_) => Self::new(Local::Unreachable, message)

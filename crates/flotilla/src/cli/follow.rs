@@ -6,6 +6,7 @@ use super::render::Detail;
 use super::send::resume;
 use super::session::Session;
 use super::settings::Setting;
+use flotilla_outbound::client::fold::Fold;
 use flotilla_outbound::client::follow::{Follow, Next};
 use flotilla_outbound::client::frame::{Frame, Sent};
 use flotilla_outbound::client::{Answer, Client};
@@ -46,6 +47,8 @@ pub async fn to_the_end(
     pace: Pace,
 ) -> Result<Answer<Sent>, Failure> {
     let mut task = String::new();
+    let mut fold = Fold::default();
+    let mut is_last = false;
     loop {
         let frame = match follow.next().await {
             Ok(Next::Frame(frame)) => frame,
@@ -63,14 +66,24 @@ pub async fn to_the_end(
         };
         session.watch.saw(&frame.sent);
         frame.sent.ids().0.clone_into(&mut task);
+        fold.take(&frame.sent);
+        is_last = frame.sent.is_last();
         if printed == Printed::Events {
             print(session, &frame);
         }
-        if frame.sent.is_last() && (printed == Printed::Events || matches!(frame.sent, Sent::Message(_))) {
+        if is_last && (printed == Printed::Events || matches!(frame.sent, Sent::Message(_))) {
             return Ok(Answer { value: frame.sent, json: frame.json });
         }
     }
-    let last = ask(session, client, &task, None, pace).await?;
+    let last = match (ask(session, client, &task, None, pace).await, fold.task().filter(|_| is_last)) {
+        (Ok(last), _) => last,
+        // The agent streamed the task to its end, and does not keep it.
+        (Err(failure), Some(folded)) if failure.is_protocol() => {
+            let json = serde_json::to_string(&folded).map_err(|error| Failure::internal(error.to_string()))?;
+            Answer { value: folded, json }
+        }
+        (Err(failure), _) => return Err(failure),
+    };
     let whole = Answer { json: format!("{{\"task\":{}}}", last.json), value: Sent::Task(Box::new(last.value)) };
     if printed == Printed::Events {
         print(session, &Frame { id: None, sent: whole.value.clone(), json: whole.json.replace(['\n', '\r'], " ") });

@@ -1,6 +1,7 @@
 //! An agent's card as a caller reads it: what is needed to call, and the JSON exactly as it came.
 
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Read leniently: only what a call needs must be there. `check` says what the specification demands beyond that.
@@ -155,13 +156,27 @@ pub struct Flow {
 impl Card {
     /// Reads a card; `source` is where it came from, for error texts.
     pub fn parse(json: &str, source: &str) -> Result<Self, String> {
-        let mut card: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let mut value: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        drop_nulls(&mut value);
+        let mut card: Self = serde_json::from_value(value).map_err(|error| error.to_string())?;
         if card.supported_interfaces.is_empty() && card.old_version.is_some() {
             return Err("it is a card of A2A 0.3, and this program speaks 1.0".into());
         }
         card.json = json.to_owned();
         card.source = source.to_owned();
         Ok(card)
+    }
+}
+
+/// In ProtoJSON a null stands for an absent member.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
     }
 }
 

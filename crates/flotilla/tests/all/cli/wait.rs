@@ -107,3 +107,21 @@ fn a_long_wait_shows_a_sign_of_life() {
     assert_eq!(sent.field("State"), "TASK_STATE_COMPLETED");
     assert!(sent.err.contains("Waiting: 3 s"), "a sign of life: {sent:?}");
 }
+
+#[test]
+fn an_agent_that_forgets_what_it_streamed_is_still_understood() {
+    let chunk = |text: &str, append: bool| {
+        let artifact = json!({"artifactId": "a", "parts": [{"text": text}]});
+        json!({"artifactUpdate": {"taskId": "t-1", "contextId": "c-1", "artifact": artifact, "append": append}})
+    };
+    let status = json!({"state": "TASK_STATE_COMPLETED"});
+    let end = json!({"statusUpdate": {"taskId": "t-1", "contextId": "c-1", "status": status}});
+    let events = vec![json!({"task": task("WORKING")}), chunk("one", false), chunk("two", true), end];
+    let agent = Agent::start(streaming(), move |asked, _| match asked.method().as_str() {
+        "SendStreamingMessage" => Says::Events(events.clone()),
+        _ => Says::Error(-32001, "what task?"),
+    });
+    let sent = Place::new().json(&["send", "hi", "-a", &agent.url]);
+    assert_eq!(state(&sent["task"]), "TASK_STATE_COMPLETED");
+    assert_eq!(sent["task"]["artifacts"][0]["parts"], json!([{"text": "one"}, {"text": "two"}]));
+}

@@ -1,0 +1,61 @@
+//! The task a stream adds up to, for agents that do not keep what they streamed.
+
+use super::frame::Sent;
+use flotilla_protocol::a2a::model::{Artifact, ArtifactUpdate, Task};
+use std::sync::Arc;
+
+#[derive(Debug, Default)]
+pub struct Fold {
+    task: Option<Task>,
+}
+
+impl Fold {
+    pub fn take(&mut self, sent: &Sent) {
+        match (sent, &mut self.task) {
+            (Sent::Task(task), _) => self.task = Some((**task).clone()),
+            (Sent::Status(update), Some(task)) => task.status = update.status.clone(),
+            (Sent::Artifact(update), Some(task)) => extend(task, update),
+            // A stream begins with its task; what comes before it has no place.
+            _ => {}
+        }
+    }
+
+    pub fn task(self) -> Option<Task> {
+        self.task
+    }
+}
+
+fn extend(task: &mut Task, update: &ArtifactUpdate) {
+    let artifacts = task.artifacts.get_or_insert_default();
+    let known = artifacts.iter_mut().find(|known| known.artifact_id == update.artifact.artifact_id);
+    match known {
+        Some(known) if update.append => {
+            let parts = known.parts.iter().chain(&update.artifact.parts).cloned().collect();
+            *known = Arc::new(Artifact { parts, ..(**known).clone() });
+        }
+        Some(known) => *known = Arc::clone(&update.artifact),
+        None => artifacts.push(Arc::clone(&update.artifact)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Fold;
+
+    #[test]
+    fn a_stream_adds_up_to_its_task() {
+        let mut fold = Fold::default();
+        for frame in [
+            r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}"#,
+            r#"{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"text":"1"}]}}}"#,
+            r#"{"artifactUpdate":{"taskId":"t","append":true,"artifact":{"artifactId":"a","parts":[{"text":"2"}]}}}"#,
+            r#"{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"b","parts":[{"text":"x"}]}}}"#,
+            r#"{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"b","parts":[{"text":"y"}]}}}"#,
+            r#"{"statusUpdate":{"taskId":"t","status":{"state":"TASK_STATE_COMPLETED"}}}"#,
+        ] {
+            fold.take(&serde_json::from_str(frame).unwrap());
+        }
+        let expected = r#"{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"1"},{"text":"2"}]},{"artifactId":"b","parts":[{"text":"y"}]}]}"#;
+        assert_eq!(serde_json::to_string(&fold.task().unwrap()).unwrap(), expected);
+    }
+}
