@@ -3,6 +3,8 @@
 use super::Client;
 use super::error::ClientError;
 use super::frame::{Frame, Frames};
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 /// How often in a row a broken stream is taken up again before it is given up.
@@ -28,20 +30,26 @@ pub struct Follow<'a> {
     /// The last event id, where the agent gives any.
     last: Option<String>,
     done: bool,
+    /// Breaks in a row without anything new in between.
     failures: u32,
+    /// What was seen, by hash: a stream that only ever repeats itself is not going anywhere.
+    seen: HashSet<u64>,
 }
 
 impl<'a> Follow<'a> {
     /// Goes on with a stream that was just opened.
     pub fn new(client: &'a Client, frames: Frames) -> Self {
-        Self { client, frames: Some(frames), task: String::new(), last: None, done: false, failures: 0 }
+        Self::over(client, frames, String::new(), None)
     }
 
     /// Subscribes to a task, after an event if one is named.
     pub async fn task(client: &'a Client, id: &str, after: Option<&str>) -> Result<Self, ClientError> {
         let frames = client.subscribe(id, after).await?;
-        let last = after.map(str::to_owned);
-        Ok(Self { client, frames: Some(frames), task: id.to_owned(), last, done: false, failures: 0 })
+        Ok(Self::over(client, frames, id.to_owned(), after.map(str::to_owned)))
+    }
+
+    fn over(client: &'a Client, frames: Frames, task: String, last: Option<String>) -> Self {
+        Self { client, frames: Some(frames), task, last, done: false, failures: 0, seen: HashSet::new() }
     }
 
     /// The id to go on from in another call.
@@ -59,7 +67,9 @@ impl<'a> Follow<'a> {
         let Some(frames) = &mut self.frames else { return Ok(Next::End) };
         let problem = match frames.next().await {
             Ok(Some(frame)) => {
-                self.failures = 0;
+                if self.seen.insert(hash(&frame)) {
+                    self.failures = 0;
+                }
                 self.take(&frame);
                 return Ok(Next::Frame(Box::new(frame)));
             }
@@ -102,4 +112,10 @@ impl<'a> Follow<'a> {
             }
         }
     }
+}
+
+fn hash(frame: &Frame) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&frame.id, &frame.json).hash(&mut hasher);
+    hasher.finish()
 }

@@ -134,3 +134,14 @@ fn what_is_one_object_is_one_line_for_who_reads_lines() {
         assert_eq!(place.lines(&args), [place.json(&args)], "{args:?}");
     }
 }
+
+#[test]
+fn a_stream_that_only_repeats_itself_is_given_up() {
+    let agent = Agent::start(streaming(), |asked, _| match asked.method().as_str() {
+        "GetTask" => Says::Result(task("COMPLETED")),
+        _ => Says::Events(vec![json!({"task": task("WORKING")}), update("WORKING")]),
+    });
+    let ran = Place::new().run(&["send", "hi", "-a", &agent.url, "-o", "json"]).ok();
+    assert_eq!(state(&ran.json()["task"]), "TASK_STATE_COMPLETED");
+    assert!(agent.asked().len() < 10, "{} requests", agent.asked().len());
+}
