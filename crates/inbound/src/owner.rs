@@ -3,6 +3,7 @@
 use crate::answer::{JSON, with_type};
 use crate::app::App;
 use crate::parameters::query;
+use crate::reading::CHUNK;
 use crate::{caller, rest};
 use axum::body::Body;
 use flotilla_core::error::{Error, Fault};
@@ -93,7 +94,8 @@ async fn follow(app: &Arc<App>, id: &str, request: &Parts) -> Result<Response<Bo
     let follow = app.hub.follow_log(&caller, id, after).await?;
     let credential = caller::credential(&request.headers)?.map(str::to_owned);
     app.meters.streams.increment(1.0);
-    let reader = Reader { app: Arc::clone(app), credential, follow, after, done: false };
+    let waiting = Vec::new().into_iter();
+    let reader = Reader { app: Arc::clone(app), credential, follow, waiting, after, done: false };
     let chunks = stream::unfold(reader, |mut reader| async move {
         if reader.done {
             return None;
@@ -114,6 +116,8 @@ struct Reader {
     /// The credential the stream was opened with.
     credential: Option<String>,
     follow: OwnerFollow,
+    /// Changes that are not written yet.
+    waiting: std::vec::IntoIter<Arc<Change>>,
     after: u64,
     done: bool,
 }
@@ -127,7 +131,8 @@ impl Drop for Reader {
 impl Reader {
     async fn next(&mut self) -> Vec<u8> {
         let patience = self.app.settings().keep_alive;
-        let next = self.follow.next(patience).await;
+        let next =
+            if self.waiting.len() > 0 { Ok(OwnerNext::Changes(Vec::new())) } else { self.follow.next(patience).await };
         // A key that was revoked meanwhile sees nothing more.
         let next = match self.app.access.caller(self.credential.as_deref()).await {
             Ok(_) => next,
@@ -146,12 +151,10 @@ impl Reader {
     fn chunk(&mut self, next: OwnerNext) -> Result<Vec<u8>, Error> {
         Ok(match next {
             OwnerNext::Changes(changes) => {
-                let mut chunk = Vec::new();
-                for entry in entries(&changes, self.after) {
-                    chunk.extend(event(Some(entry.seq), &encode(&entry)?));
-                    self.after = entry.seq;
+                if !changes.is_empty() {
+                    self.waiting = changes.into_iter();
                 }
-                chunk
+                self.write()?
             }
             OwnerNext::Pruned => event(None, br#"{"pruned":true}"#),
             OwnerNext::Quiet => b": keep-alive\n\n".to_vec(),
@@ -164,6 +167,22 @@ impl Reader {
                 b": the hub is stopping; reconnect with the last seq as after\nretry: 1000\n\n".to_vec()
             }
         })
+    }
+}
+
+impl Reader {
+    /// As much of what waits as a reader is given at once; the rest when it has taken that.
+    fn write(&mut self) -> Result<Vec<u8>, Error> {
+        let mut chunk = Vec::new();
+        while chunk.len() < CHUNK
+            && let Some(change) = self.waiting.next()
+        {
+            for entry in entries(std::slice::from_ref(&change), self.after) {
+                chunk.extend(event(Some(entry.seq), &encode(&entry)?));
+                self.after = entry.seq;
+            }
+        }
+        Ok(chunk)
     }
 }
 
