@@ -39,7 +39,7 @@ use std::process::ExitCode;
 /// A durable hub for AI agents that speaks the A2A protocol, and a client for
 /// any agent that does.
 #[derive(Debug, Parser)]
-#[command(name = "flotilla", version, about, max_term_width = 80, disable_version_flag = true)]
+#[command(name = "flotilla", version, max_term_width = 80, disable_version_flag = true)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,

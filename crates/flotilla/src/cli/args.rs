@@ -20,7 +20,8 @@ pub struct ClientArgs {
     /// An agent of the hub, by its name
     #[arg(long, value_name = "NAME", global = true, conflicts_with = "agent_card")]
     pub agent: Option<String>,
-    /// The hub to use where no card is named (FLOTILLA_URL)
+    /// The hub to use where no card is named (FLOTILLA_URL); its key is
+    /// FLOTILLA_KEY
     #[arg(long, value_name = "URL", global = true)]
     pub hub: Option<String>,
     /// Prefer this binding: JSONRPC, HTTP+JSON or GRPC (may be repeated, the

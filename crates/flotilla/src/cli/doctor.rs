@@ -7,6 +7,7 @@ use super::args::ClientArgs;
 use super::failure::Failure;
 use super::output::{Text, document};
 use super::session::Session;
+use super::settings::Setting;
 use super::{ConfigFile, DataDir};
 use clap::Args;
 use serde_json::json;
@@ -21,7 +22,8 @@ pub struct Doctor {
     #[arg(long, value_name = "URL")]
     hub: Option<String>,
     /// An agent to look at too: a host, the URL of its card, or a file
-    #[arg(short, long, value_name = "REF")]
+    /// [A2ACLI_AGENT_CARD]
+    #[arg(id = "other_agent", short = 'a', long = "agent-card", value_name = "REF")]
     agent_card: Option<String>,
     /// Format of the result: text or json
     #[arg(short, long, value_name = "FORMAT")]
@@ -96,7 +98,7 @@ impl Doctor {
             let configured = config.as_ref().filter(|_| self.file.path().is_some());
             reach::agents(&mut findings, session, configured).await;
         }
-        if self.agent_card.is_some() {
+        if session.sources.value(Setting::AgentCard, self.agent_card.clone()).is_some() {
             reach::named(&mut findings, session).await;
         }
         show(session, &findings);

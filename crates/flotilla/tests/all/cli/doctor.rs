@@ -88,6 +88,8 @@ fn an_agent_elsewhere_is_looked_at_too() {
     assert!(ran.code == 1 && advice(&ran, "agents").contains("version must be"), "{ran:?}");
     let well = Agent::start(card(json!({})), |_, _| Says::Error(-32601, "no lists here"));
     examined(&place, &hub, &["--agent-card", &well.url]).ok();
+    let configured = Place::at(&hub).env("A2ACLI_AGENT_CARD", &sick.url);
+    assert_eq!(examined(&configured, &hub, &[]).code, 1, "also where the environment names it");
     let ran = examined(&place, &hub, &["-o", "json", "--agent-card", "http://127.0.0.1:1"]);
     assert!(ran.code == 1 && advice(&ran, "agents").contains("cannot reach"), "{ran:?}");
 }
