@@ -13,6 +13,7 @@ mod jsonrpc;
 mod meters;
 mod owner;
 mod parameters;
+mod reading;
 mod rest;
 mod route;
 mod sse;

@@ -8,6 +8,7 @@ mod negotiation;
 mod states;
 mod subscribe;
 mod turns;
+mod whole;
 
 use crate::cast;
 use flotilla_testkit::{Binding, Talk};

@@ -1,13 +1,12 @@
 //! Streams: a follower's frames as messages. Their numbers are dense, so the first tells them all.
 
 use super::{GRPC, deadline, frame, trailers};
+use crate::answer;
 use crate::app::App;
-use crate::sse::CHUNK;
-use crate::{answer, caller};
+use crate::reading::{CHUNK, Reading, Turn};
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
-use flotilla_core::hub::{Follow, Framed, Next};
-use flotilla_core::log::Cursor;
+use flotilla_core::hub::Follow;
 use flotilla_grpc::{Code, Status};
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -21,29 +20,15 @@ use std::time::Instant;
 const CURSOR: &str = "last-event-id";
 
 struct Sender {
-    app: Arc<App>,
-    /// The credential the stream was opened with.
-    credential: Option<String>,
-    follow: Box<Follow>,
+    reading: Reading,
     deadline: Option<Instant>,
-    /// Frames that are not written yet.
-    waiting: std::vec::IntoIter<Framed>,
     done: bool,
 }
 
-impl Drop for Sender {
-    fn drop(&mut self) {
-        self.app.meters.streams.decrement(1.0);
-    }
-}
-
-/// The follower is only asked for more when the connection has taken what it was given: a slow reader costs nothing.
 pub fn respond(app: &Arc<App>, asked: &HeaderMap, follow: Box<Follow>, deadline: Option<Instant>) -> Response<Body> {
-    app.meters.streams.increment(1.0);
-    let credential = caller::credential(asked).ok().flatten().map(str::to_owned);
-    let cursor = header(&follow, follow.position());
-    let waiting = Vec::new().into_iter();
-    let sender = Sender { app: Arc::clone(app), credential, follow, deadline, waiting, done: false };
+    let reading = Reading::new(app, asked, follow);
+    let cursor = header(&reading);
+    let sender = Sender { reading, deadline, done: false };
     let frames = stream::unfold(sender, |mut sender| async move {
         if sender.done {
             return None;
@@ -58,38 +43,30 @@ pub fn respond(app: &Arc<App>, asked: &HeaderMap, follow: Box<Follow>, deadline:
     response
 }
 
-fn header(follow: &Follow, peer_seq: u64) -> Option<HeaderValue> {
-    let cursor = Cursor { epoch: follow.epoch(), peer_seq };
-    HeaderValue::from_str(&cursor.to_string()).ok()
+fn header(reading: &Reading) -> Option<HeaderValue> {
+    HeaderValue::from_str(&reading.position().to_string()).ok()
 }
 
 impl Sender {
     async fn next(&mut self) -> Frame<Bytes> {
         loop {
-            let patience = self.app.settings().keep_alive;
+            let patience = self.reading.app.settings().keep_alive;
             let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let mut next = None;
-            if self.waiting.len() == 0 {
-                match self.follow.next(left.map_or(patience, |left| left.min(patience))).await {
-                    Ok(Next::Frames(frames)) => self.waiting = frames.into_iter(),
-                    other => next = Some(other),
-                }
-            }
-            // A key that was revoked meanwhile sees nothing more.
-            if let Err(error) = self.app.access.caller(self.credential.as_deref()).await {
-                return self.end(&Status::of(&self.app.refusal(error), self.app.now()));
-            }
-            match next {
-                None | Some(Ok(Next::Frames(_))) => return self.write(),
+            match self.reading.next(left.map_or(patience, |left| left.min(patience))).await {
+                Ok(Turn::Frames) => return self.write(),
                 // Signs of life are the connection's own business here.
-                Some(Ok(Next::Quiet)) if self.deadline.is_none_or(|deadline| Instant::now() < deadline) => {}
-                Some(Ok(Next::Quiet)) => return self.end(&deadline::exceeded()),
-                Some(Ok(Next::End)) => return self.end(&Status::new(Code::Ok, "")),
-                Some(Ok(Next::Stopping)) => {
+                Ok(Turn::Quiet) if self.deadline.is_none_or(|deadline| Instant::now() < deadline) => {}
+                Ok(Turn::Quiet) => return self.end(&deadline::exceeded()),
+                Ok(Turn::End) => return self.end(&Status::new(Code::Ok, "")),
+                Ok(Turn::Stopping) => {
                     let text = "The hub is stopping; subscribe again with the last-event-id of these trailers.";
                     return self.end(&Status::new(Code::Unavailable, text));
                 }
-                Some(Err(error)) => return self.end(&Status::of(&self.app.refusal(error), self.app.now())),
+                Err(error) => {
+                    let app = &self.reading.app;
+                    let status = Status::of(&app.refusal(error), app.now());
+                    return self.end(&status);
+                }
             }
         }
     }
@@ -97,9 +74,7 @@ impl Sender {
     fn end(&mut self, status: &Status) -> Frame<Bytes> {
         self.done = true;
         let mut trailers = trailers::of(status);
-        // What was not written was not seen, whoever ended the stream.
-        let unseen = self.waiting.as_slice().first().map(|next| next.peer_seq.saturating_sub(1));
-        if let Some(cursor) = header(&self.follow, unseen.unwrap_or_else(|| self.follow.position())) {
+        if let Some(cursor) = header(&self.reading) {
             trailers.insert(CURSOR, cursor);
         }
         Frame::trailers(trailers)
@@ -109,7 +84,7 @@ impl Sender {
     fn write(&mut self) -> Frame<Bytes> {
         let mut bytes = BytesMut::new();
         while bytes.len() < CHUNK
-            && let Some(framed) = self.waiting.next()
+            && let Some(framed) = self.reading.take()
         {
             frame::append(&mut bytes, &flotilla_grpc::frame(&framed.frame));
         }
