@@ -3,7 +3,6 @@
 mod backup;
 mod chain;
 mod checkpoint;
-mod flush;
 mod key;
 mod list;
 mod reader;
@@ -24,10 +23,9 @@ use flotilla_core::log::Epoch;
 use flotilla_core::ports::{Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail};
 use flotilla_core::task::Head;
 use flotilla_protocol::time::Millis;
-use flush::Flusher;
 use reader::Readers;
 use rusqlite::Connection;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use writer::Writer;
 
 pub(crate) fn fault(what: &str) -> impl Fn(rusqlite::Error) -> Fault + '_ {
@@ -52,12 +50,10 @@ pub struct Sqlite {
 impl Sqlite {
     /// Opens or creates the store and brings its schema up to date.
     pub fn open(path: &Path, sync: Sync) -> Result<Self, Fault> {
-        let mut connection = open_file(path)?;
+        let mut connection = open_file(path, sync)?;
         schema::migrate(&mut connection)?;
         let epoch = schema::epoch(&connection)?;
-        let log = log_of(path);
-        let flusher = Flusher::start((sync == Sync::Full).then_some(log.as_path()))?;
-        let writer = Writer::start(connection, Checkpoints::beside(path)?, flusher)?;
+        let writer = Writer::start(connection, Checkpoints::beside(path)?)?;
         Ok(Self { epoch, writer, readers: Readers::new(path.to_owned()) })
     }
 
@@ -65,14 +61,7 @@ impl Sqlite {
         &self,
         job: impl FnOnce(&mut Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Later<T> {
-        let read = self.readers.run(job);
-        let progress = self.writer.progress().clone();
-        Box::pin(async move {
-            let answer = read.await?;
-            // What was read may not be flushed yet, and nobody may know of it before it is.
-            progress.caught_up().await?;
-            Ok(answer)
-        })
+        self.readers.run(job)
     }
 
     fn write<T: Send + 'static>(
@@ -83,28 +72,24 @@ impl Sqlite {
     }
 }
 
-/// The write-ahead log beside the store; there once the schema is.
-fn log_of(path: &Path) -> PathBuf {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    log.into()
-}
-
-/// SQLite itself flushes around checkpoints; commits are flushed by the `Flusher` before they are told.
-fn open_file(path: &Path) -> Result<Connection, Fault> {
+fn open_file(path: &Path, sync: Sync) -> Result<Connection, Fault> {
     let connection =
         Connection::open(path).map_err(|error| Fault::new(format!("opening the store {}: {error}", path.display())))?;
     schema::check_ours(&connection)?;
+    let synchronous = match sync {
+        Sync::Full => "FULL",
+        Sync::Normal => "NORMAL",
+    };
     connection
-        .execute_batch(
+        .execute_batch(&format!(
             "PRAGMA journal_mode = WAL;
-             PRAGMA synchronous = NORMAL;
+             PRAGMA synchronous = {synchronous};
              PRAGMA wal_autocheckpoint = 0;
              PRAGMA foreign_keys = OFF;
              PRAGMA temp_store = MEMORY;
              PRAGMA cache_size = -16000;
-             PRAGMA busy_timeout = 10000;",
-        )
+             PRAGMA busy_timeout = 10000;"
+        ))
         .map_err(|error| Fault::new(format!("preparing the store {}: {error}", path.display())))?;
     Ok(connection)
 }

@@ -1,10 +1,9 @@
-//! The one writer: a thread that takes all waiting commits into one transaction and hands it on to be flushed.
+//! The one writer: a thread that takes all waiting commits into one transaction, flushes, then tells each.
 
 use super::checkpoint::Checkpoints;
-use super::flush::{Flusher, Progress, Tell, Told};
 use super::send::Sends;
 use super::{fault, task};
-use crate::herald::Outcome;
+use crate::herald::{Herald, Outcome};
 use flotilla_core::error::Fault;
 use flotilla_core::ports::{Commit, Later, NotCommitted};
 use metrics::{Counter, Histogram, counter, histogram};
@@ -18,8 +17,7 @@ use tokio::sync::oneshot;
 
 /// Most commits in one transaction.
 const BATCH: usize = 256;
-/// Does its work, and leaves how to tell what came of it.
-type Task = Box<dyn FnOnce(&mut Connection, &mut Sends) -> Tell + Send>;
+type Task = Box<dyn FnOnce(&mut Connection, &mut Sends) + Send>;
 
 enum Job {
     Commit(Box<Commit>),
@@ -29,24 +27,18 @@ enum Job {
 
 pub struct Writer {
     jobs: Option<Sender<Job>>,
-    progress: Progress,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Writer {
-    pub fn start(connection: Connection, checkpoints: Checkpoints, flusher: Flusher) -> Result<Self, Fault> {
+    pub fn start(connection: Connection, checkpoints: Checkpoints) -> Result<Self, Fault> {
         let (jobs, inbox) = channel();
-        let progress = flusher.progress();
-        let mut desk = Desk::new(connection, checkpoints, flusher);
+        let mut desk = Desk::new(connection, checkpoints);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || desk.serve(&inbox))
             .map_err(|error| Fault::new(format!("starting the store's writer: {error}")))?;
-        Ok(Self { jobs: Some(jobs), progress, thread: Mutex::new(Some(thread)) })
-    }
-
-    pub fn progress(&self) -> &Progress {
-        &self.progress
+        Ok(Self { jobs: Some(jobs), thread: Mutex::new(Some(thread)) })
     }
 
     pub fn commit(&self, commit: Commit) {
@@ -64,11 +56,8 @@ impl Writer {
         job: impl FnOnce(&mut Connection, &mut Sends) -> Result<T, Fault> + Send + 'static,
     ) -> Later<T> {
         let (tell, told) = oneshot::channel();
-        let task: Task = Box::new(move |connection, sends| {
-            let done = job(connection, sends);
-            // If nobody waits for the answer any more, it is dropped.
-            Box::new(move |flushed| drop(tell.send(flushed.and(done))))
-        });
+        // If nobody waits for the answer any more, it is dropped.
+        let task: Task = Box::new(move |connection, sends| drop(tell.send(job(connection, sends))));
         let sent = self.send(Job::Run(task)).is_ok();
         Box::pin(async move {
             let stopped = || Fault::new("the store has stopped");
@@ -104,7 +93,7 @@ impl Drop for Writer {
 struct Desk {
     connection: Connection,
     sends: Sends,
-    flusher: Flusher,
+    herald: Herald,
     checkpoints: Checkpoints,
     commits: Counter,
     batch_size: Histogram,
@@ -112,12 +101,12 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(connection: Connection, checkpoints: Checkpoints, flusher: Flusher) -> Self {
+    fn new(connection: Connection, checkpoints: Checkpoints) -> Self {
         connection.set_prepared_statement_cache_capacity(64);
         Self {
             connection,
             sends: Sends::default(),
-            flusher,
+            herald: Herald::new(),
             checkpoints,
             commits: counter!("flotilla_store_transactions_total"),
             batch_size: histogram!("flotilla_store_batch_commits"),
@@ -128,7 +117,6 @@ impl Desk {
     fn serve(&mut self, inbox: &Receiver<Job>) {
         let mut waiting: Vec<Commit> = Vec::with_capacity(BATCH);
         while let Ok(job) = inbox.recv() {
-            self.flusher.taken();
             let mut next = Some(job);
             while let Some(job) = next.take() {
                 match job {
@@ -140,7 +128,7 @@ impl Desk {
                     }
                     Job::Run(task) => {
                         self.commit_all(&mut waiting);
-                        self.run(task);
+                        task(&mut self.connection, &mut self.sends);
                     }
                 }
             }
@@ -149,20 +137,12 @@ impl Desk {
         Checkpoints::finish(&self.connection);
     }
 
-    fn run(&mut self, task: Task) {
-        self.flusher.begin();
-        let before = self.connection.total_changes();
-        let tell = task(&mut self.connection, &mut self.sends);
-        self.flusher.give(Told::Job(tell), self.connection.total_changes() != before);
-    }
-
     /// One transaction for all. If it fails as a whole, each is tried alone, so that one cannot sink the others.
     fn commit_all(&mut self, waiting: &mut Vec<Commit>) {
         if waiting.is_empty() {
             return;
         }
         let started = Instant::now();
-        self.flusher.begin();
         let results = match write_batch(&self.connection, &mut self.sends, waiting) {
             Ok(results) => results,
             Err(failed) if waiting.len() == 1 => vec![Err(NotCommitted::Failed(failed))],
@@ -171,7 +151,7 @@ impl Desk {
         self.commits.increment(1);
         self.batch_size.record(waiting.len() as f64);
         self.commit_seconds.record(started.elapsed().as_secs_f64());
-        self.flusher.give(Told::Commits(waiting.drain(..).map(|commit| commit.done).zip(results).collect()), true);
+        self.herald.announce(waiting.drain(..).map(|commit| commit.done).zip(results).collect());
         self.checkpoints.after_batch(&self.connection);
     }
 
