@@ -34,7 +34,7 @@ pub async fn until(listener: TcpListener, running: &Arc<Running>, stopped: impl 
         let (app, stop) = (Arc::clone(&running.app), stop.subscribe());
         let security = security(running);
         tokio::spawn(async move {
-            if let Some(stream) = secure::open(stream, security, terms.times.head).await {
+            if let Some(stream) = Box::pin(secure::open(stream, security, terms.times.head)).await {
                 connection::serve(stream, app, terms, stop).await;
             }
             drop(place);

@@ -45,16 +45,18 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
         let activity = Arc::clone(&activity);
         service_fn(move |request: Request<Incoming>| {
             let (app, busy) = (Arc::clone(&app), Activity::begin(&activity));
-            async move {
+            // In a box of its own, which is given back when the answer begins: a stream is quiet for long.
+            Box::pin(async move {
                 let request = request.map(Body::new);
                 let answer = match terms.crowded {
                     None => flotilla_inbound::serve(app, request).await,
                     Some(most) => flotilla_inbound::turn_away(app, request, most).await,
                 };
                 Ok::<Response<Held>, Infallible>(answer.map(|body| Held::new(body, busy)))
-            }
+            })
         })
     };
+    // Boxed, so that a connection takes the room of the version it speaks and not of the larger one.
     let most = terms.header_bytes + HEAD_MARGIN;
     let ended = match speaks {
         Speaks::Http1 => {
@@ -66,7 +68,7 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
                 .keep_alive(terms.crowded.is_none());
             let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), true));
             let connection = builder.serve_connection(io, service);
-            drive(connection, http1::Connection::graceful_shutdown, &activity, terms.times, stop).await
+            Box::pin(drive(connection, http1::Connection::graceful_shutdown, &activity, terms.times, stop)).await
         }
         Speaks::Http2 => {
             let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -76,7 +78,7 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
             activity.expect_no_head();
             let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), false));
             let connection = builder.serve_connection(io, service);
-            drive(connection, http2::Connection::graceful_shutdown, &activity, terms.times, stop).await
+            Box::pin(drive(connection, http2::Connection::graceful_shutdown, &activity, terms.times, stop)).await
         }
     };
     if let Err(error) = ended {
