@@ -1,60 +1,82 @@
-//! Keys: how they look, how they are hashed, and who they stand for.
+//! The one place where a credential becomes a caller, and where a caller's leave ends.
 
 use crate::caller::Caller;
 use crate::error::{Error, Fault};
-use crate::ids::PrincipalId;
+use crate::key::{KeyRecord, is_key, same, sha256};
 use crate::ports::{Clock, Digest, Store};
+use arc_swap::ArcSwap;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::time::Millis;
-use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Mutex, watch};
 
-pub const KEY_PREFIX: &str = "flk_";
-/// How long a key's record is believed before the store is asked again: the longest a revoked key can still be used.
-const RECHECK: i64 = 1_000;
-/// Entries beyond this are dropped and asked for anew.
-const CACHE: usize = 10_000;
+/// How often the store is asked whether keys have changed: the longest a key that another process revoked is still
+/// good here.
+pub const RECHECK: Duration = Duration::from_secs(1);
 
-/// A key as it is stored: never the key itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyRecord {
-    pub name: String,
-    pub hash: Digest,
-    pub principal: PrincipalId,
-    pub admin: bool,
-    pub agents: Option<Vec<String>>,
-    pub created_at: Millis,
-    pub revoked_at: Option<Millis>,
+/// A key that is in use.
+struct Known {
+    caller: Caller,
+    hash: Digest,
+    expires_at: Option<Millis>,
 }
 
-pub fn sha256(bytes: &[u8]) -> Digest {
-    Sha256::digest(bytes).into()
+/// All keys in use, as of a revision of the store's: a request that shows one of them asks no store.
+#[derive(Default)]
+struct Table {
+    revision: u64,
+    /// Found by their first bytes, then compared whole.
+    keys: HashMap<u64, Known>,
 }
 
-/// Whether text has the shape of a key: the prefix and 64 hex digits (256 bits).
-pub fn is_key(text: &str) -> bool {
-    text.strip_prefix(KEY_PREFIX)
-        .is_some_and(|digits| digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
+fn place(hash: &Digest) -> u64 {
+    hash[..8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Turns 256 random bits into a key.
-pub fn key_from(bits: &[u8; 32]) -> String {
-    let digits: String = bits.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{KEY_PREFIX}{digits}")
+impl Table {
+    fn of(revision: u64, records: Vec<KeyRecord>) -> Self {
+        let live = records.into_iter().filter(|record| record.revoked_at.is_none());
+        let keys = live.map(|record| (place(&record.hash), Known::of(record)));
+        Self { revision, keys: keys.collect() }
+    }
+
+    fn find(&self, hash: &Digest, now: Millis) -> Option<&Known> {
+        let known = self.keys.get(&place(hash)).filter(|known| same(&known.hash, hash))?;
+        known.expires_at.is_none_or(|end| now < end).then_some(known)
+    }
 }
 
-/// The one place where a credential becomes a caller.
+impl Known {
+    fn of(record: KeyRecord) -> Self {
+        let caller = Caller {
+            principal: record.principal.id,
+            workspace: record.principal.workspace,
+            name: record.name.to_string().into(),
+            rights: record.rights,
+            agents: record.agents.map(Into::into),
+            key: Some(record.hash),
+        };
+        Self { caller, hash: record.hash, expires_at: record.expires_at }
+    }
+}
+
 pub struct Access {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     allow_anonymous: bool,
-    known: Mutex<HashMap<Digest, (Millis, Caller)>>,
+    table: ArcSwap<Table>,
+    /// One refresh at a time, so that an older table never takes the place of a newer one.
+    refreshing: Mutex<()>,
+    /// The revision of the table, for those who must know when it changes.
+    revision: watch::Sender<u64>,
 }
 
 impl Access {
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, allow_anonymous: bool) -> Self {
-        Self { store, clock, allow_anonymous, known: Mutex::default() }
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, allow_anonymous: bool) -> Arc<Self> {
+        let (table, refreshing, revision) = (ArcSwap::default(), Mutex::default(), watch::Sender::new(0));
+        Arc::new(Self { store, clock, allow_anonymous, table, refreshing, revision })
     }
 
     /// A wrong key is refused even where anonymous callers are let in: a typo must not change who one is.
@@ -66,53 +88,77 @@ impl Access {
             return Err(wrong().into());
         }
         let hash = sha256(key.as_bytes());
+        if let Some(known) = self.table.load().find(&hash, self.clock.now()) {
+            return Ok(known.caller.clone());
+        }
+        // It may have been made a moment ago, by another process.
         let now = self.clock.now();
-        if let Some(caller) = self.recent(&hash, now) {
-            return Ok(caller);
-        }
-        match self.look_up(hash).await? {
-            Some(caller) => {
-                self.remember(hash, now, caller.clone());
-                Ok(caller)
+        match self.store.key(hash).await?.filter(|record| same(&record.hash, &hash) && record.is_live(now)) {
+            Some(record) => {
+                self.refresh().await?;
+                Ok(Known::of(record).caller)
             }
-            None => {
-                self.forget(&hash);
-                Err(wrong().into())
+            None => Err(wrong().into()),
+        }
+    }
+
+    /// Takes the keys as they are now, if they have changed.
+    pub async fn refresh(&self) -> Result<(), Fault> {
+        let _alone = self.refreshing.lock().await;
+        // Asked for first: what changes after it is taken the next time.
+        let revision = self.store.keys_revision().await?;
+        if revision == self.table.load().revision {
+            return Ok(());
+        }
+        let records = self.store.keys().await?;
+        self.table.store(Arc::new(Table::of(revision, records)));
+        self.revision.send_replace(revision);
+        Ok(())
+    }
+
+    /// What a caller's stream or wait goes on with.
+    pub fn leave(self: &Arc<Self>, caller: &Caller) -> Leave {
+        let revision = self.revision.subscribe();
+        Leave { access: Arc::clone(self), key: caller.key, revision }
+    }
+}
+
+/// A caller's permission to go on, for as long as the key is good.
+pub struct Leave {
+    access: Arc<Access>,
+    key: Option<Digest>,
+    revision: watch::Receiver<u64>,
+}
+
+impl Leave {
+    /// Refuses once the key is revoked or has expired.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let Some(key) = &self.key else { return Ok(()) };
+        let now = self.access.clock.now();
+        self.access.table.load().find(key, now).map(|_| ()).ok_or_else(wrong)
+    }
+
+    /// Waits until it has ended, and says why.
+    pub async fn ended(&mut self) -> Refusal {
+        loop {
+            self.revision.borrow_and_update();
+            if let Err(refusal) = self.check() {
+                return refusal;
+            }
+            let left = self.left();
+            tokio::select! {
+                changed = self.revision.changed() => if changed.is_err() { std::future::pending::<()>().await },
+                () = tokio::time::sleep(left.unwrap_or_default()), if left.is_some() => {}
             }
         }
     }
 
-    /// The caller, if the key was looked up lately. Of many requests that find it stale, one asks the store.
-    fn recent(&self, hash: &Digest, now: Millis) -> Option<Caller> {
-        let mut known = self.known.lock().expect("no panic while holding the key cache");
-        let (asked, caller) = known.get_mut(hash)?;
-        if now.0 - asked.0 < RECHECK && now >= *asked {
-            return Some(caller.clone());
-        }
-        *asked = now;
-        None
-    }
-
-    fn forget(&self, hash: &Digest) {
-        self.known.lock().expect("no panic while holding the key cache").remove(hash);
-    }
-
-    fn remember(&self, hash: Digest, now: Millis, caller: Caller) {
-        let mut known = self.known.lock().expect("no panic while holding the key cache");
-        if known.len() >= CACHE {
-            known.clear();
-        }
-        known.insert(hash, (now, caller));
-    }
-
-    async fn look_up(&self, hash: Digest) -> Result<Option<Caller>, Fault> {
-        let record = self.store.key(hash).await?.filter(|record| record.revoked_at.is_none());
-        Ok(record.map(|record| Caller {
-            principal: record.principal,
-            name: record.name.as_str().into(),
-            admin: record.admin,
-            agents: record.agents.map(Into::into),
-        }))
+    /// How long the key is still good, if it has an end.
+    fn left(&self) -> Option<Duration> {
+        let table = self.access.table.load();
+        let now = self.access.clock.now();
+        let end = table.find(self.key.as_ref()?, now)?.expires_at?;
+        Some(Duration::from_millis(u64::try_from(end.0 - now.0).unwrap_or(0)))
     }
 }
 
@@ -123,6 +169,6 @@ fn missing() -> Refusal {
 }
 
 fn wrong() -> Refusal {
-    let text = "The key is not valid here: it is mistyped, revoked or of another hub.";
+    let text = "The key is not valid here: it is mistyped, revoked, expired or of another hub.";
     Refusal::new(Reason::Unauthenticated, text)
 }

@@ -1,6 +1,9 @@
 //! Who is asking, and what that lets them see.
 
-use crate::ids::{AgentId, PrincipalId};
+use crate::ids::{AgentId, PrincipalId, WorkspaceId};
+use crate::key::ANONYMOUS;
+use crate::ports::Digest;
+use crate::rights::Rights;
 use crate::task::Head;
 use std::sync::Arc;
 
@@ -8,16 +11,26 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     pub principal: PrincipalId,
+    pub workspace: WorkspaceId,
     pub name: Arc<str>,
-    /// May see and change everything on this hub.
-    pub admin: bool,
-    /// The agents this credential may call; none means all.
+    /// What the credential is good for.
+    pub rights: Rights,
+    /// The only agents this credential may be used with; none means all the principal sees.
     pub agents: Option<Arc<[String]>>,
+    /// The hash of the key that was shown.
+    pub key: Option<Digest>,
 }
 
 impl Caller {
     pub fn anonymous() -> Self {
-        Self { principal: PrincipalId::ANONYMOUS, name: "anonymous".into(), admin: false, agents: None }
+        Self {
+            principal: PrincipalId::ANONYMOUS,
+            workspace: WorkspaceId::DEFAULT,
+            name: ANONYMOUS.into(),
+            rights: Rights::CALLER,
+            agents: None,
+            key: None,
+        }
     }
 
     pub fn is_anonymous(&self) -> bool {
@@ -35,7 +48,7 @@ impl Caller {
 
     /// The owner's view: every task of the agents this principal owns.
     pub fn as_owner(&self) -> Scope {
-        if self.admin { Scope::Admin } else { Scope::Agent { owner: self.principal } }
+        if self.rights.is_admin() { Scope::Admin } else { Scope::Agent { owner: self.principal } }
     }
 }
 

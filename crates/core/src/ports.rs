@@ -1,10 +1,10 @@
 //! What the core needs from outside: a store, links to agents, a clock. Nothing else is a trait.
 
-use crate::access::KeyRecord;
 use crate::caller::Scope;
 use crate::error::Fault;
 use crate::hub::RunHandle;
 use crate::ids::{AgentId, PrincipalId, TaskId};
+use crate::key::{FullName, KeyRecord, Principal};
 use crate::log::Epoch;
 use crate::project::Fold;
 use crate::task::Head;
@@ -165,12 +165,20 @@ pub trait Store: Send + Sync + 'static {
     fn sweep(&self, retention: Retention) -> Later<Swept>;
 
     fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId>;
+    /// The principal of this name, who is made if there is none; so is the workspace.
+    fn principal(&self, name: FullName) -> Later<Principal>;
     fn key(&self, hash: Digest) -> Later<Option<KeyRecord>>;
     fn keys(&self) -> Later<Vec<KeyRecord>>;
-    /// Adds a key and its principal; refused (false) if the name is taken.
+    /// A number that differs whenever the keys do, whichever process changed them; never zero.
+    fn keys_revision(&self) -> Later<u64>;
+    /// Adds a key of a principal, who is made if there is none; refused (false) if the key's name is taken. The numbers
+    /// in the record do not matter.
     fn add_key(&self, key: KeyRecord) -> Later<bool>;
-    /// Revokes by name; false if there is no such live key.
-    fn revoke_key(&self, name: &str, at: Millis) -> Later<bool>;
+    /// Adds a key in the place of a live one, which ends at a time; refused (false) if that one is not there, or the
+    /// new one's name is taken.
+    fn replace_key(&self, old: FullName, until: Millis, key: KeyRecord) -> Later<bool>;
+    /// Revokes by name; false if there is no such key, or it is revoked already.
+    fn revoke_key(&self, name: FullName, at: Millis) -> Later<bool>;
     /// Whether the store answers.
     fn ping(&self) -> Later<()>;
 }

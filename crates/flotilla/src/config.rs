@@ -13,7 +13,7 @@ pub use span::Span;
 pub use tls::TlsConfig;
 
 use anyhow::{Context, Result, bail};
-use flotilla_core::access::is_key;
+use flotilla_core::key::is_key;
 use flotilla_core::loops::Keep;
 use flotilla_core::registry::check_name;
 use schemars::JsonSchema;

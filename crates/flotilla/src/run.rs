@@ -5,7 +5,6 @@ mod activity;
 mod banner;
 mod connection;
 mod keys;
-pub use keys::generate as generate_key;
 mod reload;
 mod secure;
 
@@ -15,7 +14,7 @@ use crate::telemetry::{self, LogLevel};
 use crate::{assemble, data};
 use anyhow::{Context, Result};
 use arc_swap::{ArcSwap, ArcSwapOption};
-use flotilla_core::access::Access;
+use flotilla_core::access::{Access, RECHECK};
 use flotilla_core::hub::Hub;
 use flotilla_core::loops;
 use flotilla_core::ports::{Clock, Store};
@@ -28,6 +27,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::MissedTickBehavior;
 use tokio_rustls::TlsAcceptor;
 
 /// What the command line adds to the configuration.
@@ -115,6 +115,7 @@ async fn serve_until_stopped(
         );
     }
     let access = Access::new(store, clock, config.hub.allow_anonymous);
+    access.refresh().await?;
     let settings = assemble::settings(&config, address);
     let app = App::new(hub, access, settings, telemetry::render(&metrics));
     tokio::spawn(telemetry::fold_metrics(metrics));
@@ -125,6 +126,7 @@ async fn serve_until_stopped(
     // Reads the index of sends now rather than while the first caller waits. No send has this key.
     tokio::spawn(running.app.hub.store().sent([0; 32]));
     tokio::spawn(sweep(Arc::clone(&running)));
+    tokio::spawn(watch_keys(Arc::clone(&running)));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));
     accept::until(listener, &running, stopped()?).await;
     tracing::info!("stopped");
@@ -171,5 +173,17 @@ async fn sweep(running: Arc<Running>) {
             Err(fault) => tracing::error!(%fault, "sweeping"),
         }
         tokio::time::sleep(config.retention.interval.0).await;
+    }
+}
+
+/// Notices what another process does to the keys.
+async fn watch_keys(running: Arc<Running>) {
+    let mut tick = tokio::time::interval(RECHECK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        if let Err(fault) = running.app.access.refresh().await {
+            tracing::error!(%fault, "looking for changes of the keys");
+        }
     }
 }

@@ -28,14 +28,14 @@ pub type Render = Arc<dyn Fn() -> String + Send + Sync>;
 
 pub struct App {
     pub hub: Arc<Hub>,
-    pub access: Access,
+    pub access: Arc<Access>,
     settings: RwLock<(Arc<Settings>, Millis)>,
     pub render_metrics: Render,
     pub(crate) meters: Meters,
 }
 
 impl App {
-    pub fn new(hub: Arc<Hub>, access: Access, settings: Settings, render_metrics: Render) -> Arc<Self> {
+    pub fn new(hub: Arc<Hub>, access: Arc<Access>, settings: Settings, render_metrics: Render) -> Arc<Self> {
         let now = hub.clock().now();
         let settings = RwLock::new((Arc::new(settings), now));
         Arc::new(Self { hub, access, settings, render_metrics, meters: Meters::default() })

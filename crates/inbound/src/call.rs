@@ -2,10 +2,12 @@
 
 use crate::app::App;
 use crate::parameters::Parameters;
+use flotilla_core::access::Leave;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
 use flotilla_core::hub::{Follow, Outcome, SendOptions, no_push, no_streaming};
 use flotilla_core::registry::Agent;
+use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{StreamResponse, Task};
 use flotilla_protocol::a2a::request::{ListTasksResponse, Request};
@@ -19,7 +21,8 @@ pub enum Answer {
     /// A task or a direct Message, under its own name.
     Sent(StreamResponse),
     List(ListTasksResponse),
-    Stream(Box<Follow>),
+    /// A stream, and what it goes on with.
+    Stream(Box<Follow>, Leave),
 }
 
 /// An answer with the extensions in force.
@@ -36,6 +39,10 @@ pub async fn perform(
     parameters: &Parameters,
     request: Request,
 ) -> Result<Answered, Error> {
+    caller.rights.check(Right::for_method(request.method()))?;
+    if request.inline_push_config().is_some() {
+        caller.rights.check(Right::PushWrite)?;
+    }
     let registry = app.hub.registry();
     let agent = registry.resolve(caller, path, request.tenant())?;
     parameters.check_extensions(agent)?;
@@ -55,13 +62,22 @@ async fn operate(
     let scope = caller.with_agent(agent.id);
     let options = || SendOptions { idempotency_key: parameters.idempotency_key.clone() };
     match request {
-        Request::SendMessage(request) => match hub.send(caller, agent, request, options()).await? {
-            Outcome::Task(task) => Ok(Answer::Sent(StreamResponse::Task(*task))),
-            Outcome::Message(message) => Ok(Answer::Sent(StreamResponse::Message(message))),
-        },
+        Request::SendMessage(request) => {
+            let mut leave = app.access.leave(caller);
+            let outcome = tokio::select! {
+                biased;
+                outcome = hub.send(caller, agent, request, options()) => outcome?,
+                // The wait ends with the key; the task goes on.
+                refusal = leave.ended() => return Err(refusal.into()),
+            };
+            Ok(Answer::Sent(match outcome {
+                Outcome::Task(task) => StreamResponse::Task(*task),
+                Outcome::Message(message) => StreamResponse::Message(message),
+            }))
+        }
         Request::SendStreamingMessage(request) => {
             let follow = hub.send_streaming(caller, agent, request, options()).await?;
-            Ok(Answer::Stream(Box::new(follow)))
+            Ok(Answer::Stream(Box::new(follow), app.access.leave(caller)))
         }
         Request::GetTask(request) => Ok(Answer::Task(Box::new(hub.get_task(scope, &request).await?))),
         Request::ListTasks(request) => Ok(Answer::List(hub.list_tasks(caller, agent, &request).await?)),
@@ -74,7 +90,7 @@ async fn operate(
                 return Err(no_streaming(&agent.name).into());
             }
             let follow = hub.subscribe(caller, agent.id, &request.id, parameters.cursor()?).await?;
-            Ok(Answer::Stream(Box::new(follow)))
+            Ok(Answer::Stream(Box::new(follow), app.access.leave(caller)))
         }
         Request::CreatePushConfig(_)
         | Request::GetPushConfig(_)

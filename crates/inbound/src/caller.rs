@@ -1,19 +1,20 @@
 //! The credential of a request, wherever it is shown.
 
-use flotilla_core::access::Access;
+use crate::app::App;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::request::Parts;
 
 /// Who is asking: by `Authorization: Bearer` or `X-API-Key`, and nothing else.
-pub async fn identify(access: &Access, headers: &HeaderMap) -> Result<Caller, Error> {
-    access.caller(credential(headers)?).await
+pub async fn identify(app: &App, request: &Parts) -> Result<Caller, Error> {
+    app.access.caller(credential(&request.headers)?).await
 }
 
 /// The key as it is shown, unchecked.
-pub fn credential(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+fn credential(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     let unreadable = || Refusal::new(Reason::Unauthenticated, "The credential holds characters no key has.");
     if let Some(value) = headers.get(AUTHORIZATION) {
         let text = value.to_str().map_err(|_| unreadable())?;

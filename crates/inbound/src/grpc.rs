@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::call::{Answer, perform};
 use crate::meters::Binding;
 use crate::parameters::Parameters;
+use crate::reading::Reading;
 use crate::{body, caller, rest};
 use axum::body::Body;
 use flotilla_core::error::Error;
@@ -89,7 +90,7 @@ async fn answer(
     body: &mut Body,
     deadline: Option<Instant>,
 ) -> Result<Response<Body>, Error> {
-    let caller = caller::identify(&app.access, &parts.headers).await?;
+    let caller = caller::identify(app, parts).await?;
     let parameters = Parameters::of(&parts.headers, &parts.uri);
     parameters.check_version()?;
     let limits = app.hub.limits();
@@ -101,7 +102,7 @@ async fn answer(
         Answer::Task(task) => frame::response(&flotilla_grpc::task(&task)),
         Answer::Sent(sent) => frame::response(&flotilla_grpc::sent(&sent)),
         Answer::List(list) => frame::response(&flotilla_grpc::list(&list)),
-        Answer::Stream(follow) => stream::respond(app, &parts.headers, follow, deadline),
+        Answer::Stream(follow, leave) => stream::respond(Reading::new(app, leave, follow), deadline),
     };
     Ok(answer::finish(response, answered.extensions))
 }

@@ -7,6 +7,7 @@ use crate::app::App;
 use crate::call::{Answer, Answered, perform};
 use crate::meters::Binding;
 use crate::parameters::Parameters;
+use crate::reading::Reading;
 use crate::sse::{self, Dress};
 use crate::{body, caller};
 use axum::body::Body;
@@ -14,7 +15,8 @@ use flotilla_core::error::{Error, Fault};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::StreamResponse;
 use flotilla_protocol::jsonrpc::{self, Envelope};
-use http::{HeaderMap, Request, Response, StatusCode, Uri};
+use http::request::Parts;
+use http::{Request, Response, StatusCode};
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,7 +29,7 @@ pub async fn serve(app: &Arc<App>, agent: Option<&str>, request: Request<Body>) 
     let started = Instant::now();
     let (parts, mut body) = request.into_parts();
     let mut id = String::from("null");
-    match answer(app, agent, &parts.headers, &parts.uri, &mut body, &mut id, started).await {
+    match answer(app, agent, &parts, &mut body, &mut id, started).await {
         Ok(response) => response,
         Err(error) => {
             let response = refuse(app, &id, &app.refusal(error));
@@ -62,13 +64,13 @@ fn http_status(reason: Reason) -> StatusCode {
 async fn answer(
     app: &Arc<App>,
     agent: Option<&str>,
-    headers: &HeaderMap,
-    uri: &Uri,
+    parts: &Parts,
     body: &mut Body,
     id: &mut String,
     started: Instant,
 ) -> Result<Response<Body>, Error> {
-    let caller = caller::identify(&app.access, headers).await?;
+    let caller = caller::identify(app, parts).await?;
+    let headers = &parts.headers;
     let limits = app.hub.limits();
     let bytes = body::read(headers, body, &limits).await?;
     body::check_depth(&bytes, &limits, ENVELOPE)?;
@@ -76,22 +78,24 @@ async fn answer(
     envelope.answer_id()?.clone_into(id);
     body::check_type(headers)?;
     let name = envelope.method_name()?;
-    let parameters = Parameters::of(headers, uri);
+    let parameters = Parameters::of(headers, &parts.uri);
     parameters.check_version()?;
     let method = decode::method(&name)?;
     let request = decode::request(method, envelope.params_text()?)?;
     let answered = perform(app, &caller, agent, &parameters, request).await?;
-    let response = encode(app, headers, id, answered)?;
+    let response = encode(app, id, answered)?;
     app.meters.served(Binding::JsonRpc, method, started);
     Ok(response)
 }
 
-fn encode(app: &Arc<App>, asked: &HeaderMap, id: &str, answered: Answered) -> Result<Response<Body>, Error> {
+fn encode(app: &Arc<App>, id: &str, answered: Answered) -> Result<Response<Body>, Error> {
     let response = match answered.answer {
         Answer::Task(task) => result(id, &task)?,
         Answer::Sent(sent) => result(id, &sent)?,
         Answer::List(list) => result(id, &list)?,
-        Answer::Stream(follow) => sse::respond(app, asked, follow, InEnvelope { id: id.to_owned() }),
+        Answer::Stream(follow, leave) => {
+            sse::respond(Reading::new(app, leave, follow), InEnvelope { id: id.to_owned() })
+        }
     };
     Ok(answer::finish(response, answered.extensions))
 }

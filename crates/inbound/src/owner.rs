@@ -6,8 +6,11 @@ use crate::parameters::query;
 use crate::reading::CHUNK;
 use crate::{caller, rest};
 use axum::body::Body;
+use flotilla_core::access::Leave;
+use flotilla_core::caller::Caller;
 use flotilla_core::error::{Error, Fault};
 use flotilla_core::hub::{OwnerFollow, OwnerNext};
+use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::{Change, Event};
@@ -71,8 +74,15 @@ fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Fault> {
     serde_json::to_vec(value).map_err(|error| Fault::new(format!("encoding a log: {error}")))
 }
 
+/// Whoever asks must be allowed to read tasks; whose they are is for the hub to say.
+async fn owner(app: &App, request: &Parts) -> Result<Caller, Error> {
+    let caller = caller::identify(app, request).await?;
+    caller.rights.check(Right::TasksRead)?;
+    Ok(caller)
+}
+
 async fn page(app: &Arc<App>, id: &str, request: &Parts) -> Result<Response<Body>, Error> {
-    let caller = caller::identify(&app.access, &request.headers).await?;
+    let caller = owner(app, request).await?;
     let after = after(request)?;
     let page = app.hub.owner_log(&caller, id, after).await?;
     let log = Log {
@@ -89,13 +99,13 @@ async fn page(app: &Arc<App>, id: &str, request: &Parts) -> Result<Response<Body
 }
 
 async fn follow(app: &Arc<App>, id: &str, request: &Parts) -> Result<Response<Body>, Error> {
-    let caller = caller::identify(&app.access, &request.headers).await?;
+    let caller = owner(app, request).await?;
     let after = after(request)?;
     let follow = app.hub.follow_log(&caller, id, after).await?;
-    let credential = caller::credential(&request.headers)?.map(str::to_owned);
+    let leave = app.access.leave(&caller);
     app.meters.streams.increment(1.0);
     let waiting = Vec::new().into_iter();
-    let reader = Reader { app: Arc::clone(app), credential, follow, waiting, after, done: false };
+    let reader = Reader { app: Arc::clone(app), leave, follow, waiting, after, done: false };
     let chunks = stream::unfold(reader, |mut reader| async move {
         if reader.done {
             return None;
@@ -113,8 +123,8 @@ async fn follow(app: &Arc<App>, id: &str, request: &Parts) -> Result<Response<Bo
 /// One owner's connection.
 struct Reader {
     app: Arc<App>,
-    /// The credential the stream was opened with.
-    credential: Option<String>,
+    /// The reader may go on for as long as this holds.
+    leave: Leave,
     follow: OwnerFollow,
     /// Changes that are not written yet.
     waiting: std::vec::IntoIter<Arc<Change>>,
@@ -131,13 +141,17 @@ impl Drop for Reader {
 impl Reader {
     async fn next(&mut self) -> Vec<u8> {
         let patience = self.app.settings().keep_alive;
-        let next =
-            if self.waiting.len() > 0 { Ok(OwnerNext::Changes(Vec::new())) } else { self.follow.next(patience).await };
-        // A key that was revoked meanwhile sees nothing more.
-        let next = match self.app.access.caller(self.credential.as_deref()).await {
-            Ok(_) => next,
-            Err(error) => Err(error),
+        let next = if self.waiting.len() > 0 {
+            Ok(OwnerNext::Changes(Vec::new()))
+        } else {
+            tokio::select! {
+                biased;
+                next = self.follow.next(patience) => next,
+                refusal = self.leave.ended() => Err(refusal.into()),
+            }
         };
+        // A key that was revoked meanwhile sees nothing more.
+        let next = self.leave.check().map_err(Error::from).and(next);
         match next.and_then(|next| self.chunk(next)) {
             Ok(chunk) => chunk,
             Err(error) => {

@@ -1,11 +1,10 @@
 //! A stream under way, whatever the binding: what its reader is given next, for as long as its key is good.
 
 use crate::app::App;
-use crate::caller;
+use flotilla_core::access::Leave;
 use flotilla_core::error::Error;
 use flotilla_core::hub::{Follow, Framed, Next};
 use flotilla_core::log::Cursor;
-use http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,8 +23,8 @@ pub enum Turn {
 /// The follower is only asked for more when what it gave is taken: a slow reader costs nothing.
 pub struct Reading {
     pub app: Arc<App>,
-    /// The credential the stream was opened with.
-    credential: Option<String>,
+    /// The reader may go on for as long as this holds.
+    leave: Leave,
     follow: Box<Follow>,
     /// Frames that are not taken yet.
     waiting: std::vec::IntoIter<Framed>,
@@ -38,29 +37,35 @@ impl Drop for Reading {
 }
 
 impl Reading {
-    pub fn new(app: &Arc<App>, asked: &HeaderMap, follow: Box<Follow>) -> Self {
+    pub fn new(app: &Arc<App>, leave: Leave, follow: Box<Follow>) -> Self {
         app.meters.streams.increment(1.0);
-        let credential = caller::credential(asked).ok().flatten().map(str::to_owned);
-        Self { app: Arc::clone(app), credential, follow, waiting: Vec::new().into_iter() }
+        Self { app: Arc::clone(app), leave, follow, waiting: Vec::new().into_iter() }
     }
 
     /// Waits for the next turn, a quiet one after `patience`.
     pub async fn next(&mut self, patience: Duration) -> Result<Turn, Error> {
-        let next = if self.waiting.len() > 0 { None } else { Some(self.follow.next(patience).await) };
-        let turn = match next {
-            None => Ok(Turn::Frames),
-            Some(Ok(Next::Frames(frames))) => {
-                self.waiting = frames.into_iter();
-                Ok(Turn::Frames)
+        let turn = if self.waiting.len() > 0 {
+            Turn::Frames
+        } else {
+            let next = tokio::select! {
+                biased;
+                next = self.follow.next(patience) => next?,
+                // The follower may have been cut off in the middle: it is not asked again.
+                refusal = self.leave.ended() => return Err(refusal.into()),
+            };
+            match next {
+                Next::Frames(frames) => {
+                    self.waiting = frames.into_iter();
+                    Turn::Frames
+                }
+                Next::Quiet => Turn::Quiet,
+                Next::Stopping => Turn::Stopping,
+                Next::End => Turn::End,
             }
-            Some(Ok(Next::Quiet)) => Ok(Turn::Quiet),
-            Some(Ok(Next::Stopping)) => Ok(Turn::Stopping),
-            Some(Ok(Next::End)) => Ok(Turn::End),
-            Some(Err(error)) => Err(error),
         };
-        // A key that was revoked meanwhile sees nothing more.
-        self.app.access.caller(self.credential.as_deref()).await?;
-        turn
+        // A key that was revoked meanwhile sees nothing more, also of what was found before.
+        self.leave.check()?;
+        Ok(turn)
     }
 
     pub fn take(&mut self) -> Option<Framed> {

@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::call::{Answer, Answered, perform};
 use crate::meters::Binding;
 use crate::parameters::Parameters;
+use crate::reading::Reading;
 use crate::sse::{self, Dress};
 use crate::{body, caller};
 use axum::body::Body;
@@ -16,7 +17,7 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::StreamResponse;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use path::Target;
 use serde::Serialize;
 use serde_json::json;
@@ -72,7 +73,7 @@ async fn answer(
     parts: &Parts,
     body: &mut Body,
 ) -> Result<Response<Body>, Error> {
-    let caller = caller::identify(&app.access, &parts.headers).await?;
+    let caller = caller::identify(app, parts).await?;
     let parameters = Parameters::of(&parts.headers, &parts.uri);
     parameters.check_version()?;
     let limits = app.hub.limits();
@@ -83,20 +84,15 @@ async fn answer(
     }
     let request = decode::request(&target, &parts.uri, &bytes)?;
     let answered = perform(app, &caller, agent, &parameters, request).await?;
-    encode(app, &parts.headers, media_type, answered)
+    encode(app, media_type, answered)
 }
 
-fn encode(
-    app: &Arc<App>,
-    asked: &HeaderMap,
-    media_type: &HeaderValue,
-    answered: Answered,
-) -> Result<Response<Body>, Error> {
+fn encode(app: &Arc<App>, media_type: &HeaderValue, answered: Answered) -> Result<Response<Body>, Error> {
     let response = match answered.answer {
         Answer::Task(task) => plain(media_type, &task)?,
         Answer::Sent(sent) => plain(media_type, &sent)?,
         Answer::List(list) => plain(media_type, &list)?,
-        Answer::Stream(follow) => sse::respond(app, asked, follow, Bare),
+        Answer::Stream(follow, leave) => sse::respond(Reading::new(app, leave, follow), Bare),
     };
     Ok(answer::finish(response, answered.extensions))
 }

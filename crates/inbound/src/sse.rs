@@ -5,14 +5,13 @@ use crate::reading::{CHUNK, Reading, Turn};
 use axum::body::Body;
 use bytes::Bytes;
 use flotilla_core::error::{Error, Fault};
-use flotilla_core::hub::{Follow, Framed};
+use flotilla_core::hub::Framed;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::StreamResponse;
 use futures_util::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Response};
+use http::{HeaderValue, Response};
 use std::convert::Infallible;
-use std::sync::Arc;
 
 /// How a binding dresses a frame.
 pub trait Dress: Send + 'static {
@@ -27,8 +26,7 @@ struct Reader<D> {
     done: bool,
 }
 
-pub fn respond<D: Dress>(app: &Arc<App>, asked: &HeaderMap, follow: Box<Follow>, dress: D) -> Response<Body> {
-    let reading = Reading::new(app, asked, follow);
+pub fn respond<D: Dress>(reading: Reading, dress: D) -> Response<Body> {
     let reader = Reader { epoch: reading.epoch(), reading, dress, done: false };
     let chunks = stream::unfold(reader, |mut reader| async move {
         if reader.done {

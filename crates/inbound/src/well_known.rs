@@ -4,7 +4,7 @@ use crate::answer::{JSON, with_type};
 use crate::app::{App, Settings};
 use crate::rest;
 use axum::body::Body;
-use flotilla_core::access::sha256;
+use flotilla_core::key::sha256;
 use flotilla_core::registry::Agent;
 use flotilla_protocol::a2a::VERSION;
 use flotilla_protocol::a2a::card::{AgentCard, AgentInterface, Scopes, SecurityRequirement, SecurityScheme};

@@ -1,14 +1,15 @@
 //! The store that keeps nothing: for trying things out, for tests, and for work that need not survive the process.
 
+mod key;
 mod list;
 mod sweep;
 mod table;
 
 use crate::herald::Herald;
-use flotilla_core::access::KeyRecord;
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
+use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
 use flotilla_core::ports::{Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail};
 use flotilla_core::task::Head;
@@ -105,20 +106,26 @@ impl Store for Memory {
     fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId> {
         self.now(|tables| tables.agent(name, owner))
     }
+    fn principal(&self, name: FullName) -> Later<Principal> {
+        self.now(|tables| tables.keyring.principal(&name))
+    }
     fn key(&self, hash: Digest) -> Later<Option<KeyRecord>> {
-        self.now(|tables| tables.keys.iter().find(|key| key.hash == hash).cloned())
+        self.now(|tables| tables.keyring.keys.iter().find(|key| key.hash == hash).cloned())
     }
     fn keys(&self) -> Later<Vec<KeyRecord>> {
-        self.now(|tables| tables.keys.clone())
+        self.now(|tables| tables.keyring.keys.clone())
+    }
+    fn keys_revision(&self) -> Later<u64> {
+        self.now(|tables| tables.keyring.revision + 1)
     }
     fn add_key(&self, key: KeyRecord) -> Later<bool> {
-        self.now(|tables| tables.add_key(key))
+        self.now(|tables| tables.keyring.add(key))
     }
-    fn revoke_key(&self, name: &str, at: Millis) -> Later<bool> {
-        self.now(|tables| {
-            let live = tables.keys.iter_mut().find(|key| key.name == name && key.revoked_at.is_none());
-            live.map(|key| key.revoked_at = Some(at)).is_some()
-        })
+    fn replace_key(&self, old: FullName, until: Millis, key: KeyRecord) -> Later<bool> {
+        self.now(|tables| tables.keyring.replace(&old, until, key))
+    }
+    fn revoke_key(&self, name: FullName, at: Millis) -> Later<bool> {
+        self.now(|tables| tables.keyring.revoke(&name, at))
     }
     fn ping(&self) -> Later<()> {
         self.now(|_| ())

@@ -15,10 +15,10 @@ mod writer;
 pub use backup::{backup, restore};
 
 use checkpoint::Checkpoints;
-use flotilla_core::access::KeyRecord;
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
+use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
 use flotilla_core::ports::{Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail};
 use flotilla_core::task::Head;
@@ -132,17 +132,25 @@ impl Store for Sqlite {
         let name = name.to_owned();
         self.write(move |connection| key::agent(connection, &name, owner))
     }
+    fn principal(&self, name: FullName) -> Later<Principal> {
+        self.write(move |connection| key::principal(connection, &name))
+    }
     fn key(&self, hash: Digest) -> Later<Option<KeyRecord>> {
         self.read(move |connection| key::find(connection, &hash))
     }
     fn keys(&self) -> Later<Vec<KeyRecord>> {
         self.read(|connection| key::all(connection))
     }
+    fn keys_revision(&self) -> Later<u64> {
+        self.read(|connection| key::revision(connection))
+    }
     fn add_key(&self, key: KeyRecord) -> Later<bool> {
         self.write(move |connection| key::add(connection, &key))
     }
-    fn revoke_key(&self, name: &str, at: Millis) -> Later<bool> {
-        let name = name.to_owned();
+    fn replace_key(&self, old: FullName, until: Millis, key: KeyRecord) -> Later<bool> {
+        self.write(move |connection| key::replace(connection, &old, until, &key))
+    }
+    fn revoke_key(&self, name: FullName, at: Millis) -> Later<bool> {
         self.write(move |connection| key::revoke(connection, &name, at))
     }
     fn ping(&self) -> Later<()> {

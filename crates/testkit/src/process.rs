@@ -227,13 +227,17 @@ impl HubProcess {
 
     /// Makes a key, limited to some agents or not.
     pub fn key(&self, name: &str, agents: &[&str]) -> String {
-        let mut args = vec!["keys", "create", name];
+        let mut args = vec![name];
         for agent in agents {
             args.extend(["--agent", agent]);
         }
-        let output = self.cli(&args);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("a key is text").trim().to_owned()
+        self.make_key(&args)
+    }
+
+    /// Makes a key with `flotilla keys create` and these arguments.
+    pub fn make_key(&self, args: &[&str]) -> String {
+        let args: Vec<&str> = ["keys", "create"].iter().chain(args).copied().collect();
+        self.cli_ok(&args).trim().to_owned()
     }
 
     /// Runs the program against this hub: its address, its data directory and the owner's key are set.

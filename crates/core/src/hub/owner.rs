@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::ids::PrincipalId;
 use crate::ports::Tail;
 use crate::task::Head;
+use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
 use std::pin::pin;
 use std::sync::Arc;
@@ -55,8 +56,8 @@ impl Hub {
     /// The events after `seq`, as many as fit a page.
     pub async fn owner_log(&self, caller: &Caller, id: &str, seq: u64) -> Result<LogPage, Error> {
         let scope = caller.as_owner();
-        let live = self.task(scope, id).await?;
-        let head = live.committed().ok_or_else(|| flotilla_protocol::a2a::error::Refusal::no_task(id))?;
+        let live = self.owned(caller, id).await?;
+        let head = live.committed().ok_or_else(|| Refusal::no_task(id))?;
         match self.store.after(scope, live.id(), seq, PAGE).await? {
             // The store may be ahead of the head that was read; the next page shows what it has more.
             Tail::Changes(changes) => Ok(LogPage { head, changes, pruned: false }),
@@ -64,9 +65,20 @@ impl Hub {
         }
     }
 
+    /// A task of an agent the caller owns. A key that is limited to agents shows the tasks of these only.
+    async fn owned(&self, caller: &Caller, id: &str) -> Result<LiveRef, Error> {
+        let live = self.task(caller.as_owner(), id).await?;
+        let registry = self.registry();
+        let agent = live.committed().and_then(|head| registry.by_id(head.agent));
+        if caller.agents.is_none() || agent.is_some_and(|agent| caller.may_call(&agent.name)) {
+            return Ok(live);
+        }
+        Err(Refusal::no_task(id).into())
+    }
+
     /// Follows a task's log from after `seq` until the task has ended.
     pub async fn follow_log(self: &Arc<Self>, caller: &Caller, id: &str, seq: u64) -> Result<OwnerFollow, Error> {
-        let live = self.task(caller.as_owner(), id).await?;
+        let live = self.owned(caller, id).await?;
         let place = self.stream_place(caller.principal)?;
         Ok(OwnerFollow { hub: Arc::clone(self), live, cursor: seq, _place: place })
     }

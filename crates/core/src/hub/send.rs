@@ -1,11 +1,11 @@
 //! Sending a message: open a task or go on with one, once per key, and wait or follow.
 
 use super::{Follow, Hub, LiveRef, settled};
-use crate::access::sha256;
 use crate::caller::Caller;
 use crate::error::{Error, Fault};
 use crate::hub::read::history_bound;
 use crate::ids::TaskId;
+use crate::key::sha256;
 use crate::limits::{Limit, Limits};
 use crate::media;
 use crate::ports::{Dedupe, NotCommitted, Sent};

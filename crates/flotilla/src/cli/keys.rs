@@ -2,15 +2,16 @@
 
 use super::{ConfigFile, DataDir, block_on};
 use crate::clock::SystemClock;
-use crate::config::Config;
+use crate::config::{Config, Span};
 use crate::data;
-use crate::run::generate_key;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use flotilla_core::access::{KeyRecord, sha256};
-use flotilla_core::ids::PrincipalId;
+use flotilla_core::error::Error;
+use flotilla_core::key::{FullName, KeyRecord};
+use flotilla_core::keyring::{self, Made, Order};
 use flotilla_core::ports::{Clock as _, Store as _};
-use flotilla_core::registry::check_name;
+use flotilla_core::rights::{Right, Rights};
+use flotilla_protocol::time::Millis;
 use flotilla_store::sqlite::{Sqlite, Sync};
 use std::path::PathBuf;
 
@@ -26,32 +27,67 @@ pub struct Keys {
 
 #[derive(Debug, Clone, Subcommand)]
 enum KeysCommand {
-    /// Make a key and print it, once. Its tasks are seen by no other key.
-    Create {
-        name: String,
-        /// Let the key call only this agent (may be given several times)
-        #[arg(long = "agent", value_name = "AGENT")]
-        agents: Vec<String>,
-    },
+    /// Make a key and print it, once. Its tasks are seen by nobody else.
+    Create(Create),
     /// List the keys, without the keys themselves.
     List,
+    /// Make a key that may do the same as an old one, and print it, once.
+    Rotate {
+        /// The key to replace
+        #[arg(value_name = "[WORKSPACE/]NAME", value_parser = FullName::parse)]
+        name: FullName,
+        /// How long the old key still works
+        #[arg(long, value_name = "TIME", default_value = "1d", value_parser = Span::parse)]
+        overlap: Span,
+        /// How long the new key works [default: as long as the old one was to]
+        #[arg(long, value_name = "TIME", value_parser = Span::parse)]
+        expires: Option<Span>,
+    },
     /// Refuse a key from now on (a running hub knows within a second).
-    Revoke { name: String },
+    Revoke {
+        #[arg(value_name = "[WORKSPACE/]NAME", value_parser = FullName::parse)]
+        name: FullName,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+struct Create {
+    /// The key's name, and that of whom it stands for
+    #[arg(value_name = "[WORKSPACE/]NAME", value_parser = FullName::parse)]
+    name: FullName,
+    /// Let it stand for somebody else of the workspace, who may have other keys
+    #[arg(long, value_name = "NAME")]
+    principal: Option<String>,
+    /// What it may be used for (may be given several times): agents:read,
+    /// tasks:read, tasks:write, push:write, admin [default: all but admin]
+    #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
+    scopes: Vec<Right>,
+    /// Let it call only this agent (may be given several times)
+    #[arg(long = "agent", value_name = "AGENT")]
+    agents: Vec<String>,
+    /// How long it works: 12h, 30d [default: until it is revoked]
+    #[arg(long, value_name = "TIME", value_parser = Span::parse)]
+    expires: Option<Span>,
 }
 
 impl Keys {
     pub fn run(self) -> Result<()> {
         let store = self.open()?;
         match self.command.clone() {
-            KeysCommand::Create { name, agents } => {
-                self.note_unknown(&agents);
-                block_on(create(&store, name, agents))
+            KeysCommand::Create(create) => {
+                self.note_unknown(&create.agents);
+                block_on(create.run(&store))
             }
             KeysCommand::List => block_on(list(&store)),
+            KeysCommand::Rotate { name, overlap, expires } => block_on(async {
+                let now = SystemClock.now();
+                let made = keyring::rotate(&store, now, &name, overlap.0, after(now, expires)).await;
+                show(&made.map_err(told)?);
+                eprintln!("The key '{name}' works for {overlap} more.");
+                Ok(())
+            }),
             KeysCommand::Revoke { name } => block_on(async {
-                if !store.revoke_key(&name, SystemClock.now()).await? {
-                    bail!("there is no key '{name}' in use; 'flotilla keys list' shows those there are");
-                }
+                keyring::revoke(&store, SystemClock.now(), &name).await.map_err(told)?;
                 println!("The key '{name}' is revoked.");
                 Ok(())
             }),
@@ -83,37 +119,68 @@ pub fn data_dir(data: &DataDir, file: &ConfigFile) -> Result<PathBuf> {
     Ok(configured.hub.data_dir.unwrap_or_else(data::default_dir))
 }
 
-async fn create(store: &Sqlite, name: String, agents: Vec<String>) -> Result<()> {
-    // A key's name follows the rules of an agent's: it is shown in the same places.
-    check_name(&name).map_err(|problem| anyhow::anyhow!(problem.replace("an agent's name", "a key's name")))?;
-    let key = generate_key()?;
-    let record = KeyRecord {
-        name: name.clone(),
-        hash: sha256(key.as_bytes()),
-        principal: PrincipalId(0),
-        admin: false,
-        agents: (!agents.is_empty()).then_some(agents),
-        created_at: SystemClock.now(),
-        revoked_at: None,
-    };
-    if !store.add_key(record).await? {
-        bail!("there is or was a key '{name}' already; choose another name");
+fn after(now: Millis, span: Option<Span>) -> Option<Millis> {
+    span.map(|Span(length)| Millis(now.0.saturating_add(i64::try_from(length.as_millis()).unwrap_or(i64::MAX))))
+}
+
+/// What the core has to say, as a mistake of the command line.
+fn told(error: Error) -> anyhow::Error {
+    match error {
+        Error::Refused(refusal) => anyhow::Error::msg(refusal.message),
+        Error::Failed(fault) => fault.into(),
     }
-    println!("{key}");
-    eprintln!("The key '{name}' is shown only this once: keep it.");
-    Ok(())
+}
+
+/// Prints the key itself to standard output, and what is to be said of it beside.
+fn show(made: &Made) {
+    println!("{}", made.secret);
+    let until = made.record.expires_at.map(|end| format!(" It works until {end}.")).unwrap_or_default();
+    eprintln!("The key '{}' is shown only this once: keep it.{until}", made.record.name);
+}
+
+impl Create {
+    async fn run(self, store: &Sqlite) -> Result<()> {
+        let now = SystemClock.now();
+        let known = store.keys().await?;
+        let workspace = self.name.workspace.clone();
+        let order = Order {
+            name: self.name,
+            principal: self.principal,
+            rights: if self.scopes.is_empty() { Rights::CALLER } else { Rights::of(self.scopes) },
+            agents: (!self.agents.is_empty()).then_some(self.agents),
+            expires_at: after(now, self.expires),
+        };
+        show(&keyring::create(store, now, order).await.map_err(told)?);
+        let others = known.iter().any(|key| key.name.workspace == workspace);
+        if !others && workspace != FullName::owner().workspace {
+            eprintln!("It is the first key of the workspace '{workspace}'.");
+        }
+        Ok(())
+    }
 }
 
 async fn list(store: &Sqlite) -> Result<()> {
-    println!("{:<24} {:<26} {:<26} AGENTS", "NAME", "CREATED", "REVOKED");
+    let now = SystemClock.now();
+    println!("{:<24} {:<16} {:<26} {:<34} {:<24} SCOPES", "NAME", "PRINCIPAL", "CREATED", "STATE", "AGENTS");
     for key in store.keys().await? {
-        let revoked = key.revoked_at.map_or_else(|| "-".to_owned(), |at| at.to_string());
-        let agents = match (&key.agents, key.admin) {
-            (_, true) => "all (owner)".to_owned(),
-            (Some(agents), _) => agents.join(", "),
-            (None, _) => "all".to_owned(),
-        };
-        println!("{:<24} {:<26} {revoked:<26} {agents}", key.name, key.created_at.to_string());
+        let agents = key.agents.as_ref().map_or_else(|| "all".to_owned(), |agents| agents.join(", "));
+        println!(
+            "{:<24} {:<16} {:<26} {:<34} {agents:<24} {}",
+            key.name.to_string(),
+            key.principal.name,
+            key.created_at.to_string(),
+            state(&key, now),
+            key.rights.names().join(", ")
+        );
     }
     Ok(())
+}
+
+fn state(key: &KeyRecord, now: Millis) -> String {
+    match (key.revoked_at, key.expires_at) {
+        (Some(at), _) => format!("revoked {at}"),
+        (None, Some(end)) if end <= now => format!("expired {end}"),
+        (None, Some(end)) => format!("until {end}"),
+        (None, None) => "in use".to_owned(),
+    }
 }

@@ -3,9 +3,11 @@
 use crate::clock::SystemClock;
 use crate::config::Config;
 use anyhow::{Result, bail};
-use flotilla_core::access::{KeyRecord, is_key, key_from, sha256};
-use flotilla_core::ids::PrincipalId;
+use flotilla_core::ids::{PrincipalId, WorkspaceId};
+use flotilla_core::key::{FullName, KeyRecord, OWNER, Principal, is_key, sha256};
+use flotilla_core::keyring;
 use flotilla_core::ports::{Clock as _, Store};
+use flotilla_core::rights::Rights;
 use std::sync::Arc;
 
 const PRESET: &str = "FLOTILLA_OWNER_KEY";
@@ -14,52 +16,50 @@ const PRESET: &str = "FLOTILLA_OWNER_KEY";
 pub async fn ensure_owner(store: &Arc<dyn Store>, config: &Config) -> Result<Option<String>> {
     let environment = std::env::var(PRESET).ok().filter(|key| !key.is_empty());
     let preset = environment.or_else(|| config.hub.owner_key.as_ref().map(|secret| secret.0.clone()));
-    let keys = store.keys().await?;
-    let mut owners = keys.iter().filter(|key| key.admin && key.revoked_at.is_none());
+    let (now, keys) = (SystemClock.now(), store.keys().await?);
+    let owners: Vec<&KeyRecord> = keys.iter().filter(|key| key.is_owners()).collect();
+    let live = || owners.iter().filter(|key| key.is_live(now));
     match preset {
         Some(key) => {
             if !is_key(&key) {
                 bail!("the preset owner key must be 'flk_' and 64 hex digits: echo flk_$(openssl rand -hex 32)");
             }
             let hash = sha256(key.as_bytes());
-            if owners.any(|owner| owner.hash == hash) {
+            if live().any(|owner| owner.hash == hash) {
                 return Ok(None);
             }
-            // A preset replaces the owner's key: this is also the way back in when the first one was lost.
-            for name in keys.iter().filter(|key| key.admin && key.revoked_at.is_none()).map(|key| &key.name) {
-                store.revoke_key(name, SystemClock.now()).await?;
+            // A preset replaces the owner's keys: this is also the way back in when the first one was lost.
+            for owner in live() {
+                store.revoke_key(owner.name.clone(), now).await?;
             }
-            add(store, &key, keys.iter().filter(|key| key.admin).count()).await?;
+            add(store, &key, &keys).await?;
             Ok(None)
         }
-        None if owners.next().is_some() => Ok(None),
+        None if live().next().is_some() => Ok(None),
         None => {
-            let key = generate()?;
-            add(store, &key, keys.iter().filter(|key| key.admin).count()).await?;
+            let key = keyring::generate()?;
+            add(store, &key, &keys).await?;
             Ok(Some(key))
         }
     }
 }
 
-pub fn generate() -> Result<String> {
-    let mut bits = [0u8; 32];
-    getrandom::fill(&mut bits).map_err(|error| anyhow::anyhow!("random numbers: {error}"))?;
-    Ok(key_from(&bits))
-}
-
-async fn add(store: &Arc<dyn Store>, key: &str, earlier: usize) -> Result<()> {
-    let name = if earlier == 0 { "owner".to_owned() } else { format!("owner-{}", earlier + 1) };
-    let record = KeyRecord {
-        name,
+async fn add(store: &Arc<dyn Store>, key: &str, earlier: &[KeyRecord]) -> Result<()> {
+    let first = KeyRecord {
+        name: FullName::owner(),
         hash: sha256(key.as_bytes()),
-        principal: PrincipalId::OWNER,
-        admin: true,
+        principal: Principal { id: PrincipalId::OWNER, workspace: WorkspaceId::DEFAULT, name: OWNER.into() },
+        rights: Rights::ALL,
         agents: None,
         created_at: SystemClock.now(),
+        expires_at: None,
         revoked_at: None,
+        replaces: None,
     };
-    if !store.add_key(record).await? {
-        bail!("the owner's key could not be stored: a key of its name or value exists already");
+    let taken = earlier.iter().any(|known| known.name == first.name);
+    let name = if taken { keyring::next_name(earlier, &first) } else { first.name.clone() };
+    if !store.add_key(KeyRecord { name, ..first }).await? {
+        bail!("the owner's key could not be stored: a key of its value exists already");
     }
     Ok(())
 }

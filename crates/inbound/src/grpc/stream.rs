@@ -2,18 +2,15 @@
 
 use super::{GRPC, deadline, frame, trailers};
 use crate::answer;
-use crate::app::App;
 use crate::reading::{CHUNK, Reading, Turn};
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
-use flotilla_core::hub::Follow;
 use flotilla_grpc::{Code, Status};
 use futures_util::stream;
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Where a reader stands, in the metadata of a stream's beginning and end.
@@ -25,8 +22,7 @@ struct Sender {
     done: bool,
 }
 
-pub fn respond(app: &Arc<App>, asked: &HeaderMap, follow: Box<Follow>, deadline: Option<Instant>) -> Response<Body> {
-    let reading = Reading::new(app, asked, follow);
+pub fn respond(reading: Reading, deadline: Option<Instant>) -> Response<Body> {
     let cursor = header(&reading);
     let sender = Sender { reading, deadline, done: false };
     let frames = stream::unfold(sender, |mut sender| async move {

@@ -27,6 +27,10 @@ pub enum Reason {
     Unauthenticated,
     PermissionDenied,
     AgentNotFound,
+    /// Something of the hub's own that is not there.
+    NotFound,
+    /// Something of the hub's own whose name is taken.
+    AlreadyExists,
     IdempotencyConflict,
     MediaTypeNotSupported,
     /// A gRPC message in a coding we do not read.
@@ -60,7 +64,7 @@ const fn own(reason: &'static str, rpc: i32, http: u16, grpc: &'static str) -> R
 }
 
 impl Reason {
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::TaskNotFound,
         Self::TaskNotCancelable,
         Self::PushNotificationNotSupported,
@@ -80,6 +84,8 @@ impl Reason {
         Self::Unauthenticated,
         Self::PermissionDenied,
         Self::AgentNotFound,
+        Self::NotFound,
+        Self::AlreadyExists,
         Self::IdempotencyConflict,
         Self::MediaTypeNotSupported,
         Self::CompressionNotSupported,
@@ -115,6 +121,8 @@ impl Reason {
             Self::Unauthenticated => own("UNAUTHENTICATED", -32010, 401, "UNAUTHENTICATED"),
             Self::PermissionDenied => own("PERMISSION_DENIED", -32011, 403, "PERMISSION_DENIED"),
             Self::AgentNotFound => own("AGENT_NOT_FOUND", -32602, 404, "NOT_FOUND"),
+            Self::NotFound => own("NOT_FOUND", -32602, 404, "NOT_FOUND"),
+            Self::AlreadyExists => own("ALREADY_EXISTS", -32602, 409, "ALREADY_EXISTS"),
             Self::IdempotencyConflict => own("IDEMPOTENCY_CONFLICT", -32602, 409, "ALREADY_EXISTS"),
             // The HTTP body's own type, not a part's: 415 is what HTTP has for it.
             Self::MediaTypeNotSupported => a2a("CONTENT_TYPE_NOT_SUPPORTED", -32005, 415, "INVALID_ARGUMENT"),

@@ -1,6 +1,7 @@
 //! What callers ask for: the request messages of each operation (spec 3.2).
 
 use super::model::{Message, Task, TaskState};
+use crate::a2a::method::Method;
 use crate::time::Millis;
 use crate::wire;
 use crate::wire::{Int32, Object};
@@ -130,6 +131,30 @@ pub enum Request {
 }
 
 impl Request {
+    pub fn method(&self) -> Method {
+        match self {
+            Self::SendMessage(_) => Method::SendMessage,
+            Self::SendStreamingMessage(_) => Method::SendStreamingMessage,
+            Self::GetTask(_) => Method::GetTask,
+            Self::ListTasks(_) => Method::ListTasks,
+            Self::CancelTask(_) => Method::CancelTask,
+            Self::SubscribeToTask(_) => Method::SubscribeToTask,
+            Self::CreatePushConfig(_) => Method::CreatePushConfig,
+            Self::GetPushConfig(_) => Method::GetPushConfig,
+            Self::ListPushConfigs(_) => Method::ListPushConfigs,
+            Self::DeletePushConfig(_) => Method::DeletePushConfig,
+            Self::GetExtendedAgentCard(_) => Method::GetExtendedAgentCard,
+        }
+    }
+
+    /// The push config that comes with a message.
+    pub fn inline_push_config(&self) -> Option<&PushConfig> {
+        match self {
+            Self::SendMessage(r) | Self::SendStreamingMessage(r) => r.configuration.as_ref()?.push_config.as_ref(),
+            _ => None,
+        }
+    }
+
     /// The agent the request names, if it names one.
     pub fn tenant(&self) -> &str {
         match self {

@@ -1,7 +1,7 @@
-//! Tasks, sends and keys in memory, with the orders that lists and sweeps need.
+//! Tasks and sends in memory, with the orders that lists and sweeps need.
 
+use super::key::Keyring;
 use crate::herald::Outcome;
-use flotilla_core::access::KeyRecord;
 use flotilla_core::caller::Scope;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::ports::{Commit, Dedupe, Digest, Folded, NotCommitted, Record, Sent};
@@ -39,7 +39,7 @@ pub struct Tables {
     /// What lists show, newest status last; the size of a set is the exact count of its state.
     pub by_status: HashMap<Place, BTreeSet<(Millis, TaskId)>>,
     pub by_context: HashMap<Arc<str>, Vec<TaskId>>,
-    pub keys: Vec<KeyRecord>,
+    pub keyring: Keyring,
     pub order: VecDeque<(Digest, Millis)>,
     sends: HashMap<Digest, Sent>,
     agents: Vec<String>,
@@ -132,18 +132,5 @@ impl Tables {
             self.agents.len() - 1
         });
         AgentId(index as i64 + 1)
-    }
-
-    /// A key of the owner keeps the owner's principal; any other name is a principal of its own.
-    pub fn add_key(&mut self, mut key: KeyRecord) -> bool {
-        let reserved = !key.admin && ["owner", "anonymous"].contains(&key.name.as_str());
-        if reserved || self.keys.iter().any(|known| known.name == key.name || known.hash == key.hash) {
-            return false;
-        }
-        let first = PrincipalId::ANONYMOUS.0 + 1;
-        key.principal = if key.admin { PrincipalId::OWNER } else { PrincipalId(first + self.keys.len() as i64) };
-        self.keys.push(key);
-        self.keys.sort_by(|a, b| (a.created_at, &a.name).cmp(&(b.created_at, &b.name)));
-        true
     }
 }

@@ -12,7 +12,8 @@ pub const APPLICATION_ID: i32 = 0x464c_4f54;
 pub const LONG_LOG: u64 = 32;
 
 /// Each entry takes the schema one version up. Never edit one that was released.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE principals (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, admin INTEGER NOT NULL);
     INSERT INTO principals (id, name, admin) VALUES (1, 'owner', 1), (2, 'anonymous', 0);
@@ -51,7 +52,41 @@ const MIGRATIONS: [&str; 1] = ["
         principal INTEGER NOT NULL, agent INTEGER NOT NULL, state INTEGER NOT NULL, n INTEGER NOT NULL,
         PRIMARY KEY (principal, agent, state)
     ) WITHOUT ROWID;
-"];
+",
+    "
+    CREATE TABLE workspaces (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+    INSERT INTO workspaces (id, name) VALUES (1, 'default');
+
+    ALTER TABLE principals RENAME TO principals_before;
+    CREATE TABLE principals (
+        id INTEGER PRIMARY KEY, workspace INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (workspace, name)
+    );
+    INSERT INTO principals (id, workspace, name) SELECT id, 1, name FROM principals_before;
+
+    ALTER TABLE keys RENAME TO keys_before;
+    CREATE TABLE keys (
+        id INTEGER PRIMARY KEY, workspace INTEGER NOT NULL, name TEXT NOT NULL, principal INTEGER NOT NULL,
+        hash BLOB NOT NULL UNIQUE, scopes TEXT NOT NULL, agents TEXT,
+        created_at INTEGER NOT NULL, expires_at INTEGER, revoked_at INTEGER, replaces TEXT,
+        UNIQUE (workspace, name)
+    );
+    INSERT INTO keys (workspace, name, principal, hash, scopes, agents, created_at, revoked_at)
+        SELECT 1, k.name, k.principal, k.hash,
+            'agents:read tasks:read tasks:write push:write' || CASE p.admin WHEN 1 THEN ' admin' ELSE '' END,
+            k.agents, k.created_at, k.revoked_at
+        FROM keys_before k JOIN principals_before p ON p.id = k.principal ORDER BY k.created_at, k.name;
+    DROP TABLE keys_before;
+    DROP TABLE principals_before;
+
+    INSERT INTO meta (name, value) VALUES ('keys_revision', '1');
+    CREATE TRIGGER keys_added AFTER INSERT ON keys
+        BEGIN UPDATE meta SET value = value + 1 WHERE name = 'keys_revision'; END;
+    CREATE TRIGGER keys_changed AFTER UPDATE ON keys
+        BEGIN UPDATE meta SET value = value + 1 WHERE name = 'keys_revision'; END;
+    CREATE TRIGGER keys_removed AFTER DELETE ON keys
+        BEGIN UPDATE meta SET value = value + 1 WHERE name = 'keys_revision'; END;
+",
+];
 
 /// The schema version this program writes.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;

@@ -2,43 +2,59 @@
 
 use crate::home::Home;
 use crate::random::Random;
-use flotilla_core::access::KeyRecord;
-use flotilla_core::ids::PrincipalId;
+use flotilla_core::ids::{PrincipalId, WorkspaceId};
+use flotilla_core::key::{FullName, KeyRecord, Principal};
+use flotilla_core::rights::{Right, Rights};
 use flotilla_protocol::time::Millis;
 
+/// A key that stands for somebody of its own name.
 fn key(name: &str, random: &mut Random) -> KeyRecord {
+    let name = full(name);
     KeyRecord {
-        name: name.into(),
+        principal: Principal { id: PrincipalId(0), workspace: WorkspaceId(0), name: name.name.clone() },
+        name,
         hash: random.digest(),
-        principal: PrincipalId(0),
-        admin: false,
+        rights: Rights::CALLER,
         agents: None,
         created_at: Millis(5),
+        expires_at: None,
         revoked_at: None,
+        replaces: None,
     }
+}
+
+fn full(name: &str) -> FullName {
+    FullName::parse(name).unwrap()
 }
 
 pub async fn keys_are_found_by_hash_and_revoked_by_name(home: &impl Home) {
     let store = home.open();
     let mut random = Random::new(1);
-    let owner = KeyRecord { admin: true, ..key("owner", &mut random) };
-    let limited = KeyRecord { agents: Some(vec!["echo".into(), "a\"b".into()]), ..key("limited", &mut random) };
+    let owner = KeyRecord { rights: Rights::ALL, ..key("owner", &mut random) };
+    let limited = KeyRecord {
+        agents: Some(vec!["echo".into(), "a\"b".into()]),
+        rights: Rights::of([Right::TasksRead]),
+        expires_at: Some(Millis(77)),
+        ..key("limited", &mut random)
+    };
     for added in [&owner, &limited] {
         assert!(store.add_key((*added).clone()).await.unwrap());
     }
     let found = store.key(owner.hash).await.unwrap().unwrap();
-    assert_eq!(found, KeyRecord { principal: PrincipalId::OWNER, ..owner.clone() });
+    let principal = Principal { id: PrincipalId::OWNER, workspace: WorkspaceId::DEFAULT, name: "owner".into() };
+    assert_eq!(found, KeyRecord { principal, ..owner.clone() });
     let found = store.key(limited.hash).await.unwrap().unwrap();
-    assert!(![PrincipalId::OWNER, PrincipalId::ANONYMOUS].contains(&found.principal));
-    assert_eq!(found, KeyRecord { principal: found.principal, ..limited.clone() });
+    assert!(![PrincipalId::OWNER, PrincipalId::ANONYMOUS].contains(&found.principal.id));
+    assert_eq!(found, KeyRecord { principal: found.principal.clone(), ..limited.clone() });
     assert_eq!(store.key(random.digest()).await.unwrap(), None);
 
-    assert!(store.revoke_key("limited", Millis(9)).await.unwrap());
-    assert!(!store.revoke_key("limited", Millis(10)).await.unwrap());
-    assert!(!store.revoke_key("nobody", Millis(10)).await.unwrap());
+    assert!(store.revoke_key(full("limited"), Millis(9)).await.unwrap());
+    assert!(!store.revoke_key(full("limited"), Millis(10)).await.unwrap());
+    assert!(!store.revoke_key(full("nobody"), Millis(10)).await.unwrap());
+    assert!(!store.revoke_key(full("elsewhere/owner"), Millis(10)).await.unwrap());
     let revoked = store.key(limited.hash).await.unwrap().unwrap();
     assert_eq!(revoked.revoked_at, Some(Millis(9)));
-    let names: Vec<String> = store.keys().await.unwrap().into_iter().map(|key| key.name).collect();
+    let names: Vec<String> = store.keys().await.unwrap().into_iter().map(|key| key.name.to_string()).collect();
     assert_eq!(names, ["limited", "owner"]);
 }
 
@@ -48,18 +64,78 @@ pub async fn names_are_taken_once(home: &impl Home) {
     let first = key("one", &mut random);
     assert!(store.add_key(first.clone()).await.unwrap());
     assert!(!store.add_key(key("one", &mut random)).await.unwrap());
-    assert!(!store.add_key(KeyRecord { admin: true, ..key("one", &mut random) }).await.unwrap());
+    assert!(!store.add_key(KeyRecord { rights: Rights::ALL, ..key("one", &mut random) }).await.unwrap());
     // The same key under another name: refused, and that name stays free.
     assert!(!store.add_key(KeyRecord { hash: first.hash, ..key("two", &mut random) }).await.unwrap());
     assert!(store.add_key(key("two", &mut random)).await.unwrap());
     let keys = store.keys().await.unwrap();
     assert_eq!(keys.len(), 2);
     assert_ne!(keys[0].principal, keys[1].principal);
-    // Nobody can take the name of those who are always there.
+    // No key stands for those who have none.
     assert!(!store.add_key(key("anonymous", &mut random)).await.unwrap());
     // A revoked name is not handed to somebody else.
-    assert!(store.revoke_key("one", Millis(9)).await.unwrap());
+    assert!(store.revoke_key(full("one"), Millis(9)).await.unwrap());
     assert!(!store.add_key(key("one", &mut random)).await.unwrap());
+}
+
+pub async fn a_name_is_somebody_else_in_another_workspace(home: &impl Home) {
+    let store = home.open();
+    let mut random = Random::new(3);
+    for name in ["one", "team/one", "other/one"] {
+        assert!(store.add_key(key(name, &mut random)).await.unwrap(), "{name}");
+        assert!(!store.add_key(key(name, &mut random)).await.unwrap(), "{name}");
+    }
+    let keys = store.keys().await.unwrap();
+    assert_eq!(keys.iter().map(|key| key.name.to_string()).collect::<Vec<_>>(), ["one", "other/one", "team/one"]);
+    for (index, one) in keys.iter().enumerate() {
+        for two in &keys[index + 1..] {
+            assert_ne!(one.principal.id, two.principal.id);
+            assert_ne!(one.principal.workspace, two.principal.workspace);
+        }
+        assert_eq!(store.principal(one.name.clone()).await.unwrap(), one.principal, "known already");
+    }
+    assert_eq!(keys[0].principal.workspace, WorkspaceId::DEFAULT);
+    // Somebody without a key yet, and then with one.
+    let later = store.principal(full("team/later")).await.unwrap();
+    assert_eq!(later.workspace, keys[2].principal.workspace);
+    let added = KeyRecord { principal: later.clone(), ..key("team/laptop", &mut random) };
+    assert!(store.add_key(added.clone()).await.unwrap());
+    assert_eq!(store.key(added.hash).await.unwrap().unwrap().principal, later);
+}
+
+pub async fn a_key_is_replaced_all_at_once(home: &impl Home) {
+    let store = home.open();
+    let mut random = Random::new(4);
+    let old = key("team/one", &mut random);
+    assert!(store.add_key(old.clone()).await.unwrap());
+    let new = KeyRecord { name: full("team/one-2"), replaces: Some("one".into()), ..key("team/one", &mut random) };
+    let replace = |name: &str, key: &KeyRecord| store.replace_key(full(name), Millis(50), key.clone());
+    assert!(!replace("one", &new).await.unwrap(), "not that one");
+    assert!(!replace("team/one", &KeyRecord { name: full("team/one"), ..new.clone() }).await.unwrap(), "a taken name");
+    assert_eq!(store.key(old.hash).await.unwrap().unwrap().expires_at, None, "nothing was done");
+    assert!(replace("team/one", &new).await.unwrap());
+    let (was, is) = (store.key(old.hash).await.unwrap().unwrap(), store.key(new.hash).await.unwrap().unwrap());
+    assert_eq!((was.expires_at, is.expires_at), (Some(Millis(50)), None));
+    assert_eq!((was.principal, Some("one")), (is.principal, is.replaces.as_deref()));
+    assert!(store.revoke_key(full("team/one"), Millis(9)).await.unwrap());
+    let third = KeyRecord { name: full("team/one-3"), ..key("team/one", &mut random) };
+    assert!(!replace("team/one", &third).await.unwrap(), "revoked");
+}
+
+pub async fn every_change_of_keys_has_its_revision(home: &impl Home) {
+    let store = home.open();
+    let mut random = Random::new(5);
+    let mut seen = vec![store.keys_revision().await.unwrap()];
+    assert_ne!(seen[0], 0);
+    let new = KeyRecord { name: full("one-2"), ..key("one", &mut random) };
+    assert!(store.add_key(key("one", &mut random)).await.unwrap());
+    seen.push(store.keys_revision().await.unwrap());
+    assert!(store.replace_key(full("one"), Millis(50), new).await.unwrap());
+    seen.push(store.keys_revision().await.unwrap());
+    assert!(store.revoke_key(full("one"), Millis(9)).await.unwrap());
+    seen.push(store.keys_revision().await.unwrap());
+    assert!(seen.is_sorted_by(|before, after| before < after), "{seen:?}");
+    assert_eq!(store.keys_revision().await.unwrap(), seen[3]);
 }
 
 pub async fn agents_keep_their_numbers(home: &impl Home) {

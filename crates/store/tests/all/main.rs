@@ -38,7 +38,9 @@ macro_rules! suite {
             commit: commits_are_made_in_order commits_are_acknowledged_in_order a_stale_commit_is_skipped_alone
                     what_was_written_is_read_back a_new_task_does_not_replace_one open_runs_are_those_under_way;
             count: totals_are_exact_under_random_histories;
-            key: keys_are_found_by_hash_and_revoked_by_name names_are_taken_once agents_keep_their_numbers;
+            key: keys_are_found_by_hash_and_revoked_by_name names_are_taken_once a_key_is_replaced_all_at_once
+                 a_name_is_somebody_else_in_another_workspace every_change_of_keys_has_its_revision
+                 agents_keep_their_numbers;
             list: pages_agree_with_a_model totals_do_not_depend_on_the_page exchanges_are_not_listed
                   artifacts_are_left_out_when_not_wanted;
             scope: a_task_is_seen_by_its_caller_its_owner_and_the_hub lists_are_of_one_principal_and_agent;

@@ -3,15 +3,17 @@
 use crate::author::{AGENT, CALLER, folded, keep};
 use crate::home::{File, Home};
 use flotilla_core::caller::Scope;
-use flotilla_core::ids::TaskId;
+use flotilla_core::ids::{PrincipalId, TaskId, WorkspaceId};
+use flotilla_core::key::FullName;
 use flotilla_core::ports::{ListFilter, Tail};
+use flotilla_core::rights::Rights;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_store::sqlite::{Sqlite, Sync};
 use rusqlite::Connection;
 use std::path::Path;
 
 /// A store as each release wrote it: one caller (7), one agent (3), a completed task and an open one.
-const RELEASED: [&str; 1] = [include_str!("released/1.sql")];
+const RELEASED: [&str; 2] = [include_str!("released/1.sql"), include_str!("released/2.sql")];
 /// Marks a file as a Flotilla store: "FLOT".
 const APPLICATION_ID: i64 = 0x464c_4f54;
 
@@ -75,7 +77,11 @@ async fn what_an_earlier_release_wrote_is_still_there() {
         assert_eq!(fold.artifacts[0].parts[0].text.as_deref(), Some("hello, too"));
         assert_eq!(store.open_runs().await.unwrap(), [open.head.id]);
         assert_eq!(store.sent([1; 32]).await.unwrap().map(|sent| sent.task), Some(done.head.id));
-        assert_eq!(store.key([3; 32]).await.unwrap().map(|key| key.principal), Some(CALLER));
+        let key = store.key([3; 32]).await.unwrap().unwrap();
+        assert_eq!((key.principal.id, key.principal.workspace), (CALLER, WorkspaceId::DEFAULT));
+        assert_eq!((key.rights, key.agents), (Rights::CALLER, Some(vec!["echo".to_owned()])));
+        let owner = store.principal(FullName::owner()).await.unwrap();
+        assert_eq!(owner.id, PrincipalId::OWNER);
         match store.after_peer(Scope::Admin, done.head.id, 1, 10).await.unwrap() {
             Tail::Changes(changes) => assert_eq!(changes.len(), 1),
             Tail::Pruned => panic!("nothing was pruned"),

@@ -7,7 +7,7 @@ use crate::cli::{ConfigFile, DataDir};
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::data;
-use flotilla_core::access::{is_key, sha256};
+use flotilla_core::key::{is_key, sha256};
 use flotilla_core::ports::{Clock as _, Store as _};
 use flotilla_protocol::time::Millis;
 use flotilla_store::sqlite::{Sqlite, Sync};
@@ -117,7 +117,8 @@ fn directory(findings: &mut Findings, dir: &Path) {
 
 async fn keys(findings: &mut Findings, store: &Sqlite) {
     let Ok(keys) = store.keys().await else { return };
-    let owners = keys.iter().filter(|key| key.admin && key.revoked_at.is_none()).count();
+    let now = SystemClock.now();
+    let owners = keys.iter().filter(|key| key.is_owners() && key.is_live(now)).count();
     if owners == 0 {
         findings.problem(
             "keys",
@@ -125,7 +126,7 @@ async fn keys(findings: &mut Findings, store: &Sqlite) {
             "start the hub with FLOTILLA_OWNER_KEY set to a new one",
         );
     } else {
-        let others = keys.iter().filter(|key| !key.admin && key.revoked_at.is_none()).count();
+        let others = keys.iter().filter(|key| key.is_live(now)).count() - owners;
         findings.ok("keys", format!("an owner's key and {others} others in use"));
     }
     let Some(key) = hub_key() else {
@@ -140,8 +141,9 @@ async fn keys(findings: &mut Findings, store: &Sqlite) {
     }
     let hash = sha256(key.as_bytes());
     match keys.iter().find(|known| known.hash == hash) {
-        Some(known) if known.revoked_at.is_some() => {
-            let what = format!("FLOTILLA_KEY is the key '{}', which was revoked", known.name);
+        Some(known) if !known.is_live(now) => {
+            let how = if known.revoked_at.is_some() { "was revoked" } else { "has expired" };
+            let what = format!("FLOTILLA_KEY is the key '{}', which {how}", known.name);
             findings.problem("keys", what, "make another with: flotilla keys create NAME");
         }
         Some(known) => findings.ok("keys", format!("FLOTILLA_KEY is the key '{}'", known.name)),

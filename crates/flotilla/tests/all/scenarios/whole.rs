@@ -5,7 +5,7 @@ use crate::cast::{hub, id};
 use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_testkit::client::message;
-use flotilla_testkit::{Binding, Client, Refusal, Talk};
+use flotilla_testkit::{Binding, Client, HubProcess, Refusal, Talk};
 use serde_json::{Value, json};
 
 /// Parameters of an operation on a task that waits; a new operation does not compile until it has some.
@@ -40,7 +40,7 @@ fn every_operation_is_there_in_every_binding() {
 }
 
 /// How a caller comes to be refused for this reason, if any caller can; a new reason does not compile until it is here.
-fn provoke(reason: Reason, client: &Client) -> Option<Refusal> {
+fn provoke(reason: Reason, hub: &HubProcess, client: &Client) -> Option<Refusal> {
     let call = |client: &Client, method: &str, params: Value| client.call(method, &params).expect_err("refused");
     let fresh = |text: &str| message(&format!("{reason:?}-{text}"), text);
     Some(match reason {
@@ -67,6 +67,10 @@ fn provoke(reason: Reason, client: &Client) -> Option<Refusal> {
             client.say(&format!("{reason:?}-fail"), "complete");
             call(client, "SendMessage", fresh("fail"))
         }
+        Reason::PermissionDenied => {
+            let key = hub.make_key(&[&format!("reader-{:?}", client.binding), "--scope", "tasks:read"]);
+            call(&client.clone().key(&key), "SendMessage", fresh("complete"))
+        }
         // These need another configuration; the tests of limits meet them over every binding.
         Reason::PayloadTooLarge | Reason::ResourceExhausted | Reason::RequestTimeout => return None,
         // These are about one binding's wire alone: errors/ and grpc.rs.
@@ -78,11 +82,12 @@ fn provoke(reason: Reason, client: &Client) -> Option<Refusal> {
         | Reason::CompressionNotSupported
         | Reason::HostRequired
         | Reason::HeadersTooLarge => return None,
+        // These are about the hub's own API: keys/api.rs.
+        Reason::NotFound | Reason::AlreadyExists => return None,
         // No caller can bring these about at will.
         Reason::InvalidAgentResponse
         | Reason::ExtendedAgentCardNotConfigured
         | Reason::Internal
-        | Reason::PermissionDenied
         | Reason::Unavailable => return None,
     })
 }
@@ -95,7 +100,7 @@ fn every_refusal_has_its_codes_in_every_binding() {
         let row = reason.row();
         let told: Vec<Refusal> = Binding::ALL
             .into_iter()
-            .filter_map(|binding| provoke(reason, &hub.caller(binding, &format!("{reason:?}-{binding:?}"))))
+            .filter_map(|binding| provoke(reason, &hub, &hub.caller(binding, &format!("{reason:?}-{binding:?}"))))
             .collect();
         if told.is_empty() {
             continue;
@@ -110,5 +115,5 @@ fn every_refusal_has_its_codes_in_every_binding() {
         assert_eq!((rest.code, rest.http), (i64::from(row.http), row.http), "{reason:?}");
         assert_eq!(grpc.status.as_deref(), Some(row.grpc), "{reason:?}");
     }
-    assert_eq!(met, 11);
+    assert_eq!(met, 12);
 }

@@ -1,0 +1,121 @@
+//! Making, replacing and revoking keys: the same for the command line and the hub's own API.
+
+use crate::error::{Error, Fault};
+use crate::ids::{PrincipalId, WorkspaceId};
+use crate::key::{FullName, KeyRecord, OWNER, Principal, key_from, sha256};
+use crate::ports::Store;
+use crate::rights::Rights;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::time::Millis;
+use std::time::Duration;
+
+/// What a key is to be.
+#[derive(Debug, Clone)]
+pub struct Order {
+    pub name: FullName,
+    /// Whom it stands for, in its workspace; somebody of its own name if absent.
+    pub principal: Option<String>,
+    pub rights: Rights,
+    pub agents: Option<Vec<String>>,
+    pub expires_at: Option<Millis>,
+}
+
+/// A key that was just made: the only time it can be shown.
+pub struct Made {
+    pub secret: String,
+    pub record: KeyRecord,
+}
+
+pub fn generate() -> Result<String, Fault> {
+    let mut bits = [0u8; 32];
+    getrandom::fill(&mut bits).map_err(|error| Fault::new(format!("random numbers: {error}")))?;
+    Ok(key_from(&bits))
+}
+
+pub async fn create(store: &dyn Store, now: Millis, order: Order) -> Result<Made, Error> {
+    let principal = order.principal.unwrap_or_else(|| order.name.name.clone());
+    if FullName::new(&order.name.workspace, &principal).is_anonymous() {
+        return Err(Refusal::invalid("principal", "'anonymous' is everyone without a key; choose another").into());
+    }
+    if order.name.name.split('-').next() == Some(OWNER) && order.name.workspace == FullName::owner().workspace {
+        return Err(
+            Refusal::invalid("name", "'owner' is kept for the keys the hub itself makes; choose another").into()
+        );
+    }
+    if order.rights.is_empty() {
+        return Err(Refusal::invalid("scopes", "must name at least one scope").into());
+    }
+    if order.expires_at.is_some_and(|end| end <= now) {
+        return Err(Refusal::invalid("expiresAt", "must be in the future").into());
+    }
+    let secret = generate()?;
+    let record = KeyRecord {
+        name: order.name,
+        hash: sha256(secret.as_bytes()),
+        // The store knows who this is.
+        principal: Principal { id: PrincipalId(0), workspace: WorkspaceId(0), name: principal },
+        rights: order.rights,
+        agents: order.agents,
+        created_at: now,
+        expires_at: order.expires_at,
+        revoked_at: None,
+        replaces: None,
+    };
+    if !store.add_key(record.clone()).await? {
+        let text = format!("There is or was a key '{}' already; choose another name.", record.name);
+        return Err(Refusal::new(Reason::AlreadyExists, text).into());
+    }
+    Ok(Made { secret, record })
+}
+
+/// Makes a key that may do the same as an old one, which goes on working for the overlap. It lives as long as the old
+/// one was to live, if no end is given.
+pub async fn rotate(
+    store: &dyn Store,
+    now: Millis,
+    name: &FullName,
+    overlap: Duration,
+    expires_at: Option<Millis>,
+) -> Result<Made, Error> {
+    let keys = store.keys().await?;
+    let old = keys.iter().find(|key| key.name == *name && key.is_live(now)).ok_or_else(|| no_key(name))?;
+    let lifetime = old.expires_at.map(|end| Millis(now.0 + (end.0 - old.created_at.0)));
+    let secret = generate()?;
+    let record = KeyRecord {
+        name: next_name(&keys, old),
+        hash: sha256(secret.as_bytes()),
+        created_at: now,
+        expires_at: expires_at.or(lifetime),
+        replaces: Some(old.name.name.clone()),
+        ..old.clone()
+    };
+    let overlap = i64::try_from(overlap.as_millis()).unwrap_or(i64::MAX / 2);
+    let until = Millis(now.0.saturating_add(overlap));
+    let until = old.expires_at.map_or(until, |end| end.min(until));
+    if !store.replace_key(name.clone(), until, record.clone()).await? {
+        return Err(no_key(name).into());
+    }
+    Ok(Made { secret, record })
+}
+
+/// The first free name of the form NAME-2, NAME-3, …; of a key that was made so, by the name it began with.
+pub fn next_name(keys: &[KeyRecord], old: &KeyRecord) -> FullName {
+    let name = old.name.name.as_str();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let base = match name.rsplit_once('-') {
+        Some((base, number)) if old.replaces.is_some() && is_number(number) => base,
+        _ => name,
+    };
+    let named = |number: usize| FullName::new(&old.name.workspace, &format!("{base}-{number}"));
+    let mut candidates = (2..).map(named);
+    candidates.find(|name| keys.iter().all(|key| key.name != *name)).unwrap_or_else(|| old.name.clone())
+}
+
+pub async fn revoke(store: &dyn Store, now: Millis, name: &FullName) -> Result<(), Error> {
+    if store.revoke_key(name.clone(), now).await? { Ok(()) } else { Err(no_key(name).into()) }
+}
+
+fn no_key(name: &FullName) -> Refusal {
+    let text = format!("There is no key '{name}' in use. 'flotilla keys list' and GET /api/keys show those there are.");
+    Refusal::new(Reason::NotFound, text)
+}
