@@ -4,6 +4,7 @@ use crate::error::{Error, Fault};
 use crate::ids::{PrincipalId, WorkspaceId};
 use crate::key::{FullName, KeyRecord, OWNER, Principal, key_from, sha256};
 use crate::ports::Store;
+use crate::registry::check_name;
 use crate::rights::Rights;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::time::Millis;
@@ -34,6 +35,8 @@ pub fn generate() -> Result<String, Fault> {
 
 pub async fn create(store: &dyn Store, now: Millis, order: Order) -> Result<Made, Error> {
     let principal = order.principal.unwrap_or_else(|| order.name.name.clone());
+    check_name(&principal)
+        .map_err(|problem| Refusal::invalid("principal", problem.replace("an agent's", "a principal's")))?;
     if FullName::new(&order.name.workspace, &principal).is_anonymous() {
         return Err(Refusal::invalid("principal", "'anonymous' is everyone without a key; choose another").into());
     }

@@ -1,4 +1,4 @@
-//! What a key lets its bearer do: scopes, as people say. (Here `Scope` is which tasks a query may touch.)
+//! What a key lets its bearer do. People say scopes; here, `Scope` is which tasks a query may touch.
 
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::method::Method;

@@ -10,6 +10,7 @@ mod door;
 mod grpc;
 mod health;
 mod jsonrpc;
+mod keys;
 mod meters;
 mod owner;
 mod parameters;

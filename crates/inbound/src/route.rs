@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::rest::path::{self, Missed};
-use crate::{answer, door, grpc, health, jsonrpc, owner, rest, well_known};
+use crate::{answer, door, grpc, health, jsonrpc, keys, owner, rest, well_known};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::header::CONNECTION;
@@ -28,6 +28,7 @@ pub async fn serve(app: Arc<App>, request: Request<Body>) -> Response<Body> {
         [tenant, rest @ ..] if *tenant != "api" && path::is_ours(rest) => {
             serve_rest(&app, Some(tenant), rest, request).await
         }
+        ["api", "keys", named @ ..] => keys::serve(&app, named, request).await,
         other => {
             let (parts, body) = request.into_parts();
             let response = without_body(&app, other, &parts).await;
@@ -106,7 +107,7 @@ async fn serve_rest(app: &Arc<App>, agent: Option<&str>, rest: &[&str], request:
     answer::after(app, &parts.headers, body, response).await
 }
 
-fn wrong_verb(app: &App, request: &Parts, allowed: &'static str) -> Response<Body> {
+pub fn wrong_verb(app: &App, request: &Parts, allowed: &'static str) -> Response<Body> {
     let shown: String = request.uri.path().chars().take(200).collect();
     let text = format!("{shown} takes {allowed}, not {}.", request.method);
     answer::allow(rest::refuse(app, &Refusal::new(Reason::VerbNotAllowed, text)), allowed)

@@ -1,5 +1,7 @@
 //! Keys and what they let one see: nothing of others, and of an agent's thoughts only what A2A shows.
 
 mod access;
+mod api;
+mod ends;
 mod isolation;
 mod opacity;
