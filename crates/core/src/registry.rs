@@ -1,7 +1,7 @@
 //! The agents this hub knows, by name.
 
 use crate::caller::Caller;
-use crate::ids::{AgentId, PrincipalId};
+use crate::ids::{AgentId, PrincipalId, WorkspaceId};
 use crate::ports::Link;
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentSkill};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
@@ -60,11 +60,25 @@ pub enum OnLost {
     Retry,
 }
 
+/// Who an agent is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Visibility {
+    /// Its owner.
+    Private,
+    /// Everyone in its owner's workspace.
+    Workspace,
+    /// Everyone with a key, and those without where anonymous access is on. Its card is for all.
+    Public,
+}
+
 /// An agent: what its card says, how it is treated, and how it is reached.
 pub struct Agent {
     pub id: AgentId,
     pub name: String,
     pub owner: PrincipalId,
+    /// Its owner's.
+    pub workspace: WorkspaceId,
+    pub visibility: Visibility,
     pub description: String,
     pub version: String,
     pub capabilities: AgentCapabilities,
@@ -74,6 +88,20 @@ pub struct Agent {
     pub dedupe: DedupeBy,
     pub on_lost: OnLost,
     pub link: Arc<dyn Link>,
+}
+
+impl Agent {
+    /// Whether it is there for a caller; otherwise it must look as if it did not exist. Whoever administers the hub
+    /// sees all agents.
+    pub fn is_seen_by(&self, caller: &Caller) -> bool {
+        let visible = match self.visibility {
+            Visibility::Public => true,
+            _ if caller.rights.is_admin() => true,
+            Visibility::Workspace => !caller.is_anonymous() && caller.workspace == self.workspace,
+            Visibility::Private => !caller.is_anonymous() && caller.principal == self.owner,
+        };
+        visible && caller.may_call(&self.name)
+    }
 }
 
 #[derive(Default)]
@@ -119,12 +147,13 @@ impl Registry {
             Some(name) => self.agents.get(name),
             None => self.default_agent(),
         };
-        agent.filter(|agent| caller.may_call(&agent.name)).ok_or_else(|| self.unknown(caller, named))
+        agent.filter(|agent| agent.is_seen_by(caller)).ok_or_else(|| self.unknown(caller, named))
     }
 
-    /// An agent the caller may not call is not there for them.
+    /// An agent the caller does not see is not there for them.
     fn unknown(&self, caller: &Caller, named: Option<&str>) -> Refusal {
-        let callable: Vec<&str> = self.agents.keys().map(String::as_str).filter(|name| caller.may_call(name)).collect();
+        let callable = self.agents.values().filter(|agent| agent.is_seen_by(caller));
+        let callable: Vec<&str> = callable.map(|agent| agent.name.as_str()).collect();
         let have = if callable.is_empty() { "none".to_owned() } else { callable.join(", ") };
         let text = match named {
             Some(name) => format!("There is no agent '{name}' here. Agents you can call: {have}."),

@@ -1,9 +1,8 @@
 //! Assembly: the only place that knows every crate. Configuration in, a working hub out.
 
-use crate::config::{AgentConfig, Config, Dedupe, Kind, OnLost};
+use crate::config::{AgentConfig, Config, Dedupe, Kind, OnLost, Visibility};
 use anyhow::{Context, Result};
 use flotilla_core::hub::RunHandle;
-use flotilla_core::ids::PrincipalId;
 use flotilla_core::ports::{Link, Store};
 use flotilla_core::registry::{self, Agent, DedupeBy, Registry};
 use flotilla_inbound::Settings;
@@ -70,10 +69,17 @@ async fn build(name: &str, config: &AgentConfig, store: &Arc<dyn Store>) -> Resu
         (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
         _ => Doer::Echo,
     };
+    let owner = store.principal(config.owner().map_err(anyhow::Error::msg)?).await?;
     Ok(Agent {
-        id: store.agent(name, PrincipalId::OWNER).await?,
+        id: store.agent(name, owner.id).await?,
         name: name.to_owned(),
-        owner: PrincipalId::OWNER,
+        owner: owner.id,
+        workspace: owner.workspace,
+        visibility: match config.visibility {
+            Visibility::Private => registry::Visibility::Private,
+            Visibility::Workspace => registry::Visibility::Workspace,
+            Visibility::Public => registry::Visibility::Public,
+        },
         description: describe(name, config),
         version: config.version.clone(),
         capabilities: capabilities(config)?,

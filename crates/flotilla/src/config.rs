@@ -7,7 +7,7 @@ mod limits;
 mod span;
 mod tls;
 
-pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig};
+pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig, Visibility};
 pub use limits::LimitsConfig;
 pub use span::Span;
 pub use tls::TlsConfig;

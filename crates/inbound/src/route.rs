@@ -76,9 +76,9 @@ async fn refuse(app: &App, segments: &[&str], request: Request<Body>, refusal: &
 async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Response<Body> {
     let get = matches!(request.method, Method::GET | Method::HEAD);
     match segments {
-        [".well-known", "agent-card.json" | "agent.json"] if get => well_known::serve(app, None, request),
+        [".well-known", "agent-card.json" | "agent.json"] if get => well_known::serve(app, None, request).await,
         ["agents", agent, ".well-known", "agent-card.json" | "agent.json"] if get => {
-            well_known::serve(app, Some(agent), request)
+            well_known::serve(app, Some(agent), request).await
         }
         ["healthz"] if get => health::alive(),
         ["readyz"] if get => health::ready(app).await,

@@ -2,10 +2,12 @@
 
 use crate::answer::{JSON, with_type};
 use crate::app::{App, Settings};
-use crate::rest;
+use crate::{caller, rest};
 use axum::body::Body;
+use flotilla_core::caller::Caller;
 use flotilla_core::key::sha256;
-use flotilla_core::registry::Agent;
+use flotilla_core::registry::{Agent, Visibility};
+use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::VERSION;
 use flotilla_protocol::a2a::card::{AgentCard, AgentInterface, Scopes, SecurityRequirement, SecurityScheme};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
@@ -17,24 +19,32 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const CACHE: HeaderValue = HeaderValue::from_static("public, max-age=60");
+/// For a card that only some may see.
+const CACHE_PRIVATE: HeaderValue = HeaderValue::from_static("private, max-age=60");
 
 /// The card of one agent, or the hub's own: that of its default agent, under the hub's name.
-pub fn serve(app: &App, agent: Option<&str>, request: &Parts) -> Response<Body> {
+pub async fn serve(app: &App, agent: Option<&str>, request: &Parts) -> Response<Body> {
     let registry = app.hub.registry();
     let settings = app.settings();
     let found = match agent {
-        Some(name) => registry.by_name(name).map(|agent| agent_card(&settings, agent)),
-        None => registry.default_agent().map(|agent| hub_card(&settings, agent)),
+        Some(name) => registry.by_name(name),
+        None => registry.default_agent(),
     };
-    let Some(card) = found else {
+    let public = found.is_some_and(|agent| agent.visibility == Visibility::Public);
+    // A public card is for all, whatever they show. What is not there and what is not theirs cost the same.
+    let caller = if public { None } else { caller::identify(app, request).await.ok() };
+    let reads = |caller: &Caller, agent: &Agent| caller.rights.has(Right::AgentsRead) && agent.is_seen_by(caller);
+    let seen = found.filter(|seen| public || caller.as_ref().is_some_and(|caller| reads(caller, seen)));
+    let card = seen.map(|seen| if agent.is_some() { agent_card(&settings, seen) } else { hub_card(&settings, seen) });
+    let Some(card) = card else {
         let text = match agent {
             Some(name) => format!("There is no agent '{name}' here."),
-            None => "This hub has no default agent; fetch /agents/NAME/.well-known/agent-card.json.".into(),
+            None => "There is no default agent here; fetch /agents/NAME/.well-known/agent-card.json.".into(),
         };
         return rest::refuse(app, &Refusal::new(Reason::AgentNotFound, text));
     };
     match serde_json::to_vec(&card) {
-        Ok(body) => cacheable(&request.headers, body, app.changed_at()),
+        Ok(body) => cacheable(&request.headers, body, app.changed_at(), if public { CACHE } else { CACHE_PRIVATE }),
         Err(error) => {
             let fault = flotilla_core::error::Fault::new(format!("encoding a card: {error}"));
             rest::refuse(app, &app.refusal(fault.into()))
@@ -42,7 +52,7 @@ pub fn serve(app: &App, agent: Option<&str>, request: &Parts) -> Response<Body> 
     }
 }
 
-fn cacheable(asked: &HeaderMap, body: Vec<u8>, changed_at: Millis) -> Response<Body> {
+fn cacheable(asked: &HeaderMap, body: Vec<u8>, changed_at: Millis, cache: HeaderValue) -> Response<Body> {
     let digest: String = sha256(&body)[..16].iter().map(|byte| format!("{byte:02x}")).collect();
     let etag = format!("\"{digest}\"");
     let modified = http_date(changed_at);
@@ -61,7 +71,7 @@ fn cacheable(asked: &HeaderMap, body: Vec<u8>, changed_at: Millis) -> Response<B
         with_type(StatusCode::OK, JSON, body)
     };
     let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, CACHE);
+    headers.insert(CACHE_CONTROL, cache);
     for (name, value) in [(ETAG, etag), (LAST_MODIFIED, modified)] {
         if let Ok(value) = HeaderValue::from_str(&value) {
             headers.insert(name, value);
@@ -140,7 +150,7 @@ fn card(settings: &Settings, agent: &Agent, name: String, description: String, p
                 SecurityScheme::ApiKeySecurityScheme { location: "header".into(), name: "X-API-Key".into() },
             ),
         ]),
-        security_requirements: if settings.anonymous {
+        security_requirements: if settings.anonymous && agent.visibility == Visibility::Public {
             Vec::new()
         } else {
             vec![requires("bearer"), requires("apiKey")]

@@ -1,6 +1,7 @@
 //! An agent in the configuration.
 
 use anyhow::{Result, bail};
+use flotilla_core::key::FullName;
 use flotilla_worker::script::{Script, ScriptConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,12 @@ use serde_json::{Map, Value};
 #[serde(deny_unknown_fields)]
 pub struct AgentConfig {
     pub kind: Kind,
+    /// Who owns the agent and sees all it does, as `NAME` or `WORKSPACE/NAME`; the hub's owner if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Who the agent is there for: its owner (`private`), its owner's `workspace`, or all (`public`, the default).
+    #[serde(default)]
+    pub visibility: Visibility,
     #[serde(default)]
     pub description: String,
     #[serde(default = "first_version")]
@@ -47,6 +54,15 @@ pub enum Kind {
     Echo,
     /// Does what its script says.
     Script,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Visibility {
+    Private,
+    Workspace,
+    #[default]
+    Public,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -111,6 +127,8 @@ impl AgentConfig {
     pub fn echo() -> Self {
         Self {
             kind: Kind::Echo,
+            owner: None,
+            visibility: Visibility::Public,
             description: "Sends back what it is sent: one artifact with the message's parts unchanged.".into(),
             version: first_version(),
             streaming: true,
@@ -124,11 +142,19 @@ impl AgentConfig {
         }
     }
 
+    pub fn owner(&self) -> Result<FullName, String> {
+        self.owner.as_deref().map_or_else(|| Ok(FullName::owner()), FullName::parse)
+    }
+
     pub fn check(&self) -> Result<()> {
         match (self.kind, &self.script) {
             (Kind::Echo, Some(_)) => bail!("script: an echo agent takes no script; say 'kind: script'"),
             (Kind::Script, None) => bail!("a script agent needs 'script:' (docs/script-agent.md shows how)"),
             _ => {}
+        }
+        let owner = self.owner().map_err(|problem| anyhow::anyhow!("owner: {problem}"))?;
+        if owner.is_anonymous() {
+            bail!("owner: 'anonymous' is everyone without a key, and owns nothing");
         }
         if let Some(script) = &self.script
             && let Err(error) = Script::compile(script)

@@ -4,4 +4,6 @@ mod access;
 mod api;
 mod ends;
 mod isolation;
+mod matrix;
 mod opacity;
+mod visibility;

@@ -6,7 +6,7 @@ use flotilla_testkit::{Binding, Client, Refusal, Response};
 use serde_json::{Value, json};
 
 /// A response without what must differ: the id asked for and the time.
-fn bare(response: &Response, asked: &str) -> (u16, Vec<(String, String)>, String) {
+pub fn bare(response: &Response, asked: &str) -> (u16, Vec<(String, String)>, String) {
     let refusal = Refusal::of(response);
     let time = refusal.metadata["timestamp"].as_str().expect("a time");
     let volatile = ["date", "content-length"];
@@ -27,7 +27,7 @@ fn on_a_task(task: &str) -> Vec<(&'static str, Value)> {
     ]
 }
 
-const NOWHERE: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
+pub const NOWHERE: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
 /// Nothing `other` can ask tells a task that is there from one that is not.
 fn invisible(other: &Client, task: &str) {
