@@ -3,11 +3,14 @@
 use crate::caller::Caller;
 use crate::error::{Error, Fault};
 use crate::key::{KeyRecord, is_key, same, sha256};
+use crate::limits::Limit;
 use crate::ports::{Clock, Digest, Store};
+use crate::rate::{Pace, Rate};
 use arc_swap::ArcSwap;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::time::Millis;
 use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, watch};
@@ -62,6 +65,24 @@ impl Known {
     }
 }
 
+/// What a request shows of itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    pub key: Option<&'a str>,
+    /// Where it comes from, if that is known. It never says who is asking.
+    pub from: Option<IpAddr>,
+    /// The wrong keys that may come from one address in a minute.
+    pub most_wrong: u32,
+}
+
+/// An address as one who tries keys can choose it: of IPv6, anybody has a whole network.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from(u128::from(address) & (u128::MAX << 64))),
+        address => address,
+    }
+}
+
 pub struct Access {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -71,35 +92,45 @@ pub struct Access {
     refreshing: Mutex<()>,
     /// The revision of the table, for those who must know when it changes.
     revision: watch::Sender<u64>,
+    /// Wrong keys, by where they came from.
+    wrong: Rate<IpAddr>,
 }
 
 impl Access {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, allow_anonymous: bool) -> Arc<Self> {
         let (table, refreshing, revision) = (ArcSwap::default(), Mutex::default(), watch::Sender::new(0));
-        Arc::new(Self { store, clock, allow_anonymous, table, refreshing, revision })
+        Arc::new(Self { store, clock, allow_anonymous, table, refreshing, revision, wrong: Rate::default() })
     }
 
     /// A wrong key is refused even where anonymous callers are let in: a typo must not change who one is.
-    pub async fn caller(&self, presented: Option<&str>) -> Result<Caller, Error> {
-        let Some(key) = presented else {
+    pub async fn caller(&self, shown: Shown<'_>) -> Result<Caller, Error> {
+        let Some(key) = shown.key else {
             return if self.allow_anonymous { Ok(Caller::anonymous()) } else { Err(missing().into()) };
         };
-        if !is_key(key) {
-            return Err(wrong().into());
-        }
         let hash = sha256(key.as_bytes());
         if let Some(known) = self.table.load().find(&hash, self.clock.now()) {
             return Ok(known.caller.clone());
         }
-        // It may have been made a moment ago, by another process.
-        let now = self.clock.now();
-        match self.store.key(hash).await?.filter(|record| same(&record.hash, &hash) && record.is_live(now)) {
-            Some(record) => {
-                self.refresh().await?;
-                Ok(Known::of(record).caller)
-            }
-            None => Err(wrong().into()),
+        // Whoever tries keys must wait, also with a right one that nobody has used here yet.
+        let from = shown.from.map(network);
+        let pace = Pace { most: shown.most_wrong, per: Duration::from_secs(60) };
+        if let Some(Err(wait)) = from.map(|from| self.wrong.check(from, pace)) {
+            return Err(damped(shown.most_wrong, wait).into());
         }
+        // It may have been made a moment ago, by another process.
+        if is_key(key)
+            && let Some(record) = self.store.key(hash).await?
+            && same(&record.hash, &hash)
+            && record.is_live(self.clock.now())
+        {
+            self.refresh().await?;
+            return Ok(Known::of(record).caller);
+        }
+        if let Some(from) = from {
+            // Refused already, or the last one that is not.
+            let _ = self.wrong.take(from, pace);
+        }
+        Err(wrong().into())
     }
 
     /// Takes the keys as they are now, if they have changed.
@@ -171,4 +202,12 @@ fn missing() -> Refusal {
 fn wrong() -> Refusal {
     let text = "The key is not valid here: it is mistyped, revoked, expired or of another hub.";
     Refusal::new(Reason::Unauthenticated, text)
+}
+
+fn damped(most: u32, wait: Duration) -> Refusal {
+    let text = format!(
+        "Too many wrong keys came from your address (more than {most} a minute). Wait, and send the right one; keys that \
+         are in use work meanwhile."
+    );
+    Limit::WrongKeysPerAddress.refuse(most, text).retry_after(wait)
 }

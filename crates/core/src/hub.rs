@@ -22,6 +22,7 @@ use crate::error::{Error, Fault};
 use crate::ids::{AgentId, PrincipalId, TaskId};
 use crate::limits::{Limit, Limits};
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
+use crate::rate::{Pace, Rate};
 use crate::registry::Registry;
 use crate::task::{Command, Effect, Head, apply, room, step};
 use arc_swap::ArcSwap;
@@ -31,6 +32,7 @@ use live::{Lives, Loaded};
 use meters::Meters;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tally::{Full, Place, Tally};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
@@ -52,6 +54,10 @@ pub struct Hub {
     open_tasks: Tally<PrincipalId>,
     /// Streams that are being read, by caller.
     streams: Arc<Tally<PrincipalId>>,
+    /// Requests of each caller.
+    requests: Rate<PrincipalId>,
+    /// Messages to each agent.
+    sends: Rate<AgentId>,
     stopping: watch::Sender<bool>,
     /// Set when those who wait for a task must be answered with what there is.
     hurrying: AtomicBool,
@@ -75,6 +81,8 @@ impl Hub {
             runs: Arc::default(),
             open_tasks: Tally::default(),
             streams: Arc::default(),
+            requests: Rate::default(),
+            sends: Rate::default(),
             stopping: watch::Sender::new(false),
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
@@ -105,6 +113,25 @@ impl Hub {
 
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
+    }
+
+    /// Counts a request of a caller, unless there were too many of late.
+    pub fn count_request(&self, principal: PrincipalId) -> Result<(), Refusal> {
+        let most = self.limits.load().requests_per_caller;
+        self.requests.take(principal, Pace { most, per: Duration::from_secs(1) }).map_err(|wait| {
+            let text =
+                format!("You make more requests than you may ({most} a second). Wait a moment, then go on slower.");
+            Limit::RequestsPerCaller.refuse(most, text).retry_after(wait)
+        })
+    }
+
+    /// Counts a message to an agent, unless there were too many of late. Reading does not reach an agent.
+    pub fn count_send(&self, agent: AgentId) -> Result<(), Refusal> {
+        let most = self.limits.load().sends_per_agent;
+        self.sends.take(agent, Pace { most, per: Duration::from_secs(1) }).map_err(|wait| {
+            let text = format!("The agent gets more messages than it may ({most} a second). Try again in a moment.");
+            Limit::SendsPerAgent.refuse(most, text).retry_after(wait)
+        })
     }
 
     /// Tells every stream to end and come back later.

@@ -39,6 +39,12 @@ pub struct Limits {
     pub page_bytes: usize,
     /// How long a blocking send holds its connection; the task goes on after that.
     pub wait: Duration,
+    /// Most requests of one caller in a second.
+    pub requests_per_caller: u32,
+    /// Most messages to one agent in a second.
+    pub sends_per_agent: u32,
+    /// Most wrong keys from one address in a minute.
+    pub wrong_keys_per_address: u32,
     /// Commits on their way to the store at once.
     pub commits: usize,
 }
@@ -62,6 +68,9 @@ impl Default for Limits {
             page: 100,
             page_bytes: 32 * 1024 * 1024,
             wait: Duration::from_secs(3600),
+            requests_per_caller: 100_000,
+            sends_per_agent: 100_000,
+            wrong_keys_per_address: 60,
             commits: 4096,
         }
     }
@@ -83,13 +92,16 @@ pub enum Limit {
     RunsPerAgent,
     LiveRuns,
     Page,
+    RequestsPerCaller,
+    SendsPerAgent,
+    WrongKeysPerAddress,
     Connections,
     HeadTime,
     IdleTime,
 }
 
 impl Limit {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::Body,
         Self::BodyTime,
         Self::HeaderBytes,
@@ -103,6 +115,9 @@ impl Limit {
         Self::RunsPerAgent,
         Self::LiveRuns,
         Self::Page,
+        Self::RequestsPerCaller,
+        Self::SendsPerAgent,
+        Self::WrongKeysPerAddress,
         Self::Connections,
         Self::HeadTime,
         Self::IdleTime,
@@ -124,6 +139,9 @@ impl Limit {
             Self::RunsPerAgent => "runs_per_agent",
             Self::LiveRuns => "live_runs",
             Self::Page => "page",
+            Self::RequestsPerCaller => "requests_per_caller",
+            Self::SendsPerAgent => "sends_per_agent",
+            Self::WrongKeysPerAddress => "wrong_keys_per_address",
             Self::Connections => "connections",
             Self::HeadTime => "head_time",
             Self::IdleTime => "idle_time",
@@ -140,9 +158,13 @@ impl Limit {
             Self::Parts | Self::Page => Reason::InvalidParams,
             // Waiting does not make room in a task that is full, so this is not "try again later".
             Self::MessagesPerTask | Self::EventsPerTask => Reason::UnsupportedOperation,
-            Self::OpenTasksPerCaller | Self::StreamsPerCaller | Self::RunsPerAgent | Self::LiveRuns => {
-                Reason::ResourceExhausted
-            }
+            Self::OpenTasksPerCaller
+            | Self::StreamsPerCaller
+            | Self::RunsPerAgent
+            | Self::LiveRuns
+            | Self::RequestsPerCaller
+            | Self::SendsPerAgent
+            | Self::WrongKeysPerAddress => Reason::ResourceExhausted,
             Self::Connections => Reason::Unavailable,
         }
     }

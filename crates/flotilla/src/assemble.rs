@@ -12,6 +12,7 @@ use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::{Assignment, Report};
 use flotilla_worker::script::Script;
 use flotilla_worker::{Agent as Doer, Outbox};
+use hyper::Uri;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -152,7 +153,12 @@ fn capabilities(config: &AgentConfig) -> Result<AgentCapabilities> {
 }
 
 pub fn settings(config: &Config, address: SocketAddr) -> Settings {
+    let public = config.hub.public_url.as_deref().and_then(|url| url.parse::<Uri>().ok()?.host().map(str::to_owned));
+    let hosts = config.hub.allowed_hosts.iter().cloned().chain(public);
     Settings {
+        allowed_hosts: hosts.map(|host| host.to_lowercase()).collect(),
+        allowed_origins: config.hub.allowed_origins.clone(),
+        trusted_proxies: config.hub.trusted_proxies(),
         name: config.hub.name.clone(),
         description: config.hub.description.clone(),
         public_url: public_url(config, address),

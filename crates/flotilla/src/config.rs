@@ -1,6 +1,7 @@
 //! The configuration file: what may stand in it, its defaults and its checks.
 
 mod agent;
+mod doors;
 mod environment;
 mod explain;
 mod limits;
@@ -62,6 +63,13 @@ pub struct HubConfig {
     pub allow_anonymous: bool,
     /// Lets callers in without a key even on an address others can reach.
     pub allow_anonymous_remote: bool,
+    /// Further names callers may use for the hub, beside its public URL's, addresses and names without a dot:
+    /// `hub.example.com`, `*.example.com`, or `*` for any.
+    pub allowed_hosts: Vec<String>,
+    /// Origins whose web pages may use the hub, such as `https://app.example.com`. None may otherwise.
+    pub allowed_origins: Vec<String>,
+    /// Proxies whose `X-Forwarded-For` is believed: addresses or networks such as `10.0.0.0/8`.
+    pub trusted_proxies: Vec<String>,
     /// How often a quiet stream shows that it is alive.
     pub keep_alive: Span,
     /// How long a stopping hub waits for streams and runs to end.
@@ -83,6 +91,9 @@ impl Default for HubConfig {
             owner_key: None,
             allow_anonymous: false,
             allow_anonymous_remote: false,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             keep_alive: Span::seconds(15),
             drain: Span::seconds(10),
             tls: None,
@@ -228,6 +239,7 @@ impl Config {
             bail!("hub.public_url: '{url}' must start with http:// or https://");
         }
         self.limits.check()?;
+        self.hub.check_doors()?;
         if let Some(tls) = &self.hub.tls {
             tls.acceptor()?;
         }

@@ -90,9 +90,6 @@ pub struct Status {
     pub details: Vec<u8>,
 }
 
-/// How long a caller waits before it tries again, where trying again helps.
-const RETRY: Duration = Duration { seconds: 1, nanos: 0 };
-
 impl Status {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), details: Vec::new() }
@@ -115,8 +112,9 @@ impl Status {
             });
             details.push(any("BadRequest", &rpc::BadRequest { field_violations: field_violations.collect() }));
         }
-        if matches!(refusal.reason, Reason::ResourceExhausted | Reason::Unavailable) {
-            details.push(any("RetryInfo", &rpc::RetryInfo { retry_delay: Some(RETRY) }));
+        if let Some(seconds) = refusal.retry_after {
+            let retry_delay = Some(Duration { seconds: seconds.into(), nanos: 0 });
+            details.push(any("RetryInfo", &rpc::RetryInfo { retry_delay }));
         }
         let status = rpc::Status { code: code as i32, message: refusal.message.clone(), details };
         Self { code, message: refusal.message.clone(), details: status.encode_to_vec() }

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::body;
 use axum::body::Body;
 use flotilla_protocol::a2a::VERSION;
-use flotilla_protocol::a2a::error::Reason;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, EXPECT, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
@@ -40,16 +40,13 @@ pub fn finish(mut response: Response<Body>, extensions: Option<HeaderValue>) -> 
 }
 
 /// The headers HTTP asks for beside certain refusals.
-pub fn refuse(mut response: Response<Body>, reason: Reason) -> Response<Body> {
+pub fn refuse(mut response: Response<Body>, refusal: &Refusal) -> Response<Body> {
     let headers = response.headers_mut();
-    match reason {
-        Reason::Unauthenticated => {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"flotilla\""));
-        }
-        Reason::ResourceExhausted | Reason::Unavailable => {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
-        }
-        _ => {}
+    if refusal.reason == Reason::Unauthenticated {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"flotilla\""));
+    }
+    if let Some(seconds) = refusal.retry_after {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     finish(response, None)
 }

@@ -1,5 +1,6 @@
 //! What every binding is given.
 
+use crate::address::Network;
 use crate::meters::Meters;
 use flotilla_core::access::Access;
 use flotilla_core::error::Error;
@@ -19,6 +20,12 @@ pub struct Settings {
     pub public_url: String,
     /// Whether a key is needed; cards say so.
     pub anonymous: bool,
+    /// Names the hub is called by, beside addresses and names without a dot; `*.NAME` is all below one, `*` all.
+    pub allowed_hosts: Vec<String>,
+    /// Origins whose web pages may use the hub.
+    pub allowed_origins: Vec<String>,
+    /// Proxies that are believed when they say whom they speak for.
+    pub trusted_proxies: Vec<Network>,
     /// How often a quiet stream shows that it is alive.
     pub keep_alive: Duration,
 }

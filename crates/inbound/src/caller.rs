@@ -1,6 +1,8 @@
 //! The credential of a request, wherever it is shown.
 
+use crate::address;
 use crate::app::App;
+use flotilla_core::access::Shown;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
@@ -10,7 +12,12 @@ use http::request::Parts;
 
 /// Who is asking: by `Authorization: Bearer` or `X-API-Key`, and nothing else.
 pub async fn identify(app: &App, request: &Parts) -> Result<Caller, Error> {
-    app.access.caller(credential(&request.headers)?).await
+    let key = credential(&request.headers)?;
+    let from = address::of(request, &app.settings().trusted_proxies);
+    let most_wrong = app.hub.limits().wrong_keys_per_address;
+    let caller = app.access.caller(Shown { key, from, most_wrong }).await?;
+    app.hub.count_request(caller.principal)?;
+    Ok(caller)
 }
 
 /// The key as it is shown, unchecked.

@@ -1,15 +1,18 @@
 //! The door: what is looked at before any binding has a say.
 
-use crate::app::App;
+use crate::app::{App, Settings};
 use axum::body::Body;
 use flotilla_core::limits::Limit;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::header::HOST;
+use http::uri::Authority;
 use http::{Request, Version};
+use std::net::IpAddr;
 
 /// Refuses what no binding should have to look at.
-pub fn check(app: &App, request: &Request<Body>) -> Result<(), Refusal> {
+pub fn check(app: &App, settings: &Settings, request: &Request<Body>) -> Result<(), Refusal> {
     check_host(request)?;
+    check_name(settings, request)?;
     let most = app.hub.limits().header_bytes;
     let size = head_size(request);
     if size <= most {
@@ -26,6 +29,33 @@ fn check_host(request: &Request<Body>) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal::new(Reason::HostRequired, "An HTTP/1.1 request must have one Host header. Send the hub's name in it."))
+}
+
+/// A web page can give its own name to any address (DNS rebinding) and then ask as if it came from there. Addresses, and
+/// names without a dot, nobody outside can give away.
+fn check_name(settings: &Settings, request: &Request<Body>) -> Result<(), Refusal> {
+    let header = request.headers().get(HOST).and_then(|value| value.to_str().ok());
+    let target = request.uri().authority().map(Authority::as_str);
+    for asked in header.into_iter().chain(target) {
+        let host = asked.parse::<Authority>().map(|authority| authority.host().trim_end_matches('.').to_lowercase());
+        if !host.is_ok_and(|host| is_known(settings, &host)) {
+            let shown: String = asked.chars().take(200).collect();
+            let text = format!(
+                "This hub is not known as '{shown}'. Use its address, or name it in hub.public_url or hub.allowed_hosts."
+            );
+            return Err(Refusal::new(Reason::PermissionDenied, text).fact("header", "Host"));
+        }
+    }
+    Ok(())
+}
+
+fn is_known(settings: &Settings, host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let named = |allowed: &String| match allowed.strip_prefix('*') {
+        Some(below) => host.ends_with(below),
+        None => host == allowed,
+    };
+    address.is_ok() || !host.contains('.') || host.ends_with(".localhost") || settings.allowed_hosts.iter().any(named)
 }
 
 /// The target, and the names and values of all fields.

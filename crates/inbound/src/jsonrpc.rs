@@ -42,7 +42,7 @@ pub async fn serve(app: &Arc<App>, agent: Option<&str>, request: Request<Body>) 
 pub fn refuse(app: &App, id: &str, refusal: &Refusal) -> Response<Body> {
     app.meters.refused(Binding::JsonRpc, refusal);
     let text = jsonrpc::error(id, refusal, app.now());
-    answer::refuse(answer::with_type(http_status(refusal.reason), JSON, text), refusal.reason)
+    answer::refuse(answer::with_type(http_status(refusal.reason), JSON, text), refusal)
 }
 
 /// JSON-RPC tells errors in its body; only what concerns HTTP itself is also an HTTP status.

@@ -1,9 +1,11 @@
 //! Who calls us: every binding on one port, each only decoding, asking the core, and encoding.
 #![forbid(unsafe_code)]
 
+mod address;
 mod answer;
 mod app;
 mod body;
+mod browser;
 mod call;
 mod caller;
 mod door;
@@ -20,5 +22,6 @@ mod route;
 mod sse;
 mod well_known;
 
+pub use address::{Network, Peer};
 pub use app::{App, Render, Settings};
 pub use route::{serve, turn_away};

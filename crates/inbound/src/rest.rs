@@ -48,7 +48,7 @@ fn refuse_as(app: &App, refusal: &Refusal, media_type: HeaderValue) -> Response<
     app.meters.refused(Binding::Rest, refusal);
     let status = StatusCode::from_u16(refusal.reason.row().http).unwrap_or(StatusCode::BAD_REQUEST);
     let response = answer::with_type(status, media_type, error_body(app, refusal));
-    answer::refuse(response, refusal.reason)
+    answer::refuse(response, refusal)
 }
 
 /// The `google.rpc.Status` form (spec 11.6).

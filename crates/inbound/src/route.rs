@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::rest::path::{self, Missed};
-use crate::{answer, door, grpc, health, jsonrpc, keys, owner, rest, well_known};
+use crate::{answer, browser, door, grpc, health, jsonrpc, keys, owner, rest, well_known};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::header::CONNECTION;
@@ -17,10 +17,19 @@ pub async fn serve(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     let decoded = decoded(&path);
     let segments: Vec<&str> = decoded.iter().map(AsRef::as_ref).collect();
-    if let Err(refusal) = door::check(&app, &request) {
-        return refuse(&app, &segments, request, &refusal).await;
+    let settings = app.settings();
+    let checked = door::check(&app, &settings, &request).and_then(|()| browser::origin(&settings, &request));
+    match checked {
+        Err(refusal) => refuse(&app, &segments, request, &refusal).await,
+        Ok(Some(origin)) if browser::is_preflight(&request) => {
+            browser::allow(&settings, browser::preflight(), Some(origin))
+        }
+        Ok(origin) => browser::allow(&settings, dispatch(app, &segments, request).await, origin),
     }
-    match segments.as_slice() {
+}
+
+async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> Response<Body> {
+    match segments {
         [service, method] if grpc::is_asked(&request) => grpc::serve(&app, service, method, request).await,
         path if is_json_rpc(request.method(), path) => jsonrpc::serve(&app, path.get(1).copied(), request).await,
         ["agents", agent, rest @ ..] if path::is_ours(rest) => serve_rest(&app, Some(agent), rest, request).await,

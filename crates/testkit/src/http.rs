@@ -58,10 +58,16 @@ impl Request {
         Self { framing, ..self }
     }
 
+    /// The name the hub is called by: its address, if the test says nothing else.
+    pub(crate) fn host(&self, address: SocketAddr) -> String {
+        find(&self.headers, "host").map_or_else(|| address.to_string(), str::to_owned)
+    }
+
     fn bytes(&self, address: SocketAddr, connection: &str) -> Vec<u8> {
         let (verb, target) = (&self.verb, &self.target);
-        let mut head = format!("{verb} {target} HTTP/1.1\r\nhost: {address}\r\nconnection: {connection}\r\n");
-        for (name, value) in &self.headers {
+        let host = self.host(address);
+        let mut head = format!("{verb} {target} HTTP/1.1\r\nhost: {host}\r\nconnection: {connection}\r\n");
+        for (name, value) in self.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")) {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         match self.framing {

@@ -50,8 +50,8 @@ type Pieces = StreamBody<stream::BoxStream<'static, Result<Frame<Bytes>, Infalli
 /// A body shorter than was claimed never ends.
 fn translated(address: SocketAddr, request: &Request) -> hyper::Request<Pieces> {
     let mut head = hyper::Request::builder().method(request.verb.as_str());
-    head = head.uri(format!("http://{address}{}", request.target));
-    for (name, value) in &request.headers {
+    head = head.uri(format!("http://{}{}", request.host(address), request.target));
+    for (name, value) in request.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")) {
         head = head.header(name, value);
     }
     let piece = stream::iter([Ok(Frame::data(Bytes::from(request.body.clone())))]);

@@ -57,6 +57,15 @@ pub struct LimitsConfig {
     pub page_bytes: usize,
     /// How long a blocking send holds its connection; the task goes on after that.
     pub wait: Span,
+    /// Most requests of one caller in a second.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub requests_per_caller: u32,
+    /// Most messages to one agent in a second.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub sends_per_agent: u32,
+    /// Most wrong keys from one address in a minute.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub wrong_keys_per_address: u32,
     /// Most connections served at once.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub connections: usize,
@@ -86,6 +95,9 @@ impl Default for LimitsConfig {
             page: limits.page,
             page_bytes: limits.page_bytes,
             wait: Span(limits.wait),
+            requests_per_caller: limits.requests_per_caller,
+            sends_per_agent: limits.sends_per_agent,
+            wrong_keys_per_address: limits.wrong_keys_per_address,
             connections: 10_000,
             head_time: Span::seconds(30),
             idle_time: Span::seconds(120),
@@ -121,12 +133,15 @@ impl LimitsConfig {
             page: self.page,
             page_bytes: self.page_bytes,
             wait: self.wait.0,
+            requests_per_caller: self.requests_per_caller,
+            sends_per_agent: self.sends_per_agent,
+            wrong_keys_per_address: self.wrong_keys_per_address,
             ..Limits::default()
         }
     }
 
     /// Each limit with its range. A minimum leaves room for the smallest honest use, a maximum catches a slip.
-    fn bounds(&self) -> [(&'static str, Bound); 19] {
+    fn bounds(&self) -> [(&'static str, Bound); 22] {
         let number = |value: usize, least, most| Bound::Number(value as u64, least, most);
         let time = |value, least, most| Bound::Time(value, Span(Duration::from_millis(least)), Span::seconds(most));
         [
@@ -146,6 +161,9 @@ impl LimitsConfig {
             ("page", Bound::Number(u64::try_from(self.page).unwrap_or(0), 1, 100)),
             ("page_bytes", number(self.page_bytes, KIB, KIB * MIB)),
             ("wait", time(self.wait, 100, 7 * 86_400)),
+            ("requests_per_caller", Bound::Number(self.requests_per_caller.into(), 1, 1_000_000)),
+            ("sends_per_agent", Bound::Number(self.sends_per_agent.into(), 1, 1_000_000)),
+            ("wrong_keys_per_address", Bound::Number(self.wrong_keys_per_address.into(), 1, 1_000_000)),
             ("connections", number(self.connections, 1, 1_000_000)),
             ("head_time", time(self.head_time, 100, 3600)),
             ("idle_time", time(self.idle_time, 100, 86_400)),

@@ -4,6 +4,7 @@ use super::Running;
 use super::activity::Times;
 use super::connection::{self, Terms};
 use super::secure::{self, Security};
+use flotilla_inbound::Peer;
 use metrics::{Gauge, gauge};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -88,8 +89,8 @@ impl Places {
 
 /// A connection, its place and what holds for it, by the configuration as it is now.
 async fn accept(listener: &TcpListener, places: &Places, running: &Running) -> Option<(TcpStream, Place, Terms)> {
-    let stream = match listener.accept().await {
-        Ok((stream, _)) => stream,
+    let (stream, peer) = match listener.accept().await {
+        Ok((stream, peer)) => (stream, Peer(peer.ip())),
         Err(error) => {
             tracing::warn!(%error, "accepting a connection");
             // Out of file descriptors, most likely: give others time to close theirs.
@@ -105,7 +106,7 @@ async fn accept(listener: &TcpListener, places: &Places, running: &Running) -> O
         Place::Served(..) => (Times { head: limits.head_time.0, idle: limits.idle_time.0 }, None),
         Place::Crowded { .. } => (CROWDED, Some(limits.connections)),
     };
-    Some((stream, place, Terms { times, header_bytes: limits.header_bytes, crowded }))
+    Some((stream, place, Terms { times, header_bytes: limits.header_bytes, peer, crowded }))
 }
 
 async fn drain(running: &Running, stop: watch::Sender<bool>) {

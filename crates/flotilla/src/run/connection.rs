@@ -4,7 +4,7 @@ use super::activity::{Activity, Held, Silence, Times, Watched};
 use super::secure::{Socket, Speaks};
 use axum::body::Body;
 use flotilla_core::limits::{Limit, count_over};
-use flotilla_inbound::App;
+use flotilla_inbound::{App, Peer};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -28,6 +28,7 @@ const PARTING: Duration = Duration::from_secs(5);
 pub struct Terms {
     pub times: Times,
     pub header_bytes: usize,
+    pub peer: Peer,
     /// The limit of connections, if this one is beyond it: its requests are turned away.
     pub crowded: Option<usize>,
 }
@@ -47,7 +48,8 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
             let (app, busy) = (Arc::clone(&app), Activity::begin(&activity));
             // In a box of its own, which is given back when the answer begins: a stream is quiet for long.
             Box::pin(async move {
-                let request = request.map(Body::new);
+                let mut request = request.map(Body::new);
+                request.extensions_mut().insert(terms.peer);
                 let answer = match terms.crowded {
                     None => flotilla_inbound::serve(app, request).await,
                     Some(most) => flotilla_inbound::turn_away(app, request, most).await,

@@ -3,6 +3,7 @@
 mod callers;
 mod connections;
 mod heads;
+mod rates;
 mod requests;
 mod slow;
 mod tasks;
@@ -43,7 +44,7 @@ fn is_over(binding: Binding, refusal: &Refusal, (limit, most): (&str, &str), row
 type Send = fn(SocketAddr, &Request) -> Response;
 
 /// The versions of HTTP a binding is spoken over.
-fn versions(binding: Binding) -> &'static [(&'static str, Send)] {
+pub fn versions(binding: Binding) -> &'static [(&'static str, Send)] {
     const BOTH: [(&str, Send); 2] = [("HTTP/2", http2::send), ("HTTP/1.1", http::send)];
     if binding == Binding::Grpc { &BOTH[..1] } else { &BOTH }
 }
@@ -54,7 +55,7 @@ fn ways() -> u64 {
 }
 
 /// An answer that is no refusal.
-fn is_accepted(response: &Response) -> bool {
+pub fn is_accepted(response: &Response) -> bool {
     let refused = response.header("grpc-status").is_some_and(|code| code != "0");
     let body = String::from_utf8_lossy(&response.body);
     response.status == 200 && !refused && !body.contains("\"error\"")

@@ -3,6 +3,7 @@
 mod cast;
 mod cli;
 mod crash;
+mod doors;
 mod errors;
 mod grpc;
 mod idempotency;

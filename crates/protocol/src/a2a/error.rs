@@ -2,6 +2,7 @@
 
 use crate::time::Millis;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -151,11 +152,14 @@ pub struct Refusal {
     pub violations: Vec<Violation>,
     /// Facts for machines: `taskId`, `supportedVersions` and the like.
     pub facts: Vec<(&'static str, String)>,
+    /// How long to wait before trying again, in seconds, where that helps.
+    pub retry_after: Option<u32>,
 }
 
 impl Refusal {
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), violations: Vec::new(), facts: Vec::new() }
+        let retry_after = matches!(reason, Reason::ResourceExhausted | Reason::Unavailable).then_some(1);
+        Self { reason, message: message.into(), violations: Vec::new(), facts: Vec::new(), retry_after }
     }
 
     /// One wrong field.
@@ -170,13 +174,20 @@ impl Refusal {
             .map(|v| if v.field.is_empty() { v.description.clone() } else { format!("{}: {}", v.field, v.description) })
             .collect();
         let message = format!("Invalid parameters: {}", told.join("; "));
-        Self { reason: Reason::InvalidParams, message, violations, facts: Vec::new() }
+        Self { violations, ..Self::new(Reason::InvalidParams, message) }
     }
 
     #[must_use]
     pub fn fact(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.facts.push((name, value.into()));
         self
+    }
+
+    /// When to try again: in whole seconds, as HTTP has it.
+    #[must_use]
+    pub fn retry_after(self, wait: Duration) -> Self {
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        Self { retry_after: Some(u32::try_from(seconds).unwrap_or(u32::MAX)), ..self }
     }
 
     /// The task is not there, or not the caller's: the same answer on purpose.
