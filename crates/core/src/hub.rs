@@ -166,15 +166,15 @@ impl Hub {
 
     async fn find(&self, scope: Scope, id: TaskId) -> Result<Option<LiveRef>, Fault> {
         let live = self.lives.acquire(id);
-        if !live.is_loaded() {
-            match self.store.head(scope, id).await? {
-                Some(head) => live.load(head),
-                None if live.is_loaded() => {}
-                None => return Ok(None),
-            }
-        }
         // Version 0 is a task whose first commit is still on its way: not there yet, for anybody.
-        Ok(live.committed().filter(|head| head.version > 0 && scope.sees(head)).map(|_| live))
+        let seen = |live: &LiveRef| live.committed().is_some_and(|head| head.version > 0 && scope.sees(&head));
+        // The store is asked also about a task in memory that is not theirs: it must take as long as one that is nowhere.
+        if !seen(&live)
+            && let Some(head) = self.store.head(scope, id).await?
+        {
+            live.load(head);
+        }
+        Ok(seen(&live).then_some(live))
     }
 
     /// Decides and commits; decides again if the task changed under the decision.

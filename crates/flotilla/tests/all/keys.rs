@@ -6,4 +6,5 @@ mod ends;
 mod isolation;
 mod matrix;
 mod opacity;
+mod timing;
 mod visibility;

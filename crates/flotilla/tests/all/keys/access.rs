@@ -1,6 +1,6 @@
 //! Who is let in, and how keys come and go.
 
-use crate::cast::{CONFIG, hub, id, setup, state};
+use crate::cast::{CONFIG, hub, hub_with, id, setup, state};
 use flotilla_testkit::client::message;
 use flotilla_testkit::process::OWNER;
 use flotilla_testkit::{Binding, Client, Refusal, Request, until};
@@ -38,7 +38,7 @@ fn turned_away(client: &Client) {
 
 #[test]
 fn without_a_valid_key_every_operation_is_refused_with_a_challenge() {
-    let hub = hub();
+    let hub = hub_with("limits: {wrong_keys_per_address: 100000}");
     for binding in Binding::ALL {
         let stranger = hub.stranger(binding);
         turned_away(&stranger);
