@@ -65,8 +65,8 @@ impl Known {
     }
 }
 
-/// What a request shows of itself.
-#[derive(Debug, Clone, Copy)]
+/// What a request shows of itself. It cannot be printed, because it holds the key.
+#[derive(Clone, Copy)]
 pub struct Shown<'a> {
     pub key: Option<&'a str>,
     /// Where it comes from, if that is known. It never says who is asking.

@@ -6,5 +6,6 @@ mod ends;
 mod isolation;
 mod matrix;
 mod opacity;
+mod secrets;
 mod timing;
 mod visibility;

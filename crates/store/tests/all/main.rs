@@ -2,6 +2,7 @@
 // Clippy knows only functions marked as tests, not what they share.
 #![allow(clippy::unwrap_used)]
 
+mod access;
 mod author;
 mod backup;
 mod commit;
@@ -35,6 +36,7 @@ macro_rules! cases {
 macro_rules! suite {
     ($home:expr) => {
         cases! { $home;
+            access: a_key_is_known_until_it_is_revoked_or_expires a_key_in_use_costs_microseconds;
             commit: commits_are_made_in_order commits_are_acknowledged_in_order a_stale_commit_is_skipped_alone
                     what_was_written_is_read_back a_new_task_does_not_replace_one open_runs_are_those_under_way;
             count: totals_are_exact_under_random_histories;
