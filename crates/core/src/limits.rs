@@ -70,7 +70,7 @@ impl Default for Limits {
             wait: Duration::from_secs(3600),
             requests_per_caller: 100_000,
             sends_per_agent: 100_000,
-            wrong_keys_per_address: 60,
+            wrong_keys_per_address: 300,
             commits: 4096,
         }
     }
