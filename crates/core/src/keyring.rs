@@ -40,7 +40,7 @@ pub async fn create(store: &dyn Store, now: Millis, order: Order) -> Result<Made
     if FullName::new(&order.name.workspace, &principal).is_anonymous() {
         return Err(Refusal::invalid("principal", "'anonymous' is everyone without a key; choose another").into());
     }
-    if order.name.name.split('-').next() == Some(OWNER) && order.name.workspace == FullName::owner().workspace {
+    if base(&order.name.name) == OWNER && order.name.workspace == FullName::owner().workspace {
         return Err(
             Refusal::invalid("name", "'owner' is kept for the keys the hub itself makes; choose another").into()
         );
@@ -101,14 +101,16 @@ pub async fn rotate(
     Ok(Made { secret, record })
 }
 
+/// A name without the number at its end.
+fn base(name: &str) -> &str {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    name.rsplit_once('-').filter(|(_, number)| is_number(number)).map_or(name, |(base, _)| base)
+}
+
 /// The first free name of the form NAME-2, NAME-3, …; of a key that was made so, by the name it began with.
 pub fn next_name(keys: &[KeyRecord], old: &KeyRecord) -> FullName {
     let name = old.name.name.as_str();
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let base = match name.rsplit_once('-') {
-        Some((base, number)) if old.replaces.is_some() && is_number(number) => base,
-        _ => name,
-    };
+    let base = if old.replaces.is_some() { base(name) } else { name };
     let named = |number: usize| FullName::new(&old.name.workspace, &format!("{base}-{number}"));
     let mut candidates = (2..).map(named);
     candidates.find(|name| keys.iter().all(|key| key.name != *name)).unwrap_or_else(|| old.name.clone())

@@ -180,10 +180,15 @@ async fn sweep(running: Arc<Running>) {
 async fn watch_keys(running: Arc<Running>) {
     let mut tick = tokio::time::interval(RECHECK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut failing = false;
     loop {
         tick.tick().await;
-        if let Err(fault) = running.app.access.refresh().await {
-            tracing::error!(%fault, "looking for changes of the keys");
+        let refreshed = running.app.access.refresh().await;
+        match &refreshed {
+            Err(fault) if !failing => tracing::error!(%fault, "the keys cannot be read; those known stay in use"),
+            Ok(()) if failing => tracing::info!("the keys can be read again"),
+            _ => {}
         }
+        failing = refreshed.is_err();
     }
 }

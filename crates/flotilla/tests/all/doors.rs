@@ -55,6 +55,8 @@ fn a_name_somebody_else_gave_to_this_address_is_refused() {
             accepted(&stranger, &[("host", &format!("{name}:{port}"))]);
             accepted(&stranger, &[("host", name)]);
         }
+        accepted(&stranger, &[("origin", "https://hub.example.com")]);
+        refused(&stranger, &[("origin", "https://hub.example.com.evil.example")], "Origin");
         let named = hub.owner(binding);
         refused(&named, &[("host", "evil.example")], "Host");
     }

@@ -91,6 +91,7 @@ fn mistakes_are_told_in_words_that_help() {
     let hub = hub();
     let admin = hub.owner(Binding::HttpJson);
     made(&admin, json!({"name": "alice"}));
+    made(&admin, json!({"name": "owner-laptop", "principal": "owner", "scopes": ["tasks:read"]}));
     for (wanted, status, word) in [
         (json!({"name": "alice"}), 409, "choose another name"),
         (json!({"name": "a b"}), 400, "letters, digits"),
