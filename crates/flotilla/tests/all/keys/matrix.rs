@@ -7,14 +7,15 @@ use flotilla_testkit::client::message;
 use flotilla_testkit::{Binding, Client, HubProcess, Refusal, until};
 use serde_json::{Value, json};
 
-/// One agent of each visibility, all of them olga's of the workspace `team`. Their tasks wait for an answer.
+/// One agent of each visibility, all of them olga's of the default workspace, where anonymous callers are too. Their tasks
+/// wait for an answer.
 const AGENTS: &str = r#"
 hub: {allow_anonymous: true}
 agents:
   echo: {kind: echo}
-  private: {kind: script, owner: team/olga, visibility: private, script: {otherwise: [{input_required: More?}]}}
-  workspace: {kind: script, owner: team/olga, visibility: workspace, script: {otherwise: [{input_required: More?}]}}
-  public: {kind: script, owner: team/olga, visibility: public, script: {otherwise: [{input_required: More?}]}}
+  private: {kind: script, owner: olga, visibility: private, script: {otherwise: [{input_required: More?}]}}
+  workspace: {kind: script, owner: olga, visibility: workspace, script: {otherwise: [{input_required: More?}]}}
+  public: {kind: script, owner: olga, visibility: public, script: {otherwise: [{input_required: More?}]}}
 "#;
 
 /// Who asks about a task. Each differs from its caller in one thing only.
@@ -136,26 +137,26 @@ struct Cast {
 impl Cast {
     fn new(hub: &HubProcess, name: &str) -> Self {
         let key = |args: &[&str]| hub.make_key(args);
-        let gone = key(&["team/gone", "--principal", name]);
+        let gone = key(&["gone", "--principal", name]);
         let others =
             |left_out: &str| SCOPES.into_iter().filter(|scope| *scope != left_out).collect::<Vec<_>>().join(",");
         let cast = Self {
-            caller: key(&[&format!("team/{name}")]),
-            owner: key(&["team/owners-key", "--principal", "olga"]),
-            sibling: key(&["team/sam"]),
+            caller: key(&[name]),
+            owner: key(&["owners-key", "--principal", "olga"]),
+            sibling: key(&["sam"]),
             namesake: key(&[&format!("other/{name}")]),
             without: SCOPES
                 .into_iter()
                 .enumerate()
                 .map(|(index, scope)| {
-                    let key_name = format!("team/less-{index}");
+                    let key_name = format!("less-{index}");
                     (scope, key(&[&key_name, "--principal", name, "--scope", &others(scope)]))
                 })
                 .collect(),
             revoked: gone.clone(),
         };
         hub.stranger(Binding::HttpJson).key(&gone).agent("public").call("ListTasks", &json!({})).expect("let in");
-        hub.cli_ok(&["keys", "revoke", "team/gone"]);
+        hub.cli_ok(&["keys", "revoke", "gone"]);
         let gone = hub.stranger(Binding::HttpJson).key(&gone);
         until("the hub knows of the revocation", || (gone.get("/tasks").status == 401).then_some(()));
         cast
