@@ -65,7 +65,7 @@ enum Command {
     /// Show the settings; check and show the hub's configuration.
     #[command(subcommand)]
     Config(config::ConfigCommand),
-    /// Make, list and revoke keys of the hub.
+    /// Make, list, rotate and revoke keys of the hub.
     Keys(keys::Keys),
     /// Copy the store into a file, also while a hub is using it.
     Backup(store::BackupArgs),

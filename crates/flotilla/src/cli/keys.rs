@@ -83,7 +83,7 @@ impl Keys {
                 let now = SystemClock.now();
                 let made = keyring::rotate(&store, now, &name, overlap.0, after(now, expires)).await;
                 show(&made.map_err(told)?);
-                eprintln!("The key '{name}' works for {overlap} more.");
+                eprintln!("The key '{name}' works for at most {overlap} more.");
                 Ok(())
             }),
             KeysCommand::Revoke { name } => block_on(async {

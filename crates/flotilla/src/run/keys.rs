@@ -28,6 +28,12 @@ pub async fn ensure_owner(store: &Arc<dyn Store>, config: &Config) -> Result<Opt
             if live().any(|owner| owner.hash == hash) {
                 return Ok(None);
             }
+            if keys.iter().any(|known| known.hash == hash) {
+                bail!(
+                    "the preset owner key ({PRESET} or hub.owner_key) is one that has ended or is somebody else's; preset \
+                     a new one, or none to go on with the keys there are"
+                );
+            }
             // A preset replaces the owner's keys: this is also the way back in when the first one was lost.
             for owner in live() {
                 store.revoke_key(owner.name.clone(), now).await?;

@@ -8,6 +8,7 @@ use flotilla_core::key::FullName;
 use flotilla_core::ports::{ListFilter, Tail};
 use flotilla_core::rights::Rights;
 use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::time::Millis;
 use flotilla_store::sqlite::{Sqlite, Sync};
 use rusqlite::Connection;
 use std::path::Path;
@@ -90,6 +91,20 @@ async fn what_an_earlier_release_wrote_is_still_there() {
         let record = store.record(Scope::Admin, task.id()).await.unwrap().unwrap();
         assert_eq!(record.changes, task.log);
     }
+}
+
+#[tokio::test]
+async fn the_first_schemas_keys_may_do_what_they_could() {
+    let home = as_released(0);
+    let keys = "INSERT INTO keys (name, hash, principal, created_at, revoked_at) \
+                VALUES ('owner', ?1, 1, 5, NULL), ('gone', ?2, 7, 6, 7)";
+    Connection::open(home.store()).unwrap().execute(keys, [[8; 32], [9; 32]]).unwrap();
+    let store = home.open();
+    let (owner, gone) = (store.key([8; 32]).await.unwrap().unwrap(), store.key([9; 32]).await.unwrap().unwrap());
+    assert!(owner.is_owners() && owner.is_live(Millis(9)));
+    assert_eq!((owner.rights, owner.name.to_string().as_str(), owner.agents), (Rights::ALL, "owner", None));
+    assert_eq!((gone.rights, gone.revoked_at, gone.created_at), (Rights::CALLER, Some(Millis(7)), Millis(6)));
+    assert_eq!(store.keys().await.unwrap().len(), 3);
 }
 
 #[tokio::test]

@@ -136,12 +136,18 @@ fn a_rotated_key_works_for_the_overlap_and_no_longer() {
 
 #[test]
 fn the_owners_key_is_rotated_like_any_other() {
-    let hub = hub();
+    let mut hub = hub();
     let new = hub.cli_ok(&["keys", "rotate", "owner", "--overlap", "0s"]).trim().to_owned();
     let refused = |client: &Client| Refusal::of(&client.get("/api/keys")).reason;
     until("the hub knows", || (hub.owner(Binding::HttpJson).get("/api/keys").status == 401).then_some(()));
     assert_eq!(refused(&hub.owner(Binding::HttpJson)), "UNAUTHENTICATED");
     assert_eq!(hub.stranger(Binding::HttpJson).key(&new).get("/api/keys").status, 200);
+    // The preset is the old one: it does not come back to life, and takes nothing with it.
+    hub.terminate();
+    let said = hub.second_refused();
+    assert!(said.contains("FLOTILLA_OWNER_KEY") && said.contains("preset a new one"), "{said}");
+    let list = hub.cli_ok(&["keys", "list"]);
+    assert!(list.lines().any(|line| line.starts_with("owner-2 ") && line.contains(" in use ")), "{list}");
 }
 
 #[test]
