@@ -11,7 +11,7 @@ use flotilla_core::access::{KeyRecord, sha256};
 use flotilla_core::ids::PrincipalId;
 use flotilla_core::ports::{Clock as _, Store as _};
 use flotilla_core::registry::check_name;
-use flotilla_store::sqlite::{Sqlite, Sync};
+use flotilla_store::sqlite::Sqlite;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -70,7 +70,7 @@ impl Keys {
     fn open(&self) -> Result<Sqlite> {
         let dir = data_dir(&self.data, &self.file)?;
         data::create(&dir)?;
-        Ok(Sqlite::open(&data::store_file(&dir), Sync::Full)?)
+        Ok(Sqlite::open_beside(&data::store_file(&dir))?)
     }
 }
 

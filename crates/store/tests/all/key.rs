@@ -6,7 +6,7 @@ use flotilla_core::access::KeyRecord;
 use flotilla_core::ids::PrincipalId;
 use flotilla_protocol::time::Millis;
 
-fn key(name: &str, random: &mut Random) -> KeyRecord {
+pub fn key(name: &str, random: &mut Random) -> KeyRecord {
     KeyRecord {
         name: name.into(),
         hash: random.digest(),

@@ -10,7 +10,7 @@ use crate::data;
 use flotilla_core::access::{is_key, sha256};
 use flotilla_core::ports::{Clock as _, Store as _};
 use flotilla_protocol::time::Millis;
-use flotilla_store::sqlite::{Sqlite, Sync};
+use flotilla_store::sqlite::Sqlite;
 use std::net::TcpListener;
 use std::path::Path;
 
@@ -74,7 +74,7 @@ pub async fn store(findings: &mut Findings, flag: &DataDir, config: Option<&Conf
             "nothing: flotilla serve makes one",
         );
     }
-    match Sqlite::open(&file, Sync::Full) {
+    match Sqlite::open_beside(&file) {
         Ok(store) => match store.ping().await {
             Ok(()) => {
                 let used = data::lock(&dir).is_err();
