@@ -1,5 +1,6 @@
 //! The network as every client here uses it: bounded answers, time-outs, and a wire log that holds no secret.
 
+pub mod address;
 pub mod redact;
 pub mod sse;
 
@@ -93,9 +94,10 @@ impl Net {
 
     /// Sends, and returns whatever is answered; `patience` bounds the wait for the answer's head.
     pub async fn send(&self, outgoing: Outgoing, patience: Option<Duration>) -> Result<Response, ClientError> {
+        let request = self.build(&outgoing)?;
         self.log_request(&outgoing);
         let started = Instant::now();
-        let sent = self.build(&outgoing)?.send();
+        let sent = request.send();
         let sent = match patience {
             Some(patience) => tokio::time::timeout(patience, sent).await.map_err(|_| ClientError::Unreachable {
                 url: origin(&outgoing.url),
@@ -127,8 +129,7 @@ impl Net {
     }
 
     fn build(&self, outgoing: &Outgoing) -> Result<RequestBuilder, ClientError> {
-        let mut url = reqwest::Url::parse(&outgoing.url)
-            .map_err(|error| ClientError::Setting(format!("'{}' is not a URL: {error}", outgoing.url)))?;
+        let mut url = address::check(&outgoing.url)?;
         if !outgoing.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&outgoing.query);
         }
@@ -213,7 +214,7 @@ pub fn refused(status: StatusCode) -> Option<Code> {
 pub fn origin(url: &str) -> String {
     match reqwest::Url::parse(url) {
         Ok(url) => url.origin().ascii_serialization(),
-        Err(_) => url.to_owned(),
+        Err(_) => address::shown(url),
     }
 }
 

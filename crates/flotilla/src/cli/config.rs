@@ -9,6 +9,7 @@ use super::settings::Setting;
 use crate::config::Config;
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use flotilla_outbound::net::address;
 use flotilla_protocol::time::Millis;
 use serde_json::json;
 
@@ -37,7 +38,7 @@ impl Show {
         let files: Vec<String> = session.sources.files().map(|file| file.display().to_string()).collect();
         let until = |at: Option<i64>| at.map_or_else(|| "unknown".to_owned(), |at| Millis(at).to_string());
         let tokens: Vec<(String, String)> =
-            session.tokens.list().map(|(card, at)| (card.to_owned(), until(at))).collect();
+            session.tokens.list().map(|(card, at)| (address::shown(card), until(at))).collect();
         if session.is_json() {
             let settings: Vec<_> = settings
                 .iter()
@@ -88,8 +89,7 @@ impl Show {
         };
         let (value, source) = session.sources.resolve(setting, flag);
         let shown = match value {
-            Some(_) if setting.is_secret() => Some("[redacted]".to_owned()),
-            Some(value) => Some(value),
+            Some(value) => Some(setting.shown(&value)),
             None => Some(setting.default_in_words().to_owned()).filter(|words| words != "-"),
         };
         (setting.flag(), shown, source.to_string())

@@ -10,6 +10,7 @@ use super::session::Session;
 use super::settings::Setting;
 use super::{ConfigFile, DataDir};
 use clap::Args;
+use flotilla_outbound::net::address;
 use serde_json::json;
 
 #[derive(Debug, Args)]
@@ -61,16 +62,20 @@ struct Finding {
 struct Findings(Vec<Finding>);
 
 impl Findings {
+    fn found(&mut self, level: Level, about: &'static str, what: &str, advice: String) {
+        self.0.push(Finding { level, about, what: address::shown_in(what), advice });
+    }
+
     fn ok(&mut self, about: &'static str, what: impl Into<String>) {
-        self.0.push(Finding { level: Level::Ok, about, what: what.into(), advice: String::new() });
+        self.found(Level::Ok, about, &what.into(), String::new());
     }
 
     fn note(&mut self, about: &'static str, what: impl Into<String>, advice: impl Into<String>) {
-        self.0.push(Finding { level: Level::Note, about, what: what.into(), advice: advice.into() });
+        self.found(Level::Note, about, &what.into(), advice.into());
     }
 
     fn problem(&mut self, about: &'static str, what: impl Into<String>, advice: impl Into<String>) {
-        self.0.push(Finding { level: Level::Problem, about, what: what.into(), advice: advice.into() });
+        self.found(Level::Problem, about, &what.into(), advice.into());
     }
 
     fn problems(&self) -> usize {

@@ -2,6 +2,7 @@
 
 use super::output::escape_controls;
 use flotilla_outbound::client::error::{ClientError, Code};
+use flotilla_outbound::net::address::shown_in;
 use serde_json::{Value, json};
 
 /// The failures that are this program's own (its Appendix D).
@@ -56,7 +57,7 @@ pub struct Failure {
 impl Failure {
     pub fn new(kind: Local, message: impl Into<String>) -> Self {
         let (code, exit) = (kind.code().to_owned(), kind.exit());
-        Self { code, message: message.into(), hint: None, a2a_code: None, exit, silent: false }
+        Self { code, message: shown_in(&message.into()), hint: None, a2a_code: None, exit, silent: false }
     }
 
     pub fn usage(message: impl Into<String>) -> Self {
@@ -74,7 +75,7 @@ impl Failure {
 
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(shown_in(&hint.into()));
         self
     }
 
@@ -127,6 +128,13 @@ impl From<ClientError> for Failure {
         match error {
             ClientError::CardNotFound { .. } => Self::new(Local::CardNotFound, message).hint(
                 "--agent-card takes a host, the whole URL of a card (.../.well-known/agent-card.json), or a file",
+            ),
+            ClientError::Address { .. } => {
+                Self::usage(message).hint("an address is http:// or https://, a host, and what comes after it")
+            }
+            ClientError::AddressWithPassword { .. } => Self::usage(message).hint(
+                "leave it out of the address and set A2ACLI_BEARER or A2ACLI_API_KEY; an agent that wants HTTP Basic \
+                 takes A2ACLI_SVC_PARAM='Authorization:Basic …', with the base64 of NAME:PASSWORD",
             ),
             ClientError::CardInvalid { .. } => Self::new(Local::CardInvalid, message)
                 .hint("flotilla card get --validate --agent-card REF lists what is wrong with it"),

@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use super::pretty::pretty;
+use flotilla_outbound::net::address;
 use std::io::Write as _;
 
 /// How results are shown.
@@ -46,7 +47,7 @@ pub fn object(json: &str, on_one_line: bool) {
 
 /// A word to the person, beside the payload.
 pub fn say(text: &str) {
-    eprintln!("{}", escape_controls(text));
+    eprintln!("{}", escape_controls(&address::shown_in(text)));
 }
 
 pub fn warn(text: &str) {
@@ -68,6 +69,11 @@ impl Text {
             self.lines.push('\n');
         }
         self
+    }
+
+    /// A field with an address, what is secret in it masked.
+    pub fn address(&mut self, label: &str, value: &str) -> &mut Self {
+        self.field(label, &address::shown_in(value))
     }
 
     /// A block. Its lines are indented, so that none can be taken for a field or for the block's end.

@@ -14,6 +14,7 @@ mod output;
 mod parts;
 mod program;
 mod report;
+mod secrets;
 mod sign_in;
 mod stream;
 mod task;

@@ -18,6 +18,10 @@ pub enum ClientError {
     CardNotFound { reference: String, problem: String },
     #[error("the agent card at {reference} is not usable: {problem}")]
     CardInvalid { reference: String, problem: String },
+    #[error("{address} is not an address: {problem}")]
+    Address { address: String, problem: String },
+    #[error("{address} holds a user name or a password, and everyone who sees the address sees it too")]
+    AddressWithPassword { address: String },
     #[error("cannot reach {url}: {problem}")]
     Unreachable { url: String, problem: String },
     #[error("the connection broke: {0}")]

@@ -112,3 +112,34 @@ fn an_agent_s_nonsense_is_named_and_never_taken_for_a_result() {
     assert_eq!(named(|| Says::Error(-32700, "x")).1, "JSONParseError");
     assert_eq!(named(|| Says::Error(-32601, "x")).1, "MethodNotFoundError");
 }
+
+#[test]
+fn mistakes_on_the_command_line_have_the_form_of_every_failure() {
+    let place = Place::new();
+    for (args, message, hint) in [
+        (&["sned", "hi"][..], "sned", "'send'"),
+        (&["send", "--agnt", "x"], "--agnt", "'--agent'; flotilla send --help"),
+        (&["task", "get"], "<ID>", "flotilla task get --help"),
+        (&["send", "hi", "--verbose=maybe"], "maybe", "--help"),
+        (&["task"], "subcommand", "flotilla task --help"),
+    ] {
+        let ran = place.run(args);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{ran:?}");
+        if args.len() > 1 {
+            let lines: Vec<&str> = ran.err.lines().collect();
+            assert_eq!(lines.len(), 3, "{ran:?}");
+            assert_eq!(lines[0], "Error: A2ACLI_ERR_USAGE");
+            assert!(lines[1].starts_with("Message: ") && lines[1].contains(message), "{ran:?}");
+            assert!(lines[2].starts_with("Hint: ") && lines[2].contains(hint), "{ran:?}");
+        }
+        for format in [&["-o", "json"][..], &["-ojson"], &["--output=json"], &["--output", "json"]] {
+            let ran = place.run(&[args, format].concat());
+            assert_eq!((ran.code, ran.error().as_str()), (2, "A2ACLI_ERR_USAGE"), "{ran:?}");
+            let error = &ran.json()["error"];
+            assert!(error["message"].as_str().is_some_and(|text| text.contains(message)), "{error}");
+            assert!(error["hint"].as_str().is_some_and(|text| text.contains(hint)), "{error}");
+        }
+    }
+    let configured = Place::new().env("A2ACLI_OUTPUT", "json");
+    assert_eq!(configured.run(&["task", "get"]).error(), "A2ACLI_ERR_USAGE");
+}
