@@ -100,7 +100,7 @@ impl Show {
 pub fn check(file: &ConfigFile) -> Result<()> {
     let path = file.path();
     let config = Config::load(path.as_deref())?;
-    config.check_anonymous()?;
+    config.check_whole()?;
     let name = path.map_or_else(|| "the defaults (no file)".to_owned(), |path| path.display().to_string());
     println!("{name}: ok, agents: {}", config.agent_names().join(", "));
     Ok(())
