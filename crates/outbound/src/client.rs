@@ -243,6 +243,9 @@ impl Client {
             ClientError::Refused { name, code, message } => {
                 ClientError::Refused { name, code, message: self.clean(&message) }
             }
+            ClientError::Exhausted { message, code, retry } => {
+                ClientError::Exhausted { message: self.clean(&message), code, retry }
+            }
             ClientError::AuthFailed { message, code } => {
                 ClientError::AuthFailed { message: self.clean(&message), code }
             }

@@ -1,6 +1,7 @@
 //! The network as every client here uses it: bounded answers, time-outs, and a wire log that holds no secret.
 
 pub mod address;
+mod certificate;
 pub mod redact;
 pub mod sse;
 
@@ -111,9 +112,9 @@ impl Net {
                 Ok(response)
             }
             Err(error) => {
-                let problem = self.clean(&innermost(&error.without_url()));
-                self.note(|| format!("! {problem}"));
-                Err(ClientError::Unreachable { url: origin(&outgoing.url), problem })
+                let failed = failed(&outgoing.url, &error.without_url());
+                self.note(|| format!("! {failed}"));
+                Err(failed)
             }
         }
     }
@@ -122,10 +123,11 @@ impl Net {
     pub async fn send_unseen(&self, outgoing: Outgoing, body: String) -> Result<Response, ClientError> {
         let sent = self.build(&Outgoing { body: Some(body), ..outgoing.clone() })?.send();
         let answered = tokio::time::timeout(self.limits.answer, sent).await;
-        let unreachable = |problem: String| ClientError::Unreachable { url: origin(&outgoing.url), problem };
-        answered
-            .map_err(|_| unreachable(format!("no answer within {} s", self.limits.answer.as_secs())))?
-            .map_err(|error| unreachable(innermost(&error.without_url())))
+        let late = |_| ClientError::Unreachable {
+            url: origin(&outgoing.url),
+            problem: format!("no answer within {} s", self.limits.answer.as_secs()),
+        };
+        answered.map_err(late)?.map_err(|error| failed(&outgoing.url, &error.without_url()))
     }
 
     fn build(&self, outgoing: &Outgoing) -> Result<RequestBuilder, ClientError> {
@@ -203,6 +205,19 @@ fn builder(limits: Limits, insecure: bool) -> reqwest::ClientBuilder {
 
 fn unusable(error: reqwest::Error) -> ClientError {
     ClientError::Setting(format!("the HTTP client cannot be set up: {error}"))
+}
+
+/// Why nothing was answered.
+fn failed(url: &str, error: &reqwest::Error) -> ClientError {
+    let url = origin(url);
+    if let Some((problem, advice)) = certificate::refused(error) {
+        return ClientError::Untrusted { url, problem, advice };
+    }
+    let problem = match certificate::is_plain(error) {
+        true => "it does not speak TLS; http:// is spoken in the clear".to_owned(),
+        false => innermost(error),
+    };
+    ClientError::Unreachable { url, problem }
 }
 
 /// Whether an answer's status says that the caller is not known or not allowed.

@@ -41,7 +41,7 @@ impl CardArgs {
             let problems = check::problems(&card.json);
             if !problems.is_empty() {
                 let text = format!("the card at {} is not valid: {}", card.source, problems.join("; "));
-                return Err(Failure::new(Local::CardInvalid, text).hint("the agent's operator has to mend its card"));
+                return Err(Failure::new(Local::CardInvalid, text).hint("whoever runs the agent has to mend its card"));
             }
         }
         if session.is_json() {

@@ -43,6 +43,9 @@ impl Local {
     }
 }
 
+/// An agent's limit. The protocol has no name for it, and codes of our own must not look like the specification's.
+const EXHAUSTED: &str = "FLOTILLA_ERR_RESOURCE_EXHAUSTED";
+
 #[derive(Debug, Clone)]
 pub struct Failure {
     code: String,
@@ -92,7 +95,7 @@ impl Failure {
 
     /// Whether an agent refused, under a name of the protocol.
     pub fn is_protocol(&self) -> bool {
-        !self.code.starts_with("A2ACLI_ERR_")
+        !self.code.starts_with("A2ACLI_ERR_") && self.code != EXHAUSTED
     }
 
     /// The error envelope.
@@ -137,7 +140,8 @@ impl From<ClientError> for Failure {
                  takes A2ACLI_SVC_PARAM='Authorization:Basic …', with the base64 of NAME:PASSWORD",
             ),
             ClientError::CardInvalid { .. } => Self::new(Local::CardInvalid, message)
-                .hint("flotilla card get --validate --agent-card REF lists what is wrong with it"),
+                .hint("whoever runs the agent has to mend its card; a card that is right can be named as a file"),
+            ClientError::Untrusted { advice, .. } => Self::new(Local::Unreachable, message).hint(advice),
             ClientError::Unreachable { .. } | ClientError::Broken(_) => Self::new(Local::Unreachable, message)
                 .hint("check the address and that the agent runs; --debug shows what was sent"),
             ClientError::CredentialsMissing { code, .. } => {
@@ -151,6 +155,11 @@ impl From<ClientError> for Failure {
             }
             ClientError::Refused { name, code, .. } => {
                 Self { code: name.to_owned(), a2a_code: code, ..Self::internal(message) }.hint(next_step(name))
+            }
+            ClientError::Exhausted { code, retry, .. } => {
+                let failure = Self { code: EXHAUSTED.to_owned(), a2a_code: code, ..Self::internal(message) };
+                let when = retry.unwrap_or_else(|| "in a while".to_owned());
+                failure.hint(format!("the agent takes no more for now: try again {when}, with fewer calls at once"))
             }
             ClientError::NoInterface(_) => {
                 Self::internal(message).hint("flotilla card get shows what the agent's card offers")

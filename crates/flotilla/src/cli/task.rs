@@ -9,7 +9,7 @@ use super::output::{Text, compact, document, object as print_object};
 use super::push::PushConfigCommand;
 use super::render::Detail;
 use super::send::{object, resume};
-use super::session::Session;
+use super::session::{Session, quoted};
 use super::settings::Setting;
 use clap::{Args, Subcommand};
 use flotilla_outbound::client::follow::Follow;
@@ -200,14 +200,23 @@ impl List {
             if is_last {
                 if !session.is_json() {
                     let total = page.value.total_size.max(i64::try_from(shown).unwrap_or(i64::MAX));
-                    let more = format!("task list --page-token {}", super::session::quoted(&next));
-                    let more = if next.is_empty() { String::new() } else { session.command(&more) };
+                    let more = if next.is_empty() { String::new() } else { session.command(&self.next(&next)) };
                     Text::default().field("Total", &total.to_string()).field("Next page", &more).print();
                 }
                 return Ok(());
             }
             request.page_token = next;
         }
+    }
+}
+
+impl List {
+    /// The words that go on with the same listing.
+    fn next(&self, token: &str) -> String {
+        let size = self.page_size.map(|size| size.to_string());
+        let flags = [("--context-id", &self.context_id), ("--status", &self.status), ("--page-size", &size)];
+        let given = flags.into_iter().filter_map(|(flag, value)| Some(format!(" {flag} {}", quoted(value.as_ref()?))));
+        format!("task list{} --page-token {}", given.collect::<String>(), quoted(token))
     }
 }
 

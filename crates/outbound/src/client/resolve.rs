@@ -2,7 +2,7 @@
 
 use super::cache::Cache;
 use super::card::Card;
-use super::error::ClientError;
+use super::error::{ClientError, Told};
 use crate::net::{Net, Outgoing, address};
 use flotilla_protocol::a2a::VERSION;
 use reqwest::{Method, StatusCode};
@@ -107,6 +107,11 @@ async fn fetch(net: &Net, url: &str, cache: Option<&Cache>) -> Result<String, Cl
             schemes: vec![format!("{url} does not show its card to everyone (HTTP {})", status.as_u16())],
             code: Some(code),
         });
+    }
+    if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE {
+        let (http, retry) = (Some(status.as_u16()), Told::retry_in(response.headers()));
+        let message = format!("{} does not show its card now (HTTP {})", address::shown(url), status.as_u16());
+        return Err(Told { message, http, retry, ..Told::default() }.into_error(false));
     }
     let received = response.headers().clone();
     let json = match kept {
