@@ -43,8 +43,9 @@ impl Local {
     }
 }
 
-/// An agent's limit. The protocol has no name for it, and codes of our own must not look like the specification's.
+/// Codes of our own, for what neither the protocol nor the specification names; they must not look like theirs.
 const EXHAUSTED: &str = "FLOTILLA_ERR_RESOURCE_EXHAUSTED";
+const INTERRUPTED: &str = "FLOTILLA_ERR_INTERRUPTED";
 
 #[derive(Debug, Clone)]
 pub struct Failure {
@@ -53,14 +54,24 @@ pub struct Failure {
     hint: Option<String>,
     a2a_code: Option<Code>,
     pub exit: u8,
-    /// Said already, or not for a program to read.
+    /// Said already.
     silent: bool,
 }
 
 impl Failure {
     pub fn new(kind: Local, message: impl Into<String>) -> Self {
         let (code, exit) = (kind.code().to_owned(), kind.exit());
-        Self { code, message: shown_in(&message.into()), hint: None, a2a_code: None, exit, silent: false }
+        let hint = match kind {
+            Local::Usage => Some("--help after the command lists what it takes".to_owned()),
+            Local::Internal => Some("--debug shows what was sent and answered".to_owned()),
+            _ => None,
+        };
+        Self { code, message: shown_in(&message.into()), hint, a2a_code: None, exit, silent: false }
+    }
+
+    /// Somebody had enough; what was begun goes on.
+    pub fn interrupted(message: impl Into<String>) -> Self {
+        Self { code: INTERRUPTED.to_owned(), exit: 130, ..Self::internal(message) }
     }
 
     pub fn usage(message: impl Into<String>) -> Self {
@@ -95,7 +106,7 @@ impl Failure {
 
     /// Whether an agent refused, under a name of the protocol.
     pub fn is_protocol(&self) -> bool {
-        !self.code.starts_with("A2ACLI_ERR_") && self.code != EXHAUSTED
+        !self.code.contains("_ERR_")
     }
 
     /// The error envelope.
@@ -114,7 +125,7 @@ impl Failure {
             return;
         }
         if as_json {
-            super::output::line(&self.envelope().to_string());
+            super::output::compact(&self.envelope().to_string());
             return;
         }
         let mut text = format!("Error: {}\nMessage: {}", self.code, self.message.replace('\n', "\n  "));
@@ -136,8 +147,8 @@ impl From<ClientError> for Failure {
                 Self::usage(message).hint("an address is http:// or https://, a host, and what comes after it")
             }
             ClientError::AddressWithPassword { .. } => Self::usage(message).hint(
-                "leave it out of the address and set A2ACLI_BEARER or A2ACLI_API_KEY; an agent that wants HTTP Basic \
-                 takes A2ACLI_SVC_PARAM='Authorization:Basic …', with the base64 of NAME:PASSWORD",
+                "leave it out of the address, and set A2ACLI_BEARER or A2ACLI_API_KEY if the agent wants one of them; \
+                 HTTP Basic is not spoken",
             ),
             ClientError::CardInvalid { .. } => Self::new(Local::CardInvalid, message)
                 .hint("whoever runs the agent has to mend its card; a card that is right can be named as a file"),

@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::pretty::pretty;
 use flotilla_outbound::net::address;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 /// How results are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,12 +32,23 @@ pub fn line(text: &str) {
 
 /// One JSON document, laid out for reading.
 pub fn document(json: &str) {
-    line(&pretty(json));
+    json_line(&pretty(json));
 }
 
 /// JSON on one line; the line breaks between its tokens are no part of it.
 pub fn compact(json: &str) {
-    line(&json.replace(['\n', '\r'], " "));
+    json_line(&json.replace(['\n', '\r'], " "));
+}
+
+/// Programs get JSON as it was written, terminals the same with what is dangerous to them escaped.
+fn json_line(json: &str) {
+    if std::io::stdout().is_terminal() { line(&escape_json(json)) } else { line(json) }
+}
+
+/// The same JSON: outside its texts there are no such characters.
+fn escape_json(json: &str) -> String {
+    let shown = |c: char| if is_dangerous(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    json.chars().map(shown).collect()
 }
 
 /// A document, or, where the caller reads lines, a line.
@@ -104,9 +115,14 @@ impl Text {
     }
 }
 
+/// What moves a terminal's cursor, or the order in which what follows is read.
+fn is_dangerous(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}');
+    turns || (c.is_control() && !matches!(c, '\n' | '\t'))
+}
+
 /// Control characters as visible escapes; line breaks and tabs stay.
 pub fn escape_controls(text: &str) -> String {
-    let is_dangerous = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(is_dangerous) {
         return text.to_owned();
     }
@@ -116,7 +132,19 @@ pub fn escape_controls(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Text;
+    use super::{Text, escape_json};
+
+    #[test]
+    fn what_turns_text_around_is_escaped() {
+        let mut text = Text::default();
+        text.field("Name", "a\u{202e}b").block("Text", "\u{2066}x\u{9b}31m\ty");
+        assert_eq!(text.lines, "Name: a\\u{202e}b\nText:\n  \\u{2066}x\\u{9b}31m\ty\n\n");
+        let json = "{\n  \"a\": \"\u{202e}\u{9b}é\"\n}";
+        let escaped = escape_json(json);
+        assert_eq!(escaped, "{\n  \"a\": \"\\u202e\\u009bé\"\n}");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(read(json), read(&escaped), "the same JSON");
+    }
 
     #[test]
     fn fields_and_blocks_cannot_be_mistaken_for_each_other() {

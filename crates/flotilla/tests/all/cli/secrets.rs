@@ -43,7 +43,7 @@ fn a_password_in_an_address_is_refused_saying_what_to_do_instead() {
         let ran = hides(place.run(&["send", "hi", flag, &whole, "-o", "json", "--debug"]));
         assert_eq!((ran.code, ran.error().as_str()), (2, "A2ACLI_ERR_USAGE"), "{ran:?}");
         let hint = ran.json()["error"]["hint"].as_str().expect("a hint").to_owned();
-        assert!(hint.contains("A2ACLI_BEARER") && hint.contains("A2ACLI_SVC_PARAM"), "{hint}");
+        assert!(hint.contains("A2ACLI_BEARER") && hint.contains("A2ACLI_API_KEY"), "{hint}");
     }
     assert!(agent.cards().is_empty() && agent.asked().is_empty(), "nothing is sent");
 }

@@ -180,3 +180,15 @@ fn the_next_page_is_one_command_away() {
     seen.dedup();
     assert_eq!(seen.len(), 3);
 }
+
+#[test]
+fn a_task_that_is_not_there_is_not_to_be_read() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    for command in ["cancel", "subscribe"] {
+        let ran = place.run(&["task", command, "nope", "-o", "json"]);
+        assert_eq!(ran.error(), "TaskNotFoundError");
+        let hint = ran.json()["error"]["hint"].as_str().expect("a hint").to_owned();
+        assert!(hint.contains("task list") && !hint.contains("task get"), "{hint}");
+    }
+}
