@@ -5,6 +5,7 @@ use super::failure::Failure;
 use super::settings::{Setting, Source, Sources};
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
+use flotilla_outbound::net::address;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -61,14 +62,15 @@ pub fn told(error: &clap::Error, words: &[OsString]) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(2);
     }
-    let failure = failure(error);
+    let failure = failure(error, &text);
     failure.tell(as_json);
     ExitCode::from(failure.exit)
 }
 
 /// A mistake in the form of every other failure: what is wrong, what is near it, and where all that there is is told.
-fn failure(error: &clap::Error) -> Failure {
-    let told = error.to_string();
+fn failure(error: &clap::Error, words: &[&str]) -> Failure {
+    // A word is shown as the address it may be, whatever it holds.
+    let told = words.iter().fold(error.to_string(), |told, word| told.replace(word, &address::shown(word)));
     let lines = || told.lines().map(str::trim);
     let usage = lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("flotilla");
     let command: Vec<&str> = usage.split_whitespace().take_while(|word| !word.starts_with(['[', '<', '-'])).collect();

@@ -33,7 +33,7 @@ pub fn shown_in(text: &str) -> String {
         let word = &rest[at..];
         let end = word.find(ends_word).unwrap_or(word.len());
         let (word, after) = word.split_at(end);
-        out.push_str(&shown(word));
+        addresses(word).into_iter().for_each(|address| out.push_str(&shown(address)));
         rest = after;
     }
     out.push_str(rest);
@@ -41,7 +41,21 @@ pub fn shown_in(text: &str) -> String {
 }
 
 fn ends_word(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '"' | '<' | '>' | '\\')
+    c.is_whitespace() || matches!(c, '"' | '<' | '>')
+}
+
+/// A word split where addresses begin that have no space between them, as in `a,b`.
+fn addresses(word: &str) -> Vec<&str> {
+    let mut addresses = Vec::new();
+    let mut rest = word;
+    while let Some(next) = rest.rfind("://") {
+        let scheme = rest[..next].trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "+-.".contains(c)).len();
+        let (before, address) = rest.split_at(scheme);
+        addresses.insert(0, address);
+        rest = before;
+    }
+    addresses.insert(0, rest);
+    addresses
 }
 
 /// One address, or a reference without a scheme, as it may be shown.
@@ -67,8 +81,8 @@ fn end_of_user(rest: &str) -> Option<usize> {
         return Some(at);
     }
     // A password that holds one of these ends the authority before its time: what is left of it is no port.
-    let (_, port) = authority.rsplit_once(':')?;
-    let is_port = !authority.ends_with(']') && port.bytes().all(|byte| byte.is_ascii_digit());
+    let (_, port) = authority.rsplit_once(':').filter(|_| !authority.ends_with(']'))?;
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
     if is_port { None } else { rest.rfind('@') }
 }
 
@@ -105,7 +119,8 @@ mod tests {
             ("http://user:p#w@host", "http://[redacted]@host"),
             ("http://host:80/@me?a=1", "http://host:80/@me?a=1"),
             ("http://[::1]:80/x@y", "http://[::1]:80/x@y"),
-            ("http://[::1]/x", "http://[::1]/x"),
+            ("http://[::1]/x@y", "http://[::1]/x@y"),
+            ("http://user:p\\@host", "http://[redacted]@host"),
             ("./cards/me@home.json", "./cards/me@home.json"),
             ("me@home.json", "me@home.json"),
         ] {
@@ -126,6 +141,8 @@ mod tests {
         }
         let text = "see \"http://h/?token=abc\", then\n  http://u:p@h (twice)";
         assert_eq!(shown_in(text), "see \"http://h/?token=[redacted]\", then\n  http://[redacted]@h (twice)");
+        let text = r#"{"a":"http://h\nhttp://u:p@h,https://k?sig=1","b":"x"}"#;
+        assert_eq!(shown_in(text), r#"{"a":"http://h\nhttp://[redacted]@h,https://k?sig=[redacted]","b":"x"}"#);
     }
 
     #[test]

@@ -18,13 +18,15 @@ fn agent() -> Agent {
 }
 
 /// The address with a password in it, in the forms people write.
-fn with_password(agent: &Agent) -> [String; 4] {
+fn with_password(agent: &Agent) -> [String; 6] {
     let host = agent.url.trim_start_matches("http://");
     [
         format!("http://user:{SECRET}@{host}"),
         format!("http://{SECRET}@{host}/card"),
         format!("user:{SECRET}@{host}"),
         format!("http://user:{SECRET}/@{host}"),
+        format!("http://user:{SECRET}\\@{host}"),
+        format!("http://user:{SECRET} {SECRET}@{host}"),
     ]
 }
 
