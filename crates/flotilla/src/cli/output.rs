@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::pretty::pretty;
 use flotilla_outbound::net::address;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 
 /// How results are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,21 +32,19 @@ pub fn line(text: &str) {
 
 /// One JSON document, laid out for reading.
 pub fn document(json: &str) {
-    json_line(&pretty(json));
+    line(&escape_json(&pretty(json)));
 }
 
 /// JSON on one line; the line breaks between its tokens are no part of it.
 pub fn compact(json: &str) {
-    json_line(&json.replace(['\n', '\r'], " "));
+    line(&escape_json(&json.replace(['\n', '\r'], " ")));
 }
 
-/// Programs get JSON as it was written, terminals the same with what is dangerous to them escaped.
-fn json_line(json: &str) {
-    if std::io::stdout().is_terminal() { line(&escape_json(json)) } else { line(json) }
-}
-
-/// The same JSON: outside its texts there are no such characters.
+/// The same JSON: outside its texts there are no such characters. Whoever reads it, so that there is one form to test.
 fn escape_json(json: &str) -> String {
+    if !json.contains(is_dangerous) {
+        return json.to_owned();
+    }
     let shown = |c: char| if is_dangerous(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
     json.chars().map(shown).collect()
 }

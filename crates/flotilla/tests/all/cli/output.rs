@@ -147,6 +147,9 @@ fn what_turns_text_around_is_shown_and_not_done() {
     assert!(ran.field("Context") == "c\\u{202e}1" && ran.out.contains("pay\\u{2066}\\u{9b}2J"), "{ran:?}");
     let ran = place.run(&["task", "cancel", "t-1", "-a", &agent.url]);
     assert!(ran.err.contains("no\\u{202e}t"), "{ran:?}");
-    let json = place.json(&["task", "get", "t-1", "-a", &agent.url]);
-    assert_eq!(json["contextId"], "c\u{202e}1", "a program gets what was said");
+    for more in [&[][..], &["--stream"]] {
+        let ran = place.run(&[&["task", "get", "t-1", "-a", &agent.url, "-o", "json"], more].concat()).ok();
+        assert!(!ran.out.contains(['\u{202e}', '\u{2066}', '\u{9b}']), "{ran:?}");
+        assert_eq!(ran.json()["contextId"], "c\u{202e}1", "a program reads what was said");
+    }
 }
