@@ -76,6 +76,7 @@ fn provoke(reason: Reason, client: &Client) -> Option<Refusal> {
         | Reason::VerbNotAllowed
         | Reason::MediaTypeNotSupported
         | Reason::CompressionNotSupported
+        | Reason::DeadlineExceeded
         | Reason::HostRequired
         | Reason::HeadersTooLarge => return None,
         // No caller can bring these about at will.
