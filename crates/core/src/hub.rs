@@ -207,7 +207,7 @@ impl Hub {
         Arc::clone(&self.permits).acquire_owned().await.map_err(|_| Fault::new("the hub has stopped"))
     }
 
-    /// Decides on the latest decided state and hands the change to the store, in order.
+    /// Decides, and lets the store tell what became of it.
     fn submit(
         self: &Arc<Self>,
         live: &LiveRef,
@@ -215,6 +215,20 @@ impl Hub {
         dedupe: Option<Dedupe>,
         permit: OwnedSemaphorePermit,
     ) -> Result<Pending, Error> {
+        let (tell, told) = oneshot::channel();
+        let submitted = self.submit_with(live, command, dedupe, permit, Tell::Each(tell))?;
+        Ok(submitted.then_some(told))
+    }
+
+    /// Decides on the latest decided state and hands the change to the store, in order. False if nothing changes.
+    fn submit_with(
+        self: &Arc<Self>,
+        live: &LiveRef,
+        command: Command,
+        dedupe: Option<Dedupe>,
+        permit: OwnedSemaphorePermit,
+        tell: Tell,
+    ) -> Result<bool, Error> {
         let mut sequencer = live.sequencer();
         let Loaded { decided, .. } =
             sequencer.loaded().ok_or_else(|| Fault::new("a decision on a task that is not loaded"))?;
@@ -223,7 +237,7 @@ impl Hub {
         let from_caller = matches!(command, Command::Say(_));
         let mut decision = step(decided, command)?;
         if decision.events.is_empty() {
-            return Ok(None);
+            return Ok(false);
         }
         let limits = self.limits.load();
         if !may_overflow {
@@ -241,12 +255,11 @@ impl Hub {
         let places = self.places(decided, &decision.effects, from_caller, &limits)?;
         let was_over = decided.is_over();
         apply(decided, &change);
-        let (tell, told) = oneshot::channel();
         let head = decided.clone();
         let follows = Follows { effects: decision.effects, places, ends: head.is_over() && !was_over };
         let done = self.when_committed(live, &head, &change, body.len(), follows, (tell, permit));
         self.store.commit(Commit { head, state_before, change, body, dedupe, done });
-        Ok(Some(told))
+        Ok(true)
     }
 
     /// Takes the places a decision needs before anything is written. Only a caller is refused for want of one: what
@@ -279,7 +292,7 @@ impl Hub {
         change: &Arc<Change>,
         size: usize,
         Follows { effects, mut places, ends }: Follows,
-        (tell, permit): (oneshot::Sender<Result<u64, NotCommitted>>, OwnedSemaphorePermit),
+        (tell, permit): (Tell, OwnedSemaphorePermit),
     ) -> crate::ports::Done {
         let (hub, live, head, change) = (Arc::clone(self), live.clone(), head.clone(), Arc::clone(change));
         Box::new(move |result| {
@@ -295,19 +308,34 @@ impl Hub {
                     for Effect::StartRun { run } in effects {
                         hub.start_run(&live, run, places.run.take());
                     }
-                    // A caller that hung up is not told; the task goes on all the same.
-                    let _ = tell.send(Ok(last));
+                    if let Tell::Each(tell) = tell {
+                        // A caller that hung up is not told; the task goes on all the same.
+                        let _ = tell.send(Ok(last));
+                    }
                 }
                 Err(why) => {
                     if places.opens {
                         hub.open_tasks.leave(head.principal);
                     }
-                    live.forget_decided();
-                    let _ = tell.send(Err(why));
+                    match tell {
+                        Tell::Each(tell) => {
+                            live.forget_decided(None);
+                            let _ = tell.send(Err(why));
+                        }
+                        Tell::AtRest => live.forget_decided(Some(why)),
+                    }
                 }
             }
         })
     }
+}
+
+/// Who hears what became of a commit.
+enum Tell {
+    /// Whoever submitted it, at once.
+    Each(oneshot::Sender<Result<u64, NotCommitted>>),
+    /// Whoever waits for the task to rest; only if it failed. Waking them for a success in between is wasted.
+    AtRest,
 }
 
 /// What a decision holds until its commit is settled.

@@ -136,7 +136,7 @@ impl Registry {
     pub fn resolve(&self, caller: &Caller, path: Option<&str>, tenant: &str) -> Result<&Arc<Agent>, Refusal> {
         let named = match path {
             Some(path) if !tenant.is_empty() && tenant != path => {
-                let text = format!("the path names the agent '{path}', so the tenant must be absent or the same");
+                let text = format!("the request names the agent '{path}' beside it, so it must be absent or the same");
                 return Err(Refusal::invalid("tenant", text));
             }
             Some(path) => Some(path),

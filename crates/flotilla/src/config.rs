@@ -233,11 +233,6 @@ impl Config {
         {
             bail!("hub.default_agent: there is no agent '{name}'; there are: {}", self.agent_names().join(", "));
         }
-        if let Some(url) = &self.hub.public_url
-            && !(url.starts_with("http://") || url.starts_with("https://"))
-        {
-            bail!("hub.public_url: '{url}' must start with http:// or https://");
-        }
         self.limits.check()?;
         self.hub.check_doors()?;
         if let Some(tls) = &self.hub.tls {
@@ -252,9 +247,14 @@ impl Config {
         Ok(())
     }
 
-    /// Asked once flags and environment have had their say: they may change the address.
-    pub fn check_anonymous(&self) -> Result<()> {
+    /// Asked once flags and environment have had their say: they may change the addresses.
+    pub fn check_whole(&self) -> Result<()> {
         let hub = &self.hub;
+        if let Some(url) = &hub.public_url
+            && !(url.starts_with("http://") || url.starts_with("https://"))
+        {
+            bail!("hub.public_url (--public-url): '{url}' must start with http:// or https://");
+        }
         if hub.allow_anonymous && !hub.listen.ip().is_loopback() && !hub.allow_anonymous_remote {
             bail!(
                 "anonymous access on {} would let anyone on the network use this hub; listen on 127.0.0.1, or add \

@@ -5,6 +5,7 @@ mod activity;
 mod banner;
 mod connection;
 mod keys;
+pub use keys::preset as preset_owner_key;
 mod reload;
 mod secure;
 
@@ -58,7 +59,7 @@ impl Overrides {
         }
         hub.allow_anonymous |= self.allow_anonymous;
         hub.allow_anonymous_remote |= self.allow_anonymous_remote;
-        config.check_anonymous()?;
+        config.check_whole()?;
         Ok(config)
     }
 }

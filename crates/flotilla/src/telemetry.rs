@@ -76,7 +76,7 @@ fn describe() {
         ("flotilla_sends_deduplicated_total", "Sends recognised as made before."),
         ("flotilla_changes_committed_total", "Decisions committed to the log."),
         ("flotilla_events_committed_total", "Events committed to the log."),
-        ("flotilla_store_transactions_total", "Transactions of the store's writer."),
+        ("flotilla_store_flushes_total", "Batches of commits flushed to the store's journal."),
     ] {
         metrics::describe_counter!(name, help);
     }
@@ -90,8 +90,9 @@ fn describe() {
     }
     for (name, help) in [
         ("flotilla_request_seconds", "Time to answer a request, by binding and method; for a stream, to begin it."),
-        ("flotilla_store_batch_commits", "Commits that shared a transaction."),
-        ("flotilla_store_transaction_seconds", "Time of a transaction of the store's writer, flush included."),
+        ("flotilla_store_batch_commits", "Commits flushed together."),
+        ("flotilla_store_flush_seconds", "Time to write and flush a batch of commits."),
+        ("flotilla_store_apply_seconds", "Time to put gathered commits into the store's tables."),
     ] {
         metrics::describe_histogram!(name, help);
     }

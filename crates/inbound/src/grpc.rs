@@ -2,6 +2,7 @@
 
 mod deadline;
 mod frame;
+mod reflection;
 mod services;
 mod stream;
 mod trailers;
@@ -70,7 +71,7 @@ async fn call(app: &Arc<App>, method: Method, request: Request<Body>) -> Respons
         // What was begun goes on without the caller: a deadline is theirs, not the task's.
         Some(left) => match tokio::time::timeout(left, answered).await {
             Ok(answered) => answered,
-            Err(_) => return trailers::only(&deadline::exceeded()),
+            Err(_) => return refuse(app, &deadline::exceeded()),
         },
         None => answered.await,
     };

@@ -17,7 +17,7 @@ mod rest;
 
 pub use rest::escape;
 
-use crate::net::{Net, Outgoing};
+use crate::net::{Net, Outgoing, address};
 use card::Card;
 use choose::{Binding, Choice, choose};
 use credential::{Attached, Credentials, attach};
@@ -91,6 +91,12 @@ impl Client {
     /// Chooses an interface of the card and places the credentials its schemes take.
     pub fn new(net: Net, card: Card, options: Options) -> Result<Self, ClientError> {
         let choice = choose(&card, &options.transports, options.version.as_deref())?;
+        if let Err(error @ ClientError::AddressWithPassword { .. }) = address::check(&choice.interface.url) {
+            return Err(ClientError::CardInvalid {
+                reference: address::shown(&card.source),
+                problem: error.to_string(),
+            });
+        }
         let attached = attach(&card, &options.credentials)?;
         net.note(|| {
             let Choice { binding, interface, version } = &choice;
@@ -236,6 +242,9 @@ impl Client {
         match error {
             ClientError::Refused { name, code, message } => {
                 ClientError::Refused { name, code, message: self.clean(&message) }
+            }
+            ClientError::Exhausted { message, code, retry } => {
+                ClientError::Exhausted { message: self.clean(&message), code, retry }
             }
             ClientError::AuthFailed { message, code } => {
                 ClientError::AuthFailed { message: self.clean(&message), code }

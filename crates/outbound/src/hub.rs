@@ -49,11 +49,12 @@ impl Hub {
             return Ok(response);
         }
         let status = response.status().as_u16();
+        let retry = Told::retry_in(response.headers());
         let body: Value = serde_json::from_str(&self.net.text(response).await?).unwrap_or_default();
         let error = &body["error"];
         let message = error["message"].as_str().map_or_else(|| format!("HTTP {status}"), str::to_owned);
         let reason = Told::reason_in(&error["details"]);
-        Err(Told { message, reason, http: Some(status), ..Told::default() }.into_error(self.key.is_some()))
+        Err(Told { message, reason, http: Some(status), retry, ..Told::default() }.into_error(self.key.is_some()))
     }
 
     /// The events of a task after `after`, one page of them.

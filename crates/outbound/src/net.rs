@@ -1,5 +1,7 @@
 //! The network as every client here uses it: bounded answers, time-outs, and a wire log that holds no secret.
 
+pub mod address;
+mod certificate;
 pub mod redact;
 pub mod sse;
 
@@ -93,9 +95,10 @@ impl Net {
 
     /// Sends, and returns whatever is answered; `patience` bounds the wait for the answer's head.
     pub async fn send(&self, outgoing: Outgoing, patience: Option<Duration>) -> Result<Response, ClientError> {
+        let request = self.build(&outgoing)?;
         self.log_request(&outgoing);
         let started = Instant::now();
-        let sent = self.build(&outgoing)?.send();
+        let sent = request.send();
         let sent = match patience {
             Some(patience) => tokio::time::timeout(patience, sent).await.map_err(|_| ClientError::Unreachable {
                 url: origin(&outgoing.url),
@@ -109,9 +112,9 @@ impl Net {
                 Ok(response)
             }
             Err(error) => {
-                let problem = self.clean(&innermost(&error.without_url()));
-                self.note(|| format!("! {problem}"));
-                Err(ClientError::Unreachable { url: origin(&outgoing.url), problem })
+                let failed = failed(&outgoing.url, &error.without_url());
+                self.note(|| format!("! {failed}"));
+                Err(failed)
             }
         }
     }
@@ -120,15 +123,15 @@ impl Net {
     pub async fn send_unseen(&self, outgoing: Outgoing, body: String) -> Result<Response, ClientError> {
         let sent = self.build(&Outgoing { body: Some(body), ..outgoing.clone() })?.send();
         let answered = tokio::time::timeout(self.limits.answer, sent).await;
-        let unreachable = |problem: String| ClientError::Unreachable { url: origin(&outgoing.url), problem };
-        answered
-            .map_err(|_| unreachable(format!("no answer within {} s", self.limits.answer.as_secs())))?
-            .map_err(|error| unreachable(innermost(&error.without_url())))
+        let late = |_| ClientError::Unreachable {
+            url: origin(&outgoing.url),
+            problem: format!("no answer within {} s", self.limits.answer.as_secs()),
+        };
+        answered.map_err(late)?.map_err(|error| failed(&outgoing.url, &error.without_url()))
     }
 
     fn build(&self, outgoing: &Outgoing) -> Result<RequestBuilder, ClientError> {
-        let mut url = reqwest::Url::parse(&outgoing.url)
-            .map_err(|error| ClientError::Setting(format!("'{}' is not a URL: {error}", outgoing.url)))?;
+        let mut url = address::check(&outgoing.url)?;
         if !outgoing.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&outgoing.query);
         }
@@ -204,6 +207,19 @@ fn unusable(error: reqwest::Error) -> ClientError {
     ClientError::Setting(format!("the HTTP client cannot be set up: {error}"))
 }
 
+/// Why nothing was answered.
+fn failed(url: &str, error: &reqwest::Error) -> ClientError {
+    let url = origin(url);
+    if let Some((problem, advice)) = certificate::refused(error) {
+        return ClientError::Untrusted { url, problem, advice };
+    }
+    let problem = match certificate::is_plain(error) {
+        true => "it does not speak TLS; http:// is spoken in the clear".to_owned(),
+        false => innermost(error),
+    };
+    ClientError::Unreachable { url, problem }
+}
+
 /// Whether an answer's status says that the caller is not known or not allowed.
 pub fn refused(status: StatusCode) -> Option<Code> {
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN).then(|| Code::Number(status.as_u16().into()))
@@ -213,7 +229,7 @@ pub fn refused(status: StatusCode) -> Option<Code> {
 pub fn origin(url: &str) -> String {
     match reqwest::Url::parse(url) {
         Ok(url) => url.origin().ascii_serialization(),
-        Err(_) => url.to_owned(),
+        Err(_) => address::shown(url),
     }
 }
 

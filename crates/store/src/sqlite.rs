@@ -1,10 +1,15 @@
-//! The embedded store: SQLite in WAL mode, one writer with group commit, readers beside it.
+//! The embedded store: a journal that commits are flushed to, SQLite tables they are put into, readers beside.
 
+mod applier;
+mod apply;
 mod backup;
 mod chain;
 mod checkpoint;
+mod journal;
 mod key;
+mod known;
 mod list;
+mod progress;
 mod reader;
 mod schema;
 mod send;
@@ -14,6 +19,7 @@ mod writer;
 
 pub use backup::{backup, restore};
 
+use applier::Orders;
 use checkpoint::Checkpoints;
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
@@ -23,10 +29,13 @@ use flotilla_core::log::Epoch;
 use flotilla_core::ports::{Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail};
 use flotilla_core::task::Head;
 use flotilla_protocol::time::Millis;
+use journal::{Journal, Lock};
+use progress::Progress;
 use reader::Readers;
 use rusqlite::Connection;
 use std::path::Path;
-use writer::Writer;
+use std::sync::Arc;
+use writer::{Desk, Writer};
 
 pub(crate) fn fault(what: &str) -> impl Fn(rusqlite::Error) -> Fault + '_ {
     move |error| Fault::new(format!("{what}: {error}"))
@@ -43,33 +52,84 @@ pub enum Sync {
 
 pub struct Sqlite {
     epoch: Epoch,
-    writer: Writer,
+    /// Closed before the writer: the last to close puts the files in order, and a reader cannot.
     readers: Readers,
+    writer: Writer,
+    progress: Arc<Progress>,
+    tables: Arc<Orders>,
 }
 
 impl Sqlite {
-    /// Opens or creates the store and brings its schema up to date.
+    /// Opens or creates the store for the one hub that uses it, and brings its schema up to date.
     pub fn open(path: &Path, sync: Sync) -> Result<Self, Fault> {
+        let lock = Lock::take(path)?;
         let mut connection = open_file(path, sync)?;
         schema::migrate(&mut connection)?;
         let epoch = schema::epoch(&connection)?;
-        let writer = Writer::start(connection, Checkpoints::beside(path)?)?;
-        Ok(Self { epoch, writer, readers: Readers::new(path.to_owned()) })
+        let last = settle(&connection, path, &epoch)?;
+        let journal = Journal::begin(path, sync, &epoch, last, lock)?;
+        Self::start(connection, path, sync, epoch, Some(journal))
     }
 
+    /// Opens or creates the store for a tool, which may change keys and the like while a hub uses the store.
+    pub fn open_beside(path: &Path) -> Result<Self, Fault> {
+        let lock = Lock::try_take(path)?;
+        let mut connection = open_file(path, Sync::Full)?;
+        schema::migrate(&mut connection)?;
+        let epoch = schema::epoch(&connection)?;
+        if let Some(lock) = lock {
+            settle(&connection, path, &epoch)?;
+            journal::remove(path, &lock);
+        }
+        Self::start(connection, path, Sync::Full, epoch, None)
+    }
+
+    fn start(
+        connection: Connection,
+        path: &Path,
+        sync: Sync,
+        epoch: Epoch,
+        journal: Option<Journal>,
+    ) -> Result<Self, Fault> {
+        let progress = Arc::new(Progress::starting_at(apply::applied(&connection)?));
+        let checkpoints = Checkpoints::of(path, Arc::clone(&progress))?;
+        connection.execute_batch("PRAGMA synchronous = NORMAL").map_err(fault("leaving flushes to the journal"))?;
+        let applier = applier::start(connection, sync, Arc::clone(&progress), checkpoints)?;
+        let tables = Arc::clone(&applier.orders);
+        let desk = Desk::new(journal, applier, Arc::clone(&progress), reader::open(path)?)?;
+        let writer = Writer::start(desk)?;
+        Ok(Self { epoch, writer, readers: Readers::new(path.to_owned()), progress, tables })
+    }
+
+    /// Reads from the tables once they hold all that was acknowledged.
     fn read<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Later<T> {
-        self.readers.run(job)
+        let (progress, tables) = (Arc::clone(&self.progress), Arc::clone(&self.tables));
+        self.readers.run(move |connection| {
+            let written = progress.written();
+            if progress.applied() < written {
+                tables.apply_now();
+                progress.wait_applied(written)?;
+            }
+            job(connection)
+        })
     }
 
     fn write<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Later<T> {
-        self.writer.run(|connection, _| job(connection))
+        self.writer.run(job)
     }
+}
+
+/// Puts what a journal holds beyond the tables into them, and presses them onto the disk. Returns the last batch.
+fn settle(connection: &Connection, path: &Path, epoch: &Epoch) -> Result<u64, Fault> {
+    let last = apply::catch_up(connection, path, epoch)?;
+    checkpoint::press(path)?;
+    Ok(last)
 }
 
 fn open_file(path: &Path, sync: Sync) -> Result<Connection, Fault> {
@@ -123,10 +183,10 @@ impl Store for Sqlite {
         self.read(list::open)
     }
     fn sent(&self, key: Digest) -> Later<Option<Sent>> {
-        self.writer.run(move |connection, sends| sends.find(connection, &key))
+        self.writer.sent(key)
     }
     fn sweep(&self, retention: Retention) -> Later<Swept> {
-        self.writer.run(move |connection, sends| sweep::sweep(connection, sends, &retention))
+        self.writer.sweep(retention)
     }
     fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId> {
         let name = name.to_owned();
@@ -142,7 +202,8 @@ impl Store for Sqlite {
         self.read(|connection| key::all(connection))
     }
     fn keys_revision(&self) -> Later<u64> {
-        self.read(|connection| key::revision(connection))
+        // Asked every second, and keys are in no journal: no need to wait for what is.
+        self.readers.run(|connection| key::revision(connection))
     }
     fn add_key(&self, key: KeyRecord) -> Later<bool> {
         self.write(move |connection| key::add(connection, &key))

@@ -2,7 +2,7 @@
 
 mod raw;
 
-pub use raw::{Health, Raised, compressed, health, refused, watch_health};
+pub use raw::{Health, Raised, compressed, converse, health, refused, watch_health};
 
 use crate::client::Refusal;
 use crate::http::{self as http1, Request, Response};
@@ -113,7 +113,17 @@ pub fn stream(
     let output = call.method.output();
     let Call { runtime, .. } = call;
     let messages = opened.into_inner();
-    Ok(Reading { headers, epoch: epoch.to_owned(), number, output, messages, over: false, cut: false, runtime })
+    Ok(Reading {
+        headers,
+        epoch: epoch.to_owned(),
+        number,
+        output,
+        messages,
+        over: false,
+        cut: false,
+        ended: None,
+        runtime,
+    })
 }
 
 /// A request's bytes, made from its JSON.
@@ -222,6 +232,8 @@ pub struct Reading {
     messages: Streaming<Bytes>,
     over: bool,
     pub(crate) cut: bool,
+    /// The refusal that ended it.
+    pub(crate) ended: Option<Refusal>,
     runtime: Runtime,
 }
 
@@ -252,12 +264,13 @@ impl Reading {
     }
 
     fn failed(&mut self, status: &tonic::Status) -> Option<Event> {
-        if !status.details().is_empty() {
-            let error = error_json(&refusal(status));
-            return Some(Event { data: Some(error.to_string()), ..Event::default() });
-        }
+        self.ended = (!status.details().is_empty()).then(|| refusal(status));
         let stopping = status.message().starts_with("The hub is stopping");
-        self.cut = !stopping && status.code() != tonic::Code::DeadlineExceeded;
+        let in_order = stopping || status.code() == tonic::Code::DeadlineExceeded;
+        if let Some(refusal) = self.ended.as_ref().filter(|_| !in_order) {
+            return Some(Event { data: Some(error_json(refusal).to_string()), ..Event::default() });
+        }
+        self.cut = !in_order;
         Some(Event { comment: Some(status.message().to_owned()), ..Event::default() })
     }
 }

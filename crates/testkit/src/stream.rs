@@ -1,5 +1,6 @@
 //! A stream through any binding: events with their numbers, until it ends or breaks off.
 
+use crate::client::Refusal;
 use crate::grpc;
 use crate::http::{Open, find};
 use crate::sse::{Blocks, Event};
@@ -29,6 +30,14 @@ impl Stream {
         match &self.source {
             Source::Sse(blocks) => find(blocks.headers(), name),
             Source::Grpc(reading) => find(&reading.headers, name),
+        }
+    }
+
+    /// The status a gRPC stream was ended with, if it was no good one.
+    pub fn status(&self) -> Option<&Refusal> {
+        match &self.source {
+            Source::Sse(_) => None,
+            Source::Grpc(reading) => reading.ended.as_ref(),
         }
     }
 

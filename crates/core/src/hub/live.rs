@@ -1,6 +1,7 @@
 //! Live tasks in memory: one sequencer each, and the latest committed changes for those who follow.
 
 use crate::ids::TaskId;
+use crate::ports::NotCommitted;
 use crate::task::Head;
 use flotilla_protocol::event::Change;
 use std::collections::{HashMap, VecDeque};
@@ -18,6 +19,8 @@ pub struct Live {
     id: TaskId,
     sequencer: Mutex<Sequencer>,
     wake: Notify,
+    /// Woken only when the task comes to rest, or cannot: for those who need nothing in between.
+    rest: Notify,
 }
 
 #[derive(Default)]
@@ -25,6 +28,8 @@ pub struct Sequencer {
     loaded: Option<Loaded>,
     tail: VecDeque<(Arc<Change>, usize)>,
     tail_bytes: usize,
+    /// Why a commit did not happen that nobody waited for by itself.
+    refused: Option<NotCommitted>,
 }
 
 pub struct Loaded {
@@ -82,6 +87,7 @@ impl Live {
 
     /// Shows a committed change and wakes whoever follows.
     pub fn publish(&self, head: Head, change: Arc<Change>, size: usize) {
+        let rests = head.is_settled();
         {
             let mut sequencer = self.sequencer();
             if let Some(loaded) = sequencer.loaded() {
@@ -95,16 +101,37 @@ impl Live {
             }
         }
         self.wake.notify_waiters();
+        if rests {
+            self.rest.notify_waiters();
+        }
     }
 
-    /// A commit failed: decide again from what is committed.
-    pub fn forget_decided(&self) {
+    /// A commit failed: decide again from what is committed. `why` is for whoever waits for the task to rest.
+    pub fn forget_decided(&self, why: Option<NotCommitted>) {
         let mut sequencer = self.sequencer();
         if let Some(loaded) = sequencer.loaded() {
             loaded.decided = loaded.committed.clone();
         }
+        if why.is_some() {
+            sequencer.refused = why;
+        }
         drop(sequencer);
+        self.wake_all();
+    }
+
+    fn wake_all(&self) {
         self.wake.notify_waiters();
+        self.rest.notify_waiters();
+    }
+
+    /// Waits until the task may have come to rest. Register before looking.
+    pub fn rested(&self) -> tokio::sync::futures::Notified<'_> {
+        self.rest.notified()
+    }
+
+    /// Why the task's first commit did not happen, once.
+    pub fn take_refused(&self) -> Option<NotCommitted> {
+        self.sequencer().refused.take()
     }
 
     /// Waits until something may have changed. Register before looking: a wake is only a hint.
@@ -181,7 +208,7 @@ impl Lives {
         let live = {
             let mut shard = self.shard(id);
             let entry = shard.entry(id).or_insert_with(|| Entry {
-                live: Arc::new(Live { id, sequencer: Mutex::default(), wake: Notify::new() }),
+                live: Arc::new(Live { id, sequencer: Mutex::default(), wake: Notify::new(), rest: Notify::new() }),
                 holders: 0,
             });
             entry.holders += 1;
@@ -194,7 +221,7 @@ impl Lives {
     pub fn wake_all(&self) {
         for shard in &self.shards {
             for entry in shard.lock().expect("no panic while holding a shard").values() {
-                entry.live.wake.notify_waiters();
+                entry.live.wake_all();
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Sending a message: open a task or go on with one, once per key, and wait or follow.
 
-use super::{Follow, Hub, LiveRef, settled};
+use super::{Follow, Hub, LiveRef, Tell, settled};
 use crate::caller::Caller;
 use crate::error::{Error, Fault};
 use crate::hub::read::history_bound;
@@ -19,6 +19,7 @@ use flotilla_protocol::a2a::validate;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tokio::sync::oneshot;
 
 /// What a send brings besides the request itself.
 #[derive(Debug, Clone, Default)]
@@ -33,9 +34,29 @@ pub enum Outcome {
     Message(Arc<Message>),
 }
 
-/// A message that is in the log.
+/// What a sender waits for before it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// The message is in the log; a task is wanted at once.
+    None,
+    /// The message is in the log.
+    Commit,
+    /// Only the end matters, so a new task's first commit is not waited for by itself.
+    Rest,
+}
+
+/// What came of waiting for a task.
+enum Waited {
+    Rested,
+    TooLong,
+    /// The task was never opened.
+    Refused(NotCommitted),
+}
+
+/// A message that is in the log, or on its way there.
 struct InLog {
     live: LiveRef,
+    dedupe: Option<Dedupe>,
     /// The peer-visible event after which its effects come; zero for a new exchange.
     after: u64,
 }
@@ -50,13 +71,23 @@ impl Hub {
         options: SendOptions,
     ) -> Result<Outcome, Error> {
         let configuration = request.configuration.clone().unwrap_or_default();
-        let sent = self.put(caller, agent, request, options, configuration.return_immediately).await?;
         let want = Want { history: history_bound(configuration.history_length), artifacts: Artifacts::Include };
         if configuration.return_immediately {
+            let sent = self.put(caller, agent, request, options, Wait::None).await?;
             self.change(&sent.live, || Command::Open).await?;
-        } else if !self.wait(&sent.live).await {
-            // The caller has waited long enough; the task has not.
-            self.change(&sent.live, || Command::Open).await?;
+            return self.outcome(&sent.live, want).await;
+        }
+        let mut sent = self.put(caller, agent, request, options, Wait::Rest).await?;
+        loop {
+            match self.wait(&sent.live).await {
+                Waited::Rested => break,
+                Waited::TooLong => {
+                    // The caller has waited long enough; the task has not.
+                    self.change(&sent.live, || Command::Open).await?;
+                    break;
+                }
+                Waited::Refused(why) => sent = self.not_opened(caller, agent, why, sent.dedupe).await?,
+            }
         }
         self.outcome(&sent.live, want).await
     }
@@ -74,7 +105,7 @@ impl Hub {
         }
         // Before the message is in the log: what is refused must not have happened.
         let place = self.stream_place(caller.principal)?;
-        let sent = self.put(caller, agent, request, options, false).await?;
+        let sent = self.put(caller, agent, request, options, Wait::Commit).await?;
         if sent.after == 0 {
             Ok(Follow::from_start(Arc::clone(self), sent.live, place))
         } else {
@@ -83,21 +114,24 @@ impl Hub {
     }
 
     /// Waits until the task is settled; gives up when its time is over or the hub must go.
-    async fn wait(&self, live: &LiveRef) -> bool {
+    async fn wait(&self, live: &LiveRef) -> Waited {
         let settled = async {
             loop {
-                let mut woken = pin!(live.woken());
+                let mut woken = pin!(live.rested());
                 woken.as_mut().enable();
+                if let Some(why) = live.take_refused() {
+                    return Waited::Refused(why);
+                }
                 if live.committed().is_none_or(|head| head.is_settled()) {
-                    return true;
+                    return Waited::Rested;
                 }
                 if self.hurrying.load(Ordering::Acquire) {
-                    return false;
+                    return Waited::TooLong;
                 }
                 woken.await;
             }
         };
-        tokio::time::timeout(self.limits().wait, settled).await.unwrap_or(false)
+        tokio::time::timeout(self.limits().wait, settled).await.unwrap_or(Waited::TooLong)
     }
 
     async fn outcome(&self, live: &LiveRef, want: Want) -> Result<Outcome, Error> {
@@ -116,7 +150,7 @@ impl Hub {
         agent: &Arc<Agent>,
         request: SendMessageRequest,
         options: SendOptions,
-        as_task: bool,
+        wait: Wait,
     ) -> Result<InLog, Error> {
         let message = validate::send_message(&request)?;
         let configuration = request.configuration.as_ref();
@@ -125,9 +159,9 @@ impl Hub {
         let accepted_output_modes = configuration.map(|c| c.accepted_output_modes.clone()).unwrap_or_default();
         let SendMessageRequest { message, metadata, .. } = request;
         let message = message.unwrap_or_default();
-        let say = Say { message: Arc::new(message), accepted_output_modes, metadata, as_task };
+        let say = Say { message: Arc::new(message), accepted_output_modes, metadata, as_task: wait == Wait::None };
         if say.message.task_id.is_empty() {
-            self.open(caller, agent, say, dedupe).await
+            self.open(caller, agent, say, dedupe, wait).await
         } else {
             self.continue_task(caller, agent, say, dedupe).await
         }
@@ -184,6 +218,7 @@ impl Hub {
         agent: &Arc<Agent>,
         mut say: Say,
         dedupe: Option<Dedupe>,
+        wait: Wait,
     ) -> Result<InLog, Error> {
         let live = self.lives.acquire(TaskId::fresh());
         let message = Arc::make_mut(&mut say.message);
@@ -194,21 +229,45 @@ impl Hub {
         let context = message.context_id.as_str().into();
         live.load(Head::new(live.id(), caller.principal, agent.id, agent.owner, context));
         let permit = self.permit().await?;
-        let committed = match self.submit(&live, Command::Say(Box::new(say)), dedupe, permit) {
-            Ok(Some(committed)) => committed,
-            Ok(None) => return Err(Fault::new("a first message that changes nothing").into()),
+        let (tell, told) = match wait {
+            Wait::Rest => (Tell::AtRest, None),
+            Wait::None | Wait::Commit => {
+                let (tell, told) = oneshot::channel();
+                (Tell::Each(tell), Some(told))
+            }
+        };
+        match self.submit_with(&live, Command::Say(Box::new(say)), dedupe, permit, tell) {
+            Ok(true) => {}
+            Ok(false) => return Err(Fault::new("a first message that changes nothing").into()),
             // There is no place for a new task, but a send that was made before needs none.
             Err(Error::Refused(refusal)) => match self.sent_before(dedupe).await? {
                 Some(sent) => return self.attach(caller, agent, sent, dedupe).await,
                 None => return Err(refusal.into()),
             },
             Err(failed) => return Err(failed),
+        }
+        let committed = match told {
+            Some(told) => settled(told).await.map(|_| ()),
+            None => Ok(()),
         };
-        match settled(committed).await {
-            Ok(_) => Ok(InLog { live, after: 0 }),
-            Err(NotCommitted::Duplicate(sent)) => self.attach(caller, agent, sent, dedupe).await,
-            Err(NotCommitted::Stale) => Err(Fault::new("a new task's id was taken").into()),
-            Err(NotCommitted::Failed(fault)) => Err(fault.into()),
+        match committed {
+            Ok(()) => Ok(InLog { live, dedupe, after: 0 }),
+            Err(why) => self.not_opened(caller, agent, why, dedupe).await,
+        }
+    }
+
+    /// A new task's first commit did not happen: the send may have been made before.
+    async fn not_opened(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: &Agent,
+        why: NotCommitted,
+        dedupe: Option<Dedupe>,
+    ) -> Result<InLog, Error> {
+        match why {
+            NotCommitted::Duplicate(sent) => self.attach(caller, agent, sent, dedupe).await,
+            NotCommitted::Stale => Err(Fault::new("a new task's id was taken").into()),
+            NotCommitted::Failed(fault) => Err(fault.into()),
         }
     }
 
@@ -234,7 +293,7 @@ impl Hub {
             match settled(committed).await {
                 Ok(_) => {
                     let after = live.committed().map_or(0, |head| head.peer_seq);
-                    return Ok(InLog { live, after });
+                    return Ok(InLog { live, dedupe, after });
                 }
                 Err(NotCommitted::Duplicate(sent)) => return self.attach(caller, agent, sent, dedupe).await,
                 Err(NotCommitted::Stale) => self.reload(&live).await?,
@@ -267,7 +326,7 @@ impl Hub {
         }
         let found = self.find(caller.with_agent(agent.id), sent.task).await?;
         let live = found.ok_or_else(|| no_longer_kept(&sent.task.to_string()))?;
-        Ok(InLog { live, after: 0 })
+        Ok(InLog { live, dedupe, after: 0 })
     }
 }
 

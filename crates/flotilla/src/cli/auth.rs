@@ -7,6 +7,7 @@ use super::session::Session;
 use super::settings::Setting;
 use clap::{Args, Subcommand, ValueEnum};
 use flotilla_outbound::client::card::{Card, Flow};
+use flotilla_outbound::net::address;
 use flotilla_outbound::oauth::{self, Requester};
 
 #[derive(Debug, Args)]
@@ -56,7 +57,7 @@ impl AuthArgs {
                 let card = session.reference().to_string();
                 let found = session.tokens.clone().forget(&card)?;
                 let word = if found { "forgotten" } else { "there was none" };
-                result(session, &[("Card", &card), ("Token", word)]);
+                result(session, &[("Card", &address::shown(&card)), ("Token", word)]);
                 Ok(())
             }
         }
@@ -87,7 +88,8 @@ impl Login {
         let renewal = if flow.refresh_url.is_empty() { &flow.token_url } else { &flow.refresh_url };
         session.tokens.clone().store(&card.source, token, renewal, &requester.id)?;
         let file = session.tokens.file().map(|file| file.display().to_string()).unwrap_or_default();
-        result(session, &[("Card", &card.source), ("Token", "stored"), ("File", &file), ("Lasts", &lasts)]);
+        let source = address::shown(&card.source);
+        result(session, &[("Card", &source), ("Token", "stored"), ("File", &file), ("Lasts", &lasts)]);
         Ok(())
     }
 }

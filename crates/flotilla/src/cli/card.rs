@@ -41,7 +41,7 @@ impl CardArgs {
             let problems = check::problems(&card.json);
             if !problems.is_empty() {
                 let text = format!("the card at {} is not valid: {}", card.source, problems.join("; "));
-                return Err(Failure::new(Local::CardInvalid, text).hint("the agent's operator has to mend its card"));
+                return Err(Failure::new(Local::CardInvalid, text).hint("whoever runs the agent has to mend its card"));
             }
         }
         if session.is_json() {
@@ -57,15 +57,15 @@ fn show(session: &Session, card: &Card, validated: bool) {
     let mut text = Text::default();
     text.field("Name", &card.name).field("Description", &card.description).field("Version", &card.version);
     if let Some(provider) = &card.provider {
-        text.field("Provider", &format!("{} ({})", provider.organization, provider.url));
+        text.address("Provider", &format!("{} ({})", provider.organization, provider.url));
     }
-    text.field("Documentation", card.documentation_url.as_deref().unwrap_or_default());
-    text.field("Card", &card.source);
+    text.address("Documentation", card.documentation_url.as_deref().unwrap_or_default());
+    text.address("Card", &card.source);
     for interface in &card.supported_interfaces {
         let tenant = if interface.tenant.is_empty() { String::new() } else { format!(", tenant {}", interface.tenant) };
         let about =
             format!("{} {} (A2A {}{tenant})", interface.protocol_binding, interface.url, interface.protocol_version);
-        text.field("Interface", &about);
+        text.address("Interface", &about);
     }
     let used =
         choose(card, &[], None).map_or_else(|error| error.to_string(), |choice| choice.binding.name().to_owned());

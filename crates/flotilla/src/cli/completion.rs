@@ -2,8 +2,11 @@
 
 use super::Cli;
 use anyhow::Result;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_complete::Shell;
+use flotilla_outbound::client::choose::Binding;
+use flotilla_protocol::a2a::model::TaskState;
 
 #[derive(Debug, Args)]
 pub struct Completion {
@@ -27,8 +30,25 @@ impl Completion {
             ShellName::Fish => Shell::Fish,
         };
         let mut script = Vec::new();
-        clap_complete::generate(shell, &mut Cli::command(), "flotilla", &mut script);
+        clap_complete::generate(shell, &mut with_values(Cli::command()), "flotilla", &mut script);
         super::output::line(String::from_utf8_lossy(&script).trim_end());
         Ok(())
     }
+}
+
+/// The values of options that take few. They are read more leniently than this, so only the scripts know them so.
+fn with_values(mut command: clap::Command) -> clap::Command {
+    let states = TaskState::ALL.iter().skip(1).map(|state| state.name().trim_start_matches("TASK_STATE_"));
+    let known: [(&str, Vec<&'static str>); 3] = [
+        ("output", vec!["text", "json"]),
+        ("transport", Binding::ALL.into_iter().map(Binding::name).collect()),
+        ("status", states.collect()),
+    ];
+    for (id, values) in known {
+        if command.get_arguments().any(|arg| *arg.get_id() == id) {
+            command = command.mut_arg(id, |arg| arg.value_parser(PossibleValuesParser::new(values)));
+        }
+    }
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_values))
 }

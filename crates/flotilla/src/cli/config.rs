@@ -1,7 +1,7 @@
 //! `flotilla config`: the client's settings, and the hub's configuration file.
 
 use super::ConfigFile;
-use super::args::ClientArgs;
+use super::args::{ClientArgs, switch};
 use super::failure::Failure;
 use super::output::{Text, document};
 use super::session::Session;
@@ -9,6 +9,7 @@ use super::settings::Setting;
 use crate::config::Config;
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use flotilla_outbound::net::address;
 use flotilla_protocol::time::Millis;
 use serde_json::json;
 
@@ -29,6 +30,38 @@ pub enum ConfigCommand {
 pub struct Show {
     #[command(flatten)]
     pub client: ClientArgs,
+    #[command(flatten)]
+    others: Others,
+}
+
+/// Settings that only some commands take: here, to see what would hold.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Settings of single commands")]
+struct Others {
+    /// As of send
+    #[arg(
+        long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        hide_possible_values = true, value_parser = switch!()
+    )]
+    r#async: Option<bool>,
+    /// As of send and task
+    #[arg(long, value_name = "TIME")]
+    poll_interval: Option<String>,
+    /// As of send and task list
+    #[arg(long, value_name = "ID")]
+    context_id: Option<String>,
+    /// As of send
+    #[arg(long, value_name = "ID")]
+    task_id: Option<String>,
+    /// As of send and task cancel
+    #[arg(long, value_name = "JSON")]
+    metadata: Option<String>,
+    /// As of auth login
+    #[arg(long, value_name = "ID")]
+    client_id: Option<String>,
+    /// As of auth login
+    #[arg(long, value_name = "SECRET")]
+    client_secret: Option<String>,
 }
 
 impl Show {
@@ -37,7 +70,7 @@ impl Show {
         let files: Vec<String> = session.sources.files().map(|file| file.display().to_string()).collect();
         let until = |at: Option<i64>| at.map_or_else(|| "unknown".to_owned(), |at| Millis(at).to_string());
         let tokens: Vec<(String, String)> =
-            session.tokens.list().map(|(card, at)| (card.to_owned(), until(at))).collect();
+            session.tokens.list().map(|(card, at)| (address::shown(card), until(at))).collect();
         if session.is_json() {
             let settings: Vec<_> = settings
                 .iter()
@@ -78,18 +111,17 @@ impl Show {
             Setting::ApiKey => args.api_key.clone(),
             Setting::Insecure => switch(args.insecure),
             Setting::Debug => switch(args.debug),
-            Setting::Async
-            | Setting::PollInterval
-            | Setting::ContextId
-            | Setting::TaskId
-            | Setting::Metadata
-            | Setting::ClientId
-            | Setting::ClientSecret => None,
+            Setting::Async => switch(self.others.r#async),
+            Setting::PollInterval => self.others.poll_interval.clone(),
+            Setting::ContextId => self.others.context_id.clone(),
+            Setting::TaskId => self.others.task_id.clone(),
+            Setting::Metadata => self.others.metadata.clone(),
+            Setting::ClientId => self.others.client_id.clone(),
+            Setting::ClientSecret => self.others.client_secret.clone(),
         };
         let (value, source) = session.sources.resolve(setting, flag);
         let shown = match value {
-            Some(_) if setting.is_secret() => Some("[redacted]".to_owned()),
-            Some(value) => Some(value),
+            Some(value) => Some(setting.shown(&value)),
             None => Some(setting.default_in_words().to_owned()).filter(|words| words != "-"),
         };
         (setting.flag(), shown, source.to_string())
@@ -100,7 +132,7 @@ impl Show {
 pub fn check(file: &ConfigFile) -> Result<()> {
     let path = file.path();
     let config = Config::load(path.as_deref())?;
-    config.check_anonymous()?;
+    config.check_whole()?;
     let name = path.map_or_else(|| "the defaults (no file)".to_owned(), |path| path.display().to_string());
     println!("{name}: ok, agents: {}", config.agent_names().join(", "));
     Ok(())

@@ -129,7 +129,7 @@ fn show(session: &Session, agent: &str, report: &Report, text: &str) {
         document(text);
     } else {
         let mut out = Text::default();
-        out.field("Agent", agent);
+        out.address("Agent", agent);
         for level in ["MUST", "SHOULD", "MAY"] {
             let told = report.per_requirement.values().filter(|requirement| requirement.level == level).count();
             let (passed, failed) = (of(level, "PASS"), of(level, "FAIL"));

@@ -3,13 +3,14 @@
 mod machine;
 mod reach;
 
-use super::args::ClientArgs;
+use super::args::{ClientArgs, switch};
 use super::failure::Failure;
 use super::output::{Text, document};
 use super::session::Session;
 use super::settings::Setting;
 use super::{ConfigFile, DataDir};
 use clap::Args;
+use flotilla_outbound::net::address;
 use serde_json::json;
 
 #[derive(Debug, Args)]
@@ -28,6 +29,18 @@ pub struct Doctor {
     /// Format of the result: text or json
     #[arg(short, long, value_name = "FORMAT")]
     output: Option<String>,
+    /// Log what goes over the wire to standard error, credentials masked
+    #[arg(
+        long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        hide_possible_values = true, value_parser = switch!()
+    )]
+    debug: Option<bool>,
+    /// Accept any certificate (development only; warns)
+    #[arg(
+        long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        hide_possible_values = true, value_parser = switch!()
+    )]
+    insecure: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,16 +74,20 @@ struct Finding {
 struct Findings(Vec<Finding>);
 
 impl Findings {
+    fn found(&mut self, level: Level, about: &'static str, what: &str, advice: String) {
+        self.0.push(Finding { level, about, what: address::shown_in(what), advice });
+    }
+
     fn ok(&mut self, about: &'static str, what: impl Into<String>) {
-        self.0.push(Finding { level: Level::Ok, about, what: what.into(), advice: String::new() });
+        self.found(Level::Ok, about, &what.into(), String::new());
     }
 
     fn note(&mut self, about: &'static str, what: impl Into<String>, advice: impl Into<String>) {
-        self.0.push(Finding { level: Level::Note, about, what: what.into(), advice: advice.into() });
+        self.found(Level::Note, about, &what.into(), advice.into());
     }
 
     fn problem(&mut self, about: &'static str, what: impl Into<String>, advice: impl Into<String>) {
-        self.0.push(Finding { level: Level::Problem, about, what: what.into(), advice: advice.into() });
+        self.found(Level::Problem, about, &what.into(), advice.into());
     }
 
     fn problems(&self) -> usize {
@@ -82,13 +99,13 @@ impl Doctor {
     /// What a command for agents would be told.
     pub fn client(&self) -> ClientArgs {
         let (hub, agent_card, output) = (self.hub.clone(), self.agent_card.clone(), self.output.clone());
-        ClientArgs { hub, agent_card, output, ..ClientArgs::default() }
+        ClientArgs { hub, agent_card, output, debug: self.debug, insecure: self.insecure, ..ClientArgs::default() }
     }
 
     pub async fn run(&self, session: &Session) -> Result<(), Failure> {
         let mut findings = Findings::default();
         machine::settings(&mut findings);
-        let config = machine::config(&mut findings, &self.file);
+        let config = machine::config(&mut findings, &self.file, &self.data);
         machine::clock(&mut findings);
         machine::store(&mut findings, &self.data, config.as_ref()).await;
         let hub_answers = reach::hub(&mut findings, session).await;

@@ -2,6 +2,7 @@
 
 use super::output::escape_controls;
 use flotilla_outbound::client::error::{ClientError, Code};
+use flotilla_outbound::net::address::shown_in;
 use serde_json::{Value, json};
 
 /// The failures that are this program's own (its Appendix D).
@@ -42,6 +43,10 @@ impl Local {
     }
 }
 
+/// Codes of our own, for what neither the protocol nor the specification names; they must not look like theirs.
+const EXHAUSTED: &str = "FLOTILLA_ERR_RESOURCE_EXHAUSTED";
+const INTERRUPTED: &str = "FLOTILLA_ERR_INTERRUPTED";
+
 #[derive(Debug, Clone)]
 pub struct Failure {
     code: String,
@@ -49,14 +54,24 @@ pub struct Failure {
     hint: Option<String>,
     a2a_code: Option<Code>,
     pub exit: u8,
-    /// Said already, or not for a program to read.
+    /// Said already.
     silent: bool,
 }
 
 impl Failure {
     pub fn new(kind: Local, message: impl Into<String>) -> Self {
         let (code, exit) = (kind.code().to_owned(), kind.exit());
-        Self { code, message: message.into(), hint: None, a2a_code: None, exit, silent: false }
+        let hint = match kind {
+            Local::Usage => Some("--help after the command lists what it takes".to_owned()),
+            Local::Internal => Some("--debug shows what was sent and answered".to_owned()),
+            _ => None,
+        };
+        Self { code, message: shown_in(&message.into()), hint, a2a_code: None, exit, silent: false }
+    }
+
+    /// Somebody had enough; what was begun goes on.
+    pub fn interrupted(message: impl Into<String>) -> Self {
+        Self { code: INTERRUPTED.to_owned(), exit: 130, ..Self::internal(message) }
     }
 
     pub fn usage(message: impl Into<String>) -> Self {
@@ -74,7 +89,7 @@ impl Failure {
 
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(shown_in(&hint.into()));
         self
     }
 
@@ -91,7 +106,7 @@ impl Failure {
 
     /// Whether an agent refused, under a name of the protocol.
     pub fn is_protocol(&self) -> bool {
-        !self.code.starts_with("A2ACLI_ERR_")
+        !self.code.contains("_ERR_")
     }
 
     /// The error envelope.
@@ -110,7 +125,7 @@ impl Failure {
             return;
         }
         if as_json {
-            super::output::line(&self.envelope().to_string());
+            super::output::compact(&self.envelope().to_string());
             return;
         }
         let mut text = format!("Error: {}\nMessage: {}", self.code, self.message.replace('\n', "\n  "));
@@ -128,8 +143,16 @@ impl From<ClientError> for Failure {
             ClientError::CardNotFound { .. } => Self::new(Local::CardNotFound, message).hint(
                 "--agent-card takes a host, the whole URL of a card (.../.well-known/agent-card.json), or a file",
             ),
+            ClientError::Address { .. } => {
+                Self::usage(message).hint("an address is http:// or https://, a host, and what comes after it")
+            }
+            ClientError::AddressWithPassword { .. } => Self::usage(message).hint(
+                "leave it out of the address, and set A2ACLI_BEARER or A2ACLI_API_KEY if the agent wants one of them; \
+                 HTTP Basic is not spoken",
+            ),
             ClientError::CardInvalid { .. } => Self::new(Local::CardInvalid, message)
-                .hint("flotilla card get --validate --agent-card REF lists what is wrong with it"),
+                .hint("whoever runs the agent has to mend its card; a card that is right can be named as a file"),
+            ClientError::Untrusted { advice, .. } => Self::new(Local::Unreachable, message).hint(advice),
             ClientError::Unreachable { .. } | ClientError::Broken(_) => Self::new(Local::Unreachable, message)
                 .hint("check the address and that the agent runs; --debug shows what was sent"),
             ClientError::CredentialsMissing { code, .. } => {
@@ -143,6 +166,11 @@ impl From<ClientError> for Failure {
             }
             ClientError::Refused { name, code, .. } => {
                 Self { code: name.to_owned(), a2a_code: code, ..Self::internal(message) }.hint(next_step(name))
+            }
+            ClientError::Exhausted { code, retry, .. } => {
+                let failure = Self { code: EXHAUSTED.to_owned(), a2a_code: code, ..Self::internal(message) };
+                let when = retry.unwrap_or_else(|| "in a while".to_owned());
+                failure.hint(format!("the agent takes no more for now: try again {when}, with fewer calls at once"))
             }
             ClientError::NoInterface(_) => {
                 Self::internal(message).hint("flotilla card get shows what the agent's card offers")

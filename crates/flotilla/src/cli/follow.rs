@@ -1,7 +1,7 @@
 //! Waiting for a task: over its stream while that holds, by asking when it does not.
 
 use super::failure::Failure;
-use super::output::{Text, line, say, warn};
+use super::output::{Text, compact, say, warn};
 use super::render::Detail;
 use super::send::resume;
 use super::session::Session;
@@ -94,7 +94,7 @@ pub async fn to_the_end(
 fn print(session: &Session, frame: &Frame) {
     session.watch.hush();
     if session.is_json() {
-        return line(&frame.json);
+        return compact(&frame.json);
     }
     let mut text = Text::default();
     text.sent(&frame.sent, Detail { verbose: session.verbose, history: false }).gap().print();

@@ -12,7 +12,7 @@ use flotilla_core::keyring::{self, Made, Order};
 use flotilla_core::ports::{Clock as _, Store as _};
 use flotilla_core::rights::{Right, Rights};
 use flotilla_protocol::time::Millis;
-use flotilla_store::sqlite::{Sqlite, Sync};
+use flotilla_store::sqlite::Sqlite;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -106,7 +106,7 @@ impl Keys {
     fn open(&self) -> Result<Sqlite> {
         let dir = data_dir(&self.data, &self.file)?;
         data::create(&dir)?;
-        Ok(Sqlite::open(&data::store_file(&dir), Sync::Full)?)
+        Ok(Sqlite::open_beside(&data::store_file(&dir))?)
     }
 }
 

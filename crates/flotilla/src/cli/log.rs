@@ -1,5 +1,6 @@
 //! `flotilla task log`: everything that happened in a task, for the owner of its agent.
 
+use super::args::ClientArgs;
 use super::failure::Failure;
 use super::output::{Text, compact, say};
 use super::session::{Session, hub_key};
@@ -39,8 +40,23 @@ struct Entry {
     event: Event,
 }
 
+/// The log is the hub's, which knows a task by its id: what says how to call an agent has no say here.
+fn only_the_hub(args: &ClientArgs) -> Result<(), Failure> {
+    let given = [
+        ("--agent-card", args.agent_card.is_some()),
+        ("--agent", args.agent.is_some()),
+        ("--transport", !args.transport.is_empty()),
+        ("--a2a-version", args.a2a_version.is_some()),
+        ("--svc-param", !args.svc_param.is_empty()),
+    ];
+    let Some((flag, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+    let text = format!("task log asks the hub and not an agent, so {flag} says nothing to it");
+    Err(Failure::usage(text).hint(format!("leave out {flag}, and name the hub with --hub URL or FLOTILLA_URL")))
+}
+
 impl Log {
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
+        only_the_hub(&session.args)?;
         session.watch.hush();
         let key = session.sources.value(Setting::Bearer, session.args.bearer.clone());
         let key = key.or_else(|| session.sources.value(Setting::ApiKey, session.args.api_key.clone())).or_else(hub_key);
@@ -174,7 +190,10 @@ impl Text {
                 self.block("Output", &output(&value["content"]))
             }
             Kind::Usage => self.field("Usage", &usage(&value)),
-            Kind::Progress => self.field("Progress", &format!("{} {}", value["progress"], word("message"))),
+            Kind::Progress => {
+                let total = if value["total"].is_null() { String::new() } else { format!(" of {}", value["total"]) };
+                self.field("Progress", format!("{}{total} {}", value["progress"], word("message")).trim_end())
+            }
             _ => match block.to_part() {
                 Some(part) => self.plain(&[part]),
                 None => self.block("Content", &super::pretty::pretty(block.json().text())),

@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use super::pretty::pretty;
+use flotilla_outbound::net::address;
 use std::io::Write as _;
 
 /// How results are shown.
@@ -31,12 +32,21 @@ pub fn line(text: &str) {
 
 /// One JSON document, laid out for reading.
 pub fn document(json: &str) {
-    line(&pretty(json));
+    line(&escape_json(&pretty(json)));
 }
 
 /// JSON on one line; the line breaks between its tokens are no part of it.
 pub fn compact(json: &str) {
-    line(&json.replace(['\n', '\r'], " "));
+    line(&escape_json(&json.replace(['\n', '\r'], " ")));
+}
+
+/// The same JSON: outside its texts there are no such characters. Whoever reads it, so that there is one form to test.
+fn escape_json(json: &str) -> String {
+    if !json.contains(is_dangerous) {
+        return json.to_owned();
+    }
+    let shown = |c: char| if is_dangerous(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    json.chars().map(shown).collect()
 }
 
 /// A document, or, where the caller reads lines, a line.
@@ -46,7 +56,7 @@ pub fn object(json: &str, on_one_line: bool) {
 
 /// A word to the person, beside the payload.
 pub fn say(text: &str) {
-    eprintln!("{}", escape_controls(text));
+    eprintln!("{}", escape_controls(&address::shown_in(text)));
 }
 
 pub fn warn(text: &str) {
@@ -68,6 +78,11 @@ impl Text {
             self.lines.push('\n');
         }
         self
+    }
+
+    /// A field with an address, what is secret in it masked.
+    pub fn address(&mut self, label: &str, value: &str) -> &mut Self {
+        self.field(label, &address::shown_in(value))
     }
 
     /// A block. Its lines are indented, so that none can be taken for a field or for the block's end.
@@ -98,9 +113,14 @@ impl Text {
     }
 }
 
+/// What moves a terminal's cursor, or the order in which what follows is read.
+fn is_dangerous(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}');
+    turns || (c.is_control() && !matches!(c, '\n' | '\t'))
+}
+
 /// Control characters as visible escapes; line breaks and tabs stay.
 pub fn escape_controls(text: &str) -> String {
-    let is_dangerous = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(is_dangerous) {
         return text.to_owned();
     }
@@ -110,7 +130,19 @@ pub fn escape_controls(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Text;
+    use super::{Text, escape_json};
+
+    #[test]
+    fn what_turns_text_around_is_escaped() {
+        let mut text = Text::default();
+        text.field("Name", "a\u{202e}b").block("Text", "\u{2066}x\u{9b}31m\ty");
+        assert_eq!(text.lines, "Name: a\\u{202e}b\nText:\n  \\u{2066}x\\u{9b}31m\ty\n\n");
+        let json = "{\n  \"a\": \"\u{202e}\u{9b}é\"\n}";
+        let escaped = escape_json(json);
+        assert_eq!(escaped, "{\n  \"a\": \"\\u202e\\u009bé\"\n}");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(read(json), read(&escaped), "the same JSON");
+    }
 
     #[test]
     fn fields_and_blocks_cannot_be_mistaken_for_each_other() {

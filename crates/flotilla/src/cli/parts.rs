@@ -76,11 +76,21 @@ impl Parts {
     pub fn read(&self) -> Result<Vec<Part>, Failure> {
         let mut parts: Vec<Part> = Vec::new();
         let mut stdin_is_used = false;
+        let mut is_typed = false;
         for given in &self.0 {
             let uses = matches!(given, Given::Words(t) | Given::File(t) | Given::Data(t) if t == "-");
             if uses && std::mem::replace(&mut stdin_is_used, true) {
-                return Err(Failure::usage("standard input can be read for one part only"));
+                let failure = Failure::usage("standard input can be read for one part only");
+                return Err(failure.hint("put the others into files, and name those"));
             }
+            is_typed = match given {
+                Given::MediaType(kind) if is_typed => {
+                    let text = format!("--media-type {kind}: the part before it has one already");
+                    return Err(Failure::usage(text).hint("write it after its own part, once"));
+                }
+                Given::MediaType(_) => true,
+                _ => false,
+            };
             match given {
                 Given::Words(dash) if dash == "-" => parts.push(Part::text(text_from_stdin()?)),
                 Given::Words(text) | Given::Text(text) => parts.push(Part::text(text)),
@@ -122,7 +132,10 @@ fn read(flag: &str, path: &str) -> Result<Vec<u8>, Failure> {
     if path == "-" {
         return stdin();
     }
-    std::fs::read(path).map_err(|error| Failure::usage(format!("{flag} {path}: {error}")))
+    std::fs::read(path).map_err(|error| {
+        let failure = Failure::usage(format!("{flag} {path}: {error}"));
+        failure.hint(format!("{flag} takes the path of a file that can be read, or - for standard input"))
+    })
 }
 
 /// What lies on this machine is sent along; what has an address is left for the agent to fetch.
@@ -138,7 +151,10 @@ fn file(path: &str) -> Result<Part, Failure> {
 }
 
 fn data(path: &str) -> Result<Part, Failure> {
-    let wrong = |problem: String| Failure::usage(format!("--data {path}: {problem}"));
+    let wrong = |problem: String| {
+        let failure = Failure::usage(format!("--data {path}: {problem}"));
+        failure.hint("--data takes a file with JSON in it; send any other with --file, and a text with --text")
+    };
     let text = String::from_utf8(read("--data", path)?).map_err(|_| wrong("it is not text".into()))?;
     let json = Json::new(text.trim().to_owned()).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
     Ok(Part { data: AnyValue(Some(json)), media_type: "application/json".into(), ..Part::default() })

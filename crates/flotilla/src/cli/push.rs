@@ -128,7 +128,7 @@ fn show(session: &Session, json: &str, configs: &[PushConfig]) {
     let mut text = Text::default();
     for config in configs {
         let masked = |there: bool| if there { "(set)" } else { "" };
-        text.field("Push config", &config.id).field("Task", &config.task_id).field("URL", &config.url);
+        text.field("Push config", &config.id).field("Task", &config.task_id).address("URL", &config.url);
         text.field("Token", masked(!config.token.is_empty()));
         if let Some(authentication) = &config.authentication {
             text.field("Authentication", &authentication.scheme);

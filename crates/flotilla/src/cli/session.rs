@@ -10,10 +10,10 @@ use flotilla_outbound::client::cache::Cache;
 use flotilla_outbound::client::card::Card;
 use flotilla_outbound::client::choose::Binding;
 use flotilla_outbound::client::credential::Credentials;
-use flotilla_outbound::client::resolve::{Reference, resolve};
+use flotilla_outbound::client::resolve::{Reference, resolve, scheme_for};
 use flotilla_outbound::client::{Client, Options};
 use flotilla_outbound::net::redact::{self, Redactor};
-use flotilla_outbound::net::{Net, Observer};
+use flotilla_outbound::net::{Net, Observer, address};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -62,7 +62,8 @@ impl Session {
 
     pub fn hub_url(&self) -> String {
         let configured = || std::env::var("FLOTILLA_URL").ok().filter(|url| !url.is_empty());
-        self.args.hub.clone().or_else(configured).unwrap_or_else(|| HUB.to_owned())
+        let named = self.args.hub.clone().or_else(configured).unwrap_or_else(|| HUB.to_owned());
+        if named.contains("://") { named } else { format!("{}://{named}", scheme_for(&named)) }
     }
 
     /// The card that is named, or the hub's, or that of one of its agents.
@@ -162,7 +163,7 @@ impl Session {
         let args = &self.args;
         let named = [("--agent-card", &args.agent_card), ("--agent", &args.agent), ("--hub", &args.hub)];
         for (flag, value) in named.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?))) {
-            command.push_str(&format!(" {flag} {}", quoted(value)));
+            command.push_str(&format!(" {flag} {}", quoted(&address::shown(value))));
         }
         if let Some(config) = &args.config {
             command.push_str(&format!(" --config {}", quoted(&config.display().to_string())));

@@ -5,6 +5,7 @@ mod dotenv;
 use super::failure::Failure;
 use crate::config::Span;
 use dotenv::File;
+use flotilla_outbound::net::address;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -100,6 +101,15 @@ impl Setting {
             Self::A2aVersion => "the highest both sides speak",
             Self::Timeout => "none",
             other => other.default().unwrap_or("-"),
+        }
+    }
+
+    /// A value as it may be shown.
+    pub fn shown(self, value: &str) -> String {
+        match self {
+            _ if self.is_secret() => "[redacted]".to_owned(),
+            Self::AgentCard => address::shown(value),
+            _ => address::shown_in(value),
         }
     }
 

@@ -9,12 +9,13 @@ use super::output::{Text, compact, document, object as print_object};
 use super::push::PushConfigCommand;
 use super::render::Detail;
 use super::send::{object, resume};
-use super::session::Session;
+use super::session::{Session, quoted};
 use super::settings::Setting;
 use clap::{Args, Subcommand};
 use flotilla_outbound::client::follow::Follow;
 use flotilla_outbound::client::frame::Sent;
 use flotilla_outbound::client::{Answer, Client};
+use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::model::{Task, TaskState};
 use flotilla_protocol::a2a::request::{CancelTaskRequest, ListTasksRequest};
 use flotilla_protocol::wire::Int32;
@@ -156,8 +157,10 @@ async fn cancel(session: &Session, id: String, metadata: Option<String>, stream:
     let client = session.client().await?;
     let task = client.cancel(CancelTaskRequest { id: id.clone(), metadata, ..CancelTaskRequest::default() }).await;
     let task = task.map_err(|error| {
-        let again = session.command(&format!("task get {id}"));
-        Failure::from(error).and_hint(&format!("see where it stands with: {again}"))
+        let is_there = !error.is(Reason::TaskNotFound);
+        let again = session.command(&format!("task get {}", quoted(&id)));
+        let failure = Failure::from(error);
+        if is_there { failure.and_hint(&format!("see where it stands with: {again}")) } else { failure }
     })?;
     if session.is_json() {
         print_object(&task.json, stream);
@@ -200,14 +203,23 @@ impl List {
             if is_last {
                 if !session.is_json() {
                     let total = page.value.total_size.max(i64::try_from(shown).unwrap_or(i64::MAX));
-                    let more = format!("task list --page-token {}", super::session::quoted(&next));
-                    let more = if next.is_empty() { String::new() } else { session.command(&more) };
+                    let more = if next.is_empty() { String::new() } else { session.command(&self.next(&next)) };
                     Text::default().field("Total", &total.to_string()).field("Next page", &more).print();
                 }
                 return Ok(());
             }
             request.page_token = next;
         }
+    }
+}
+
+impl List {
+    /// The words that go on with the same listing.
+    fn next(&self, token: &str) -> String {
+        let size = self.page_size.map(|size| size.to_string());
+        let flags = [("--context-id", &self.context_id), ("--status", &self.status), ("--page-size", &size)];
+        let given = flags.into_iter().filter_map(|(flag, value)| Some(format!(" {flag} {}", quoted(value.as_ref()?))));
+        format!("task list{} --page-token {}", given.collect::<String>(), quoted(token))
     }
 }
 
@@ -242,9 +254,12 @@ impl Subscribe {
     async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
         let pace = follow::pace(session, self.poll_interval.clone())?;
         session.watch.saw_task(&self.id, None);
-        let again = || session.command(&format!("task get {}", self.id));
+        let again = || session.command(&format!("task get {}", quoted(&self.id)));
         let follow = Follow::task(client, &self.id, self.after.as_deref()).await;
-        let follow = follow.map_err(|error| Failure::from(error).hint(format!("read the task with: {}", again())))?;
+        let follow = follow.map_err(|error| match error.is(Reason::UnsupportedOperation) {
+            true => Failure::from(error).hint(format!("read the task with: {}", again())),
+            false => Failure::from(error),
+        })?;
         let printed = if self.stream { Printed::Events } else { Printed::Nothing };
         let last = follow::to_the_end(session, client, follow, printed, pace).await?;
         if self.stream {

@@ -5,6 +5,7 @@ use super::failure::Failure;
 use super::settings::{Setting, Source, Sources};
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
+use flotilla_outbound::net::address;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -43,7 +44,7 @@ fn effective(setting: Setting, sources: &Sources) -> String {
         (_, Source::Default) if setting.default_in_words() == "-" => format!("[{}]", setting.variable()),
         (_, Source::Default) => format!("[default: {}] [{}]", setting.default_in_words(), setting.variable()),
         (_, source) if setting.is_secret() => format!("[set by {source}]"),
-        (value, source) => format!("[default: {}, from {source}]", value.unwrap_or_default()),
+        (value, source) => format!("[default: {}, from {source}]", setting.shown(&value.unwrap_or_default())),
     }
 }
 
@@ -55,16 +56,34 @@ pub fn told(error: &clap::Error, words: &[OsString]) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let text: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
-    if !wants_json(output_flag(&text), None) {
+    let as_json = wants_json(output_flag(&text), None);
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !as_json {
+        // Whoever has written half a command wants to see the other half.
         let _ = error.print();
         return ExitCode::from(2);
     }
-    let told = error.to_string();
-    let message: Vec<&str> = told.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();
-    let message = message.join(" ").trim().trim_start_matches("error: ").to_owned();
-    let failure = Failure::usage(message).hint("flotilla help, or --help after a command, lists what there is");
-    failure.tell(true);
+    let failure = failure(error, &text);
+    failure.tell(as_json);
     ExitCode::from(failure.exit)
+}
+
+/// A mistake in the form of every other failure: what is wrong, what is near it, and where all that there is is told.
+fn failure(error: &clap::Error, words: &[&str]) -> Failure {
+    // A word is shown as the address it may be, whatever it holds.
+    let told = words.iter().fold(error.to_string(), |told, word| told.replace(word, &address::shown(word)));
+    let lines = || told.lines().map(str::trim);
+    let usage = lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("flotilla");
+    let command: Vec<&str> = usage.split_whitespace().take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
+    let help = format!("{} --help lists what there is", command.join(" "));
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Failure::usage(format!("{} needs one of its commands", command.join(" "))).hint(help);
+    }
+    let about = lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    let (tips, message): (Vec<&str>, Vec<&str>) =
+        about.filter(|line| !line.is_empty()).partition(|line| line.starts_with("tip: "));
+    let message = message.join(" ").trim_start_matches("error: ").to_owned();
+    let tips = tips.into_iter().map(|tip| tip.trim_start_matches("tip: ").to_owned());
+    Failure::usage(message).hint(tips.chain([help]).collect::<Vec<_>>().join("; "))
 }
 
 /// What `-o` says in a command line that could not be read as a whole.

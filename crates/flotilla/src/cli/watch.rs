@@ -70,10 +70,7 @@ impl Watch {
         tokio::select! {
             done = work => done,
             () = late => Err(self.late(limit.unwrap_or_default(), go_on)),
-            () = interrupted() => {
-                self.interrupted(go_on);
-                Err(Failure::silent(130))
-            }
+            () = interrupted() => Err(self.interrupted(go_on)),
             never = self.signs(started) => match never {},
         }
     }
@@ -105,12 +102,13 @@ impl Watch {
         Failure::new(Local::Timeout, text).hint(go_on(&known.task))
     }
 
-    fn interrupted(&self, go_on: impl Fn(&str) -> String) {
+    fn interrupted(&self, go_on: impl Fn(&str) -> String) -> Failure {
         let known = self.known();
         if known.task.is_empty() {
-            return say("Interrupted.");
+            let failure = Failure::interrupted("interrupted; no task is known yet");
+            return failure.hint("what was sent may still be worked on: flotilla task list shows your tasks");
         }
-        say(&format!("Interrupted: task {} goes on without you.\nResume: {}", known.task, go_on(&known.task)));
+        Failure::interrupted(format!("interrupted; task {} goes on without you", known.task)).hint(go_on(&known.task))
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Config, Span};
 
 fn parse(text: &str) -> Result<Config, String> {
     let config = Config::parse(text).map_err(|error| format!("{error:#}"))?;
-    config.check().map_err(|error| format!("{error:#}"))?;
+    config.check().and_then(|()| config.check_whole()).map_err(|error| format!("{error:#}"))?;
     Ok(config)
 }
 

@@ -12,18 +12,27 @@ use std::sync::Arc;
 
 const PRESET: &str = "FLOTILLA_OWNER_KEY";
 
+/// The key that environment or configuration preset.
+pub fn preset(config: &Config) -> Result<Option<String>> {
+    let environment = std::env::var(PRESET).ok().filter(|key| !key.is_empty());
+    let key = environment.or_else(|| config.hub.owner_key.as_ref().map(|secret| secret.0.clone()));
+    if key.as_deref().is_some_and(|key| !is_key(key)) {
+        bail!(
+            "the preset owner key ({PRESET}, or hub.owner_key) must be 'flk_' and 64 hex digits: echo flk_$(openssl \
+             rand -hex 32)"
+        );
+    }
+    Ok(key)
+}
+
 /// Makes sure there is an owner's key. Returns it if it was made just now: the only time it can be shown.
 pub async fn ensure_owner(store: &Arc<dyn Store>, config: &Config) -> Result<Option<String>> {
-    let environment = std::env::var(PRESET).ok().filter(|key| !key.is_empty());
-    let preset = environment.or_else(|| config.hub.owner_key.as_ref().map(|secret| secret.0.clone()));
+    let preset = preset(config)?;
     let (now, keys) = (SystemClock.now(), store.keys().await?);
     let owners: Vec<&KeyRecord> = keys.iter().filter(|key| key.is_owners()).collect();
     let live = || owners.iter().filter(|key| key.is_live(now));
     match preset {
         Some(key) => {
-            if !is_key(&key) {
-                bail!("the preset owner key must be 'flk_' and 64 hex digits: echo flk_$(openssl rand -hex 32)");
-            }
             let hash = sha256(key.as_bytes());
             if live().any(|owner| owner.hash == hash) {
                 return Ok(None);

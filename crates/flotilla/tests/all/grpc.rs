@@ -6,6 +6,9 @@ use flotilla_testkit::{Binding, HubProcess, grpc, http, until};
 use prost::Message as _;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+use tonic_reflection::pb::v1::{ServerReflectionRequest, ServerReflectionResponse};
 
 const SEND: &str = "/lf.a2a.v1.A2AService/SendMessage";
 
@@ -31,6 +34,8 @@ fn a_deadline_ends_the_call_and_leaves_the_task() {
     assert_eq!(raised.code, 4, "{}", raised.message);
     assert!(started.elapsed() < Duration::from_millis(550), "the caller is not kept waiting");
     assert!(raised.message.contains("GetTask"), "what to do is said: {}", raised.message);
+    assert_eq!(reason(&raised), "DEADLINE_EXCEEDED");
+    assert!(raised.metadata.contains(&("a2a-version".into(), "1.0".into())), "{:?}", raised.metadata);
     let task = owner.call("ListTasks", &json!({})).expect("a list")["tasks"][0].clone();
     let ended = reached(&owner, id(&task), "TASK_STATE_COMPLETED");
     let again = owner.call("SendMessage", &message("m", "work 600ms")).expect("the same task");
@@ -49,6 +54,8 @@ fn the_deadline_of_a_stream_ends_it_and_not_the_task() {
         assert!(event.comment.is_none_or(|comment| comment.contains("deadline")));
     }
     assert!(!stream.cut);
+    let ended = stream.status().expect("a status");
+    assert_eq!((ended.status.as_deref(), ended.reason.as_str()), (Some("DEADLINE_EXCEEDED"), "DEADLINE_EXCEEDED"));
     assert_eq!(state(&owner.task(&task)), "TASK_STATE_WORKING");
 }
 
@@ -71,7 +78,9 @@ fn the_agent_is_named_by_tenant_or_metadata_and_both_must_agree() {
     echo.call("SendMessage", &message("m2", "hello")).expect("by metadata");
     assert_eq!(echo.call("ListTasks", &json!({})).expect("a list")["totalSize"], 2);
     params["tenant"] = json!("plain");
-    assert_eq!(echo.call("SendMessage", &params).expect_err("refused").fields(), ["tenant"]);
+    let refusal = echo.call("SendMessage", &params).expect_err("refused");
+    assert_eq!(refusal.fields(), ["tenant"]);
+    assert!(!refusal.message.contains("path"), "there is no path here: {}", refusal.message);
 }
 
 #[test]
@@ -178,12 +187,79 @@ fn health_says_what_readyz_says() {
     assert_eq!(grpc::health(hub.address(), ""), Ok(1), "SERVING");
     assert_eq!(grpc::health(hub.address(), "lf.a2a.v1.A2AService"), Ok(1));
     assert_eq!(grpc::health(hub.address(), "nobody.Service"), Err(5), "NOT_FOUND");
-    let mut watched = grpc::watch_health(hub.address());
+    let mut watched = grpc::watch_health(hub.address(), "");
     assert_eq!(watched.state(), Some(1));
     hub.owner(Binding::JsonRpc).start("m", "hold");
     hub.signal("TERM");
     assert_eq!(watched.state(), Some(2), "NOT_SERVING as soon as the hub stops");
     assert_eq!(watched.state(), None);
+    assert!(hub.ended().success());
+}
+
+#[test]
+fn a_watch_over_what_is_not_there_says_so_and_stays() {
+    let mut hub = hub();
+    let mut watched = grpc::watch_health(hub.address(), "nobody.Service");
+    assert_eq!(watched.state(), Some(3), "SERVICE_UNKNOWN");
+    assert!(watched.is_open());
+    hub.signal("TERM");
+    assert_eq!(watched.state(), None);
+    assert!(hub.ended().success());
+}
+
+#[test]
+fn reflection_tells_what_is_not_there_and_goes_on() {
+    let hub = hub();
+    let ask = |request: MessageRequest| {
+        ServerReflectionRequest { host: "h".into(), message_request: Some(request) }.encode_to_vec()
+    };
+    let questions = vec![
+        ask(MessageRequest::FileContainingSymbol("no.such.Thing".into())),
+        ask(MessageRequest::FileByFilename("no.proto".into())),
+        ServerReflectionRequest::default().encode_to_vec(),
+        ask(MessageRequest::FileContainingSymbol("lf.a2a.v1.A2AService.SendMessage".into())),
+        ask(MessageRequest::FileContainingSymbol("grpc.health.v1.HealthCheckResponse.ServingStatus".into())),
+        ask(MessageRequest::AllExtensionNumbersOfType("lf.a2a.v1.Task".into())),
+        ask(MessageRequest::ListServices(String::new())),
+    ];
+    for version in ["v1", "v1alpha"] {
+        let path = format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");
+        let (answers, status) = grpc::converse(hub.address(), &path, questions.clone());
+        assert_eq!((answers.len(), status), (questions.len(), 0), "{version}");
+        let answers: Vec<_> = answers
+            .into_iter()
+            .map(|answer| ServerReflectionResponse::decode(answer).expect("an answer"))
+            .map(|answer| (answer.original_request.expect("the question").encode_to_vec(), answer.message_response))
+            .collect();
+        let asked: Vec<_> = answers.iter().map(|(asked, _)| asked.clone()).collect();
+        assert_eq!(asked, questions, "each answer repeats its question");
+        let told = |at: usize| answers[at].1.clone().expect("an answer");
+        for (at, code) in [(0, 5), (1, 5), (2, 3)] {
+            assert!(matches!(told(at), MessageResponse::ErrorResponse(error) if error.error_code == code), "{at}");
+        }
+        for at in [3, 4] {
+            let MessageResponse::FileDescriptorResponse(found) = told(at) else { panic!("no file: {:?}", told(at)) };
+            assert_eq!(found.file_descriptor_proto.len(), 1);
+        }
+        assert!(
+            matches!(told(5), MessageResponse::AllExtensionNumbersResponse(all) if all.extension_number.is_empty())
+        );
+        let MessageResponse::ListServicesResponse(list) = told(6) else { panic!("no list: {:?}", told(6)) };
+        let names: Vec<_> = list.service.iter().map(|service| service.name.as_str()).collect();
+        assert!(names.contains(&"lf.a2a.v1.A2AService") && names.contains(&"grpc.health.v1.Health"), "{names:?}");
+    }
+}
+
+#[test]
+fn a_stopping_hub_ends_streams_with_details_too() {
+    let mut hub = crate::cast::hub_set("drain: 1s");
+    let owner = hub.owner(Binding::Grpc);
+    let mut stream = owner.stream("SendStreamingMessage", &message("m", "hold")).expect("a stream");
+    stream.expect();
+    hub.signal("TERM");
+    stream.rest();
+    let ended = stream.status().expect("a status");
+    assert_eq!((ended.status.as_deref(), ended.reason.as_str()), (Some("UNAVAILABLE"), "UNAVAILABLE"));
     assert!(hub.ended().success());
 }
 

@@ -1,6 +1,7 @@
 //! TLS on the same port: every binding by it, a certificate that can be renewed, and words for who speaks in the clear.
 
 use crate::cast::{CONFIG, setup, state};
+use crate::cli::program::Place;
 use flotilla_testkit::client::message;
 use flotilla_testkit::{Binding, HubProcess, grpc, http, until};
 use reqwest::{Certificate, Client, Version};
@@ -10,7 +11,12 @@ use std::path::Path;
 
 /// Writes a certificate for this machine and its key; returns the certificate.
 fn certify(dir: &Path) -> Vec<u8> {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).expect("made");
+    certify_for(dir, &["localhost", "127.0.0.1"])
+}
+
+fn certify_for(dir: &Path, names: &[&str]) -> Vec<u8> {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let made = rcgen::generate_simple_self_signed(names).expect("made");
     fs::write(dir.join("key.pem"), made.signing_key.serialize_pem()).expect("written");
     fs::write(dir.join("cert.pem"), made.cert.pem()).expect("written");
     made.cert.pem().into_bytes()
@@ -131,4 +137,40 @@ fn files_that_do_not_fit_are_told_before_anything_is_served() {
     fs::copy(dir.path().join("cert.pem"), dir.path().join("other.pem")).expect("copied");
     certify(dir.path());
     assert!(refused(&place("other.pem"), &place("key.pem")).contains("does not fit"));
+}
+
+#[test]
+fn the_client_says_in_words_what_is_wrong_with_a_certificate() {
+    let dir = tempfile::tempdir().expect("a directory");
+    certify(dir.path());
+    let hub = hub(dir.path(), "");
+    let port = hub.address().port();
+    let told = |place: &Place, host: &str| {
+        let ran = place.run(&["card", "get", "-a", &format!("https://{host}:{port}"), "-o", "json"]);
+        assert_eq!((ran.code, ran.error().as_str()), (3, "A2ACLI_ERR_UNREACHABLE"), "{ran:?}");
+        let error = ran.json()["error"].clone();
+        let word = |name: &str| error[name].as_str().expect("a text").to_owned();
+        assert!(!word("message").contains("Error(") && !word("message").contains("UnknownIssuer"), "{error}");
+        (word("message"), word("hint"))
+    };
+    let (message, hint) = told(&Place::new(), "localhost");
+    assert!(message.contains("does not trust who signed it"), "{message}");
+    assert!(hint.contains("SSL_CERT_FILE") && hint.contains("--insecure"), "{hint}");
+    let trusting = Place::new().env("SSL_CERT_FILE", &dir.path().join("cert.pem").display().to_string());
+    trusting.run(&["card", "get", "-a", &format!("https://localhost:{port}")]).ok();
+    certify_for(dir.path(), &["elsewhere.example"]);
+    hub.signal("HUP");
+    let message = until("the new certificate is shown", || {
+        let place = Place::new().env("SSL_CERT_FILE", &dir.path().join("cert.pem").display().to_string());
+        Some(told(&place, "localhost").0).filter(|message| message.contains("another name"))
+    });
+    assert!(message.contains("for another name: elsewhere.example"), "{message}");
+    Place::new().run(&["card", "get", "--insecure", "-a", &format!("https://localhost:{port}")]).ok();
+}
+
+#[test]
+fn the_client_says_when_there_is_no_tls_to_speak() {
+    let hub = setup().config(CONFIG).start();
+    let ran = Place::new().run(&["card", "get", "-a", &format!("https://{}", hub.address())]);
+    assert!(ran.code == 3 && ran.err.contains("does not speak TLS"), "{ran:?}");
 }

@@ -1,7 +1,6 @@
 //! `grpc-timeout`: how long the caller waits.
 
-use flotilla_grpc::{Code, Status};
-use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::HeaderMap;
 use std::time::Duration;
 
@@ -28,10 +27,10 @@ fn parse(text: &str) -> Option<Duration> {
     }
 }
 
-pub fn exceeded() -> Status {
+pub fn exceeded() -> Refusal {
     let text = "The deadline of the call is over. A task that was begun goes on: read it with GetTask or ListTasks, or \
                 send the same message again to be given the same task.";
-    Status::new(Code::DeadlineExceeded, text)
+    Refusal::new(Reason::DeadlineExceeded, text)
 }
 
 #[cfg(test)]

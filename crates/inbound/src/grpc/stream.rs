@@ -6,6 +6,7 @@ use crate::reading::{CHUNK, Reading, Turn};
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use flotilla_grpc::{Code, Status};
+use flotilla_protocol::a2a::error::{Reason, Refusal};
 use futures_util::stream;
 use http::{HeaderValue, Response, StatusCode};
 use http_body::Frame;
@@ -52,19 +53,22 @@ impl Sender {
                 Ok(Turn::Frames) => return self.write(),
                 // Signs of life are the connection's own business here.
                 Ok(Turn::Quiet) if self.deadline.is_none_or(|deadline| Instant::now() < deadline) => {}
-                Ok(Turn::Quiet) => return self.end(&deadline::exceeded()),
+                Ok(Turn::Quiet) => return self.refuse(&deadline::exceeded()),
                 Ok(Turn::End) => return self.end(&Status::new(Code::Ok, "")),
                 Ok(Turn::Stopping) => {
                     let text = "The hub is stopping; subscribe again with the last-event-id of these trailers.";
-                    return self.end(&Status::new(Code::Unavailable, text));
+                    return self.refuse(&Refusal::new(Reason::Unavailable, text));
                 }
                 Err(error) => {
-                    let app = &self.reading.app;
-                    let status = Status::of(&app.refusal(error), app.now());
-                    return self.end(&status);
+                    let refusal = self.reading.app.refusal(error);
+                    return self.refuse(&refusal);
                 }
             }
         }
+    }
+
+    fn refuse(&mut self, refusal: &Refusal) -> Frame<Bytes> {
+        self.end(&Status::of(refusal, self.reading.app.now()))
     }
 
     fn end(&mut self, status: &Status) -> Frame<Bytes> {

@@ -1,9 +1,11 @@
 //! Cards kept between runs, as HTTP allows: no longer than their server says, and asked about after that.
 
-use super::rest::escape;
 use crate::net::Outgoing;
 use reqwest::header::HeaderMap;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,7 +17,6 @@ pub struct Cache {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Kept {
-    url: String,
     /// Seconds since 1970 until which it may be used without asking.
     fresh_until: u64,
     etag: Option<String>,
@@ -43,14 +44,17 @@ impl Cache {
     }
 
     fn file(&self, url: &str) -> PathBuf {
-        // A name of a bounded length: long addresses share their end with few others, and the address is checked.
-        let name = escape(url);
-        self.directory.join(format!("{}.json", &name[name.len().saturating_sub(200)..]))
+        // An address may hold a secret in its query, and whoever lists a directory reads its names.
+        let mut name = String::new();
+        for byte in Sha256::digest(url) {
+            let _ = write!(name, "{byte:02x}");
+        }
+        self.directory.join(format!("{name}.json"))
     }
 
     pub fn get(&self, url: &str) -> Option<Kept> {
         let text = std::fs::read_to_string(self.file(url)).ok()?;
-        serde_json::from_str::<Kept>(&text).ok().filter(|kept| kept.url == url)
+        serde_json::from_str(&text).ok()
     }
 
     /// Keeps a card if its server allows it. A cache that cannot be written is no reason to fail.
@@ -63,15 +67,23 @@ impl Cache {
             let _ = std::fs::remove_file(self.file(url));
             return;
         }
-        let kept = Kept { url: url.to_owned(), fresh_until: now() + age, etag, last_modified, json: json.to_owned() };
-        let _ = self.write(&kept);
+        let kept = Kept { fresh_until: now() + age, etag, last_modified, json: json.to_owned() };
+        let _ = self.write(&self.file(url), &kept);
     }
 
-    fn write(&self, kept: &Kept) -> std::io::Result<()> {
+    /// Which agents somebody calls, and what their cards say, is nobody else's business.
+    fn write(&self, file: &Path, kept: &Kept) -> std::io::Result<()> {
         std::fs::create_dir_all(&self.directory)?;
-        let file = self.file(&kept.url);
         let beside = file.with_extension(format!("{}.new", std::process::id()));
-        std::fs::write(&beside, serde_json::to_vec(kept)?)?;
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+            std::fs::set_permissions(&self.directory, std::fs::Permissions::from_mode(0o700))?;
+            options.mode(0o600);
+        }
+        options.open(&beside)?.write_all(&serde_json::to_vec(kept)?)?;
         std::fs::rename(beside, file)
     }
 }

@@ -158,7 +158,15 @@ impl Card {
     pub fn parse(json: &str, source: &str) -> Result<Self, String> {
         let mut value: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
         drop_nulls(&mut value);
-        let mut card: Self = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        let mut card: Self = serde_path_to_error::deserialize(value).map_err(|error| {
+            // Told all at once and with their places, which the first error of a decoder is not.
+            let mut problems = super::check::problems(json);
+            let place = error.path().to_string();
+            if !problems.iter().any(|problem| problem.starts_with(&place)) {
+                problems.push(error.to_string());
+            }
+            problems.join("; ")
+        })?;
         if card.supported_interfaces.is_empty() && card.old_version.is_some() {
             return Err("it is a card of A2A 0.3, and this program speaks 1.0".into());
         }

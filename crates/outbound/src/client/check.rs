@@ -160,9 +160,19 @@ impl Checker {
             }
         }
         for (place, requirement) in self.each(card, "", "securityRequirements", false) {
-            let used = requirement.get("schemes").and_then(Value::as_object);
-            for name in used.into_iter().flatten().map(|(name, _)| name).filter(|name| !names.contains(name)) {
-                self.problem(&place, "schemes", format_args!("names '{name}', which securitySchemes does not have"));
+            let Some(requirement) = requirement.as_object() else { continue };
+            let used = self.member(requirement, &place, "schemes", Kind::Object, false).and_then(Value::as_object);
+            for (name, scopes) in used.into_iter().flatten() {
+                if !names.contains(name) {
+                    let text = format!("names '{name}', which securitySchemes does not have");
+                    self.problem(&place, "schemes", text);
+                }
+                match scopes.as_object() {
+                    Some(scopes) => {
+                        self.all(scopes, &format!("{place}schemes.{name}."), &[("list", Kind::Texts, false)]);
+                    }
+                    None => self.problem(&format!("{place}schemes."), name, "must be an object"),
+                }
             }
         }
     }
@@ -191,9 +201,25 @@ impl Checker {
                 }
             }
             "httpAuthSecurityScheme" => drop(self.member(inner, &place, "scheme", Kind::Words, true)),
-            "oauth2SecurityScheme" => drop(self.member(inner, &place, "flows", Kind::Object, true)),
+            "oauth2SecurityScheme" => {
+                let flows = self.member(inner, &place, "flows", Kind::Object, true).and_then(Value::as_object);
+                for (name, flow) in flows.into_iter().flatten() {
+                    self.flow(flow, &format!("{place}flows."), name);
+                }
+            }
             "openIdConnectSecurityScheme" => drop(self.member(inner, &place, "openIdConnectUrl", Kind::Url, true)),
             _ => {}
+        }
+    }
+
+    fn flow(&mut self, flow: &Value, place: &str, name: &str) {
+        let Some(flow) = flow.as_object() else { return self.problem(place, name, "must be an object") };
+        let place = format!("{place}{name}.");
+        let urls = ["authorizationUrl", "deviceAuthorizationUrl", "tokenUrl", "refreshUrl"];
+        self.all(flow, &place, &urls.map(|name| (name, Kind::Text, false)));
+        let scopes = self.member(flow, &place, "scopes", Kind::Object, false).and_then(Value::as_object);
+        for (scope, _) in scopes.into_iter().flatten().filter(|(_, about)| !about.is_string()) {
+            self.problem(&format!("{place}scopes."), scope, "must be a text");
         }
     }
 }
@@ -226,6 +252,7 @@ mod tests {
             ("\"header\"", "\"body\"", "securitySchemes.k.apiKeySecurityScheme.location must be header"),
             ("\"schemes\":{\"k\"", "\"schemes\":{\"z\"", "securityRequirements[0].schemes names 'z'"),
             ("\"tags\":[]", "\"tags\":[1]", "skills[0].tags must be a list of texts"),
+            ("{\"list\":[]}", "{\"list\":[1]}", "securityRequirements[0].schemes.k.list must be a list of texts"),
             ("{\"streaming\":true}", "{\"streaming\":1}", "capabilities.streaming must be true or false"),
         ] {
             assert!(GOOD.contains(from), "{from}");

@@ -1,6 +1,7 @@
 //! Why a call to an agent failed, the same for every binding (spec 5.4).
 
 use flotilla_protocol::a2a::error::Reason;
+use http::HeaderMap;
 use serde_json::Value;
 
 /// What the transport called an error.
@@ -18,8 +19,14 @@ pub enum ClientError {
     CardNotFound { reference: String, problem: String },
     #[error("the agent card at {reference} is not usable: {problem}")]
     CardInvalid { reference: String, problem: String },
+    #[error("{address} is not an address: {problem}")]
+    Address { address: String, problem: String },
+    #[error("{address} holds a user name or a password, and everyone who sees the address sees it too")]
+    AddressWithPassword { address: String },
     #[error("cannot reach {url}: {problem}")]
     Unreachable { url: String, problem: String },
+    #[error("the certificate of {url} is not accepted: {problem}")]
+    Untrusted { url: String, problem: String, advice: &'static str },
     #[error("the connection broke: {0}")]
     Broken(String),
     #[error("the agent wants a credential: {}", .schemes.join(", or "))]
@@ -29,6 +36,9 @@ pub enum ClientError {
     /// The agent refused, under a name of the A2A specification.
     #[error("{message}")]
     Refused { name: &'static str, code: Option<Code>, message: String },
+    /// The agent takes no more for now; `retry` says when it does, if it said so: `in 5 s`, `after DATE`.
+    #[error("{message}")]
+    Exhausted { message: String, code: Option<Code>, retry: Option<String> },
     #[error("the agent's card offers nothing this program speaks: {0}")]
     NoInterface(String),
     #[error("an answer is larger than {limit} bytes")]
@@ -55,7 +65,7 @@ impl ClientError {
 
     /// Whether the same call may succeed a moment later.
     pub fn is_passing(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Broken(_))
+        matches!(self, Self::Unreachable { .. } | Self::Broken(_) | Self::Exhausted { .. })
     }
 }
 
@@ -68,6 +78,8 @@ pub struct Told {
     pub rpc: Option<i64>,
     pub http: Option<u16>,
     pub grpc: Option<String>,
+    /// When to try again.
+    pub retry: Option<String>,
 }
 
 impl Told {
@@ -76,6 +88,13 @@ impl Told {
         let list = details.as_array()?;
         let info = list.iter().find(|detail| detail["@type"].as_str().is_some_and(|kind| kind.ends_with("ErrorInfo")));
         info?["reason"].as_str().map(str::to_owned)
+    }
+
+    /// Reads `Retry-After`: seconds, or a date.
+    pub fn retry_in(headers: &HeaderMap) -> Option<String> {
+        let text = headers.get("retry-after")?.to_str().ok()?.trim();
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if is_number { Some(format!("in {text} s")) } else { (!text.is_empty()).then(|| format!("after {text}")) }
     }
 
     fn code(&self) -> Option<Code> {
@@ -96,6 +115,9 @@ impl Told {
             (Reason::Unauthenticated | Reason::PermissionDenied, Some(code)) => {
                 ClientError::AuthFailed { message, code }
             }
+            (Reason::ResourceExhausted, code) => ClientError::Exhausted { message, code, retry: self.retry },
+            // What gRPC calls UNAVAILABLE.
+            (Reason::Unavailable, _) => ClientError::Broken(message),
             (reason, code) => ClientError::Refused { name: name_of(reason), code, message },
         }
     }
@@ -109,6 +131,8 @@ impl Told {
             403 => Some(Reason::PermissionDenied),
             400 => Some(Reason::InvalidParams),
             404 | 405 | 501 => Some(Reason::MethodNotFound),
+            429 => Some(Reason::ResourceExhausted),
+            503 => Some(Reason::Unavailable),
             _ => None,
         };
         let by_grpc = || match self.grpc.as_deref()? {
@@ -117,6 +141,8 @@ impl Told {
             "INVALID_ARGUMENT" => Some(Reason::InvalidParams),
             "UNIMPLEMENTED" => Some(Reason::MethodNotFound),
             "NOT_FOUND" => Some(Reason::TaskNotFound),
+            "RESOURCE_EXHAUSTED" => Some(Reason::ResourceExhausted),
+            "UNAVAILABLE" => Some(Reason::Unavailable),
             _ => None,
         };
         named.or_else(by_rpc).or_else(by_http).or_else(by_grpc).unwrap_or(Reason::Internal)
@@ -165,6 +191,13 @@ mod tests {
         );
         assert_eq!(name(Told { http: Some(401), ..Told::default() }), "AuthFailed");
         assert_eq!(name(Told { http: Some(502), ..Told::default() }), "InternalError");
+        for told in [
+            Told { rpc: Some(-32013), ..Told::default() },
+            Told { http: Some(429), ..Told::default() },
+            Told { grpc: Some("RESOURCE_EXHAUSTED".into()), ..Told::default() },
+        ] {
+            assert_eq!(name(told), "Exhausted");
+        }
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Frames {
         };
         let Some(event) = events.next().await? else { return Ok(None) };
         let json = match self {
-            Self::JsonRpc(_) => jsonrpc::result(&event.data, None, true)?,
+            Self::JsonRpc(_) => jsonrpc::event(&event.data)?,
             _ => rest::unrefused(event.data)?,
         };
         Frame::read(event.id, &json).map(Some)

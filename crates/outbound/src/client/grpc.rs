@@ -79,19 +79,26 @@ fn status(headers: &HeaderMap, credentials: bool) -> Option<Result<(), ClientErr
     }
     let name = Code::ALL.get(number).map_or("UNKNOWN", |code| code.name());
     let message = percent_decode_str(text("grpc-message").unwrap_or_default()).decode_utf8_lossy().into_owned();
-    let told = Told { message, reason: text("grpc-status-details-bin").and_then(reason), ..Told::default() };
     if name == "UNAVAILABLE" {
-        return Some(Err(ClientError::Broken(format!("{} (UNAVAILABLE)", told.message))));
+        return Some(Err(ClientError::Broken(format!("{message} (UNAVAILABLE)"))));
     }
-    Some(Err(Told { grpc: Some(name.to_owned()), ..told }.into_error(credentials)))
+    let details = text("grpc-status-details-bin").and_then(details).unwrap_or_default();
+    let reason = detail::<rpc::ErrorInfo>(&details, "ErrorInfo").map(|info| info.reason);
+    let delay = detail::<rpc::RetryInfo>(&details, "RetryInfo").and_then(|retry| retry.retry_delay);
+    let retry = delay.map(|delay| format!("in {} s", delay.seconds.max(1)));
+    let told = Told { message, reason, retry, grpc: Some(name.to_owned()), ..Told::default() };
+    Some(Err(told.into_error(credentials)))
 }
 
-/// The reason in a `google.rpc.Status` with an `ErrorInfo`.
-fn reason(details: &str) -> Option<String> {
-    let bytes = STANDARD_NO_PAD.decode(details.trim_end_matches('=')).ok()?;
-    let status = rpc::Status::decode(bytes.as_slice()).ok()?;
-    let info = status.details.iter().find(|detail| detail.type_url.ends_with("ErrorInfo"))?;
-    rpc::ErrorInfo::decode(info.value.as_slice()).ok().map(|info| info.reason)
+fn details(encoded: &str) -> Option<rpc::Status> {
+    let bytes = STANDARD_NO_PAD.decode(encoded.trim_end_matches('=')).ok()?;
+    rpc::Status::decode(bytes.as_slice()).ok()
+}
+
+/// The detail of this name in a `google.rpc.Status`.
+fn detail<T: prost::Message + Default>(status: &rpc::Status, name: &str) -> Option<T> {
+    let found = status.details.iter().find(|detail| detail.type_url.ends_with(name))?;
+    T::decode(found.value.as_slice()).ok()
 }
 
 /// Starts a call; what comes back, and the metadata before it.
@@ -115,9 +122,9 @@ async fn start(
     let credentials = !client.attached.is_empty();
     if !response.status().is_success() {
         let http = response.status().as_u16();
-        return Err(
-            Told { message: format!("HTTP {http}"), http: Some(http), ..Told::default() }.into_error(credentials)
-        );
+        let retry = Told::retry_in(response.headers());
+        let told = Told { message: format!("HTTP {http}"), http: Some(http), retry, ..Told::default() };
+        return Err(told.into_error(credentials));
     }
     let headers = response.headers().clone();
     if let Some(Err(error)) = status(&headers, credentials) {

@@ -5,6 +5,7 @@ use super::frame::{Frame, Frames};
 use super::{Client, operation};
 use crate::net::Outgoing;
 use crate::net::sse::Events;
+use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::request::Request;
 use reqwest::{Method, Response};
 use serde::Deserialize;
@@ -46,32 +47,56 @@ pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) 
 /// The result of an answer that comes in one piece.
 async fn whole(client: &Client, response: Response) -> Result<String, ClientError> {
     let status = response.status();
+    let retry = Told::retry_in(response.headers());
     let text = client.net.text(response).await?;
     let http = (!status.is_success()).then(|| status.as_u16());
-    result(&text, http, !client.attached.is_empty())
+    result(&text, http).map_err(|told| match told {
+        Unanswered::Refused(told) => Told { retry, ..told }.into_error(!client.attached.is_empty()),
+        Unanswered::Malformed(error) => error,
+    })
+}
+
+/// Why there is no result.
+enum Unanswered {
+    Refused(Told),
+    Malformed(ClientError),
+}
+
+/// The result in an event of a stream.
+pub fn event(text: &str) -> Result<String, ClientError> {
+    result(text, None).map_err(|told| match told {
+        Unanswered::Refused(told) => told.into_error(true),
+        Unanswered::Malformed(error) => error,
+    })
 }
 
 /// The result in an envelope, or the error; `http` is the status of an answer that was no success.
-pub fn result(text: &str, http: Option<u16>, credentials: bool) -> Result<String, ClientError> {
+fn result(text: &str, http: Option<u16>) -> Result<String, Unanswered> {
+    let by_http = |status: u16| {
+        Unanswered::Refused(Told { message: format!("HTTP {status}"), http: Some(status), ..Told::default() })
+    };
     let envelope: Envelope<'_> = match serde_json::from_str(text) {
         Ok(envelope) => envelope,
         Err(error) => {
-            let Some(status) = http else { return Err(ClientError::malformed(error)) };
-            let told = Told { message: format!("HTTP {status}"), http: Some(status), ..Told::default() };
-            return Err(told.into_error(credentials));
+            return Err(http.map_or_else(|| Unanswered::Malformed(ClientError::malformed(error)), by_http));
         }
     };
     if let Some(failure) = envelope.error {
         // Who is not known or not allowed is told by HTTP; JSON-RPC has no code for it.
         let refused = http.filter(|status| matches!(status, 401 | 403));
         let rpc = if refused.is_some() { None } else { Some(failure.code) };
-        let reason = if refused.is_some() { None } else { Told::reason_in(&failure.data) };
-        let told = Told { message: failure.message, reason, rpc, http: refused, grpc: None };
-        return Err(told.into_error(credentials));
+        let too_much = (http == Some(429)).then(|| Reason::ResourceExhausted.row().reason.to_owned());
+        let reason = if refused.is_some() { None } else { too_much.or_else(|| Told::reason_in(&failure.data)) };
+        return Err(Unanswered::Refused(Told {
+            message: failure.message,
+            reason,
+            rpc,
+            http: refused,
+            ..Told::default()
+        }));
     }
     if let Some(status) = http {
-        let told = Told { message: format!("HTTP {status}"), http, ..Told::default() };
-        return Err(told.into_error(credentials));
+        return Err(by_http(status));
     }
     Ok(envelope.result.map_or("null", RawValue::get).to_owned())
 }

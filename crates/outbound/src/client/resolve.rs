@@ -2,8 +2,8 @@
 
 use super::cache::Cache;
 use super::card::Card;
-use super::error::ClientError;
-use crate::net::{Net, Outgoing};
+use super::error::{ClientError, Told};
+use crate::net::{Net, Outgoing, address};
 use flotilla_protocol::a2a::VERSION;
 use reqwest::{Method, StatusCode};
 use std::path::PathBuf;
@@ -65,18 +65,22 @@ pub fn scheme_for(host: &str) -> &'static str {
 /// Reads or fetches a card, or takes it from the cache. No credential is shown to where it comes from.
 pub async fn resolve(net: &Net, reference: &Reference, cache: Option<&Cache>) -> Result<Card, ClientError> {
     let source = reference.to_string();
+    let place = || address::shown(&source);
     let json = match reference {
         Reference::File(path) => tokio::fs::read_to_string(path)
             .await
-            .map_err(|error| ClientError::CardNotFound { reference: source.clone(), problem: error.to_string() })?,
+            .map_err(|error| ClientError::CardNotFound { reference: place(), problem: error.to_string() })?,
         Reference::Url(url) => fetch(net, url, cache).await?,
     };
-    Card::parse(&json, &source).map_err(|problem| ClientError::CardInvalid { reference: source, problem })
+    Card::parse(&json, &source).map_err(|problem| ClientError::CardInvalid { reference: place(), problem })
 }
 
 async fn fetch(net: &Net, url: &str, cache: Option<&Cache>) -> Result<String, ClientError> {
-    let missing = |problem: String| ClientError::CardNotFound { reference: url.to_owned(), problem };
-    reqwest::Url::parse(url).map_err(|error| missing(error.to_string()))?;
+    let missing = |problem: String| ClientError::CardNotFound { reference: address::shown(url), problem };
+    address::check(url).map_err(|error| match error {
+        ClientError::Address { problem, .. } => missing(problem),
+        other => other,
+    })?;
     let headers =
         vec![("A2A-Version".to_owned(), VERSION.to_owned()), ("Accept".to_owned(), "application/json".to_owned())];
     let mut outgoing = Outgoing { method: Method::GET, url: url.to_owned(), headers, ..Outgoing::default() };
@@ -103,6 +107,11 @@ async fn fetch(net: &Net, url: &str, cache: Option<&Cache>) -> Result<String, Cl
             schemes: vec![format!("{url} does not show its card to everyone (HTTP {})", status.as_u16())],
             code: Some(code),
         });
+    }
+    if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE {
+        let (http, retry) = (Some(status.as_u16()), Told::retry_in(response.headers()));
+        let message = format!("{} does not show its card now (HTTP {})", address::shown(url), status.as_u16());
+        return Err(Told { message, http, retry, ..Told::default() }.into_error(false));
     }
     let received = response.headers().clone();
     let json = match kept {

@@ -86,28 +86,28 @@ pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) 
 
 async fn whole(client: &Client, response: Response) -> Result<String, ClientError> {
     let status = response.status();
+    let retry = Told::retry_in(response.headers());
     let text = client.net.text(response).await?;
     if status.is_success() {
         return Ok(if text.is_empty() { "{}".to_owned() } else { text });
     }
-    Err(refusal(&text, Some(status.as_u16()), !client.attached.is_empty()))
+    Err(Told { retry, ..refusal(&text, Some(status.as_u16())) }.into_error(!client.attached.is_empty()))
 }
 
 /// The `google.rpc.Status` form (spec 11.6), or whatever stood in its place.
-fn refusal(text: &str, http: Option<u16>, credentials: bool) -> ClientError {
+fn refusal(text: &str, http: Option<u16>) -> Told {
     let body: Value = serde_json::from_str(text).unwrap_or_default();
     let error = &body["error"];
     let status = http.map(|status| format!("HTTP {status}")).unwrap_or_default();
     let message = error["message"].as_str().map_or(status, str::to_owned);
     let http = http.or_else(|| error["code"].as_u64().and_then(|code| u16::try_from(code).ok()));
-    let told = Told { message, reason: Told::reason_in(&error["details"]), http, ..Told::default() };
-    told.into_error(credentials)
+    Told { message, reason: Told::reason_in(&error["details"]), http, ..Told::default() }
 }
 
 /// A stream's event, unless it is an error that ends it.
 pub fn unrefused(data: String) -> Result<String, ClientError> {
     let is_error = serde_json::from_str::<Value>(&data).is_ok_and(|value| value.get("error").is_some());
-    if is_error { Err(refusal(&data, None, true)) } else { Ok(data) }
+    if is_error { Err(refusal(&data, None).into_error(true)) } else { Ok(data) }
 }
 
 pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Result<Frames, ClientError> {

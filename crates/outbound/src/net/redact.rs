@@ -1,6 +1,8 @@
 //! Masking of credentials in everything that is shown; no setting turns it off.
 
-const MASK: &str = "[redacted]";
+use super::address::shown_in;
+
+pub(super) const MASK: &str = "[redacted]";
 /// Shorter secrets would mask half of every text; they are masked where they stand as a header.
 const SHORTEST: usize = 4;
 
@@ -68,7 +70,7 @@ impl Redactor {
         if is_open(name) { self.clean(value) } else { MASK.to_owned() }
     }
 
-    /// Text with known secrets and secret JSON members masked.
+    /// Text with known secrets, secret JSON members and what is secret in addresses masked.
     pub fn clean(&self, text: &str) -> String {
         let mut clean = text.to_owned();
         for secret in &self.secrets {
@@ -79,7 +81,7 @@ impl Redactor {
         for member in SECRET_MEMBERS {
             clean = mask_member(&clean, member);
         }
-        clean
+        shown_in(&clean)
     }
 }
 

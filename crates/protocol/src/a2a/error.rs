@@ -41,6 +41,8 @@ pub enum Reason {
     HeadersTooLarge,
     /// The request came too slowly to be waited for.
     RequestTimeout,
+    /// The caller's own deadline is over, which only gRPC has.
+    DeadlineExceeded,
     ResourceExhausted,
     Unavailable,
 }
@@ -65,7 +67,7 @@ const fn own(reason: &'static str, rpc: i32, http: u16, grpc: &'static str) -> R
 }
 
 impl Reason {
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::TaskNotFound,
         Self::TaskNotCancelable,
         Self::PushNotificationNotSupported,
@@ -93,6 +95,7 @@ impl Reason {
         Self::PayloadTooLarge,
         Self::HeadersTooLarge,
         Self::RequestTimeout,
+        Self::DeadlineExceeded,
         Self::ResourceExhausted,
         Self::Unavailable,
     ];
@@ -131,6 +134,7 @@ impl Reason {
             Self::PayloadTooLarge => own("PAYLOAD_TOO_LARGE", -32600, 413, "RESOURCE_EXHAUSTED"),
             Self::HeadersTooLarge => own("HEADERS_TOO_LARGE", -32600, 431, "RESOURCE_EXHAUSTED"),
             Self::RequestTimeout => own("REQUEST_TIMEOUT", -32600, 408, "DEADLINE_EXCEEDED"),
+            Self::DeadlineExceeded => own("DEADLINE_EXCEEDED", -32603, 504, "DEADLINE_EXCEEDED"),
             Self::ResourceExhausted => own("RESOURCE_EXHAUSTED", -32013, 429, "RESOURCE_EXHAUSTED"),
             Self::Unavailable => own("UNAVAILABLE", -32603, 503, "UNAVAILABLE"),
         }

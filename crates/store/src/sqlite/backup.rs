@@ -1,11 +1,14 @@
 //! A copy of the store while it is in use, and putting one back.
 
-use super::{fault, schema};
+use super::journal::{self, Lock, beside};
+use super::{apply, fault, schema};
 use flotilla_core::error::Fault;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
+
+const TRIES: u32 = 10;
 
 /// Copies a store, also one in use, into a new file.
 pub fn backup(store: &Path, target: &Path) -> Result<(), Fault> {
@@ -14,13 +17,30 @@ pub fn backup(store: &Path, target: &Path) -> Result<(), Fault> {
     }
     let source = open_existing(store)?;
     let partial = target.with_extension("partial");
-    let _ = std::fs::remove_file(&partial);
-    let copied = copy(&source, &partial);
+    let copied = copy_with_journal(&source, store, &partial);
     if copied.is_err() {
         let _ = std::fs::remove_file(&partial);
     }
     copied?;
     std::fs::rename(&partial, target).map_err(|error| Fault::new(format!("naming the backup: {error}")))
+}
+
+/// The tables, and what the journal holds beyond them: all that was acknowledged. A hub at work may put more into the
+/// tables and use the journal again between the two; then another copy is made.
+fn copy_with_journal(source: &Connection, store: &Path, target: &Path) -> Result<(), Fault> {
+    let mut tries = 0;
+    loop {
+        let _ = std::fs::remove_file(target);
+        copy(source, target)?;
+        let connection = Connection::open(target).map_err(fault("opening the backup"))?;
+        let caught_up = schema::epoch(&connection).and_then(|epoch| apply::catch_up(&connection, store, &epoch));
+        tries += 1;
+        match caught_up {
+            Ok(_) => return Ok(()),
+            Err(_) if tries < TRIES => {}
+            Err(fault) => return Err(fault),
+        }
+    }
 }
 
 fn copy(source: &Connection, target: &Path) -> Result<(), Fault> {
@@ -40,6 +60,9 @@ pub fn restore(backup: &Path, store: &Path, replace: bool) -> Result<(), Fault> 
         let text = format!("{} exists already; add --force to replace it", store.display());
         return Err(Fault::new(text));
     }
+    let Some(lock) = Lock::try_take(store)? else {
+        return Err(Fault::new(format!("{} is in use by a hub; stop it first", store.display())));
+    };
     let source = open_existing(backup)?;
     check(&source)?;
     let fresh = store.with_extension("restoring");
@@ -49,11 +72,11 @@ pub fn restore(backup: &Path, store: &Path, replace: bool) -> Result<(), Fault> 
     schema::renew_epoch(&restored)?;
     drop(restored);
     for suffix in ["-wal", "-shm"] {
-        let mut side = store.as_os_str().to_owned();
-        side.push(suffix);
-        let _ = std::fs::remove_file(side);
+        let _ = std::fs::remove_file(beside(store, suffix));
     }
-    std::fs::rename(&fresh, store).map_err(|error| Fault::new(format!("putting the store in place: {error}")))
+    std::fs::rename(&fresh, store).map_err(|error| Fault::new(format!("putting the store in place: {error}")))?;
+    journal::remove(store, &lock);
+    Ok(())
 }
 
 fn open_existing(path: &Path) -> Result<Connection, Fault> {

@@ -4,13 +4,13 @@
 //! would cost more than the rows themselves; following the links back does instead.
 
 use super::fault;
+use super::journal::entry::Entry;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
 use flotilla_core::log;
-use flotilla_core::task::Head;
-use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use std::sync::Arc;
 
 /// What is known of a change without reading its events.
@@ -24,45 +24,39 @@ pub struct Link {
     pub artifacts_only: bool,
 }
 
-/// A first change has none before it. A later one is appended only to a task at the version its decision saw.
-const FIRST: &str = "INSERT INTO changes (before, seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, events) \
-                     VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-const LATER: &str = "INSERT INTO changes (before, seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, events) \
-                     SELECT last_change, ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM tasks WHERE id = ?8 AND version = ?9";
+/// Appends changes, one after the other.
+pub struct Appender<'a>(CachedStatement<'a>);
 
-/// Appends a change and returns the number of its row; none if the task is at another version.
-pub fn append(connection: &Connection, head: &Head, change: &Change, body: &[u8]) -> Result<Option<i64>, Fault> {
-    let sql = if head.version == 1 { FIRST } else { LATER };
-    let mut statement = connection.prepare_cached(sql).map_err(fault("appending to a log"))?;
-    let text = std::str::from_utf8(body).map_err(|_| Fault::new("events that are not text"))?;
-    let artifacts_only = change.events.iter().all(|e| matches!(e, Event::Produced { .. } | Event::Noted { .. }));
-    let (seq, last_seq) = (change.first_seq as i64, change.last_seq() as i64);
-    let (peer_seq, last_peer_seq) = (change.first_peer_seq as i64, change.last_peer_seq() as i64);
-    let at = change.at.0;
-    let appended = if head.version == 1 {
-        statement.execute(params![seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, text])
-    } else {
-        let seen = head.version as i64 - 1;
-        let id = head.id.bytes();
-        statement.execute(params![seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, text, id, seen])
-    };
-    let rows = appended.map_err(fault("appending to a log"))?;
-    Ok((rows == 1).then(|| connection.last_insert_rowid()))
+impl<'a> Appender<'a> {
+    pub fn new(connection: &'a Connection) -> Result<Self, Fault> {
+        let sql = "INSERT INTO changes (before, seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, events) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        connection.prepare_cached(sql).map(Self).map_err(fault("appending to a log"))
+    }
+
+    /// Appends a change behind the one before it of the same task, and returns the number of its row.
+    pub fn append(&mut self, before: Option<i64>, entry: &Entry) -> Result<i64, Fault> {
+        let span = &entry.span;
+        let (seq, last_seq) = (span.seq as i64, span.last_seq as i64);
+        let (peer_seq, last_peer_seq) = (span.peer_seq as i64, span.last_peer_seq as i64);
+        let values =
+            params![before, seq, last_seq, peer_seq, last_peer_seq, span.at.0, span.artifacts_only, entry.events];
+        self.0.insert(values).map_err(fault("appending to a log"))
+    }
 }
 
-/// Removes a change that turned out not to belong anywhere.
-pub fn take_back(connection: &Connection, change: i64) -> Result<(), Fault> {
-    let removed = connection.execute("DELETE FROM changes WHERE id = ?1", [change]);
-    removed.map(|_| ()).map_err(fault("taking back a change"))
+/// The row of a task's newest change.
+pub fn last(connection: &Connection, task: TaskId) -> Result<Option<i64>, Fault> {
+    connection
+        .prepare_cached("SELECT last_change FROM tasks WHERE id = ?1")
+        .and_then(|mut statement| statement.query_row([task.bytes()], |row| row.get(0)).optional())
+        .map(Option::flatten)
+        .map_err(fault("reading a log"))
 }
 
 /// The links of a task's log from the newest back, as long as `wanted`; returned oldest first.
 pub fn links(connection: &Connection, task: TaskId, wanted: impl Fn(&Link) -> bool) -> Result<Vec<Link>, Fault> {
-    let mut next: Option<i64> = connection
-        .prepare_cached("SELECT last_change FROM tasks WHERE id = ?1")
-        .and_then(|mut statement| statement.query_row([task.bytes()], |row| row.get(0)).optional())
-        .map_err(fault("reading a log"))?
-        .flatten();
+    let mut next = last(connection, task)?;
     let sql = "SELECT before, last_seq, peer_seq, last_peer_seq, artifacts_only FROM changes WHERE id = ?1";
     let mut statement = connection.prepare_cached(sql).map_err(fault("reading a log"))?;
     let mut links = Vec::new();

@@ -1,21 +1,29 @@
-//! Checkpoints: moving what is in the write-ahead log into the database file, mostly beside the writer.
+//! Checkpoints: pressing the tables onto the disk, and moving what is in their write-ahead log into the database file.
 //!
-//! The bulk is copied and flushed by a thread of its own while commits go on. What came meanwhile is little; the writer
-//! copies that itself between two batches, and so the write-ahead log can start over.
+//! The bulk is done by a thread of its own while commits go on. What came meanwhile is little; the writer of the tables
+//! copies that itself, and so the write-ahead log can start over.
 
+use super::journal::beside;
+use super::progress::Progress;
 use flotilla_core::error::Fault;
 use rusqlite::Connection;
-use std::path::Path;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-/// Batches between checkpoints.
-const BATCHES: u32 = 1_000;
+/// Transactions between checkpoints, at most.
+const TRANSACTIONS: u32 = 1_000;
+/// About how much goes into the tables between checkpoints.
+const BYTES: usize = 12 * 1024 * 1024;
 
 pub struct Checkpoints {
-    batches: u32,
+    transactions: u32,
+    bytes: usize,
+    asked: bool,
     /// Asks the thread for a checkpoint.
     ask: Option<Sender<()>>,
     done: Arc<AtomicBool>,
@@ -33,49 +41,78 @@ impl Drop for Checkpoints {
 }
 
 impl Checkpoints {
-    pub fn beside(path: &Path) -> Result<Self, Fault> {
+    pub fn of(path: &Path, progress: Arc<Progress>) -> Result<Self, Fault> {
         let connection = Connection::open(path).map_err(super::fault("opening the store for checkpoints"))?;
         connection
             .execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -256;")
             .map_err(super::fault("preparing checkpoints"))?;
         let (ask, asked) = channel();
         let done = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&done);
+        let (told, path) = (Arc::clone(&done), path.to_owned());
         let thread = std::thread::Builder::new()
             .name("store-checkpoint".into())
             .spawn(move || {
                 while asked.recv().is_ok() {
-                    run(&connection);
+                    checkpoint(&connection, &path, &progress);
                     told.store(true, Ordering::Release);
                 }
             })
             .map_err(|error| Fault::new(format!("starting the checkpoint thread: {error}")))?;
-        Ok(Self { batches: 0, ask: Some(ask), done, thread: Some(thread) })
+        Ok(Self { transactions: 0, bytes: 0, asked: false, ask: Some(ask), done, thread: Some(thread) })
     }
 
-    /// Called by the writer after each batch.
-    pub fn after_batch(&mut self, connection: &Connection) {
+    /// Called after each transaction of so many bytes.
+    pub fn after(&mut self, connection: &Connection, bytes: usize) {
         if self.done.swap(false, Ordering::Acquire) {
-            run(connection);
-            self.batches = 0;
+            copy(connection);
+            (self.transactions, self.bytes, self.asked) = (0, 0, false);
         }
-        self.batches += 1;
-        if self.batches == BATCHES
+        self.transactions += 1;
+        self.bytes += bytes;
+        if !self.asked
+            && (self.transactions >= TRANSACTIONS || self.bytes >= BYTES)
             && let Some(ask) = &self.ask
         {
-            // If the thread is gone, the log only grows until the next start.
+            self.asked = true;
+            // If the thread is gone, the logs only grow until the next start.
             let _ = ask.send(());
         }
     }
 
-    /// The last act of a writer that stops.
-    pub fn finish(connection: &Connection) {
-        run(connection);
+    /// The last act of a writer that stops. Returns whether all is on the disk.
+    pub fn finish(connection: &Connection) -> bool {
+        copy(connection);
+        let path = connection.path().map(PathBuf::from);
+        path.is_some_and(|path| press(&path).inspect_err(warn).is_ok())
+    }
+}
+
+fn checkpoint(connection: &Connection, path: &Path, progress: &Progress) {
+    let applied = progress.applied();
+    match press(path) {
+        Ok(()) => progress.pressed(applied),
+        Err(fault) => warn(&fault),
+    }
+    copy(connection);
+}
+
+fn warn(fault: &Fault) {
+    tracing::warn!(%fault, "pressing the tables onto the disk");
+}
+
+/// Flushes the tables' write-ahead log: what was committed to them is on the disk then, there or in the database file.
+pub fn press(store: &Path) -> Result<(), Fault> {
+    let path = beside(store, "-wal");
+    match File::open(&path).and_then(|log| log.sync_data()) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Fault::new(format!("flushing {}: {error}", path.display())))
+        }
+        _ => Ok(()),
     }
 }
 
 /// Copies what can be copied without waiting for anybody.
-fn run(connection: &Connection) {
+fn copy(connection: &Connection) {
     if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
         tracing::warn!(%error, "checkpointing the store");
     }

@@ -4,7 +4,7 @@ use super::fault;
 use flotilla_core::error::Fault;
 use flotilla_core::ports::Later;
 use rusqlite::{Connection, OpenFlags};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// Connections kept open when idle.
@@ -40,7 +40,7 @@ impl Readers {
 impl Pool {
     fn take(&self) -> Result<Connection, Fault> {
         let idle = self.idle.lock().map_err(|_| Fault::new("a reader panicked"))?.pop();
-        idle.map_or_else(|| self.open(), Ok)
+        idle.map_or_else(|| open(&self.path), Ok)
     }
 
     fn give_back(&self, connection: Connection) {
@@ -50,14 +50,14 @@ impl Pool {
             idle.push(connection);
         }
     }
+}
 
-    fn open(&self) -> Result<Connection, Fault> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&self.path, flags).map_err(fault("opening the store to read"))?;
-        connection
-            .execute_batch("PRAGMA busy_timeout = 10000; PRAGMA cache_size = -4000; PRAGMA mmap_size = 268435456;")
-            .map_err(fault("preparing a reader"))?;
-        connection.set_prepared_statement_cache_capacity(32);
-        Ok(connection)
-    }
+pub fn open(path: &Path) -> Result<Connection, Fault> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(fault("opening the store to read"))?;
+    connection
+        .execute_batch("PRAGMA busy_timeout = 10000; PRAGMA cache_size = -4000; PRAGMA mmap_size = 268435456;")
+        .map_err(fault("preparing a reader"))?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(connection)
 }

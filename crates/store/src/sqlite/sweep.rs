@@ -1,9 +1,8 @@
 //! Sweeping: folds long logs that have ended and removes what retention says, a little at a time.
 
-use super::chain;
-use super::send::Sends;
-use super::writer::add_counts;
-use super::{fault, task};
+use super::apply::add_counts;
+use super::send::{self, Print};
+use super::{chain, fault, task};
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
@@ -16,24 +15,22 @@ use std::collections::HashMap;
 const STEP: i64 = 200;
 const ENDED: &str = "state IN (3, 4, 5, 7, 9)";
 
-pub fn sweep(connection: &mut Connection, sends: &mut Sends, retention: &Retention) -> Result<Swept, Fault> {
-    let swept = sweep_once(connection, sends, retention);
-    if swept.is_err() {
-        sends.read_again();
-    }
-    swept
+/// What was removed, in numbers and by name.
+pub struct Removed {
+    pub swept: Swept,
+    pub tasks: Vec<TaskId>,
+    pub sends: Vec<Print>,
 }
 
-fn sweep_once(connection: &mut Connection, sends: &mut Sends, retention: &Retention) -> Result<Swept, Fault> {
+pub fn sweep(connection: &mut Connection, retention: &Retention) -> Result<Removed, Fault> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault("sweeping"))?;
-    let swept = Swept {
-        tasks: remove_tasks(&transaction, retention)?,
-        logs: fold_long(&transaction)? + drop_events(&transaction, retention)?,
-        sends: sends.sweep(&transaction, retention, STEP * 5)?,
-    };
+    let tasks = remove_tasks(&transaction, retention)?;
+    let logs = fold_long(&transaction)? + drop_events(&transaction, retention)?;
+    let sends = send::sweep(&transaction, retention, STEP * 5)?;
     transaction.commit().map_err(fault("sweeping"))?;
-    Ok(swept)
+    let swept = Swept { tasks: tasks.len() as u64, logs, sends: sends.len() as u64 };
+    Ok(Removed { swept, tasks, sends })
 }
 
 fn ids(connection: &Connection, sql: &str, values: impl rusqlite::Params) -> Result<Vec<TaskId>, Fault> {
@@ -43,7 +40,7 @@ fn ids(connection: &Connection, sql: &str, values: impl rusqlite::Params) -> Res
 }
 
 /// Ids grow with time, so the oldest tasks come first; the ended ones among them go.
-fn remove_tasks(connection: &Connection, retention: &Retention) -> Result<u64, Fault> {
+fn remove_tasks(connection: &Connection, retention: &Retention) -> Result<Vec<TaskId>, Fault> {
     let mut doomed = Vec::new();
     if let Some(Millis(before)) = retention.tasks_before {
         let sql = format!(
@@ -69,7 +66,7 @@ fn remove_tasks(connection: &Connection, retention: &Retention) -> Result<u64, F
     for id in &doomed {
         remove_task(connection, *id)?;
     }
-    Ok(doomed.len() as u64)
+    Ok(doomed)
 }
 
 fn remove_task(connection: &Connection, id: TaskId) -> Result<(), Fault> {

@@ -2,13 +2,13 @@
 
 use super::chain;
 use super::fault;
-use super::send::Sends;
+use super::journal::entry::{kind_of, run_of};
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
-use flotilla_core::ports::{Commit, Folded, NotCommitted, Record, Tail};
+use flotilla_core::ports::{Folded, Record, Tail};
 use flotilla_core::project::Fold;
-use flotilla_core::task::{Head, Kind, RunState};
+use flotilla_core::task::Head;
 use flotilla_protocol::a2a::model::{Artifact, Message, TaskState, TaskStatus};
 use flotilla_protocol::time::Millis;
 use rusqlite::types::Value;
@@ -23,88 +23,6 @@ const TAIL_BYTES: usize = 1024 * 1024;
 pub const HEAD: &str = "id, principal, agent, owner, context, state, status_at, created_at, version, seq, peer_seq, \
                         run, run_state, turn, waiting";
 
-/// Writes one commit inside the batch's transaction; what does not fit is skipped, not failed.
-pub fn write(connection: &Connection, sends: &mut Sends, commit: &Commit) -> Result<Result<(), NotCommitted>, Fault> {
-    let head = &commit.head;
-    if let Some(dedupe) = &commit.dedupe
-        && let Some(sent) = sends.add(connection, dedupe, head.id, commit.change.at)?
-    {
-        return Ok(Err(NotCommitted::Duplicate(sent)));
-    }
-    let appended = chain::append(connection, head, &commit.change, &commit.body)?;
-    let written = match appended {
-        Some(change) if head.version == 1 => insert(connection, head, change)?,
-        Some(change) => update(connection, head, change)?,
-        None => false,
-    };
-    if written {
-        return Ok(Ok(()));
-    }
-    if let Some(dedupe) = &commit.dedupe {
-        sends.take_back(connection, &dedupe.key)?;
-    }
-    Ok(Err(NotCommitted::Stale))
-}
-
-/// False if there is such a task already; then the change is taken back.
-fn insert(connection: &Connection, head: &Head, change: i64) -> Result<bool, Fault> {
-    let sql = "INSERT INTO tasks (id, principal, agent, owner, context, state, status_at, created_at, version, seq, \
-               peer_seq, run, run_state, turn, waiting, last_change) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) ON CONFLICT DO NOTHING";
-    let mut statement = connection.prepare_cached(sql).map_err(fault("adding a task"))?;
-    let added = statement.execute(params![
-        head.id.bytes(),
-        head.principal.0,
-        head.agent.0,
-        head.owner.0,
-        &*head.context,
-        head.state_code(),
-        head.status_at.0,
-        head.created_at.0,
-        head.version as i64,
-        head.seq as i64,
-        head.peer_seq as i64,
-        head.run,
-        run_code(head.run_state),
-        head.turn,
-        head.waiting,
-        change,
-    ]);
-    if added.map_err(fault("adding a task"))? == 1 {
-        return Ok(true);
-    }
-    chain::take_back(connection, change)?;
-    Ok(false)
-}
-
-fn update(connection: &Connection, head: &Head, change: i64) -> Result<bool, Fault> {
-    let sql = "UPDATE tasks SET state = ?2, status_at = ?3, version = ?4, seq = ?5, peer_seq = ?6, run = ?7, \
-               run_state = ?8, turn = ?9, waiting = ?10, last_change = ?11 WHERE id = ?1";
-    let mut statement = connection.prepare_cached(sql).map_err(fault("changing a task"))?;
-    let changed = statement.execute(params![
-        head.id.bytes(),
-        head.state_code(),
-        head.status_at.0,
-        head.version as i64,
-        head.seq as i64,
-        head.peer_seq as i64,
-        head.run,
-        run_code(head.run_state),
-        head.turn,
-        head.waiting,
-        change,
-    ]);
-    changed.map(|rows| rows == 1).map_err(fault("changing a task"))
-}
-
-fn run_code(state: RunState) -> u8 {
-    match state {
-        RunState::Idle => 0,
-        RunState::Claimed => 1,
-        RunState::Started => 2,
-    }
-}
-
 pub fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
     let state: u8 = row.get(5)?;
     let run_state: u8 = row.get(12)?;
@@ -114,11 +32,7 @@ pub fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
         agent: AgentId(row.get(2)?),
         owner: PrincipalId(row.get(3)?),
         context: row.get::<_, String>(4)?.into(),
-        kind: match state {
-            0 => Kind::Undecided,
-            9 => Kind::Message,
-            _ => Kind::Task,
-        },
+        kind: kind_of(state),
         state: TaskState::from_number(i64::from(state)).unwrap_or_default(),
         status_at: Millis(row.get(6)?),
         created_at: Millis(row.get(7)?),
@@ -126,11 +40,7 @@ pub fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
         seq: row.get::<_, i64>(9)? as u64,
         peer_seq: row.get::<_, i64>(10)? as u64,
         run: row.get(11)?,
-        run_state: match run_state {
-            0 => RunState::Idle,
-            1 => RunState::Claimed,
-            _ => RunState::Started,
-        },
+        run_state: run_of(run_state),
         turn: row.get(13)?,
         waiting: row.get(14)?,
     })

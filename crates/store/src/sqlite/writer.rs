@@ -1,27 +1,39 @@
-//! The one writer: a thread that takes all waiting commits into one transaction, flushes, then tells each.
+//! The one writer: a thread that checks all waiting commits, flushes them to the journal together, then tells each.
 
-use super::checkpoint::Checkpoints;
-use super::send::Sends;
-use super::{fault, task};
+use super::applier::{Applier, Task};
+use super::journal::Journal;
+use super::journal::entry::Entry;
+use super::known::Known;
+use super::progress::Progress;
+use super::send::{self, Sends};
+use super::sweep;
 use crate::herald::{Herald, Outcome};
 use flotilla_core::error::Fault;
-use flotilla_core::ports::{Commit, Later, NotCommitted};
+use flotilla_core::ids::TaskId;
+use flotilla_core::ports::{Commit, Dedupe, Digest, Done, Later, NotCommitted, Retention, Sent, Swept};
 use metrics::{Counter, Histogram, counter, histogram};
-use rusqlite::{Connection, params};
-use std::collections::HashMap;
-use std::sync::Mutex;
+use rusqlite::Connection;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// Most commits in one transaction.
+/// Most commits in one batch.
 const BATCH: usize = 256;
-type Task = Box<dyn FnOnce(&mut Connection, &mut Sends) + Send>;
+/// A batch is flushed when it holds so much.
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
+/// How much may wait to be put into the tables.
+const WAITING_BYTES: usize = 64 * 1024 * 1024;
+
+type Errand = Box<dyn FnOnce(&mut Desk) + Send>;
 
 enum Job {
     Commit(Box<Commit>),
-    /// Anything else that must not run beside a commit.
+    /// Something that needs what the writer knows.
+    Errand(Errand),
+    /// Anything else that must not run beside a change of the tables.
     Run(Task),
 }
 
@@ -31,9 +43,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub fn start(connection: Connection, checkpoints: Checkpoints) -> Result<Self, Fault> {
+    pub fn start(desk: Desk) -> Result<Self, Fault> {
         let (jobs, inbox) = channel();
-        let mut desk = Desk::new(connection, checkpoints);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || desk.serve(&inbox))
@@ -51,14 +62,31 @@ impl Writer {
         }
     }
 
+    /// Changes the tables, after all commits made before.
     pub fn run<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&mut Connection, &mut Sends) -> Result<T, Fault> + Send + 'static,
+        job: impl FnOnce(&mut Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Later<T> {
         let (tell, told) = oneshot::channel();
         // If nobody waits for the answer any more, it is dropped.
-        let task: Task = Box::new(move |connection, sends| drop(tell.send(job(connection, sends))));
-        let sent = self.send(Job::Run(task)).is_ok();
+        self.later(Job::Run(Box::new(move |tables| drop(tell.send(tables.and_then(job))))), told)
+    }
+
+    pub fn sent(&self, key: Digest) -> Later<Option<Sent>> {
+        self.errand(move |desk| desk.sent(&key))
+    }
+
+    pub fn sweep(&self, retention: Retention) -> Later<Swept> {
+        self.errand(move |desk| desk.sweep(retention))
+    }
+
+    fn errand<T: Send + 'static>(&self, job: impl FnOnce(&mut Desk) -> Result<T, Fault> + Send + 'static) -> Later<T> {
+        let (tell, told) = oneshot::channel();
+        self.later(Job::Errand(Box::new(move |desk| drop(tell.send(job(desk))))), told)
+    }
+
+    fn later<T: Send + 'static>(&self, job: Job, told: oneshot::Receiver<Result<T, Fault>>) -> Later<T> {
+        let sent = self.send(job).is_ok();
         Box::pin(async move {
             let stopped = || Fault::new("the store has stopped");
             if !sent {
@@ -90,129 +118,193 @@ impl Drop for Writer {
 }
 
 /// The writer thread's own things.
-struct Desk {
+pub struct Desk {
+    /// None for a tool: it changes tables, but makes no commits.
+    journal: Option<Journal>,
+    tables: Applier,
+    progress: Arc<Progress>,
+    /// To look up what memory does not know.
     connection: Connection,
+    known: Known,
     sends: Sends,
     herald: Herald,
-    checkpoints: Checkpoints,
+    batch: Batch,
     commits: Counter,
     batch_size: Histogram,
     commit_seconds: Histogram,
 }
 
+/// Commits on their way to the journal.
+#[derive(Default)]
+struct Batch {
+    entries: Vec<Entry>,
+    /// How to take each of them back: its task's version before it.
+    before: Vec<(TaskId, u64)>,
+    bytes: usize,
+    /// Whom to tell, in the order they came; what is refused already is not among the entries.
+    told: Vec<(Done, Option<NotCommitted>)>,
+}
+
 impl Desk {
-    fn new(connection: Connection, checkpoints: Checkpoints) -> Self {
-        connection.set_prepared_statement_cache_capacity(64);
-        Self {
-            connection,
+    pub fn new(
+        journal: Option<Journal>,
+        tables: Applier,
+        progress: Arc<Progress>,
+        connection: Connection,
+    ) -> Result<Self, Fault> {
+        Ok(Self {
+            journal,
+            tables,
+            progress,
+            known: Known::new(&connection)?,
             sends: Sends::default(),
+            connection,
             herald: Herald::new(),
-            checkpoints,
-            commits: counter!("flotilla_store_transactions_total"),
+            batch: Batch::default(),
+            commits: counter!("flotilla_store_flushes_total"),
             batch_size: histogram!("flotilla_store_batch_commits"),
-            commit_seconds: histogram!("flotilla_store_transaction_seconds"),
-        }
+            commit_seconds: histogram!("flotilla_store_flush_seconds"),
+        })
     }
 
-    fn serve(&mut self, inbox: &Receiver<Job>) {
-        let mut waiting: Vec<Commit> = Vec::with_capacity(BATCH);
+    fn serve(mut self, inbox: &Receiver<Job>) {
+        // Not before the store is open: there may be many.
+        match Sends::load(&self.connection) {
+            Ok(sends) => self.sends = sends,
+            Err(fault) => return tracing::error!(%fault, "the store takes no commits"),
+        }
         while let Ok(job) = inbox.recv() {
             let mut next = Some(job);
             while let Some(job) = next.take() {
                 match job {
                     Job::Commit(commit) => {
-                        waiting.push(*commit);
-                        if waiting.len() < BATCH {
+                        self.take(*commit);
+                        if self.batch.told.len() < BATCH && self.batch.bytes < BATCH_BYTES {
                             next = inbox.try_recv().ok();
                         }
                     }
+                    Job::Errand(errand) => {
+                        self.flush();
+                        errand(&mut self);
+                    }
                     Job::Run(task) => {
-                        self.commit_all(&mut waiting);
-                        task(&mut self.connection, &mut self.sends);
+                        self.flush();
+                        self.tables.orders.run(task);
                     }
                 }
             }
-            self.commit_all(&mut waiting);
+            self.flush();
         }
-        Checkpoints::finish(&self.connection);
+        self.finish();
     }
 
-    /// One transaction for all. If it fails as a whole, each is tried alone, so that one cannot sink the others.
-    fn commit_all(&mut self, waiting: &mut Vec<Commit>) {
-        if waiting.is_empty() {
+    fn finish(self) {
+        let Self { journal, tables, connection, .. } = self;
+        let path = connection.path().map(PathBuf::from);
+        drop(connection);
+        tables.orders.end();
+        let all_kept = tables.thread.join().unwrap_or(false);
+        if let (true, Some(journal), Some(path)) = (all_kept, journal, path) {
+            journal.remove(&path);
+        }
+    }
+
+    /// Checks a commit and puts it into the batch.
+    fn take(&mut self, mut commit: Commit) {
+        let refused = self.check(&mut commit).err();
+        self.batch.told.push((commit.done, refused));
+    }
+
+    fn check(&mut self, commit: &mut Commit) -> Outcome {
+        let (id, version) = (commit.head.id, commit.head.version);
+        if let Some(Dedupe { key, .. }) = &commit.dedupe
+            && let Some(sent) = self.sent(key).map_err(NotCommitted::Failed)?
+        {
+            return Err(NotCommitted::Duplicate(sent));
+        }
+        let before = self.known.version(&self.connection, id).map_err(NotCommitted::Failed)?;
+        if before + 1 != version {
+            return Err(NotCommitted::Stale);
+        }
+        let entry = Entry::of(commit, |dedupe| self.sends.add(&dedupe.key)).map_err(NotCommitted::Failed)?;
+        self.known.set(id, version);
+        self.batch.bytes += entry.size();
+        self.batch.before.push((id, before));
+        self.batch.entries.push(entry);
+        Ok(())
+    }
+
+    /// Flushes the batch, hands it on to the tables, and tells everybody.
+    fn flush(&mut self) {
+        if self.batch.told.is_empty() {
             return;
         }
         let started = Instant::now();
-        let results = match write_batch(&self.connection, &mut self.sends, waiting) {
-            Ok(results) => results,
-            Err(failed) if waiting.len() == 1 => vec![Err(NotCommitted::Failed(failed))],
-            Err(_) => self.one_by_one(waiting),
-        };
+        let Batch { entries, before, bytes, told } = std::mem::take(&mut self.batch);
+        let count = entries.len();
+        let written = if entries.is_empty() { Ok(()) } else { self.write(entries, &before, bytes) };
         self.commits.increment(1);
-        self.batch_size.record(waiting.len() as f64);
+        self.batch_size.record(count as f64);
         self.commit_seconds.record(started.elapsed().as_secs_f64());
-        self.herald.announce(waiting.drain(..).map(|commit| commit.done).zip(results).collect());
-        self.checkpoints.after_batch(&self.connection);
-    }
-
-    fn one_by_one(&mut self, waiting: &[Commit]) -> Vec<Outcome> {
-        let alone = |one| match write_batch(&self.connection, &mut self.sends, one) {
-            Ok(mut results) => results.pop().unwrap_or(Ok(())),
-            Err(failed) => Err(NotCommitted::Failed(failed)),
+        let outcome = |refused: Option<NotCommitted>| match (refused, &written) {
+            (Some(refused), _) => Err(refused),
+            (None, Err(fault)) => Err(NotCommitted::Failed(fault.clone())),
+            (None, Ok(())) => Ok(()),
         };
-        waiting.chunks(1).map(alone).collect()
+        self.herald.announce(told.into_iter().map(|(done, refused)| (done, outcome(refused))).collect());
     }
-}
 
-/// One transaction, begun and ended by statements that are kept: parsing them anew would cost as much as a commit.
-fn write_batch(connection: &Connection, sends: &mut Sends, batch: &[Commit]) -> Result<Vec<Outcome>, Fault> {
-    let run = |sql| connection.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
-    run("BEGIN IMMEDIATE").map_err(fault("beginning a transaction"))?;
-    let written = write_all(connection, sends, batch).and_then(|results| {
-        run("COMMIT").map_err(fault("committing"))?;
-        Ok(results)
-    });
-    if written.is_ok() {
-        sends.committed();
-    } else {
-        sends.rolled_back();
-        // A transaction that failed may have ended itself already.
-        if !connection.is_autocommit() {
-            run("ROLLBACK").map_err(fault("rolling back"))?;
-        }
-    }
-    written
-}
-
-fn write_all(connection: &Connection, sends: &mut Sends, batch: &[Commit]) -> Result<Vec<Outcome>, Fault> {
-    let mut counts: HashMap<(i64, i64, u8), i64> = HashMap::new();
-    let mut results = Vec::with_capacity(batch.len());
-    for commit in batch {
-        let result = task::write(connection, sends, commit)?;
-        if result.is_ok() {
-            let head = &commit.head;
-            let mut count = |state, by| *counts.entry((head.principal.0, head.agent.0, state)).or_default() += by;
-            if let Some(before) = commit.state_before {
-                count(before, -1);
+    fn write(&mut self, entries: Vec<Entry>, before: &[(TaskId, u64)], bytes: usize) -> Result<(), Fault> {
+        let room = self.progress.wait_room(WAITING_BYTES);
+        match room.and_then(|()| self.append(&entries)) {
+            Ok(number) => {
+                self.progress.waits(bytes);
+                self.tables.orders.gather(entries, bytes, number);
+                self.progress.wrote(number);
+                Ok(())
             }
-            count(head.state_code(), 1);
+            Err(fault) => {
+                self.take_back(&entries, before);
+                Err(fault)
+            }
         }
-        results.push(result);
     }
-    add_counts(connection, &counts)?;
-    Ok(results)
-}
 
-/// The counters move in the same transaction as the tasks they count.
-pub fn add_counts(connection: &Connection, counts: &HashMap<(i64, i64, u8), i64>) -> Result<(), Fault> {
-    let mut statement = connection
-        .prepare_cached(
-            "INSERT INTO counters (principal, agent, state, n) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT DO UPDATE SET n = n + excluded.n",
-        )
-        .map_err(fault("counting tasks"))?;
-    for (&(principal, agent, state), &by) in counts.iter().filter(|(_, by)| **by != 0) {
-        statement.execute(params![principal, agent, state, by]).map_err(fault("counting tasks"))?;
+    fn append(&mut self, entries: &[Entry]) -> Result<u64, Fault> {
+        let journal = self.journal.as_mut().ok_or_else(|| Fault::new("a tool makes no commits"))?;
+        journal.append(entries, self.progress.durable())
     }
-    Ok(())
+
+    /// As if they had never come.
+    fn take_back(&mut self, entries: &[Entry], before: &[(TaskId, u64)]) {
+        for (entry, (id, version)) in entries.iter().zip(before).rev() {
+            if let Some(send) = &entry.send {
+                self.sends.take_back(&send.dedupe.key);
+            }
+            match version {
+                0 => self.known.forget(*id),
+                _ => self.known.set(*id, *version),
+            }
+        }
+    }
+
+    /// A key that was used before is rare: then what is on its way to the tables is waited for.
+    fn sent(&mut self, key: &Digest) -> Result<Option<Sent>, Fault> {
+        let Some(row) = self.sends.row(key) else { return Ok(None) };
+        self.flush();
+        self.tables.orders.apply_now();
+        self.progress.wait_applied(self.progress.written())?;
+        send::find(&self.connection, row, key)
+    }
+
+    /// Nothing is accepted meanwhile, so that what is removed is not changed.
+    fn sweep(&mut self, retention: Retention) -> Result<Swept, Fault> {
+        let (tell, told) = channel();
+        let job = move |tables: &mut Connection| sweep::sweep(tables, &retention);
+        self.tables.orders.run(Box::new(move |tables| drop(tell.send(tables.and_then(job)))));
+        let removed = told.recv().map_err(|_| Fault::new("the store has stopped"))??;
+        removed.tasks.iter().for_each(|id| self.known.forget(*id));
+        self.sends.forget(&removed.sends);
+        Ok(removed.swept)
+    }
 }

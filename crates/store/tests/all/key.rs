@@ -8,7 +8,7 @@ use flotilla_core::rights::{Right, Rights};
 use flotilla_protocol::time::Millis;
 
 /// A key that stands for somebody of its own name.
-fn key(name: &str, random: &mut Random) -> KeyRecord {
+pub fn key(name: &str, random: &mut Random) -> KeyRecord {
     let name = full(name);
     KeyRecord {
         principal: Principal { id: PrincipalId(0), workspace: WorkspaceId(0), name: name.name.clone() },

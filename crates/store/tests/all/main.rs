@@ -10,6 +10,7 @@ mod count;
 mod failure;
 mod fold;
 mod home;
+mod journal;
 mod key;
 mod list;
 mod random;

@@ -68,22 +68,46 @@ pub fn health(address: SocketAddr, service: &str) -> Result<u8, i32> {
     answer.map(|answer| serving(answer.get_ref())).map_err(|status| status.code().into())
 }
 
-/// A watch over the health of all services.
+/// A watch over the health of a service, or of all.
 pub struct Health {
     runtime: Runtime,
     states: Streaming<Bytes>,
 }
 
-pub fn watch_health(address: SocketAddr) -> Health {
+pub fn watch_health(address: SocketAddr, service: &str) -> Health {
     let runtime = runtime();
     let opened = runtime.block_on(async {
         let path = format!("{HEALTH}/Watch").parse().expect("a path");
-        connect(address).await?.server_streaming(health_request(""), path, Raw).await
+        connect(address).await?.server_streaming(health_request(service), path, Raw).await
     });
     Health { runtime, states: opened.expect("a watch").into_inner() }
 }
 
+/// Puts questions to any method that streams both ways, one after the other; the answers, and the status that ended them.
+pub fn converse(address: SocketAddr, path: &str, questions: Vec<Vec<u8>>) -> (Vec<Bytes>, i32) {
+    runtime().block_on(async {
+        let questions = tonic::codegen::tokio_stream::iter(questions.into_iter().map(Bytes::from));
+        let mut client = connect(address).await.expect("a connection");
+        let opened = client.streaming(tonic::Request::new(questions), path.parse().expect("a path"), Raw).await;
+        let mut answers = opened.expect("a stream").into_inner();
+        let mut all = Vec::new();
+        loop {
+            match tokio::time::timeout(PATIENCE, answers.message()).await.expect("an answer in time") {
+                Ok(Some(answer)) => all.push(answer),
+                Ok(None) => return (all, 0),
+                Err(status) => return (all, status.code().into()),
+            }
+        }
+    })
+}
+
 impl Health {
+    /// Whether the watch goes on, as far as can be told in a moment.
+    pub fn is_open(&mut self) -> bool {
+        let moment = std::time::Duration::from_millis(200);
+        self.runtime.block_on(async { tokio::time::timeout(moment, self.states.message()).await }).is_err()
+    }
+
     /// The next state; none when the watch has ended.
     pub fn state(&mut self) -> Option<u8> {
         let next = self.runtime.block_on(async { tokio::time::timeout(PATIENCE, self.states.message()).await });

@@ -7,11 +7,12 @@ use crate::cli::{ConfigFile, DataDir};
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::data;
+use crate::run::{Overrides, preset_owner_key};
 use flotilla_core::key::{is_key, sha256};
 use flotilla_core::ports::{Clock as _, Store as _};
 use flotilla_protocol::time::Millis;
-use flotilla_store::sqlite::{Sqlite, Sync};
-use std::net::TcpListener;
+use flotilla_store::sqlite::Sqlite;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
 /// A clock before this has never been set: 2025-01-01.
@@ -32,21 +33,39 @@ pub fn settings(findings: &mut Findings) {
     }
 }
 
-pub fn config(findings: &mut Findings, file: &ConfigFile) -> Option<Config> {
+/// The configuration as `serve` would have it: the file, and what the environment changes.
+pub fn config(findings: &mut Findings, file: &ConfigFile, data: &DataDir) -> Option<Config> {
     let path = file.path();
     let name = path.as_ref().map_or_else(|| "the defaults (no file)".to_owned(), |path| path.display().to_string());
-    let loaded = Config::load(path.as_deref()).and_then(|config| config.check_anonymous().map(|()| config));
-    match loaded {
+    let listen = listen(findings);
+    let public_url = std::env::var("FLOTILLA_PUBLIC_URL").ok();
+    let data_dir = data.data_dir.clone();
+    match (Overrides { config: path, listen, data_dir, public_url, ..Overrides::default() }).apply() {
         Ok(config) => {
             findings.ok("configuration", format!("{name}, agents: {}", config.agent_names().join(", ")));
+            if let Err(error) = preset_owner_key(&config) {
+                findings.problem("keys", error.to_string(), "correct FLOTILLA_OWNER_KEY, or unset it");
+            }
             Some(config)
         }
         Err(error) => {
             let what = format!("{error:#}").replace('\n', " ");
-            findings.problem("configuration", what, "mend the file; flotilla config check says the same");
+            let advice = "mend the file, or the FLOTILLA_ variable; flotilla config check looks at the file alone";
+            findings.problem("configuration", what, advice);
             None
         }
     }
+}
+
+/// Where the environment says to listen.
+fn listen(findings: &mut Findings) -> Option<SocketAddr> {
+    let text = std::env::var("FLOTILLA_LISTEN").ok()?;
+    let parsed = text.parse().ok();
+    if parsed.is_none() {
+        let what = format!("FLOTILLA_LISTEN is '{text}', which is no address to listen on");
+        findings.problem("configuration", what, "set it to an address and a port, such as 127.0.0.1:7420, or unset it");
+    }
+    parsed
 }
 
 pub fn clock(findings: &mut Findings) {
@@ -61,6 +80,7 @@ pub fn clock(findings: &mut Findings) {
 pub async fn store(findings: &mut Findings, flag: &DataDir, config: Option<&Config>) {
     let configured = config.and_then(|config| config.hub.data_dir.clone());
     let dir = flag.data_dir.clone().or(configured).unwrap_or_else(data::default_dir);
+    let preset = config.and_then(|config| preset_owner_key(config).ok()).flatten();
     if !dir.exists() {
         let what = format!("{} does not exist yet", dir.display());
         return findings.note("store", what, "nothing: flotilla serve makes it");
@@ -74,13 +94,13 @@ pub async fn store(findings: &mut Findings, flag: &DataDir, config: Option<&Conf
             "nothing: flotilla serve makes one",
         );
     }
-    match Sqlite::open(&file, Sync::Full) {
+    match Sqlite::open_beside(&file) {
         Ok(store) => match store.ping().await {
             Ok(()) => {
                 let used = data::lock(&dir).is_err();
                 let about = if used { "in use by a hub" } else { "not in use" };
                 findings.ok("store", format!("{} answers, {about}", file.display()));
-                keys(findings, &store).await;
+                keys(findings, &store, preset.as_deref()).await;
             }
             Err(fault) => broken(findings, &file, &fault.to_string()),
         },
@@ -115,18 +135,28 @@ fn directory(findings: &mut Findings, dir: &Path) {
     }
 }
 
-async fn keys(findings: &mut Findings, store: &Sqlite) {
+async fn keys(findings: &mut Findings, store: &Sqlite, preset: Option<&str>) {
     let Ok(keys) = store.keys().await else { return };
     let now = SystemClock.now();
-    let owners = keys.iter().filter(|key| key.is_owners() && key.is_live(now)).count();
-    if owners == 0 {
+    let mut owners = keys.iter().filter(|key| key.is_owners() && key.is_live(now)).peekable();
+    let preset = preset.map(|key| sha256(key.as_bytes()));
+    if let Some(preset) = preset
+        && !owners.any(|owner| owner.hash == preset)
+    {
+        if keys.iter().any(|known| known.hash == preset) {
+            let what = "the preset owner's key (FLOTILLA_OWNER_KEY, or hub.owner_key) has ended, or is somebody else's";
+            return findings.problem("keys", what, "preset a new one, or none to go on with the keys there are");
+        }
+        let what = "the preset owner's key (FLOTILLA_OWNER_KEY, or hub.owner_key) is not the one in use";
+        findings.note("keys", what, "nothing, if it is meant to replace the owner's key when the hub starts");
+    } else if preset.is_none() && owners.peek().is_none() {
         findings.problem(
             "keys",
             "there is no owner's key in use",
             "start the hub with FLOTILLA_OWNER_KEY set to a new one",
         );
     } else {
-        let others = keys.iter().filter(|key| key.is_live(now)).count() - owners;
+        let others = keys.iter().filter(|key| !key.is_owners() && key.is_live(now)).count();
         findings.ok("keys", format!("an owner's key and {others} others in use"));
     }
     let Some(key) = hub_key() else {
@@ -162,7 +192,8 @@ pub fn port(findings: &mut Findings, config: Option<&Config>, hub_answers: bool)
         Ok(_) => findings.ok("port", format!("{listen} is free")),
         Err(_) if hub_answers => findings.ok("port", format!("{listen} is taken, and a hub answers")),
         Err(error) => {
-            let advice = "stop the program that uses it, or choose another address: hub.listen, or --listen";
+            let advice =
+                "stop the program that uses it, or choose another address: hub.listen, FLOTILLA_LISTEN or --listen";
             findings.problem("port", format!("{listen} cannot be used: {error}"), advice);
         }
     }

@@ -12,6 +12,7 @@ use flotilla_outbound::client::error::ClientError;
 use flotilla_outbound::client::resolve::{Reference, resolve};
 use flotilla_outbound::client::{Client, Options, check};
 use flotilla_outbound::hub::Hub;
+use flotilla_outbound::net::address;
 use flotilla_protocol::a2a::request::ListTasksRequest;
 use flotilla_protocol::wire::Int32;
 
@@ -21,11 +22,12 @@ const DRIFT: i64 = 30;
 /// Whether a hub answers, and whether its clock agrees with ours.
 pub async fn hub(findings: &mut Findings, session: &Session) -> bool {
     let hub = Hub::new(session.net.clone(), &session.hub_url(), None);
+    let place = address::shown(hub.url());
     let date = match hub.ready().await {
         Ok(date) => date,
         Err(error) => {
             let expected = session.args.hub.is_some() || std::env::var_os("FLOTILLA_URL").is_some();
-            let (what, advice) = (format!("no hub answers at {}: {error}", hub.url()), "start it with: flotilla serve");
+            let (what, advice) = (format!("no hub answers at {place}: {error}"), "start it with: flotilla serve");
             if expected {
                 findings.problem("hub", what, format!("{advice}; or correct FLOTILLA_URL or --hub"));
             } else {
@@ -34,7 +36,7 @@ pub async fn hub(findings: &mut Findings, session: &Session) -> bool {
             return false;
         }
     };
-    findings.ok("hub", format!("{} is ready", hub.url()));
+    findings.ok("hub", format!("{place} is ready"));
     match date.as_deref().and_then(apart) {
         Some(seconds) if seconds > DRIFT => {
             let what = format!("this machine and the hub are {seconds} s apart");

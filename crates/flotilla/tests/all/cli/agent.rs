@@ -32,6 +32,8 @@ impl Asked {
 pub enum Says {
     Json(Value),
     Status(u16, Value),
+    /// A status with headers of its own.
+    Headed(u16, &'static str, Value),
     /// A JSON-RPC result.
     Result(Value),
     /// A JSON-RPC error.
@@ -135,6 +137,9 @@ fn serve(mut connection: TcpStream, card: Card<'_>, log: &Mutex<Vec<Asked>>, ans
     match answer(&asked, before) {
         Says::Json(body) => respond(&mut connection, 200, "application/json", &body.to_string()),
         Says::Status(status, body) => respond(&mut connection, status, "application/json", &body.to_string()),
+        Says::Headed(status, headers, body) => {
+            respond_with(&mut connection, status, "application/json", headers, &body.to_string());
+        }
         Says::Result(result) => {
             let body = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
             respond(&mut connection, 200, "application/json", &body);

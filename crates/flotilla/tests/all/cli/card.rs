@@ -118,3 +118,34 @@ fn cards_are_kept_as_long_as_their_server_allows() {
     assert_eq!(fetched("cache-control: no-cache\r\netag: \"1\"\r\n"), (3, 1));
     assert_eq!(fetched("cache-control: no-store, max-age=60\r\netag: \"1\"\r\n"), (3, 3));
 }
+
+#[test]
+fn all_that_is_wrong_with_a_card_is_told_at_once() {
+    let place = Place::new();
+    let mut bad = card(json!({"version": 1, "capabilities": {"streaming": "yes"}, "skills": [{"id": 7, "tags": "x"}]}));
+    bad["supportedInterfaces"][0]["url"] = json!(["nowhere"]);
+    bad["securitySchemes"] = json!({"o": {"oauth2SecurityScheme": {"flows": {"deviceCode": {"tokenUrl": 1}}}}});
+    bad["securityRequirements"] = json!([{"schemes": {"o": []}}]);
+    let file = place.file("bad.json", bad.to_string());
+    for args in [&["card", "get", "--validate"][..], &["card", "get"], &["send", "hi"]] {
+        let ran = place.run(&[args, &["-a", &file, "-o", "json"]].concat());
+        assert_eq!((ran.code, ran.error().as_str()), (1, "A2ACLI_ERR_CARD_INVALID"), "{ran:?}");
+        let error = &ran.json()["error"];
+        for words in [
+            "version must be",
+            "capabilities.streaming must be",
+            "skills[0].id must be",
+            "skills[0].name is missing",
+            "skills[0].tags must be",
+            "supportedInterfaces[0].url must be",
+            "securitySchemes.o.oauth2SecurityScheme.flows.deviceCode.tokenUrl must be",
+            "securityRequirements[0].schemes.o must be",
+        ] {
+            assert!(error["message"].as_str().is_some_and(|text| text.contains(words)), "no {words:?} in {error}");
+        }
+        assert!(error["hint"].as_str().is_some_and(|hint| !hint.contains("--validate")), "no circles: {error}");
+    }
+    let unforeseen = place.file("odd.json", card(json!({"protocolVersion": 3})).to_string());
+    let ran = place.run(&["card", "get", "-a", &unforeseen]);
+    assert!(ran.code == 1 && ran.err.contains("protocolVersion"), "{ran:?}");
+}

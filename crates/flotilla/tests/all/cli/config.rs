@@ -84,3 +84,23 @@ fn nonsense_in_the_environment_is_a_usage_error() {
         assert_eq!(ran.code, 2, "{name}: {ran:?}");
     }
 }
+
+#[test]
+fn every_setting_can_be_tried_out_as_a_flag() {
+    let place = Place::new();
+    for (flag, value) in [
+        ("--poll-interval", "7s"),
+        ("--context-id", "c"),
+        ("--task-id", "t"),
+        ("--metadata", "{\"a\": \"b@c\"}"),
+        ("--client-id", "i"),
+        ("--client-secret", "s3cr3t"),
+        ("--timeout", "1m"),
+    ] {
+        let settings = place.run(&["config", "show", "-o", "json", flag, value]).ok().json();
+        let expected = if flag == "--client-secret" { "[redacted]" } else { value };
+        assert_eq!(shown(&settings, flag.trim_start_matches('-')), (expected, "flag"));
+    }
+    let settings = place.run(&["config", "show", "-o", "json", "--async"]).ok().json();
+    assert_eq!(shown(&settings, "async"), ("true", "flag"));
+}

@@ -4,6 +4,7 @@ use super::agent::{Agent, Says, card};
 use super::program::{Place, Ran};
 use crate::cast::{CONFIG, hub};
 use flotilla_testkit::HubProcess;
+use flotilla_testkit::process::OWNER;
 use serde_json::{Value, json};
 
 fn examined(place: &Place, hub: &HubProcess, args: &[&str]) -> Ran {
@@ -102,4 +103,43 @@ fn a_machine_without_a_hub_is_no_patient() {
     // A hub of somebody else's may answer at the usual port; it is not this test's business.
     assert!(ran.out.contains("nowhere does not exist yet"), "{ran:?}");
     assert!(!place.dir().join("nowhere").exists(), "looking changes nothing");
+}
+
+#[test]
+fn the_environment_counts_as_it_does_for_serve() {
+    let hub = hub();
+    let elsewhere = |name: &str, value: &str| {
+        let place = Place::new().env(name, value);
+        place.run(&["doctor", "--data-dir", "nowhere", "--hub", "http://127.0.0.1:1", "-o", "json"])
+    };
+    let ran = elsewhere("FLOTILLA_LISTEN", &hub.address().to_string());
+    assert!(ran.code == 1 && advice(&ran, "port").contains(&hub.address().to_string()), "{ran:?}");
+    assert!(advice(&ran, "port").contains("FLOTILLA_LISTEN"), "{ran:?}");
+    let ran = elsewhere("FLOTILLA_LISTEN", "everywhere");
+    assert!(advice(&ran, "configuration").contains("FLOTILLA_LISTEN is 'everywhere'"), "{ran:?}");
+    let ran = elsewhere("FLOTILLA_PUBLIC_URL", "example.com");
+    assert!(advice(&ran, "configuration").contains("public-url"), "{ran:?}");
+    let ran = elsewhere("FLOTILLA_OWNER_KEY", "flk_short");
+    assert!(advice(&ran, "keys").contains("FLOTILLA_OWNER_KEY"), "{ran:?}");
+    assert!(!ran.out.contains("flk_short"), "{ran:?}");
+}
+
+#[test]
+fn a_preset_key_that_is_not_in_use_yet_is_no_problem() {
+    let hub = hub();
+    let other = format!("flk_{}", "b".repeat(64));
+    let ran = examined(&Place::at(&hub).env("FLOTILLA_OWNER_KEY", &other), &hub, &[]).ok();
+    assert!(ran.out.contains("Note: keys: the preset owner's key"), "{ran:?}");
+    let ran = examined(&Place::at(&hub).env("FLOTILLA_OWNER_KEY", OWNER), &hub, &[]).ok();
+    assert!(!ran.out.contains("preset"), "{ran:?}");
+}
+
+#[test]
+fn what_the_advice_names_can_be_done() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let ran = examined(&place, &hub, &["-o", "json", "--agent-card", "http://127.0.0.1:1"]);
+    assert!(advice(&ran, "agents").contains("--debug"), "{ran:?}");
+    let ran = examined(&place, &hub, &["-o", "json", "--agent-card", "http://127.0.0.1:1", "--debug"]);
+    assert!(ran.code == 1 && ran.err.contains("> GET http://127.0.0.1:1/"), "{ran:?}");
 }

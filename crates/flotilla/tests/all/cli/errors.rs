@@ -112,3 +112,78 @@ fn an_agent_s_nonsense_is_named_and_never_taken_for_a_result() {
     assert_eq!(named(|| Says::Error(-32700, "x")).1, "JSONParseError");
     assert_eq!(named(|| Says::Error(-32601, "x")).1, "MethodNotFoundError");
 }
+
+#[test]
+fn mistakes_on_the_command_line_have_the_form_of_every_failure() {
+    let place = Place::new();
+    for (args, message, hint) in [
+        (&["sned", "hi"][..], "sned", "'send'"),
+        (&["send", "--agnt", "x"], "--agnt", "'--agent'; flotilla send --help"),
+        (&["task", "get"], "<ID>", "flotilla task get --help"),
+        (&["send", "hi", "--verbose=maybe"], "maybe", "--help"),
+        (&["task"], "subcommand", "flotilla task --help"),
+    ] {
+        let ran = place.run(args);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{ran:?}");
+        if args.len() > 1 {
+            let lines: Vec<&str> = ran.err.lines().collect();
+            assert_eq!(lines.len(), 3, "{ran:?}");
+            assert_eq!(lines[0], "Error: A2ACLI_ERR_USAGE");
+            assert!(lines[1].starts_with("Message: ") && lines[1].contains(message), "{ran:?}");
+            assert!(lines[2].starts_with("Hint: ") && lines[2].contains(hint), "{ran:?}");
+        }
+        for format in [&["-o", "json"][..], &["-ojson"], &["--output=json"], &["--output", "json"]] {
+            let ran = place.run(&[args, format].concat());
+            assert_eq!((ran.code, ran.error().as_str()), (2, "A2ACLI_ERR_USAGE"), "{ran:?}");
+            let error = &ran.json()["error"];
+            assert!(error["message"].as_str().is_some_and(|text| text.contains(message)), "{error}");
+            assert!(error["hint"].as_str().is_some_and(|text| text.contains(hint)), "{error}");
+        }
+    }
+    let configured = Place::new().env("A2ACLI_OUTPUT", "json");
+    assert_eq!(configured.run(&["task", "get"]).error(), "A2ACLI_ERR_USAGE");
+}
+
+#[test]
+fn an_agent_s_limit_has_its_own_code_and_says_when_to_try_again() {
+    let told = |says: fn() -> Says| {
+        let agent = Agent::start(card(json!({})), move |_, _| says());
+        let ran = Place::new().run(&["send", "hi", "-a", &agent.url, "-o", "json"]);
+        assert_eq!((ran.code, ran.error().as_str()), (1, "FLOTILLA_ERR_RESOURCE_EXHAUSTED"), "{ran:?}");
+        let error = ran.json()["error"].clone();
+        (error["hint"].as_str().expect("a hint").to_owned(), error["a2aCode"].clone())
+    };
+    let (hint, code) = told(|| Says::Headed(429, "retry-after: 17\r\n", json!("slow down")));
+    assert!(hint.contains("try again in 17 s") && code == 429, "{hint}");
+    let (hint, _) = told(|| Says::Headed(429, "retry-after: Fri, 01 Jan 2027 00:00:00 GMT\r\n", json!({})));
+    assert!(hint.contains("after Fri, 01 Jan 2027"), "{hint}");
+    let (hint, code) = told(|| Says::Error(-32013, "too many"));
+    assert!(hint.contains("try again") && code == -32013, "{hint}");
+    let (hint, _) = told(|| {
+        let error = json!({"code": -32000, "message": "slow"});
+        Says::Headed(429, "retry-after: 3\r\n", json!({"jsonrpc": "2.0", "id": 1, "error": error}))
+    });
+    assert!(hint.contains("in 3 s"), "{hint}");
+
+    let hub = crate::cast::hub_with("limits: {open_tasks_per_caller: 1}");
+    let place = Place::at(&hub);
+    place.run(&["send", "hold", "--async"]).ok();
+    for (transport, code) in
+        [("JSONRPC", json!(-32013)), ("HTTP+JSON", json!(429)), ("GRPC", json!("RESOURCE_EXHAUSTED"))]
+    {
+        let ran = place.run(&["send", "hold", "--async", "--transport", transport, "-o", "json"]);
+        let error = &ran.json()["error"];
+        assert_eq!((&error["code"], &error["a2aCode"]), (&json!("FLOTILLA_ERR_RESOURCE_EXHAUSTED"), &code), "{ran:?}");
+        assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("try again in 1 s")), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_wait_goes_on_when_the_agent_is_asked_too_often() {
+    let agent = Agent::start(card(json!({})), |_, before| match before {
+        0 => Says::Headed(429, "retry-after: 1\r\n", json!({})),
+        _ => Says::Result(super::agent::task("COMPLETED")),
+    });
+    let ran = Place::new().run(&["task", "get", "t-1", "--wait", "-a", &agent.url, "--poll-interval", "20ms"]).ok();
+    assert!(ran.field("State") == "TASK_STATE_COMPLETED" && ran.err.contains("Asking:"), "{ran:?}");
+}

@@ -99,3 +99,25 @@ fn shells_get_scripts_that_know_the_commands() {
     let checked = std::process::Command::new("bash").arg("-n").arg(script).status().expect("bash can be started");
     assert!(checked.success());
 }
+
+#[test]
+fn bash_completes_the_values_of_options_that_have_few() {
+    let place = Place::new();
+    let script = place.file("flotilla.bash", place.run(&["completion", "bash"]).ok().out);
+    let offered = |words: &[&str]| {
+        let typed: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let before = typed.iter().rev().nth(1).cloned().unwrap_or_default();
+        let line = format!(
+            "source {script}; COMP_WORDS=({}); COMP_CWORD={}; _flotilla flotilla '' {before}; echo ${{COMPREPLY[@]}}",
+            typed.join(" "),
+            words.len() - 1
+        );
+        place.typed(&format!("bash -c \"$(cat <<'END'\n{line}\nEND\n)\"")).ok().out.trim().to_owned()
+    };
+    assert_eq!(offered(&["flotilla", "send", "-o", ""]), "text json");
+    assert_eq!(offered(&["flotilla", "task", "get", "--output", ""]), "text json");
+    assert_eq!(offered(&["flotilla", "doctor", "--output", ""]), "text json");
+    assert_eq!(offered(&["flotilla", "card", "get", "--transport", ""]), "JSONRPC HTTP+JSON GRPC");
+    let states = offered(&["flotilla", "task", "list", "--status", ""]);
+    assert!(states.contains("WORKING") && states.contains("INPUT_REQUIRED"), "{states}");
+}

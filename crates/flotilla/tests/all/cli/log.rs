@@ -15,6 +15,8 @@ agents:
             - {type: tool_use, id: t1, name: Bash, input: {command: ls}}
             - {type: tool_result, tool_use_id: t1, content: [{type: text, text: "a.txt"}]}
             - {type: usage, input_tokens: 12, output_tokens: 3}
+            - {type: progress, progress: 3, total: 7, message: reading}
+            - {type: progress, progress: 4}
         - completed: Done
 "#;
 
@@ -31,6 +33,8 @@ fn the_owner_reads_everything_in_human_form() {
         "Tool result: t1",
         "Output:\n  a.txt",
         "Usage: input_tokens 12, output_tokens 3",
+        "Progress: 3 of 7 reading\n",
+        "Progress: 4\n",
         "asked",
         "status TASK_STATE_COMPLETED",
         "Text:\n  go",
@@ -103,4 +107,22 @@ fn a_long_log_comes_in_pages() {
     let all = place.run(&["task", "log", "-o", "json", task]).ok().lines();
     let numbers: Vec<u64> = all.iter().filter_map(|entry| entry["seq"].as_u64()).collect();
     assert_eq!(numbers, (1..=page["seq"].as_u64().expect("the last")).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_says_how_to_call_an_agent_has_no_say() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let sent = place.json(&["send", "complete"]);
+    for args in [
+        &["-a", "http://127.0.0.1:1"][..],
+        &["--agent", "mock"],
+        &["--transport", "GRPC"],
+        &["--a2a-version", "1.0"],
+        &["--svc-param", "a:b"],
+    ] {
+        let ran = place.run(&[&["task", "log", id(&sent["task"]), "-o", "json"], args].concat());
+        assert_eq!((ran.code, ran.error().as_str()), (2, "A2ACLI_ERR_USAGE"), "{ran:?}");
+        assert!(ran.json()["error"]["hint"].as_str().is_some_and(|hint| hint.contains("--hub")), "{ran:?}");
+    }
 }

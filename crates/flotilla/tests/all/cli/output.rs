@@ -133,3 +133,23 @@ fn the_task_s_outcome_is_not_the_program_s() {
         assert!(ran.err.contains(state), "{ran:?}");
     }
 }
+
+#[test]
+fn what_turns_text_around_is_shown_and_not_done() {
+    let evil = json!({"id": "t-1", "contextId": "c\u{202e}1", "status": {"state": "TASK_STATE_COMPLETED",
+        "message": {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "pay\u{2066}\u{9b}2J"}]}}});
+    let agent = Agent::start(card(json!({})), move |asked, _| match asked.method().as_str() {
+        "GetTask" => Says::Result(evil.clone()),
+        _ => Says::Error(-32602, "no\u{202e}t"),
+    });
+    let place = Place::new();
+    let ran = place.run(&["task", "get", "t-1", "-a", &agent.url]).ok();
+    assert!(ran.field("Context") == "c\\u{202e}1" && ran.out.contains("pay\\u{2066}\\u{9b}2J"), "{ran:?}");
+    let ran = place.run(&["task", "cancel", "t-1", "-a", &agent.url]);
+    assert!(ran.err.contains("no\\u{202e}t"), "{ran:?}");
+    for more in [&[][..], &["--stream"]] {
+        let ran = place.run(&[&["task", "get", "t-1", "-a", &agent.url, "-o", "json"], more].concat()).ok();
+        assert!(!ran.out.contains(['\u{202e}', '\u{2066}', '\u{9b}']), "{ran:?}");
+        assert_eq!(ran.json()["contextId"], "c\u{202e}1", "a program reads what was said");
+    }
+}

@@ -96,3 +96,37 @@ fn metadata_travels_in_the_request_and_service_parameters_beside_it() {
     assert_eq!(asked.header("x-trace-id"), Some("abc:1"));
     assert_eq!(asked.json()["params"]["message"].get("metadata"), None);
 }
+
+#[test]
+fn a_part_has_one_media_type() {
+    let place = Place::new();
+    let file = place.file("a.bin", "x");
+    let twice = ["send", "--file", &file, "--media-type", "a/b", "--media-type", "c/d", "-a", "http://127.0.0.1:1"];
+    let ran = place.run(&[&twice[..], &["-o", "json"]].concat());
+    assert_eq!((ran.code, ran.error().as_str()), (2, "A2ACLI_ERR_USAGE"));
+    assert!(ran.json()["error"]["message"].as_str().is_some_and(|text| text.contains("c/d")), "{ran:?}");
+    let each = ["send", "--text", "t", "--media-type", "text/x", "--file", &file, "--media-type", "c/d"];
+    let agent = Agent::start(card(json!({})), |_, _| Says::Result(json!({"task": task("COMPLETED")})));
+    place.run(&[&each[..], &["-a", &agent.url]].concat()).ok();
+}
+
+#[test]
+fn every_mistake_comes_with_a_next_step() {
+    let place = Place::new();
+    let bad = place.file("bad.json", "{");
+    place.file("card.json", card(json!({})).to_string());
+    for args in [
+        &["--file", "/nope"][..],
+        &["--data", "/nope"],
+        &["--data", &bad],
+        &["--file", "-", "--data", "-"],
+        &["hi", "--metadata", "[]"],
+        &["hi", "--timeout", "soon"],
+        &["hi", "--transport", "SOAP", "-a", "card.json"],
+        &["hi", "--svc-param", "x"],
+    ] {
+        let ran = place.run(&[&["send", "-o", "json"], args].concat());
+        assert_eq!((ran.code, ran.error().as_str()), (2, "A2ACLI_ERR_USAGE"), "{ran:?}");
+        assert!(ran.json()["error"]["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{ran:?}");
+    }
+}

@@ -84,7 +84,16 @@ impl Place {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_flotilla"));
+        self.program(env!("CARGO_BIN_EXE_flotilla"), args)
+    }
+
+    /// Runs a line as a person types it.
+    pub fn typed(&self, line: &str) -> Ran {
+        finish(self.program("sh", &["-c", line]).spawn().expect("a shell can be started"))
+    }
+
+    fn program(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
             if name.starts_with("FLOTILLA_") || name.starts_with("A2ACLI_") {

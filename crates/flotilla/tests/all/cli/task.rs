@@ -153,3 +153,42 @@ fn push_configs_are_made_read_listed_and_deleted() {
     assert_eq!(methods[1..3], ["GetTaskPushNotificationConfig", "ListTaskPushNotificationConfigs"]);
     assert_eq!(methods[4], "DeleteTaskPushNotificationConfig");
 }
+
+#[test]
+fn the_next_page_is_one_command_away() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    for _ in 0..3 {
+        place.run(&["send", "complete", "--context-id", "a b"]).ok();
+        place.run(&["send", "fail", "--context-id", "a b"]).ok();
+        place.run(&["send", "complete"]).ok();
+    }
+    let mut command = "task list --status completed --page-size 1 --context-id 'a b'".to_owned();
+    let mut seen = Vec::new();
+    for left in (0..3).rev() {
+        let typed = format!("{} {command}", env!("CARGO_BIN_EXE_flotilla"));
+        let ran = place.typed(&typed).ok();
+        assert_eq!(
+            (ran.field("State"), ran.field("Context"), ran.field("Total")),
+            ("TASK_STATE_COMPLETED", "a b", "3")
+        );
+        seen.push(ran.field("Task").to_owned());
+        let next = ran.out.lines().find_map(|line| line.strip_prefix("Next page: flotilla "));
+        assert_eq!(next.is_some(), left > 0, "{ran:?}");
+        command = next.unwrap_or_default().to_owned();
+    }
+    seen.dedup();
+    assert_eq!(seen.len(), 3);
+}
+
+#[test]
+fn a_task_that_is_not_there_is_not_to_be_read() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    for command in ["cancel", "subscribe"] {
+        let ran = place.run(&["task", command, "nope", "-o", "json"]);
+        assert_eq!(ran.error(), "TaskNotFoundError");
+        let hint = ran.json()["error"]["hint"].as_str().expect("a hint").to_owned();
+        assert!(hint.contains("task list") && !hint.contains("task get"), "{hint}");
+    }
+}

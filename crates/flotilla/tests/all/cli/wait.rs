@@ -1,9 +1,9 @@
 //! Waiting: by asking, over a stream, for a limited time, and never for what does not come.
 
 use super::agent::{Agent, Says, card, streaming, task};
-use super::program::{Place, finish};
+use super::program::{Place, Ran, finish};
 use crate::cast::{hub, id, state};
-use flotilla_testkit::until;
+use flotilla_testkit::{HubProcess, until};
 use serde_json::json;
 
 #[test]
@@ -71,17 +71,31 @@ fn a_task_that_does_not_change_is_asked_for_ever_less_often() {
 #[test]
 fn a_wait_that_is_interrupted_names_the_task() {
     let hub = hub();
-    let place = Place::at(&hub);
-    let child = place.start(&["send", "hold"]);
+    let (ran, task) = interrupted(&hub, &[]);
+    assert!(ran.code == 130 && ran.err.contains(&task) && ran.out.is_empty(), "{ran:?}");
+    let (ran, task) = interrupted(&hub, &["-o", "json"]);
+    assert_eq!((ran.code, ran.error().as_str()), (130, "FLOTILLA_ERR_INTERRUPTED"), "{ran:?}");
+    let error = &ran.json()["error"];
+    assert!(error["message"].as_str().is_some_and(|text| text.contains(&task)), "{error}");
+    let again = format!("flotilla task get --wait {task}");
+    assert!(error["hint"].as_str().is_some_and(|hint| hint.contains(&again)), "{error}");
+}
+
+/// Sends, interrupts the wait, and ends the task.
+fn interrupted(hub: &HubProcess, more: &[&str]) -> (Ran, String) {
+    let place = Place::at(hub);
+    let child = place.start(&[&["send", "hold"], more].concat());
     let listed = until("the task is there", || {
         let listed = place.json(&["task", "list", "--status", "working"]);
         (listed["totalSize"] == 1).then_some(listed)
     });
-    let task = id(&listed["tasks"][0]);
+    let task = id(&listed["tasks"][0]).to_owned();
+    super::program::streams(hub, 1);
     let sent = std::process::Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status();
     assert!(sent.expect("sh can be started").success());
     let ran = finish(child);
-    assert!(ran.code == 130 && ran.err.contains(task) && ran.out.is_empty(), "{ran:?}");
+    place.run(&["task", "cancel", &task]).ok();
+    (ran, task)
 }
 
 #[test]

@@ -80,6 +80,7 @@ fn provoke(reason: Reason, hub: &HubProcess, client: &Client) -> Option<Refusal>
         | Reason::VerbNotAllowed
         | Reason::MediaTypeNotSupported
         | Reason::CompressionNotSupported
+        | Reason::DeadlineExceeded
         | Reason::HostRequired
         | Reason::HeadersTooLarge => return None,
         // These are about the hub's own API: keys/api.rs.

@@ -1,0 +1,185 @@
+//! One transaction that puts commits into the tables: each change once, each task's head only as it is in the end.
+
+use super::journal::entry::{Entry, run_code};
+use super::{chain, fault, journal, send};
+use flotilla_core::error::Fault;
+use flotilla_core::ids::TaskId;
+use flotilla_core::log::Epoch;
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Batches of a journal that go into the tables in one transaction.
+const BATCHES: usize = 256;
+
+/// Puts entries into the tables that end with the batch `through`. All or nothing.
+pub fn apply(connection: &Connection, entries: &[Entry], through: u64) -> Result<(), Fault> {
+    let run = |sql| connection.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
+    run("BEGIN IMMEDIATE").map_err(fault("beginning a transaction"))?;
+    let written = write_all(connection, entries, through).and_then(|()| {
+        run("COMMIT").map_err(fault("committing"))?;
+        Ok(())
+    });
+    // A transaction that failed may have ended itself already.
+    if written.is_err() && !connection.is_autocommit() {
+        run("ROLLBACK").map_err(fault("rolling back"))?;
+    }
+    written
+}
+
+/// Puts what the journal beside `store` holds beyond the tables into them, and returns the last batch.
+pub fn catch_up(connection: &Connection, store: &Path, epoch: &Epoch) -> Result<u64, Fault> {
+    let mut last = applied(connection)?;
+    let behind = journal::behind(store, epoch, last)?;
+    for batches in behind.chunks(BATCHES) {
+        let mut entries = Vec::new();
+        for batch in batches {
+            entries.append(&mut batch.entries()?);
+            last = batch.number;
+        }
+        apply(connection, &entries, last)?;
+    }
+    Ok(last)
+}
+
+/// The last batch that the tables hold.
+pub fn applied(connection: &Connection) -> Result<u64, Fault> {
+    let known: Option<String> = connection
+        .query_row("SELECT value FROM meta WHERE name = 'applied'", [], |row| row.get(0))
+        .optional()
+        .map_err(fault("reading how far the tables are"))?;
+    let number = known.map_or(Ok(0), |text| text.parse());
+    number.map_err(|_| Fault::new("the store does not say how far its tables are"))
+}
+
+fn write_all(connection: &Connection, entries: &[Entry], through: u64) -> Result<(), Fault> {
+    let mut changes = chain::Appender::new(connection)?;
+    let mut sends = send::Appender::new(connection)?;
+    let mut counts: Counts = HashMap::new();
+    let mut tasks: Vec<Latest<'_>> = Vec::new();
+    let mut places: HashMap<TaskId, usize> = HashMap::new();
+    for entry in entries {
+        let id = entry.head.id;
+        let place = *match places.entry(id) {
+            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::hash_map::Entry::Vacant(unknown) => {
+                let is_new = entry.head.version == 1;
+                let last_change = if is_new { None } else { chain::last(connection, id)? };
+                tasks.push(Latest { is_new, last_change, entry });
+                unknown.insert(tasks.len() - 1)
+            }
+        };
+        let latest = &mut tasks[place];
+        latest.last_change = Some(changes.append(latest.last_change, entry)?);
+        latest.entry = entry;
+        if let Some(send) = &entry.send {
+            sends.append(send, id, entry.span.at)?;
+        }
+        count(&mut counts, entry);
+    }
+    write_heads(connection, &tasks)?;
+    add_counts(connection, &counts)?;
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO meta (name, value) VALUES ('applied', ?1)")
+        .and_then(|mut statement| statement.execute([through.to_string()]))
+        .map(|_| ())
+        .map_err(fault("noting how far the tables are"))
+}
+
+/// A task as it is after all the entries.
+struct Latest<'a> {
+    is_new: bool,
+    last_change: Option<i64>,
+    entry: &'a Entry,
+}
+
+fn write_heads(connection: &Connection, tasks: &[Latest<'_>]) -> Result<(), Fault> {
+    let insert = "INSERT INTO tasks (id, principal, agent, owner, context, state, status_at, created_at, version, seq, \
+                  peer_seq, run, run_state, turn, waiting, last_change) \
+                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+    let update = "UPDATE tasks SET state = ?2, status_at = ?3, version = ?4, seq = ?5, peer_seq = ?6, run = ?7, \
+                  run_state = ?8, turn = ?9, waiting = ?10, last_change = ?11 WHERE id = ?1";
+    let mut insert = connection.prepare_cached(insert).map_err(fault("adding a task"))?;
+    let mut update = connection.prepare_cached(update).map_err(fault("changing a task"))?;
+    for task in tasks {
+        if task.is_new {
+            add_head(&mut insert, task)?;
+        } else {
+            change_head(&mut update, task)?;
+        }
+    }
+    Ok(())
+}
+
+fn add_head(statement: &mut CachedStatement<'_>, Latest { last_change, entry, .. }: &Latest<'_>) -> Result<(), Fault> {
+    let head = &entry.head;
+    let added = statement.execute(params![
+        head.id.bytes(),
+        head.principal.0,
+        head.agent.0,
+        head.owner.0,
+        &*head.context,
+        head.state_code(),
+        head.status_at.0,
+        head.created_at.0,
+        head.version as i64,
+        head.seq as i64,
+        head.peer_seq as i64,
+        head.run,
+        run_code(head.run_state),
+        head.turn,
+        head.waiting,
+        last_change,
+    ]);
+    added.map(|_| ()).map_err(fault("adding a task"))
+}
+
+fn change_head(
+    statement: &mut CachedStatement<'_>,
+    Latest { last_change, entry, .. }: &Latest<'_>,
+) -> Result<(), Fault> {
+    let head = &entry.head;
+    let changed = statement.execute(params![
+        head.id.bytes(),
+        head.state_code(),
+        head.status_at.0,
+        head.version as i64,
+        head.seq as i64,
+        head.peer_seq as i64,
+        head.run,
+        run_code(head.run_state),
+        head.turn,
+        head.waiting,
+        last_change,
+    ]);
+    match changed.map_err(fault("changing a task"))? {
+        1 => Ok(()),
+        _ => Err(Fault::new(format!("the task {} is not in the tables", head.id))),
+    }
+}
+
+/// Tasks by principal, agent and state.
+pub type Counts = HashMap<(i64, i64, u8), i64>;
+
+fn count(counts: &mut Counts, entry: &Entry) {
+    let head = &entry.head;
+    let mut add = |state, by| *counts.entry((head.principal.0, head.agent.0, state)).or_default() += by;
+    if let Some(before) = entry.state_before {
+        add(before, -1);
+    }
+    add(head.state_code(), 1);
+}
+
+/// The counters move in the same transaction as the tasks they count.
+pub fn add_counts(connection: &Connection, counts: &Counts) -> Result<(), Fault> {
+    let mut statement = connection
+        .prepare_cached(
+            "INSERT INTO counters (principal, agent, state, n) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO UPDATE SET n = n + excluded.n",
+        )
+        .map_err(fault("counting tasks"))?;
+    for (&(principal, agent, state), &by) in counts.iter().filter(|(_, by)| **by != 0) {
+        statement.execute(params![principal, agent, state, by]).map_err(fault("counting tasks"))?;
+    }
+    Ok(())
+}

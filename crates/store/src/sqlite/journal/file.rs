@@ -1,0 +1,138 @@
+//! One file of the journal: batches of commits in whole blocks, written past the page cache where that can be done.
+//!
+//! Blocks are written over blocks that exist already, so that a flush does not have to note a new length as well; a
+//! file grows ahead of what is written to it and is used again from its start.
+
+use super::batch;
+use crate::sqlite::Sync;
+use flotilla_core::error::Fault;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// What is written at once is a multiple of this, and begins at one.
+pub const BLOCK: usize = 4096;
+/// By how much a file grows ahead.
+const GROWTH: usize = 1024 * 1024;
+
+pub struct Blocks {
+    path: PathBuf,
+    file: File,
+    sync: Sync,
+    /// The file flushes what it is given by itself.
+    flushes: bool,
+    /// How far there are blocks to write over.
+    length: usize,
+    /// Where the next batch goes.
+    end: usize,
+    /// The number of the last batch in it; 0 where there is none.
+    pub last: u64,
+    buffer: Vec<u8>,
+}
+
+impl Blocks {
+    pub fn open(path: &Path, sync: Sync) -> Result<Self, Fault> {
+        let (file, flushes) = open(path, sync)?;
+        let length = file.metadata().map_err(failed(path, "looking at"))?.len() as usize / BLOCK * BLOCK;
+        Ok(Self { path: path.to_owned(), file, sync, flushes, length, end: BLOCK, last: 0, buffer: Vec::new() })
+    }
+
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
+    /// Begins the file anew, with the name of the store it belongs to.
+    pub fn begin(&mut self, header: &[u8]) -> Result<(), Fault> {
+        self.write_at(0, header)?;
+        (self.end, self.last) = (BLOCK, 0);
+        Ok(())
+    }
+
+    /// Writes a batch behind the ones before it. When this returns, it is on the disk (as far as `sync` asks).
+    pub fn append(&mut self, number: u64, batch: &[u8]) -> Result<(), Fault> {
+        self.write_at(self.end, batch)?;
+        self.end += batch.len().next_multiple_of(BLOCK);
+        self.last = number;
+        Ok(())
+    }
+
+    fn write_at(&mut self, offset: usize, bytes: &[u8]) -> Result<(), Fault> {
+        let length = bytes.len().next_multiple_of(BLOCK);
+        self.grow(offset + length)?;
+        let start = aligned(&mut self.buffer, length);
+        let blocks = &mut self.buffer[start..start + length];
+        blocks[..bytes.len()].copy_from_slice(bytes);
+        blocks[bytes.len()..].fill(0);
+        self.file.write_all_at(blocks, offset as u64).map_err(failed(&self.path, "writing"))?;
+        self.flush()
+    }
+
+    fn flush(&self) -> Result<(), Fault> {
+        if self.flushes || self.sync == Sync::Normal {
+            return Ok(());
+        }
+        self.file.sync_data().map_err(failed(&self.path, "flushing"))
+    }
+
+    fn grow(&mut self, needed: usize) -> Result<(), Fault> {
+        if needed <= self.length {
+            return Ok(());
+        }
+        let growth = (needed - self.length).next_multiple_of(GROWTH);
+        let start = aligned(&mut self.buffer, growth);
+        let zeros = &mut self.buffer[start..start + growth];
+        zeros.fill(0);
+        self.file.write_all_at(zeros, self.length as u64).map_err(failed(&self.path, "growing"))?;
+        self.flush()?;
+        self.length += growth;
+        // A large buffer was for this only.
+        self.buffer = Vec::new();
+        Ok(())
+    }
+}
+
+/// All the valid batches of a file, in order, with their numbers and commits; none if there is no such file.
+pub fn read(path: &Path, epoch: &str) -> Result<Vec<batch::Batch>, Fault> {
+    match std::fs::read(path) {
+        Ok(bytes) => batch::read_all(&bytes, epoch),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(failed(path, "reading")(error)),
+    }
+}
+
+fn failed<'a>(path: &'a Path, what: &'a str) -> impl Fn(std::io::Error) -> Fault + 'a {
+    move |error| Fault::new(format!("{what} {}: {error}", path.display()))
+}
+
+/// Makes room for `length` bytes that begin at a block's border in memory, and says where they begin.
+fn aligned(buffer: &mut Vec<u8>, length: usize) -> usize {
+    if buffer.len() < length + BLOCK {
+        *buffer = vec![0; length + BLOCK];
+    }
+    buffer.as_ptr().align_offset(BLOCK)
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options
+}
+
+/// Not every file system can be written past the page cache; where it cannot, each write is flushed.
+#[cfg(target_os = "linux")]
+fn open(path: &Path, sync: Sync) -> Result<(File, bool), Fault> {
+    use std::os::unix::fs::OpenOptionsExt;
+    if sync == Sync::Full
+        && let Ok(file) = options().mode(0o600).custom_flags(libc::O_DIRECT | libc::O_DSYNC).open(path)
+    {
+        return Ok((file, true));
+    }
+    let file = options().mode(0o600).open(path).map_err(failed(path, "opening"))?;
+    Ok((file, false))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open(path: &Path, _: Sync) -> Result<(File, bool), Fault> {
+    let file = options().open(path).map_err(failed(path, "opening"))?;
+    Ok((file, false))
+}
