@@ -185,6 +185,7 @@ impl Service<http::Request<tonic::body::Body>> for Connection {
 pub(crate) async fn connect(address: SocketAddr) -> Result<Grpc<Connection>, tonic::Status> {
     let gone = |error: &dyn std::error::Error| tonic::Status::unavailable(error.to_string());
     let stream = TcpStream::connect(address).await.map_err(|error| gone(&error))?;
+    stream.set_nodelay(true).map_err(|error| gone(&error))?;
     let (sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
         .await
         .map_err(|error| gone(&error))?;

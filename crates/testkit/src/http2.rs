@@ -24,6 +24,7 @@ fn talk(address: SocketAddr, request: &Request, to_the_end: bool) -> Response {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
     let talk = async {
         let stream = tokio::net::TcpStream::connect(address).await.expect("the hub takes connections");
+        stream.set_nodelay(true).expect("small frames need not wait for each other");
         let (mut sender, connection) =
             http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.expect("the hub speaks HTTP/2");
         let connection = tokio::spawn(connection);
