@@ -9,7 +9,7 @@ use flotilla_inbound::Settings;
 use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentSkill};
 use flotilla_protocol::wire::Object;
-use flotilla_protocol::work::{Assignment, Report};
+use flotilla_protocol::work::Assignment;
 use flotilla_worker::script::Script;
 use flotilla_worker::{Agent as Doer, Outbox};
 use hyper::Uri;
@@ -34,14 +34,15 @@ impl Link for InProcess {
             let work = doer.work(assignment, Outbox::new(sender));
             tokio::pin!(work);
             let mut working = true;
-            let mut batch: Vec<Report> = Vec::new();
+            let mut batch = Vec::new();
             loop {
                 // The agent goes first, so that what it says in one breath becomes one change.
                 tokio::select! {
                     biased;
                     () = &mut work, if working => working = false,
                     count = inbox.recv_many(&mut batch, BATCH) => {
-                        if count == 0 || run.report(std::mem::take(&mut batch)).await.is_err() {
+                        let reports = batch.drain(..).map(|report| *report).collect();
+                        if count == 0 || run.report(reports).await.is_err() {
                             break;
                         }
                     }

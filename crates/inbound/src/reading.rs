@@ -69,7 +69,12 @@ impl Reading {
     }
 
     pub fn take(&mut self) -> Option<Framed> {
-        self.waiting.next()
+        let taken = self.waiting.next();
+        if taken.is_none() {
+            // A stream is quiet for long: it holds no room for frames meanwhile.
+            self.waiting = Vec::new().into_iter();
+        }
+        taken
     }
 
     pub fn epoch(&self) -> String {

@@ -25,18 +25,18 @@ impl Agent {
     }
 }
 
-/// Where an agent puts its reports.
+/// Where an agent puts its reports. In boxes: a channel keeps room for dozens, and most runs are quiet.
 #[derive(Debug, Clone)]
-pub struct Outbox(mpsc::Sender<Report>);
+pub struct Outbox(mpsc::Sender<Box<Report>>);
 
 impl Outbox {
-    pub fn new(sender: mpsc::Sender<Report>) -> Self {
+    pub fn new(sender: mpsc::Sender<Box<Report>>) -> Self {
         Self(sender)
     }
 
     /// Waits for room, so that an agent cannot outrun the hub.
     pub async fn report(&self, report: Report) -> Result<(), Stopped> {
-        self.0.send(report).await.map_err(|_| Stopped)
+        self.0.send(Box::new(report)).await.map_err(|_| Stopped)
     }
 
     /// Resolves once the hub no longer listens.

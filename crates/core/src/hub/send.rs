@@ -158,7 +158,9 @@ impl Hub {
         let dedupe = dedupe(caller, agent, message, options.idempotency_key.as_deref());
         let accepted_output_modes = configuration.map(|c| c.accepted_output_modes.clone()).unwrap_or_default();
         let SendMessageRequest { message, metadata, .. } = request;
-        let message = message.unwrap_or_default();
+        let mut message = message.unwrap_or_default();
+        // It stays in memory as long as its task is live.
+        message.parts.shrink_to_fit();
         let say = Say { message: Arc::new(message), accepted_output_modes, metadata, as_task: wait == Wait::None };
         if say.message.task_id.is_empty() {
             self.open(caller, agent, say, dedupe, wait).await

@@ -58,7 +58,7 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
             })
         })
     };
-    // Boxed, so that a connection takes the room of the version it speaks and not of the larger one.
+    // In a box of its own, so that a connection takes the room of the version it speaks, and only once.
     let most = terms.header_bytes + HEAD_MARGIN;
     let ended = match speaks {
         Speaks::Http1 => {
@@ -69,8 +69,8 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
                 .max_buf_size(most)
                 .keep_alive(terms.crowded.is_none());
             let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), true));
-            let connection = builder.serve_connection(io, service);
-            Box::pin(drive(connection, http1::Connection::graceful_shutdown, &activity, terms.times, stop)).await
+            let connection = Box::pin(builder.serve_connection(io, service));
+            drive(connection, http1::Connection::graceful_shutdown, &activity, terms.times, stop).await
         }
         Speaks::Http2 => {
             let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -79,8 +79,8 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
             // Frames come without a request too, so only requests count as activity.
             activity.expect_no_head();
             let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), false));
-            let connection = builder.serve_connection(io, service);
-            Box::pin(drive(connection, http2::Connection::graceful_shutdown, &activity, terms.times, stop)).await
+            let connection = Box::pin(builder.serve_connection(io, service));
+            drive(connection, http2::Connection::graceful_shutdown, &activity, terms.times, stop).await
         }
     };
     if let Err(error) = ended {
@@ -93,13 +93,12 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
 
 /// Runs a connection to its end, and brings that about when the client is silent for too long or the hub stops.
 async fn drive<C: Future<Output = hyper::Result<()>>>(
-    connection: C,
+    mut connection: Pin<Box<C>>,
     part: impl Fn(Pin<&mut C>),
     activity: &Activity,
     times: Times,
     mut stop: watch::Receiver<bool>,
 ) -> hyper::Result<()> {
-    let mut connection = pin!(connection);
     let silence = {
         let mut silent = pin!(activity.silent(times));
         let mut stopped = pin!(stop.wait_for(|stop| *stop));

@@ -18,6 +18,8 @@ const MOST: usize = 4_096;
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 /// or when the first of them has waited so long.
 const OLDEST: Duration = Duration::from_millis(100);
+/// When there was nothing to do for so long, what is kept in memory to do it faster is given back.
+const REST: Duration = Duration::from_secs(1);
 
 /// Told why, if the tables do not hold what came before it.
 pub type Task = Box<dyn FnOnce(Result<&mut Connection, Fault>) + Send>;
@@ -87,19 +89,21 @@ impl Orders {
         self.changed.notify_one();
     }
 
-    /// Waits until there is something to do.
-    fn next(&self) -> List {
+    /// Waits until there is something to do, or not longer than `patience` if nothing comes.
+    fn next(&self, patience: Duration) -> Option<List> {
         let mut list = self.list();
         loop {
-            let wait = list.due_in();
-            if wait == Some(Duration::ZERO) {
+            let due = list.due_in();
+            if due == Some(Duration::ZERO) {
                 let ended = list.ended;
-                return List { ended, ..std::mem::take(&mut list) };
+                return Some(List { ended, ..std::mem::take(&mut list) });
             }
-            list = match wait {
-                Some(wait) => self.changed.wait_timeout(list, wait).expect("no panic while holding the orders").0,
-                None => self.changed.wait(list).expect("no panic while holding the orders"),
-            };
+            let waited = self.changed.wait_timeout(list, due.unwrap_or(patience));
+            let (after, waited) = waited.expect("no panic while holding the orders");
+            if due.is_none() && waited.timed_out() && after.due_in().is_none() {
+                return None;
+            }
+            list = after;
         }
     }
 }
@@ -173,8 +177,14 @@ impl Drop for Desk {
 
 impl Desk {
     fn serve(&mut self, orders: &Orders) -> bool {
+        let mut patience = Duration::MAX;
         loop {
-            let List { gathered, tasks, ended, .. } = orders.next();
+            let Some(List { gathered, tasks, ended, .. }) = orders.next(patience) else {
+                self.rest();
+                patience = Duration::MAX;
+                continue;
+            };
+            patience = REST;
             self.behind.add(gathered);
             let applied = self.apply();
             for task in tasks {
@@ -215,6 +225,12 @@ impl Desk {
             }
         }
         applied
+    }
+
+    fn rest(&self) {
+        if let Err(error) = self.connection.execute_batch("PRAGMA shrink_memory") {
+            tracing::warn!(%error, "giving back the tables' memory");
+        }
     }
 
     /// What is not in the journal is flushed by the tables' own log.

@@ -23,7 +23,7 @@ async fn artifacts_get_fresh_ids() {
         agent.work(saying("b"), Outbox::new(sender)).await;
         let mut ids = Vec::new();
         while let Some(report) = receiver.recv().await {
-            if let Report::Artifact { artifact, .. } = report {
+            if let Report::Artifact { artifact, .. } = *report {
                 assert!(uuid_v7(&artifact.artifact_id));
                 ids.push(artifact.artifact_id);
             }
@@ -40,7 +40,7 @@ async fn chunks_keep_their_id() {
     agent.work(saying("a"), Outbox::new(sender)).await;
     let mut ids = Vec::new();
     while let Some(report) = receiver.recv().await {
-        if let Report::Artifact { artifact, .. } = report {
+        if let Report::Artifact { artifact, .. } = *report {
             ids.push(artifact.artifact_id);
         }
     }
