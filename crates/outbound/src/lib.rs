@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod guard;
 pub mod hub;
 pub mod net;
 pub mod oauth;
