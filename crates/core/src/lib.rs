@@ -12,5 +12,6 @@ pub mod loops;
 pub mod media;
 pub mod ports;
 pub mod project;
+pub mod push;
 pub mod registry;
 pub mod task;

@@ -95,6 +95,10 @@ struct Serve {
     /// Let callers in without a key even on an address others can reach
     #[arg(long, requires = "allow_anonymous")]
     allow_anonymous_remote: bool,
+    /// Let webhooks go to addresses that are not public, such as 10.0.0.0/8 (may
+    /// be given several times)
+    #[arg(long = "allow-target", env = "FLOTILLA_ALLOW_TARGET", value_name = "CIDR", value_delimiter = ',')]
+    allow_targets: Vec<String>,
     /// Keep everything in memory: faster, and gone when the hub stops
     #[arg(long)]
     memory: bool,
@@ -164,6 +168,7 @@ impl Command {
                 public_url: serve.public_url,
                 allow_anonymous: serve.allow_anonymous,
                 allow_anonymous_remote: serve.allow_anonymous_remote,
+                allow_targets: serve.allow_targets,
                 memory: serve.memory,
             }),
             Self::Keys(keys) => keys.run(),

@@ -19,6 +19,8 @@ pub struct Settings {
     pub public_url: String,
     /// Whether a key is needed; cards say so.
     pub anonymous: bool,
+    /// The public part of the key that signs webhooks, as a JSON Web Key Set.
+    pub jwks: Arc<str>,
     /// How often a quiet stream shows that it is alive.
     pub keep_alive: Duration,
 }

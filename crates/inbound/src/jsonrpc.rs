@@ -16,6 +16,7 @@ use flotilla_protocol::a2a::model::StreamResponse;
 use flotilla_protocol::jsonrpc::{self, Envelope};
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use serde::Serialize;
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -91,6 +92,9 @@ fn encode(app: &Arc<App>, asked: &HeaderMap, id: &str, answered: Answered) -> Re
         Answer::Task(task) => result(id, &task)?,
         Answer::Sent(sent) => result(id, &sent)?,
         Answer::List(list) => result(id, &list)?,
+        Answer::PushConfig(config) => result(id, &config)?,
+        Answer::PushConfigs(list) => result(id, &list)?,
+        Answer::Empty => result(id, &json!({}))?,
         Answer::Stream(follow) => sse::respond(app, asked, follow, InEnvelope { id: id.to_owned() }),
     };
     Ok(answer::finish(response, answered.extensions))

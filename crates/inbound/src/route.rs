@@ -79,12 +79,13 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         ["agents", agent, ".well-known", "agent-card.json" | "agent.json"] if get => {
             well_known::serve(app, Some(agent), request)
         }
+        [".well-known", "jwks.json"] if get => well_known::jwks(app, request),
         ["healthz"] if get => health::alive(),
         ["readyz"] if get => health::ready(app).await,
         ["metrics"] if get => health::metrics(app),
         ["api", "tasks", id, "log"] if get => owner::log(app, id, request).await,
         [flotilla_grpc::SERVICE, _] => grpc::not_grpc(app),
-        [".well-known", "agent-card.json" | "agent.json"]
+        [".well-known", "agent-card.json" | "agent.json" | "jwks.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
         | ["healthz" | "readyz" | "metrics"]
         | ["api", "tasks", _, "log"] => wrong_verb(app, request, "GET, HEAD"),

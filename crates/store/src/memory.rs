@@ -1,6 +1,7 @@
 //! The store that keeps nothing: for trying things out, for tests, and for work that need not survive the process.
 
 mod list;
+mod push;
 mod sweep;
 mod table;
 

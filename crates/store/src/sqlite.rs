@@ -5,6 +5,7 @@ mod chain;
 mod checkpoint;
 mod key;
 mod list;
+mod push;
 mod reader;
 mod schema;
 mod send;
@@ -45,6 +46,8 @@ pub struct Sqlite {
     epoch: Epoch,
     writer: Writer,
     readers: Readers,
+    /// Changes of hooks that wait for the writer together.
+    hooks: push::Together,
 }
 
 impl Sqlite {
@@ -54,7 +57,8 @@ impl Sqlite {
         schema::migrate(&mut connection)?;
         let epoch = schema::epoch(&connection)?;
         let writer = Writer::start(connection, Checkpoints::beside(path)?)?;
-        Ok(Self { epoch, writer, readers: Readers::new(path.to_owned()) })
+        let readers = Readers::new(path.to_owned());
+        Ok(Self { epoch, writer, readers, hooks: push::Together::default() })
     }
 
     fn read<T: Send + 'static>(

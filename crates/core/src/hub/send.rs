@@ -1,5 +1,6 @@
 //! Sending a message: open a task or go on with one, once per key, and wait or follow.
 
+use super::push::NewHook;
 use super::{Follow, Hub, LiveRef, settled};
 use crate::access::sha256;
 use crate::caller::Caller;
@@ -121,15 +122,16 @@ impl Hub {
         let message = validate::send_message(&request)?;
         let configuration = request.configuration.as_ref();
         self.check_parts(agent, message, configuration)?;
+        let hook = self.inline_hook(configuration, request.metadata.as_ref()).await?;
         let dedupe = dedupe(caller, agent, message, options.idempotency_key.as_deref());
         let accepted_output_modes = configuration.map(|c| c.accepted_output_modes.clone()).unwrap_or_default();
         let SendMessageRequest { message, metadata, .. } = request;
         let message = message.unwrap_or_default();
         let say = Say { message: Arc::new(message), accepted_output_modes, metadata, as_task };
         if say.message.task_id.is_empty() {
-            self.open(caller, agent, say, dedupe).await
+            self.open(caller, agent, say, dedupe, hook).await
         } else {
-            self.continue_task(caller, agent, say, dedupe).await
+            self.continue_task(caller, agent, say, dedupe, hook).await
         }
     }
 
@@ -184,6 +186,7 @@ impl Hub {
         agent: &Arc<Agent>,
         mut say: Say,
         dedupe: Option<Dedupe>,
+        hook: Option<NewHook>,
     ) -> Result<InLog, Error> {
         let live = self.lives.acquire(TaskId::fresh());
         let message = Arc::make_mut(&mut say.message);
@@ -192,9 +195,31 @@ impl Hub {
         }
         message.task_id = live.id().to_string();
         let context = message.context_id.as_str().into();
-        live.load(Head::new(live.id(), caller.principal, agent.id, agent.owner, context));
+        let head = Head::new(live.id(), caller.principal, agent.id, agent.owner, context);
+        live.load(head.clone());
+        // Before the task: what the agent says first must find it.
+        let hook = match hook {
+            Some(new) => Some(self.hang(&head, new).await?),
+            None => None,
+        };
+        let opened = self.open_with(caller, agent, &live, say, dedupe).await;
+        let is_new = opened.as_ref().is_ok_and(|opened| opened.live.id() == live.id());
+        if let Some(hook) = hook.filter(|_| !is_new) {
+            self.unhang(&hook).await?;
+        }
+        opened
+    }
+
+    async fn open_with(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: &Arc<Agent>,
+        live: &LiveRef,
+        say: Say,
+        dedupe: Option<Dedupe>,
+    ) -> Result<InLog, Error> {
         let permit = self.permit().await?;
-        let committed = match self.submit(&live, Command::Say(Box::new(say)), dedupe, permit) {
+        let committed = match self.submit(live, Command::Say(Box::new(say)), dedupe, permit) {
             Ok(Some(committed)) => committed,
             Ok(None) => return Err(Fault::new("a first message that changes nothing").into()),
             // There is no place for a new task, but a send that was made before needs none.
@@ -205,7 +230,7 @@ impl Hub {
             Err(failed) => return Err(failed),
         };
         match settled(committed).await {
-            Ok(_) => Ok(InLog { live, after: 0 }),
+            Ok(_) => Ok(InLog { live: live.clone(), after: 0 }),
             Err(NotCommitted::Duplicate(sent)) => self.attach(caller, agent, sent, dedupe).await,
             Err(NotCommitted::Stale) => Err(Fault::new("a new task's id was taken").into()),
             Err(NotCommitted::Failed(fault)) => Err(fault.into()),
@@ -218,6 +243,7 @@ impl Hub {
         agent: &Arc<Agent>,
         mut say: Say,
         dedupe: Option<Dedupe>,
+        hook: Option<NewHook>,
     ) -> Result<InLog, Error> {
         let scope = caller.with_agent(agent.id);
         let live = self.task(scope, &say.message.task_id).await?;
@@ -226,6 +252,9 @@ impl Hub {
         }
         let head = live.committed().ok_or_else(|| Fault::new("the task is not loaded"))?;
         infer_context(Arc::make_mut(&mut say.message), &head)?;
+        if let Some(new) = hook {
+            self.hang(&head, new).await?;
+        }
         for _ in 0..super::ATTEMPTS {
             let permit = self.permit().await?;
             let Some(committed) = self.submit(&live, Command::Say(Box::new(say.clone())), dedupe, permit)? else {

@@ -12,7 +12,8 @@ pub const APPLICATION_ID: i32 = 0x464c_4f54;
 pub const LONG_LOG: u64 = 32;
 
 /// Each entry takes the schema one version up. Never edit one that was released.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 3] = [
+    "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE principals (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, admin INTEGER NOT NULL);
     INSERT INTO principals (id, name, admin) VALUES (1, 'owner', 1), (2, 'anonymous', 0);
@@ -51,7 +52,27 @@ const MIGRATIONS: [&str; 1] = ["
         principal INTEGER NOT NULL, agent INTEGER NOT NULL, state INTEGER NOT NULL, n INTEGER NOT NULL,
         PRIMARY KEY (principal, agent, state)
     ) WITHOUT ROWID;
-"];
+",
+    "
+    -- callers
+",
+    "
+    CREATE TABLE push_configs (
+        uid BLOB PRIMARY KEY, task BLOB NOT NULL, id TEXT NOT NULL,
+        principal INTEGER NOT NULL, agent INTEGER NOT NULL, owner INTEGER NOT NULL,
+        url TEXT NOT NULL, origin TEXT NOT NULL, scheme TEXT NOT NULL, sealed BLOB NOT NULL, options TEXT NOT NULL,
+        created_at INTEGER NOT NULL, cursor INTEGER NOT NULL, state INTEGER NOT NULL, failures INTEGER NOT NULL,
+        next_at INTEGER, attempts INTEGER NOT NULL, reason TEXT NOT NULL, generation INTEGER NOT NULL,
+        UNIQUE (task, id)
+    ) WITHOUT ROWID;
+    CREATE INDEX push_active ON push_configs (uid) WHERE state = 0;
+    CREATE TABLE push_attempts (
+        config BLOB NOT NULL, number INTEGER NOT NULL, peer_seq INTEGER NOT NULL, at INTEGER NOT NULL,
+        millis INTEGER NOT NULL, status INTEGER, delivered INTEGER NOT NULL, next_at INTEGER, reason TEXT NOT NULL,
+        PRIMARY KEY (config, number)
+    ) WITHOUT ROWID;
+",
+];
 
 /// The schema version this program writes.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
