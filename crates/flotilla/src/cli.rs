@@ -6,11 +6,13 @@ mod card;
 mod completion;
 mod config;
 mod conformance;
+mod deliveries;
 mod doctor;
 mod download;
 mod failure;
 mod follow;
 mod keys;
+mod listen;
 mod log;
 mod output;
 mod parts;
@@ -65,6 +67,10 @@ enum Command {
     /// Show the settings; check and show the hub's configuration.
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// See where webhooks of the hub stand, try one again or stop it.
+    Push(deliveries::PushArgs),
+    /// Receive, check and print webhooks, to see what a hub sends.
+    Listen(listen::Listen),
     /// Make, list and revoke keys of the hub.
     Keys(keys::Keys),
     /// Copy the store into a file, also while a hub is using it.
@@ -143,6 +149,8 @@ impl Cli {
             Command::Task(task) => for_agents(task.client.clone(), async |session| task.run(session).await),
             Command::Auth(auth) => for_agents(auth.client.clone(), async |session| auth.run(session).await),
             Command::Conformance(kit) => for_agents(kit.client.clone(), async |session| kit.run(session).await),
+            Command::Push(push) => for_agents(push.client.clone(), async |session| push.run(session).await),
+            Command::Listen(listen) => for_agents(listen.client.clone(), async |session| listen.run(session).await),
             Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
             Command::Config(config::ConfigCommand::Show(show)) => {
                 for_agents(show.client.clone(), async |session| show.run(session))
@@ -184,6 +192,8 @@ impl Command {
             | Self::Task(_)
             | Self::Auth(_)
             | Self::Conformance(_)
+            | Self::Push(_)
+            | Self::Listen(_)
             | Self::Doctor(_) => unreachable!("commands for agents are run before"),
         }
     }

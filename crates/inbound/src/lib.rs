@@ -6,6 +6,7 @@ mod app;
 mod body;
 mod call;
 mod caller;
+mod deliveries;
 mod door;
 mod grpc;
 mod health;

@@ -12,7 +12,7 @@ mod interaction;
 mod log;
 mod output;
 mod parts;
-mod program;
+pub mod program;
 mod report;
 mod sign_in;
 mod stream;
