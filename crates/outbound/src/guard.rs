@@ -8,7 +8,7 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -119,6 +119,8 @@ impl Guard {
         }
         match url.host() {
             None => return refuse("must name a host"),
+            // Whatever a resolver says of it (RFC 6761).
+            Some(url::Host::Domain(name)) if is_local(name) => self.rules.admit(Ipv4Addr::LOCALHOST.into(), secure)?,
             Some(url::Host::Domain(_)) => {}
             Some(url::Host::Ipv4(address)) => self.rules.admit(address.into(), secure)?,
             Some(url::Host::Ipv6(address)) => self.rules.admit(address.into(), secure)?,
@@ -150,6 +152,11 @@ impl Guard {
     pub fn resolver(&self, secure: bool) -> Arc<Resolver> {
         Arc::new(Resolver { guard: self.clone(), secure })
     }
+}
+
+fn is_local(name: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 /// `http://user@host`: empty credentials are credentials too.

@@ -151,12 +151,17 @@ async fn a_name_is_judged_by_where_it_leads() {
     for (kind, addresses) in all {
         for address in *addresses {
             let guard = guard(&[]).with_lookup(leading_to(&[address]));
-            for name in ["localhost", "localhost.", "internal", "hook.example.com", "xn--mnchen-3ya.de", "münchen.de"]
-            {
+            for name in ["internal", "hook.example.com", "xn--mnchen-3ya.de", "münchen.de"] {
                 let refused = guard.check(&format!("https://{name}/")).await.expect_err(address).0;
                 assert!(refused.contains(kind), "{name} at {address}: {refused}");
             }
         }
+    }
+    // This name is this machine, whatever anybody says.
+    for name in ["localhost", "LOCALHOST", "localhost.", "api.localhost", "api.localhost.", "ｌocalhost"] {
+        let guard = guard(&[]).with_lookup(leading_to(&["8.8.8.8"]));
+        let refused = guard.check(&format!("https://{name}/")).await.expect_err(name).0;
+        assert!(refused.contains("loopback"), "{name}: {refused}");
     }
     let public = guard(&[]).with_lookup(leading_to(&["10.0.0.1", "8.8.8.8"]));
     public.check("https://both.example.com/").await.expect("one of its addresses is public");

@@ -67,6 +67,7 @@ impl PushConfig {
 #[serde(rename_all = "camelCase")]
 pub struct ListPushConfigsResponse {
     pub configs: Vec<PushConfig>,
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub next_page_token: String,
 }
 
