@@ -21,7 +21,7 @@ fn verified(received: &Received, secrets: &[&str], keys: Vec<Vec<u8>>) -> Result
 fn a_webhook_is_signed_with_the_callers_secret_and_otherwise_with_the_hubs_key() {
     let (hub, receiver) = (hub(), Receiver::start());
     let client = hub.owner(Binding::HttpJson);
-    let keys = keys_in(&client.get("/.well-known/jwks.json").text()).expect("a key set");
+    let keys = keys_in(client.get("/.well-known/jwks.json").text()).expect("a key set");
     assert_eq!(keys.len(), 1);
     push(&client, "direct", json!({"url": receiver.url(), "token": format!("{SECRET} {OTHER}")}));
     let received = receiver.wait(1).remove(0);

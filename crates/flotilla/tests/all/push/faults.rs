@@ -83,7 +83,7 @@ fn a_receiver_may_ask_for_time() {
     });
     push(&hub.owner(Binding::JsonRpc), "direct", json!({"url": receiver.url()}));
     let received = receiver.wait(3);
-    for pair in received.windows(2) {
+    for pair in received[..3].windows(2) {
         let pause = pair[1].at - pair[0].at;
         assert!(pause >= Duration::from_millis(990), "it came again after {pause:?}");
         assert_eq!(pair[0].id(), pair[1].id());

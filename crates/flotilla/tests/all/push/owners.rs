@@ -62,7 +62,10 @@ fn everything_can_be_delivered_again_and_a_disabled_one_is_told_nothing() {
 
     let waiting = push(&client, "ask", json!({"url": receiver.url()}));
     receiver.wait(8);
-    let active = delivery(&hub, &waiting, "active");
+    let active = flotilla_testkit::until("both webhooks are settled", || {
+        let active = delivery(&hub, &waiting, "active");
+        (active["cursor"] == 2).then_some(active)
+    });
     let uid = active["id"].as_str().expect("an id");
     let disabled: Value = serde_json::from_str(&hub.cli_ok(&["push", "disable", uid, "-o", "json"])).expect("JSON");
     assert_eq!((&disabled["state"], &disabled["reason"]), (&json!("disabled"), &json!("disabled by owner")));
