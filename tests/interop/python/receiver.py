@@ -16,7 +16,7 @@ class Receiver:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                receiver.received.append((dict(self.headers.items()), body))
+                receiver.received.append(({name.lower(): value for name, value in self.headers.items()}, body))
                 self.send_response(204)
                 self.end_headers()
 

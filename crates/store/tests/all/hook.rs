@@ -71,6 +71,7 @@ pub async fn hooks_are_read_back_by_those_who_may_see_them(home: &impl Home) {
     let first = added(&store, hook(task, "a")).await;
     let second = added(&store, hook(task, "b")).await;
     added(&store, hook(TaskId::fresh(), "a")).await;
+    assert_eq!(store.hooks(Scope::Admin, task).await.unwrap(), [first.clone(), second.clone()], "whole");
     for (scope, sees) in [
         (Scope::Caller { principal: CALLER, agent: AGENT }, true),
         (Scope::Agent { owner: OWNER }, true),
@@ -79,8 +80,9 @@ pub async fn hooks_are_read_back_by_those_who_may_see_them(home: &impl Home) {
         (Scope::Agent { owner: CALLER }, false),
         (Scope::Agent { owner: PrincipalId::OWNER }, false),
     ] {
-        let expected = if sees { vec![first.clone(), second.clone()] } else { Vec::new() };
-        assert_eq!(store.hooks(scope, task).await.unwrap(), expected, "{scope:?}");
+        let expected = if sees { vec![first.uid, second.uid] } else { Vec::new() };
+        let found: Vec<_> = store.hooks(scope, task).await.unwrap().iter().map(|hook| hook.uid).collect();
+        assert_eq!(found, expected, "{scope:?}");
         assert_eq!(store.hook(scope, first.uid).await.unwrap().is_some(), sees, "{scope:?}");
         let filter = HookFilter { task: Some(task), limit: 10, ..HookFilter::default() };
         assert_eq!(store.hook_page(scope, filter).await.unwrap().len(), expected.len(), "{scope:?}");
