@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime};
 const ANSWER_BYTES: usize = 16 * 1024;
 /// Connections that are kept for the next webhook to the same place, and how long.
 const IDLE_CONNECTIONS: usize = 32;
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_secs(15);
 
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/a2a+json");
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("flotilla/", env!("CARGO_PKG_VERSION")));

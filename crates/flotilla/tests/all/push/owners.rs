@@ -78,6 +78,34 @@ fn everything_can_be_delivered_again_and_a_disabled_one_is_told_nothing() {
 }
 
 #[test]
+fn where_the_events_are_gone_the_whole_task_is_told_and_with_the_task_its_deliveries_go() {
+    let (receiver, well) = broken();
+    let settings = format!("{}\nretention: {{events: 50ms, interval: 50ms}}", super::QUICK);
+    let mut hub = crate::cast::hub_with(&settings);
+    let client = hub.owner(Binding::JsonRpc);
+    let task = push(&client, "complete", json!({"url": receiver.url()}));
+    let parked = delivery(&hub, &task, "parked");
+    let log = format!("/api/tasks/{}/log", id(&task));
+    flotilla_testkit::until("the events are gone", || {
+        let page = hub.owner(Binding::HttpJson).get(&log).json();
+        (page["pruned"] == true).then_some(())
+    });
+    well.store(true, Ordering::Release);
+    hub.cli_ok(&["push", "redeliver", parked["id"].as_str().expect("an id")]);
+    delivery(&hub, &task, "done");
+    let last = receiver.received().last().expect("a webhook").json();
+    assert_eq!(last["task"]["status"]["state"], "TASK_STATE_COMPLETED", "{last}");
+    assert_eq!(last["task"]["metadata"]["urn:flotilla:ext:stream-resume:1.0"]["gap"], true, "{last}");
+    hub.kill();
+    hub.write_config(&format!("{}\n{}\nretention: {{tasks: 50ms, interval: 50ms}}", crate::cast::CONFIG, super::QUICK));
+    hub.restart();
+    flotilla_testkit::until("the delivery is gone", || {
+        let list = hub.owner(Binding::HttpJson).get("/api/deliveries").json();
+        list["deliveries"].as_array().is_some_and(Vec::is_empty).then_some(())
+    });
+}
+
+#[test]
 fn deliveries_are_for_the_owner_of_the_agent() {
     let (hub, receiver) = (hub(), Receiver::start());
     let caller = hub.caller(Binding::HttpJson, "anna");
