@@ -6,7 +6,7 @@ mod schedule;
 mod unit;
 mod verdict;
 
-pub use desk::{Desk, Rest};
+pub use desk::{Desk, Rest, Taken};
 pub use schedule::Schedule;
 pub use unit::{Cut, cut};
 pub use verdict::{Came, Verdict, verdict};

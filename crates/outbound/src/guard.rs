@@ -8,12 +8,18 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::{Semaphore, oneshot};
 
 /// The longest URL a caller may give.
 const LONGEST: usize = 2048;
+/// Names that are looked up at once.
+const MOST_LOOKUPS: usize = 64;
+/// How long whoever gives a URL is made to wait for the lookup of its name.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why a URL is not called, in words for whoever gave it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -133,7 +139,8 @@ impl Guard {
         let url = self.parse(text)?;
         let Some(url::Host::Domain(name)) = url.host() else { return Ok(url) };
         let secure = url.scheme() == "https";
-        match (self.lookup)(name.to_owned()).await {
+        let found = tokio::time::timeout(PATIENCE, (self.lookup)(name.to_owned())).await;
+        match found.unwrap_or_else(|_| Err(io::Error::other("no answer in time"))) {
             Ok(addresses) => {
                 let told = |refused: Refused| Refused(format!("{name} cannot be called: {refused}"));
                 self.rules.admitted(addresses, secure).map_err(told)?;
@@ -165,9 +172,21 @@ fn has_userinfo(text: &str) -> bool {
     rest.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
 }
 
+/// Asks the system, in a thread of its own: it may take long and cannot be stopped, and the runtime's few threads for
+/// such things have other work.
 async fn system(name: String) -> io::Result<Vec<IpAddr>> {
-    let found = tokio::net::lookup_host((name, 0)).await?;
-    Ok(found.map(|address| address.ip()).collect())
+    static LOOKUPS: OnceLock<Arc<Semaphore>> = OnceLock::new();
+    let lookups = LOOKUPS.get_or_init(|| Arc::new(Semaphore::new(MOST_LOOKUPS)));
+    let permit = Arc::clone(lookups).acquire_owned().await.map_err(io::Error::other)?;
+    let (tell, told) = oneshot::channel();
+    let ask = move || {
+        let found = (name.as_str(), 0).to_socket_addrs();
+        // Whoever asked may have given up.
+        let _ = tell.send(found.map(|found| found.map(|address| address.ip()).collect()));
+        drop(permit);
+    };
+    std::thread::Builder::new().name("lookup".into()).spawn(ask)?;
+    told.await.map_err(io::Error::other)?
 }
 
 /// Looks names up for an HTTP client and hands out only what the rules admit: between a check and the connection a

@@ -130,6 +130,10 @@ impl Inner {
             .connect_timeout(self.timeout)
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .pool_idle_timeout(IDLE)
+            // A connection that died without a word must not swallow one webhook after the other.
+            .tcp_keepalive(IDLE)
+            .http2_keep_alive_interval(IDLE)
+            .http2_keep_alive_timeout(self.timeout)
             .tcp_nodelay(true)
             .build()
             .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;

@@ -4,7 +4,7 @@ use super::{Follow, Hub};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::ports::Parcel;
-use crate::push::{Attempt, Came, Cut, Hook, HookState, Rest, Settled, Verdict, cut, verdict};
+use crate::push::{Attempt, Came, Cut, Hook, HookState, Rest, Settled, Taken, Verdict, cut, verdict};
 use flotilla_protocol::a2a::model::StreamResponse;
 use flotilla_protocol::time::Millis;
 use metrics::counter;
@@ -21,9 +21,8 @@ const PAUSE: Duration = Duration::from_secs(5);
 impl Hub {
     /// The next hook whose turn it is, taken off the desk.
     pub(crate) fn next_hook(self: &Arc<Self>) -> Option<Turn> {
-        let (hook, introduced) = self.desk.take()?;
-        let rest = Rest::Wait(PAUSE);
-        Some(Turn { hub: Arc::clone(self), hook: Some(hook), introduced, rest, went: None })
+        let taken = Some(self.desk.take()?);
+        Some(Turn { hub: Arc::clone(self), taken, rest: Rest::Wait(PAUSE), went: None })
     }
 
     /// Makes hooks ready whose time has come; when the next one's will.
@@ -40,39 +39,39 @@ impl Hub {
 /// A hook in hand. It goes back to the desk when this is dropped, whatever happened in between.
 pub(crate) struct Turn {
     hub: Arc<Hub>,
-    hook: Option<Hook>,
-    introduced: HashSet<String>,
+    taken: Option<Taken>,
     rest: Rest,
     went: Option<bool>,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if let Some(hook) = self.hook.take() {
-            let (introduced, rest) = (std::mem::take(&mut self.introduced), self.rest.clone());
-            self.hub.desk.put_back(hook, introduced, rest, self.went);
+        if let Some(taken) = self.taken.take() {
+            self.hub.desk.put_back(taken, self.rest.clone(), self.went);
         }
     }
 }
 
 impl Turn {
     pub(crate) async fn run(mut self) {
-        let Some(mut hook) = self.hook.clone() else { return };
-        match self.deliver(&mut hook).await {
+        let Some(taken) = &mut self.taken else { return };
+        let (mut hook, introduced) = (taken.hook.clone(), std::mem::take(&mut taken.introduced));
+        match self.deliver(&mut hook, introduced).await {
             Ok(rest) => self.rest = rest,
             Err(error) => tracing::error!(hook = %hook.uid, task = %hook.task, %error, "a webhook waits"),
         }
-        self.hook = Some(hook);
+        if let Some(taken) = &mut self.taken {
+            taken.hook = hook;
+        }
     }
 
-    async fn deliver(&mut self, hook: &mut Hook) -> Result<Rest, Error> {
+    async fn deliver(&mut self, hook: &mut Hook, introduced: HashSet<String>) -> Result<Rest, Error> {
         let hub = Arc::clone(&self.hub);
         let Some(live) = hub.find(Scope::Admin, hook.task).await? else {
             // Retention took the task, and with it what there was to tell.
             hub.store.remove_hook(Scope::Admin, hook.task, &hook.id).await?;
             return Ok(Rest::Over);
         };
-        let introduced = std::mem::take(&mut self.introduced);
         let mut follow = Follow::kept(Arc::clone(&hub), live.clone(), hook.cursor, introduced);
         let mut frames = VecDeque::new();
         let mut passed = hook.cursor;
@@ -103,7 +102,9 @@ impl Turn {
                 }
             }
         };
-        self.introduced = follow.into_introduced();
+        if let Some(taken) = &mut self.taken {
+            taken.introduced = follow.into_introduced();
+        }
         Ok(rest)
     }
 

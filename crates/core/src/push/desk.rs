@@ -6,7 +6,7 @@ use crate::ids::{HookId, TaskId};
 use flotilla_protocol::time::Millis;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -51,6 +51,14 @@ pub enum Rest {
     Wait(Duration),
     /// Done, parked, disabled or removed: not to be thought of any more.
     Over,
+}
+
+/// A hook in hand.
+pub struct Taken {
+    pub hook: Hook,
+    pub introduced: HashSet<String>,
+    /// Where it was in line, whatever its target has become since.
+    lane: Arc<str>,
 }
 
 pub struct Desk {
@@ -162,7 +170,7 @@ impl Desk {
     }
 
     /// The next hook to deliver for; the caller must say when it is through with it.
-    pub fn take(&self) -> Option<(Hook, HashSet<String>)> {
+    pub fn take(&self) -> Option<Taken> {
         let mut inner = self.inner();
         let (hooks, lanes) = &mut *inner;
         loop {
@@ -170,7 +178,8 @@ impl Desk {
             if let Some(entry) = hooks.entries.get_mut(&id).filter(|entry| entry.phase == Phase::Ready) {
                 entry.phase = Phase::Running;
                 entry.again = false;
-                return Some((entry.hook.clone(), std::mem::take(&mut entry.introduced)));
+                let introduced = std::mem::take(&mut entry.introduced);
+                return Some(Taken { hook: entry.hook.clone(), introduced, lane: origin });
             }
             // Removed while it waited for its turn.
             lanes.done(&origin, None);
@@ -183,8 +192,8 @@ impl Desk {
     }
 
     /// Puts a hook back after its turn. `went` says how its last delivery went, if there was one.
-    pub fn put_back(&self, hook: Hook, introduced: HashSet<String>, rest: Rest, went: Option<bool>) {
-        let (id, origin) = (hook.uid, hook.target.origin.clone());
+    pub fn put_back(&self, Taken { hook, introduced, lane }: Taken, rest: Rest, went: Option<bool>) {
+        let id = hook.uid;
         let mut inner = self.inner();
         let (hooks, lanes) = &mut *inner;
         let mut over = false;
@@ -209,7 +218,7 @@ impl Desk {
                 Phase::Idle | Phase::Running => {}
             }
         }
-        lanes.done(&origin, went);
+        lanes.done(&lane, went);
         if over {
             self.forget(hooks, id);
         }
@@ -238,5 +247,101 @@ impl Desk {
     /// Waits until there may be something to do.
     pub async fn woken(&self) {
         self.wake.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Desk, Rest};
+    use crate::ids::{AgentId, HookId, PrincipalId, TaskId};
+    use crate::push::{Hook, HookChange, HookState, Schedule, Target};
+    use flotilla_protocol::a2a::push::PushOptions;
+    use flotilla_protocol::time::Millis;
+    use std::time::Duration;
+
+    fn hook(task: TaskId, origin: &str) -> Hook {
+        let target = Target { url: origin.into(), origin: origin.into(), scheme: String::new(), sealed: Vec::new() };
+        Hook {
+            uid: HookId::fresh(),
+            task,
+            id: "a".into(),
+            principal: PrincipalId::OWNER,
+            agent: AgentId(1),
+            owner: PrincipalId::OWNER,
+            target,
+            options: PushOptions::default(),
+            created_at: Millis(0),
+            cursor: 0,
+            state: HookState::Active,
+            failures: 0,
+            next_at: None,
+            attempts: 0,
+            reason: String::new(),
+            generation: 0,
+        }
+    }
+
+    #[test]
+    fn what_happens_during_a_turn_leads_to_another() {
+        let (desk, task) = (Desk::default(), TaskId::fresh());
+        desk.add(hook(task, "a"));
+        assert!(desk.take().is_none(), "nothing has happened");
+        desk.changed(task);
+        desk.changed(task);
+        let taken = desk.take().expect("its turn");
+        assert!(desk.take().is_none(), "one turn at a time");
+        desk.changed(task);
+        desk.put_back(taken, Rest::Idle, Some(true));
+        let taken = desk.take().expect("another turn");
+        desk.put_back(taken, Rest::Idle, Some(true));
+        assert!(desk.take().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_waits_is_taken_when_its_time_has_come() {
+        let (desk, task) = (Desk::default(), TaskId::fresh());
+        desk.add(hook(task, "a"));
+        desk.changed(task);
+        let taken = desk.take().expect("its turn");
+        desk.put_back(taken, Rest::Wait(Duration::from_secs(300)), Some(false));
+        desk.changed(task);
+        assert!(desk.ring().is_some() && desk.take().is_none(), "news do not make it hurry");
+        tokio::time::advance(Duration::from_secs(301)).await;
+        assert!(desk.ring().is_none() && desk.take().is_some());
+    }
+
+    #[test]
+    fn one_that_moves_to_another_origin_gives_its_place_back() {
+        let (desk, task) = (Desk::default(), TaskId::fresh());
+        let first = hook(task, "a");
+        desk.add(first.clone());
+        for round in 0..100 {
+            desk.changed(task);
+            let mut moved = first.renewed(&hook(task, if round % 2 == 0 { "b" } else { "a" }));
+            moved.generation = round + 1;
+            desk.add(moved);
+            let taken = desk.take().expect("a place is free");
+            desk.put_back(taken, Rest::Idle, Some(true));
+        }
+    }
+
+    #[test]
+    fn one_that_is_changed_or_removed_meanwhile_is_not_put_back_as_it_was() {
+        let (desk, task) = (Desk::default(), TaskId::fresh());
+        let mut one = hook(task, "a");
+        desk.add(one.clone());
+        desk.changed(task);
+        let taken = desk.take().expect("its turn");
+        HookChange::Redeliver { after: Some(0) }.apply(&mut one);
+        desk.add(one.clone());
+        desk.start(one.uid, &Schedule::default(), Millis(0));
+        assert!(!desk.is_current(&taken.hook));
+        desk.put_back(taken, Rest::Over, Some(true));
+        let taken = desk.take().expect("another turn in its new form");
+        assert_eq!(taken.hook.generation, 1);
+        desk.remove(one.uid);
+        desk.put_back(taken, Rest::More, Some(true));
+        desk.changed(task);
+        assert!(desk.take().is_none() && desk.count() == 0, "it stays away");
     }
 }

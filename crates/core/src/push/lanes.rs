@@ -8,6 +8,8 @@ use std::sync::Arc;
 const FIRST: usize = 4;
 /// The most for one origin.
 const WIDEST: usize = 32;
+/// Origins that failed are remembered up to this number, so that callers cannot fill the memory with them.
+const REMEMBERED: usize = 10_000;
 
 struct Lane {
     width: usize,
@@ -108,7 +110,8 @@ impl Lanes {
             (true, false) => self.busy_failing -= lane.busy,
             _ => {}
         }
-        if lane.busy == 0 && lane.ready.is_empty() && !lane.failing {
+        let is_through = lane.busy == 0 && lane.ready.is_empty();
+        if is_through && (!lane.failing || self.lanes.len() > REMEMBERED) {
             self.lanes.remove(&origin);
         } else {
             self.reopen(&origin);
@@ -118,7 +121,7 @@ impl Lanes {
 
 #[cfg(test)]
 mod tests {
-    use super::{FIRST, Lanes, WIDEST};
+    use super::{FIRST, Lanes, REMEMBERED, WIDEST};
     use crate::ids::HookId;
 
     fn put(lanes: &mut Lanes, origin: &str, count: usize) {
@@ -183,6 +186,21 @@ mod tests {
         assert!(failing <= 4, "{failing} of 8 are with origins that fail");
         put(&mut lanes, "well", 4);
         assert!(taken(&mut lanes) > 0, "there is room for one that is well");
+    }
+
+    #[test]
+    fn not_every_origin_that_fails_is_remembered() {
+        let mut lanes = Lanes::new(8);
+        for n in 0..REMEMBERED + 50 {
+            let origin = format!("dead-{n}");
+            for _ in 0..4 {
+                put(&mut lanes, &origin, 1);
+                assert_eq!(taken(&mut lanes), 1);
+                lanes.done(&origin, Some(false));
+            }
+        }
+        assert!(lanes.lanes.len() <= REMEMBERED, "{} are remembered", lanes.lanes.len());
+        assert_eq!((lanes.busy, lanes.busy_failing), (0, 0));
     }
 
     #[test]
