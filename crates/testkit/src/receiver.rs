@@ -78,7 +78,16 @@ impl Receiver {
 
     /// `behaviour` is told the number of the webhook, from zero.
     pub fn doing(behaviour: impl Fn(usize, &Received) -> Reaction + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        Self::at("127.0.0.1:0", behaviour)
+    }
+
+    /// Accepts everything, at every address of this machine.
+    pub fn everywhere() -> Self {
+        Self::at("0.0.0.0:0", |_, _| Reaction::Status(204))
+    }
+
+    fn at(address: &str, behaviour: impl Fn(usize, &Received) -> Reaction + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(address).expect("a port is free");
         let address = listener.local_addr().expect("an address");
         let received = Arc::new(Mutex::new(Vec::new()));
         let (behaviour, kept): (Behaviour, _) = (Arc::new(behaviour), Arc::clone(&received));

@@ -73,6 +73,34 @@ fn an_inline_config_is_told_everything_from_the_first_event_on() {
 }
 
 #[test]
+fn streams_and_direct_messages_are_told_too() {
+    for binding in Binding::ALL {
+        let (hub, streamed, direct) = (hub(), Receiver::start(), Receiver::start());
+        let client = hub.owner(binding);
+        let with = |id: &str, text: &str, receiver: &Receiver| {
+            let mut params = flotilla_testkit::client::message(id, text);
+            params["configuration"] = json!({"taskPushNotificationConfig": {"url": receiver.url()}});
+            params
+        };
+        let frames =
+            client.stream("SendStreamingMessage", &with("m-1", "complete", &streamed)).expect("a stream").rest();
+        let shown: Vec<_> = frames.iter().map(|event| event.frame().clone()).collect();
+        let told: Vec<_> = streamed.wait(4).iter().map(|one| one.json()).collect();
+        if binding != Binding::Grpc {
+            assert_eq!(told, shown, "{binding:?}: webhooks hold what the stream shows");
+        }
+        let answer = client.call("SendMessage", &with("m-2", "direct", &direct)).expect("an answer");
+        assert_eq!(direct.wait(1)[0].json()["message"]["messageId"], answer["message"]["messageId"]);
+        let done = hub.owner(Binding::HttpJson);
+        flotilla_testkit::until("both are told to the end", || {
+            let list = done.get("/api/deliveries?state=done").json();
+            (list["deliveries"].as_array().map(Vec::len) == Some(2)).then_some(())
+        });
+        assert_eq!((streamed.count(), direct.count()), (4, 1));
+    }
+}
+
+#[test]
 fn a_config_made_later_is_told_what_comes_after_it() {
     let (hub, receiver) = (hub(), Receiver::start());
     let client = hub.owner(Binding::JsonRpc);
