@@ -2,7 +2,7 @@
 
 use super::Hub;
 use super::push::task_in;
-use crate::caller::Caller;
+use crate::caller::{Caller, Scope};
 use crate::error::Error;
 use crate::ids::HookId;
 use crate::push::{Attempt, Hook, HookChange, HookFilter, HookState};
@@ -53,6 +53,11 @@ impl Hub {
         if known.state == HookState::Done && from.is_none() {
             let text = "Everything is delivered. Say from which event on to deliver again (from=1 for all of it).";
             return Err(Refusal::new(Reason::UnsupportedOperation, text).into());
+        }
+        let told = self.store.head(Scope::Admin, known.task).await?.map_or(0, |head| head.peer_seq);
+        if from.is_some_and(|from| from > told + 1) {
+            let text = format!("must be an event of the task, which has {told}, or the next one");
+            return Err(Refusal::invalid("from", text).into());
         }
         let after = from.map(|from| from.saturating_sub(1));
         self.change_hook(caller, id, HookChange::Redeliver { after }).await

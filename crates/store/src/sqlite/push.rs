@@ -150,19 +150,7 @@ impl HookStore for Sqlite {
         self.read(move |connection| by_id(connection, scope, id))
     }
     fn hook_page(&self, scope: Scope, filter: HookFilter) -> Later<Vec<Hook>> {
-        self.read(move |connection| {
-            let HookFilter { state, task, before, limit } = &filter;
-            let (state, task) = (state.map(|state| state.code()), task.as_ref().map(|task| task.bytes().as_slice()));
-            let before = before.as_ref().map(|id| id.bytes().as_slice());
-            let limit = i64::try_from(*limit).unwrap_or(i64::MAX);
-            hooks_where(
-                connection,
-                scope,
-                "(?1 IS NULL OR state = ?1) AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR uid < ?3) \
-                 ORDER BY uid DESC LIMIT ?4",
-                params![state, task, before, limit],
-            )
-        })
+        self.read(move |connection| page(connection, scope, &filter))
     }
     fn attempts(&self, scope: Scope, id: HookId, limit: usize) -> Later<Vec<Attempt>> {
         self.read(move |connection| match by_id(connection, scope, id)? {
@@ -176,16 +164,28 @@ impl HookStore for Sqlite {
     }
 }
 
+/// Conditions that are not asked for are left out, so that the others find their index.
+fn page(connection: &Connection, scope: Scope, filter: &HookFilter) -> Result<Vec<Hook>, Fault> {
+    let mut condition = String::from("?1 >= 0");
+    if let Some(state) = filter.state {
+        condition.push_str(&format!(" AND state = {}", state.code()));
+    }
+    condition.push_str(if filter.task.is_some() { " AND task = ?2" } else { " AND ?2 IS NULL" });
+    condition.push_str(if filter.before.is_some() { " AND uid < ?3" } else { " AND ?3 IS NULL" });
+    condition.push_str(" ORDER BY uid DESC LIMIT ?1");
+    let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
+    let task = filter.task.as_ref().map(|task| task.bytes().as_slice());
+    let before = filter.before.as_ref().map(|id| id.bytes().as_slice());
+    hooks_where(connection, scope, &condition, params![limit, task, before])
+}
+
 /// Asked only at the start, so it may look at the tasks.
 fn active(connection: &Connection, after: Option<HookId>, limit: usize) -> Result<Vec<(Hook, Standing)>, Fault> {
-    let after = after.as_ref().map(|id| id.bytes().as_slice());
+    // Every id is longer than none, and so comes after it.
+    let after = after.as_ref().map_or(&[][..], |id| id.bytes().as_slice());
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let hooks = hooks_where(
-        connection,
-        Scope::Admin,
-        "state = 0 AND (?1 IS NULL OR uid > ?1) ORDER BY uid LIMIT ?2",
-        params![after, limit],
-    )?;
+    let hooks =
+        hooks_where(connection, Scope::Admin, "state = 0 AND uid > ?1 ORDER BY uid LIMIT ?2", params![after, limit])?;
     let mut statement =
         connection.prepare_cached("SELECT peer_seq FROM tasks WHERE id = ?1").map_err(fault("reading webhooks"))?;
     let mut standing = |hook: &Hook| {

@@ -65,7 +65,7 @@ const MIGRATIONS: [&str; 3] = [
         next_at INTEGER, attempts INTEGER NOT NULL, reason TEXT NOT NULL, generation INTEGER NOT NULL,
         UNIQUE (task, id)
     ) WITHOUT ROWID;
-    CREATE INDEX push_active ON push_configs (uid) WHERE state = 0;
+    CREATE INDEX push_by_state ON push_configs (state, uid);
     CREATE TABLE push_attempts (
         config BLOB NOT NULL, number INTEGER NOT NULL, peer_seq INTEGER NOT NULL, at INTEGER NOT NULL,
         millis INTEGER NOT NULL, status INTEGER, delivered INTEGER NOT NULL, next_at INTEGER, reason TEXT NOT NULL,

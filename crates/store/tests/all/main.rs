@@ -4,6 +4,7 @@
 
 mod author;
 mod backup;
+mod clock;
 mod commit;
 mod count;
 mod failure;

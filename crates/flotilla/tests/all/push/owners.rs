@@ -55,6 +55,7 @@ fn everything_can_be_delivered_again_and_a_disabled_one_is_told_nothing() {
     let uid = done["id"].as_str().expect("an id");
     let refused = hub.cli(&["push", "redeliver", uid]);
     assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("from=1"), "{refused:?}");
+    assert!(!hub.cli(&["push", "redeliver", uid, "--from", "6"]).status.success(), "there is no such event");
     hub.cli_ok(&["push", "redeliver", uid, "--from", "3"]);
     let numbers: Vec<u64> = receiver.wait(6).iter().map(|one| one.number()).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 3, 4]);
