@@ -30,6 +30,11 @@ impl Hub {
         self.desk.ring()
     }
 
+    /// Waits until no webhook is on its way. A hub that stops begins no new ones.
+    pub async fn webhooks_landed(&self) {
+        self.desk.landed().await;
+    }
+
     /// Waits until a hook may have something to do.
     pub(crate) async fn hooks_woken(&self) {
         self.desk.woken().await;

@@ -5,6 +5,7 @@ use super::{Hook, Schedule};
 use crate::ids::{HookId, TaskId};
 use flotilla_protocol::time::Millis;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -66,6 +67,8 @@ pub struct Desk {
     /// How many hooks there are: a hub without any pays nothing for them.
     count: AtomicUsize,
     wake: Notify,
+    /// Told when nothing is on its way any more.
+    landed: Notify,
 }
 
 impl Default for Desk {
@@ -74,6 +77,7 @@ impl Default for Desk {
             inner: Mutex::new((Hooks::default(), Lanes::new(MOST))),
             count: AtomicUsize::new(0),
             wake: Notify::new(),
+            landed: Notify::new(),
         }
     }
 }
@@ -219,10 +223,14 @@ impl Desk {
             }
         }
         lanes.done(&lane, went);
+        let landed = lanes.is_idle();
         if over {
             self.forget(hooks, id);
         }
         drop(inner);
+        if landed {
+            self.landed.notify_waiters();
+        }
         self.wake.notify_one();
     }
 
@@ -242,6 +250,18 @@ impl Desk {
             }
         }
         None
+    }
+
+    /// Waits until nothing is on its way.
+    pub async fn landed(&self) {
+        loop {
+            let mut landed = pin!(self.landed.notified());
+            landed.as_mut().enable();
+            if self.inner().1.is_idle() {
+                return;
+            }
+            landed.await;
+        }
     }
 
     /// Waits until there may be something to do.

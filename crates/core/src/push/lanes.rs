@@ -37,6 +37,11 @@ impl Lanes {
         Self { lanes: HashMap::new(), open: VecDeque::new(), most, busy: 0, busy_failing: 0 }
     }
 
+    /// Whether nothing is on its way.
+    pub fn is_idle(&self) -> bool {
+        self.busy == 0
+    }
+
     /// A hook has something to deliver.
     pub fn put(&mut self, origin: &str, hook: HookId) {
         let origin: Arc<str> = match self.lanes.get_key_value(origin) {

@@ -53,6 +53,30 @@ fn an_attempt_that_a_crash_cut_off_is_made_again() {
 }
 
 #[test]
+fn a_hub_that_is_asked_to_stop_waits_for_the_answer() {
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let held = std::sync::Mutex::new(held);
+    let receiver = Receiver::doing(move |number, _| {
+        if number == 0 {
+            // Until the test lets go.
+            let _ = held.lock().expect("one at a time").recv();
+        }
+        Reaction::Status(200)
+    });
+    let mut hub = hub_with("targets: {allow: [127.0.0.1]}");
+    let task = push(&hub.owner(Binding::JsonRpc), "complete", json!({"url": receiver.url()}));
+    receiver.wait(1);
+    hub.signal("TERM");
+    until("the hub takes no more connections", || std::net::TcpStream::connect(hub.address()).is_err().then_some(()));
+    release.send(()).expect("the receiver waits");
+    assert!(hub.ended().success());
+    hub.restart();
+    delivery(&hub, &task, "done");
+    let numbers: Vec<u64> = receiver.received().iter().map(|one| one.number()).collect();
+    assert_eq!(numbers, [1, 2, 3, 4], "nothing came twice");
+}
+
+#[test]
 fn nothing_is_lost_and_nothing_disordered_under_kills() {
     let receiver = Receiver::start();
     let mut hub = hub_with("targets: {allow: [127.0.0.1]}\npush: {schedule: [50ms, 50ms, 50ms]}");
