@@ -1,9 +1,12 @@
 //! The hub: every operation on tasks, for every binding. Everything appends to a log or follows one.
 
+mod deliver;
 mod follow;
+mod hook;
 mod live;
 mod meters;
 mod owner;
+mod push;
 mod read;
 mod recover;
 mod run;
@@ -11,8 +14,10 @@ mod send;
 mod tally;
 
 pub use follow::{Follow, Framed, Next};
+pub use hook::HookPage;
 pub use live::LiveRef;
 pub use owner::{LogPage, OwnerFollow, OwnerNext};
+pub use push::Push;
 pub use recover::Recovered;
 pub use run::RunHandle;
 pub use send::{Outcome, SendOptions, no_push, no_streaming};
@@ -22,6 +27,7 @@ use crate::error::{Error, Fault};
 use crate::ids::{AgentId, PrincipalId, TaskId};
 use crate::limits::{Limit, Limits};
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
+use crate::push::Desk;
 use crate::rate::{Pace, Rate};
 use crate::registry::Registry;
 use crate::task::{Command, Effect, Head, apply, room, step};
@@ -58,6 +64,9 @@ pub struct Hub {
     requests: Rate<PrincipalId>,
     /// Messages to each agent.
     sends: Rate<AgentId>,
+    /// Who carries webhooks, and when again.
+    push: Push,
+    desk: Desk,
     stopping: watch::Sender<bool>,
     /// Set when those who wait for a task must be answered with what there is.
     hurrying: AtomicBool,
@@ -70,7 +79,13 @@ type Pending = Option<oneshot::Receiver<Result<u64, NotCommitted>>>;
 
 impl Hub {
     /// Must be called within a tokio runtime, on which runs are started.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, registry: Registry, limits: Limits) -> Arc<Self> {
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        registry: Registry,
+        limits: Limits,
+        push: Push,
+    ) -> Arc<Self> {
         Arc::new(Self {
             store,
             clock,
@@ -83,6 +98,8 @@ impl Hub {
             streams: Arc::default(),
             requests: Rate::default(),
             sends: Rate::default(),
+            push,
+            desk: Desk::default(),
             stopping: watch::Sender::new(false),
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
@@ -304,7 +321,11 @@ impl Hub {
                     if ends {
                         hub.open_tasks.leave(head.principal);
                     }
+                    let shows = change.peer_count() > 0;
                     live.publish(head, change, size);
+                    if shows {
+                        hub.desk.changed(live.id());
+                    }
                     for Effect::StartRun { run } in effects {
                         hub.start_run(&live, run, places.run.take());
                     }

@@ -96,6 +96,50 @@ impl PrincipalId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AgentId(pub i64);
 
+/// A webhook's id within the hub: random, because it is shown to receivers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HookId(Uuid);
+
+impl HookId {
+    pub fn fresh() -> Self {
+        Self(Uuid::now_v7())
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.len() != 36 {
+            return None;
+        }
+        Uuid::try_parse(text).ok().map(Self)
+    }
+
+    pub fn bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes(bytes))
+    }
+
+    /// Without hyphens.
+    pub fn simple(&self) -> uuid::fmt::Simple {
+        self.0.simple()
+    }
+
+    /// A number that differs from hook to hook and from step to step.
+    pub fn spread(&self, step: u32) -> u64 {
+        let [.., a, b, c, d] = *self.0.as_bytes();
+        let seed = u64::from(u32::from_be_bytes([a, b, c, d])) ^ (u64::from(step) << 32);
+        // A multiplication mixes well enough for jitter.
+        seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33
+    }
+}
+
+impl fmt::Display for HookId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_hyphenated().fmt(f)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::TaskId;

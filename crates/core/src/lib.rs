@@ -14,6 +14,7 @@ pub mod loops;
 pub mod media;
 pub mod ports;
 pub mod project;
+pub mod push;
 pub mod rate;
 pub mod registry;
 pub mod rights;

@@ -29,6 +29,8 @@ pub struct Limits {
     pub open_tasks_per_caller: usize,
     /// Most streams one caller may read at once.
     pub streams_per_caller: usize,
+    /// Most push configs of one task.
+    pub push_configs_per_task: usize,
     /// Most runs of one agent under way at once.
     pub runs_per_agent: usize,
     /// Most runs under way in this process at once.
@@ -63,6 +65,7 @@ impl Default for Limits {
             events_per_task: 1_000_000,
             open_tasks_per_caller: 100_000,
             streams_per_caller: 1_000,
+            push_configs_per_task: 20,
             runs_per_agent: 5_000,
             live_runs: 10_000,
             page: 100,
@@ -89,6 +92,7 @@ pub enum Limit {
     EventsPerTask,
     OpenTasksPerCaller,
     StreamsPerCaller,
+    PushConfigsPerTask,
     RunsPerAgent,
     LiveRuns,
     Page,
@@ -101,7 +105,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Body,
         Self::BodyTime,
         Self::HeaderBytes,
@@ -112,6 +116,7 @@ impl Limit {
         Self::EventsPerTask,
         Self::OpenTasksPerCaller,
         Self::StreamsPerCaller,
+        Self::PushConfigsPerTask,
         Self::RunsPerAgent,
         Self::LiveRuns,
         Self::Page,
@@ -136,6 +141,7 @@ impl Limit {
             Self::EventsPerTask => "events_per_task",
             Self::OpenTasksPerCaller => "open_tasks_per_caller",
             Self::StreamsPerCaller => "streams_per_caller",
+            Self::PushConfigsPerTask => "push_configs_per_task",
             Self::RunsPerAgent => "runs_per_agent",
             Self::LiveRuns => "live_runs",
             Self::Page => "page",
@@ -157,7 +163,7 @@ impl Limit {
             Self::JsonDepth => Reason::InvalidRequest,
             Self::Parts | Self::Page => Reason::InvalidParams,
             // Waiting does not make room in a task that is full, so this is not "try again later".
-            Self::MessagesPerTask | Self::EventsPerTask => Reason::UnsupportedOperation,
+            Self::MessagesPerTask | Self::EventsPerTask | Self::PushConfigsPerTask => Reason::UnsupportedOperation,
             Self::OpenTasksPerCaller
             | Self::StreamsPerCaller
             | Self::RunsPerAgent

@@ -1,5 +1,7 @@
 //! Loops: safe to start at any time and any number of times. They take no input.
 
+pub mod push;
+
 use crate::hub::Hub;
 use crate::ports::{Retention, Swept};
 use flotilla_protocol::time::Millis;

@@ -1,4 +1,8 @@
-//! What the core needs from outside: a store, links to agents, a clock. Nothing else is a trait.
+//! What the core needs from outside: a store, links to agents, a courier, a clock. Nothing else is a trait.
+
+mod push;
+
+pub use push::{Accepting, Courier, HookStore, Parcel, Standing};
 
 use crate::caller::Scope;
 use crate::error::Fault;
@@ -141,7 +145,7 @@ pub struct Swept {
 }
 
 /// What is remembered. Implementations are equal in behaviour; one conformance suite runs over all of them.
-pub trait Store: Send + Sync + 'static {
+pub trait Store: HookStore {
     fn epoch(&self) -> &Epoch;
 
     /// Queues a commit. Commits of one task are made in the order of the calls.

@@ -117,7 +117,7 @@ impl Fold {
     }
 }
 
-fn extend(known: &mut Artifact, chunk: &Artifact) {
+pub(crate) fn extend(known: &mut Artifact, chunk: &Artifact) {
     known.parts.extend(chunk.parts.iter().cloned());
     if chunk.metadata.is_some() {
         known.metadata.clone_from(&chunk.metadata);

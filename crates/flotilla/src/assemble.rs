@@ -2,12 +2,15 @@
 
 use crate::config::{AgentConfig, Config, Dedupe, Kind, OnLost, Visibility};
 use anyhow::{Context, Result};
-use flotilla_core::hub::RunHandle;
+use flotilla_core::hub::{Push, RunHandle};
 use flotilla_core::ports::{Link, Store};
 use flotilla_core::registry::{self, Agent, DedupeBy, Registry};
 use flotilla_inbound::Settings;
-use flotilla_protocol::a2a::STREAM_RESUME;
+use flotilla_outbound::guard::Guard;
+use flotilla_outbound::webhook::Webhooks;
+use flotilla_outbound::webhook::keys::{Keys, Master};
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentSkill};
+use flotilla_protocol::a2a::{PUSH_OPTIONS, STREAM_RESUME};
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::Assignment;
 use flotilla_worker::script::Script;
@@ -100,6 +103,15 @@ async fn build(name: &str, config: &AgentConfig, store: &Arc<dyn Store>) -> Resu
     })
 }
 
+/// The courier, and the public part of the key it signs with.
+pub fn push(config: &Config, master: &Master) -> Result<(Push, Arc<str>)> {
+    let keys = Keys::new(master).map_err(anyhow::Error::msg)?;
+    let jwks = keys.jwks().into();
+    let guard = Guard::new(config.targets.rules()?);
+    let courier = Arc::new(Webhooks::new(guard, keys, config.push.timeout.0));
+    Ok((Push { courier, schedule: config.push.schedule() }, jwks))
+}
+
 fn describe(name: &str, config: &AgentConfig) -> String {
     if config.description.is_empty() { format!("The agent {name}.") } else { config.description.clone() }
 }
@@ -141,6 +153,16 @@ fn capabilities(config: &AgentConfig) -> Result<AgentCapabilities> {
             params: None,
         });
     }
+    if config.push_notifications {
+        extensions.push(AgentExtension {
+            uri: PUSH_OPTIONS.into(),
+            description: "A push config's metadata may say which events its webhook is told, and how: events (all, \
+                          status), chunks (each, whole), hubSignature."
+                .into(),
+            required: false,
+            params: None,
+        });
+    }
     for extension in &config.extensions {
         extensions.push(AgentExtension {
             uri: extension.uri.clone(),
@@ -149,11 +171,11 @@ fn capabilities(config: &AgentConfig) -> Result<AgentCapabilities> {
             params: extension.params.as_ref().map(Object::of).transpose()?,
         });
     }
-    let streaming = config.streaming;
-    Ok(AgentCapabilities { streaming, push_notifications: false, extensions, extended_agent_card: false })
+    let AgentConfig { streaming, push_notifications, .. } = *config;
+    Ok(AgentCapabilities { streaming, push_notifications, extensions, extended_agent_card: false })
 }
 
-pub fn settings(config: &Config, address: SocketAddr) -> Settings {
+pub fn settings(config: &Config, address: SocketAddr, jwks: Arc<str>) -> Settings {
     let public = config.hub.public_url.as_deref().and_then(|url| url.parse::<Uri>().ok()?.host().map(str::to_owned));
     let hosts = config.hub.allowed_hosts.iter().cloned().chain(public);
     Settings {
@@ -164,6 +186,7 @@ pub fn settings(config: &Config, address: SocketAddr) -> Settings {
         description: config.hub.description.clone(),
         public_url: public_url(config, address),
         anonymous: config.hub.allow_anonymous,
+        jwks,
         keep_alive: config.hub.keep_alive.0,
     }
 }

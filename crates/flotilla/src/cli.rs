@@ -6,11 +6,13 @@ mod card;
 mod completion;
 mod config;
 mod conformance;
+mod deliveries;
 mod doctor;
 mod download;
 mod failure;
 mod follow;
 mod keys;
+mod listen;
 mod log;
 mod output;
 mod parts;
@@ -65,6 +67,10 @@ enum Command {
     /// Show the settings; check and show the hub's configuration.
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// See where webhooks of the hub stand, try one again or stop it.
+    Push(deliveries::PushArgs),
+    /// Receive, check and print webhooks, to see what a hub sends.
+    Listen(listen::Listen),
     /// Make, list, rotate and revoke keys of the hub.
     Keys(keys::Keys),
     /// Copy the store into a file, also while a hub is using it.
@@ -95,6 +101,10 @@ struct Serve {
     /// Let callers in without a key even on an address others can reach
     #[arg(long, requires = "allow_anonymous")]
     allow_anonymous_remote: bool,
+    /// Let webhooks go to addresses that are not public, such as 10.0.0.0/8 (may
+    /// be given several times)
+    #[arg(long = "allow-target", env = "FLOTILLA_ALLOW_TARGET", value_name = "CIDR", value_delimiter = ',')]
+    allow_targets: Vec<String>,
     /// Keep everything in memory: faster, and gone when the hub stops
     #[arg(long)]
     memory: bool,
@@ -139,6 +149,8 @@ impl Cli {
             Command::Task(task) => for_agents(task.client.clone(), async |session| task.run(session).await),
             Command::Auth(auth) => for_agents(auth.client.clone(), async |session| auth.run(session).await),
             Command::Conformance(kit) => for_agents(kit.client.clone(), async |session| kit.run(session).await),
+            Command::Push(push) => for_agents(push.client.clone(), async |session| push.run(session).await),
+            Command::Listen(listen) => for_agents(listen.client.clone(), async |session| listen.run(session).await),
             Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
             Command::Config(config::ConfigCommand::Show(show)) => {
                 for_agents(show.client.clone(), async |session| show.run(session))
@@ -164,6 +176,7 @@ impl Command {
                 public_url: serve.public_url,
                 allow_anonymous: serve.allow_anonymous,
                 allow_anonymous_remote: serve.allow_anonymous_remote,
+                allow_targets: serve.allow_targets,
                 memory: serve.memory,
             }),
             Self::Keys(keys) => keys.run(),
@@ -179,6 +192,8 @@ impl Command {
             | Self::Task(_)
             | Self::Auth(_)
             | Self::Conformance(_)
+            | Self::Push(_)
+            | Self::Listen(_)
             | Self::Doctor(_) => unreachable!("commands for agents are run before"),
         }
     }

@@ -5,11 +5,13 @@ mod doors;
 mod environment;
 mod explain;
 mod limits;
+mod push;
 mod span;
 mod tls;
 
 pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig, Visibility};
 pub use limits::LimitsConfig;
+pub use push::{PushSettings, TargetsConfig};
 pub use span::Span;
 pub use tls::TlsConfig;
 
@@ -33,6 +35,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     pub retention: RetentionConfig,
     pub idempotency: IdempotencyConfig,
+    pub push: PushSettings,
+    pub targets: TargetsConfig,
     /// The agents by name. Without any, the hub has an `echo` agent.
     pub agents: BTreeMap<String, AgentConfig>,
 }
@@ -59,6 +63,10 @@ pub struct HubConfig {
     /// Presets the owner's key (`flk_` and 64 hex digits). Write `${FLOTILLA_OWNER_KEY}` rather than the key itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_key: Option<Secret>,
+    /// A file with the secret the hub seals credentials and signs webhooks with (64 hex digits); `secret.key` in the
+    /// data directory, made at the first start, if absent. `FLOTILLA_SECRET_KEY` overrides both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_key_file: Option<PathBuf>,
     /// Lets callers in without a key. Only on a loopback address, unless the next one is set too.
     pub allow_anonymous: bool,
     /// Lets callers in without a key even on an address others can reach.
@@ -89,6 +97,7 @@ impl Default for HubConfig {
             public_url: None,
             default_agent: None,
             owner_key: None,
+            secret_key_file: None,
             allow_anonymous: false,
             allow_anonymous_remote: false,
             allowed_hosts: Vec::new(),
@@ -235,6 +244,8 @@ impl Config {
         }
         self.limits.check()?;
         self.hub.check_doors()?;
+        self.push.check()?;
+        self.targets.rules()?;
         if let Some(tls) = &self.hub.tls {
             tls.acceptor()?;
         }

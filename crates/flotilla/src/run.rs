@@ -7,6 +7,7 @@ mod connection;
 mod keys;
 pub use keys::preset as preset_owner_key;
 mod reload;
+mod secret;
 mod secure;
 
 use crate::clock::SystemClock;
@@ -40,6 +41,7 @@ pub struct Overrides {
     pub public_url: Option<String>,
     pub allow_anonymous: bool,
     pub allow_anonymous_remote: bool,
+    pub allow_targets: Vec<String>,
     pub memory: bool,
 }
 
@@ -59,6 +61,7 @@ impl Overrides {
         }
         hub.allow_anonymous |= self.allow_anonymous;
         hub.allow_anonymous_remote |= self.allow_anonymous_remote;
+        config.targets.allow.extend(self.allow_targets.iter().cloned());
         config.check_whole()?;
         Ok(config)
     }
@@ -106,7 +109,9 @@ async fn serve_until_stopped(
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let registry = assemble::registry(&config, &store).await?;
-    let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits());
+    let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
+    let (push, jwks) = assemble::push(&config, &master)?;
+    let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push);
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(
@@ -117,7 +122,7 @@ async fn serve_until_stopped(
     }
     let access = Access::new(store, clock, config.hub.allow_anonymous);
     access.refresh().await?;
-    let settings = assemble::settings(&config, address);
+    let settings = assemble::settings(&config, address, jwks);
     let app = App::new(hub, access, settings, telemetry::render(&metrics));
     tokio::spawn(telemetry::fold_metrics(metrics));
 
@@ -126,6 +131,7 @@ async fn serve_until_stopped(
     let running = Arc::new(Running { overrides, config, app, address, log_level, tls });
     // Reads the index of sends now rather than while the first caller waits. No send has this key.
     tokio::spawn(running.app.hub.store().sent([0; 32]));
+    tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));
     tokio::spawn(sweep(Arc::clone(&running)));
     tokio::spawn(watch_keys(Arc::clone(&running)));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));

@@ -76,6 +76,7 @@ fn describe() {
         ("flotilla_sends_deduplicated_total", "Sends recognised as made before."),
         ("flotilla_changes_committed_total", "Decisions committed to the log."),
         ("flotilla_events_committed_total", "Events committed to the log."),
+        ("flotilla_push_attempts_total", "Attempts at webhooks, by result."),
         ("flotilla_store_flushes_total", "Batches of commits flushed to the store's journal."),
     ] {
         metrics::describe_counter!(name, help);
@@ -84,6 +85,7 @@ fn describe() {
         ("flotilla_connections_open", "Connections that are served."),
         ("flotilla_streams_open", "Streams that are being read."),
         ("flotilla_runs_live", "Runs under way."),
+        ("flotilla_push_configs_active", "Webhooks that are still told of their tasks."),
         ("flotilla_tasks_in_memory", "Tasks somebody is working on or looking at."),
     ] {
         metrics::describe_gauge!(name, help);

@@ -5,6 +5,7 @@ use crate::json;
 use flotilla_protocol::a2a::model::{
     Artifact, ArtifactUpdate, Message, Part, StatusUpdate, StreamResponse, Task, TaskStatus,
 };
+use flotilla_protocol::a2a::push::ListPushConfigsResponse;
 use flotilla_protocol::a2a::request::{
     ListTasksRequest, ListTasksResponse, PushConfig, SendMessageConfiguration, SendMessageRequest,
 };
@@ -145,6 +146,13 @@ pub fn push_config(config: &PushConfig) -> pb::TaskPushNotificationConfig {
             scheme: shown.scheme.clone(),
             credentials: shown.credentials.clone(),
         }),
+    }
+}
+
+pub fn push_list(list: &ListPushConfigsResponse) -> pb::ListTaskPushNotificationConfigsResponse {
+    pb::ListTaskPushNotificationConfigsResponse {
+        configs: list.configs.iter().map(push_config).collect(),
+        next_page_token: list.next_page_token.clone(),
     }
 }
 

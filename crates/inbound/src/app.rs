@@ -26,6 +26,8 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     /// Proxies that are believed when they say whom they speak for.
     pub trusted_proxies: Vec<Network>,
+    /// The public part of the key that signs webhooks, as a JSON Web Key Set.
+    pub jwks: Arc<str>,
     /// How often a quiet stream shows that it is alive.
     pub keep_alive: Duration,
 }

@@ -5,12 +5,13 @@ use crate::parameters::Parameters;
 use flotilla_core::access::Leave;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
-use flotilla_core::hub::{Follow, Outcome, SendOptions, no_push, no_streaming};
+use flotilla_core::hub::{Follow, Outcome, SendOptions, no_streaming};
 use flotilla_core::registry::Agent;
 use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{StreamResponse, Task};
-use flotilla_protocol::a2a::request::{ListTasksResponse, Request};
+use flotilla_protocol::a2a::push::ListPushConfigsResponse;
+use flotilla_protocol::a2a::request::{ListTasksResponse, PushConfig, Request};
 use flotilla_protocol::a2a::validate;
 use http::HeaderValue;
 use std::sync::Arc;
@@ -21,6 +22,10 @@ pub enum Answer {
     /// A task or a direct Message, under its own name.
     Sent(StreamResponse),
     List(ListTasksResponse),
+    PushConfig(Box<PushConfig>),
+    PushConfigs(ListPushConfigsResponse),
+    /// Done, and nothing to say about it.
+    Empty,
     /// A stream, and what it goes on with.
     Stream(Box<Follow>, Leave),
 }
@@ -95,10 +100,17 @@ async fn operate(
             let follow = hub.subscribe(caller, agent.id, &request.id, parameters.cursor()?).await?;
             Ok(Answer::Stream(Box::new(follow), app.access.leave(caller)))
         }
-        Request::CreatePushConfig(_)
-        | Request::GetPushConfig(_)
-        | Request::ListPushConfigs(_)
-        | Request::DeletePushConfig(_) => Err(no_push(&agent.name).into()),
+        Request::CreatePushConfig(config) => {
+            Ok(Answer::PushConfig(Box::new(hub.create_push(caller, agent, config).await?)))
+        }
+        Request::GetPushConfig(request) => {
+            Ok(Answer::PushConfig(Box::new(hub.get_push(caller, agent, &request).await?)))
+        }
+        Request::ListPushConfigs(request) => Ok(Answer::PushConfigs(hub.list_push(caller, agent, &request).await?)),
+        Request::DeletePushConfig(request) => {
+            hub.delete_push(caller, agent, &request).await?;
+            Ok(Answer::Empty)
+        }
         Request::GetExtendedAgentCard(_) => {
             let text = format!("The agent '{}' has no extended card; its public card says all there is.", agent.name);
             Err(Refusal::new(Reason::UnsupportedOperation, text).into())

@@ -103,6 +103,9 @@ async fn answer(
         Answer::Task(task) => frame::response(&flotilla_grpc::task(&task)),
         Answer::Sent(sent) => frame::response(&flotilla_grpc::sent(&sent)),
         Answer::List(list) => frame::response(&flotilla_grpc::list(&list)),
+        Answer::PushConfig(config) => frame::response(&flotilla_grpc::push_config(&config)),
+        Answer::PushConfigs(list) => frame::response(&flotilla_grpc::push_list(&list)),
+        Answer::Empty => frame::response(&()),
         Answer::Stream(follow, leave) => stream::respond(Reading::new(app, leave, follow), deadline),
     };
     Ok(answer::finish(response, answered.extensions))

@@ -45,6 +45,7 @@ pub async fn problem(app: &App) -> Option<&'static str> {
 pub fn metrics(app: &App) -> Response<Body> {
     metrics::gauge!("flotilla_runs_live").set(app.hub.live_runs() as f64);
     metrics::gauge!("flotilla_tasks_in_memory").set(app.hub.live_tasks() as f64);
+    metrics::gauge!("flotilla_push_configs_active").set(app.hub.hook_count() as f64);
     let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     with_type(StatusCode::OK, text, (app.render_metrics)())
 }

@@ -18,6 +18,7 @@ use flotilla_protocol::jsonrpc::{self, Envelope};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use serde::Serialize;
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -93,6 +94,9 @@ fn encode(app: &Arc<App>, id: &str, answered: Answered) -> Result<Response<Body>
         Answer::Task(task) => result(id, &task)?,
         Answer::Sent(sent) => result(id, &sent)?,
         Answer::List(list) => result(id, &list)?,
+        Answer::PushConfig(config) => result(id, &config)?,
+        Answer::PushConfigs(list) => result(id, &list)?,
+        Answer::Empty => result(id, &json!({}))?,
         Answer::Stream(follow, leave) => {
             sse::respond(Reading::new(app, leave, follow), InEnvelope { id: id.to_owned() })
         }

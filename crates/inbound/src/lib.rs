@@ -8,6 +8,7 @@ mod body;
 mod browser;
 mod call;
 mod caller;
+mod deliveries;
 mod door;
 mod grpc;
 mod health;

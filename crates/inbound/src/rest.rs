@@ -92,6 +92,9 @@ fn encode(app: &Arc<App>, media_type: &HeaderValue, answered: Answered) -> Resul
         Answer::Task(task) => plain(media_type, &task)?,
         Answer::Sent(sent) => plain(media_type, &sent)?,
         Answer::List(list) => plain(media_type, &list)?,
+        Answer::PushConfig(config) => plain(media_type, &config)?,
+        Answer::PushConfigs(list) => plain(media_type, &list)?,
+        Answer::Empty => plain(media_type, &json!({}))?,
         Answer::Stream(follow, leave) => sse::respond(Reading::new(app, leave, follow), Bare),
     };
     Ok(answer::finish(response, answered.extensions))

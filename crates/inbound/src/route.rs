@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::rest::path::{self, Missed};
-use crate::{answer, browser, door, grpc, health, jsonrpc, keys, owner, rest, well_known};
+use crate::{answer, browser, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, well_known};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::header::CONNECTION;
@@ -89,12 +89,17 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         ["agents", agent, ".well-known", "agent-card.json" | "agent.json"] if get => {
             well_known::serve(app, Some(agent), request).await
         }
+        [".well-known", "jwks.json"] if get => well_known::jwks(app, request),
         ["healthz"] if get => health::alive(),
         ["readyz"] if get => health::ready(app).await,
         ["metrics"] if get => health::metrics(app),
         ["api", "tasks", id, "log"] if get => owner::log(app, id, request).await,
+        ["api", "deliveries", rest @ ..] if rest.len() < 2 => match deliveries::serve(app, rest, request).await {
+            Ok(response) => response,
+            Err(allowed) => wrong_verb(app, request, allowed),
+        },
         [flotilla_grpc::SERVICE, _] => grpc::not_grpc(app),
-        [".well-known", "agent-card.json" | "agent.json"]
+        [".well-known", "agent-card.json" | "agent.json" | "jwks.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
         | ["healthz" | "readyz" | "metrics"]
         | ["api", "tasks", _, "log"] => wrong_verb(app, request, "GET, HEAD"),

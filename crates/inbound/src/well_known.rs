@@ -1,4 +1,4 @@
-//! Agent cards at their well-known paths, cacheable (spec 8).
+//! Agent cards and the hub's public keys at their well-known paths, cacheable (spec 8).
 
 use crate::answer::{JSON, with_type};
 use crate::app::{App, Settings};
@@ -50,6 +50,12 @@ pub async fn serve(app: &App, agent: Option<&str>, request: &Parts) -> Response<
             rest::refuse(app, &app.refusal(fault.into()))
         }
     }
+}
+
+/// The keys webhooks are signed with.
+pub fn jwks(app: &App, request: &Parts) -> Response<Body> {
+    let body = app.settings().jwks.as_bytes().to_vec();
+    cacheable(&request.headers, body, app.changed_at(), CACHE)
 }
 
 fn cacheable(asked: &HeaderMap, body: Vec<u8>, changed_at: Millis, cache: HeaderValue) -> Response<Body> {

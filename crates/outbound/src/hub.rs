@@ -38,12 +38,16 @@ impl Hub {
     }
 
     async fn get(&self, path: &str, accept: &str) -> Result<Response, ClientError> {
+        self.call(Method::GET, path, accept).await
+    }
+
+    async fn call(&self, method: Method, path: &str, accept: &str) -> Result<Response, ClientError> {
         let mut headers = vec![("Accept".to_owned(), accept.to_owned())];
         if let Some(key) = &self.key {
             headers.push(("Authorization".to_owned(), format!("Bearer {key}")));
         }
         let url = format!("{}{path}", self.url);
-        let outgoing = Outgoing { method: Method::GET, url, headers, ..Outgoing::default() };
+        let outgoing = Outgoing { method, url, headers, ..Outgoing::default() };
         let response = self.net.send(outgoing, Some(self.net.limits.answer)).await?;
         if response.status().is_success() {
             return Ok(response);
@@ -68,6 +72,38 @@ impl Hub {
     pub async fn follow_log(&self, task: &str, after: u64) -> Result<Events, ClientError> {
         let path = format!("/api/tasks/{}/log?after={after}", crate::client::escape(task));
         Ok(Events::new(self.net.clone(), self.get(&path, "text/event-stream").await?))
+    }
+
+    /// A page of deliveries as JSON, those the query asks for.
+    pub async fn deliveries(&self, query: &[(&str, &str)]) -> Result<String, ClientError> {
+        let pairs: Vec<String> =
+            query.iter().map(|(name, value)| format!("{name}={}", crate::client::escape(value))).collect();
+        let path = format!("/api/deliveries?{}", pairs.join("&"));
+        self.net.text(self.get(&path, "application/json").await?).await
+    }
+
+    /// One delivery and its attempts as JSON.
+    pub async fn delivery(&self, id: &str) -> Result<String, ClientError> {
+        let path = format!("/api/deliveries/{}", crate::client::escape(id));
+        self.net.text(self.get(&path, "application/json").await?).await
+    }
+
+    /// Tries a delivery again, from an event on if one is named.
+    pub async fn redeliver(&self, id: &str, from: Option<u64>) -> Result<String, ClientError> {
+        let from = from.map(|from| format!("?from={from}")).unwrap_or_default();
+        let path = format!("/api/deliveries/{}:redeliver{from}", crate::client::escape(id));
+        self.net.text(self.call(Method::POST, &path, "application/json").await?).await
+    }
+
+    /// Stops a delivery.
+    pub async fn disable_delivery(&self, id: &str) -> Result<String, ClientError> {
+        let path = format!("/api/deliveries/{}:disable", crate::client::escape(id));
+        self.net.text(self.call(Method::POST, &path, "application/json").await?).await
+    }
+
+    /// The keys the hub signs webhooks with.
+    pub async fn jwks(&self) -> Result<String, ClientError> {
+        self.net.text(self.get("/.well-known/jwks.json", "application/json").await?).await
     }
 
     /// Whether the hub says that it is ready, and what time it thinks it is (the `Date` header).

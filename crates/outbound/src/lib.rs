@@ -1,7 +1,9 @@
-//! Whom we call: an A2A client for any agent, the hub's own API, and the servers that issue tokens.
+//! Whom we call: any A2A agent, the hub's own API, servers that issue tokens, and webhooks.
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod guard;
 pub mod hub;
 pub mod net;
 pub mod oauth;
+pub mod webhook;

@@ -4,6 +4,7 @@ pub mod card;
 pub mod error;
 pub mod method;
 pub mod model;
+pub mod push;
 pub mod request;
 pub mod validate;
 
@@ -11,3 +12,5 @@ pub mod validate;
 pub const VERSION: &str = "1.0";
 /// The extension under which streams can be resumed after a cut.
 pub const STREAM_RESUME: &str = "urn:flotilla:ext:stream-resume:1.0";
+/// The extension under which a push config says what its webhook is to be told, and how.
+pub const PUSH_OPTIONS: &str = "urn:flotilla:ext:push-options:1.0";

@@ -2,6 +2,7 @@
 
 mod key;
 mod list;
+mod push;
 mod sweep;
 mod table;
 

@@ -10,6 +10,7 @@ mod key;
 mod known;
 mod list;
 mod progress;
+mod push;
 mod reader;
 mod schema;
 mod send;
@@ -57,6 +58,8 @@ pub struct Sqlite {
     writer: Writer,
     progress: Arc<Progress>,
     tables: Arc<Orders>,
+    /// Changes of hooks that wait for the writer together.
+    hooks: push::Together,
 }
 
 impl Sqlite {
@@ -98,7 +101,8 @@ impl Sqlite {
         let tables = Arc::clone(&applier.orders);
         let desk = Desk::new(journal, applier, Arc::clone(&progress), reader::open(path)?)?;
         let writer = Writer::start(desk)?;
-        Ok(Self { epoch, writer, readers: Readers::new(path.to_owned()), progress, tables })
+        let readers = Readers::new(path.to_owned());
+        Ok(Self { epoch, readers, writer, progress, tables, hooks: push::Together::default() })
     }
 
     /// Reads from the tables once they hold all that was acknowledged.

@@ -103,7 +103,7 @@ impl Talk {
     }
 
     fn write(&mut self, mut line: Value) {
-        drop_empty_artifacts(&mut line);
+        drop_empty_lists(&mut line);
         let line = self.names.replace("", line);
         self.lines.push(line);
     }
@@ -126,12 +126,13 @@ fn shared(refusal: &Refusal) -> Value {
 }
 
 /// Protobuf does not tell an empty list from none, so transcripts do not either.
-fn drop_empty_artifacts(value: &mut Value) {
+fn drop_empty_lists(value: &mut Value) {
     match value {
-        Value::Array(all) => all.iter_mut().for_each(drop_empty_artifacts),
+        Value::Array(all) => all.iter_mut().for_each(drop_empty_lists),
         Value::Object(members) => {
-            members.retain(|name, member| name != "artifacts" || member.as_array().is_none_or(|all| !all.is_empty()));
-            members.values_mut().for_each(drop_empty_artifacts);
+            let is_list = |name: &str| ["artifacts", "configs"].contains(&name);
+            members.retain(|name, member| !is_list(name) || member.as_array().is_none_or(|all| !all.is_empty()));
+            members.values_mut().for_each(drop_empty_lists);
         }
         _ => {}
     }

@@ -27,7 +27,7 @@ test('an agent\'s card tells its own', async () => {
   const [{ id, name, tags, examples }] = card.skills;
   assert.deepEqual([id, name, tags, examples], ['obey', 'Obey', ['test'], ['stream']]);
   assert.equal(card.capabilities.streaming, true);
-  assert.equal(card.capabilities.pushNotifications, false);
+  assert.equal(card.capabilities.pushNotifications, true);
   assert.equal(card.capabilities.extendedAgentCard, false);
   assert.equal(card.securitySchemes.bearer.scheme.value.scheme, 'Bearer');
   assert.equal(card.securitySchemes.apiKey.scheme.value.name, 'X-API-Key');

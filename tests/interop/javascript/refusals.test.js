@@ -68,10 +68,10 @@ each('a context that is not the task\'s', async (connect) => {
   assert.deepEqual(await talk.get(asked.id), asked);
 });
 
-each('push is not supported', async (connect) => {
-  const talk = await connect('script', { pretend: { pushNotifications: true } });
+each('push where the card denies it', async (connect) => {
+  const talk = await connect('calm', { pretend: { pushNotifications: true } });
   const { client } = talk;
-  const { id: taskId } = await talk.say('order');
+  const { id: taskId } = await talk.say('hello');
   const url = 'https://example.com/hook';
   const which = { taskId, id: 'hook' };
   await refused(

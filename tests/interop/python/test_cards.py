@@ -28,7 +28,7 @@ async def test_an_agents_card_tells_its_own(http):
     [skill] = card.skills
     assert (skill.id, skill.name, skill.tags, skill.examples) == ("obey", "Obey", ["test"], ["stream"])
     assert card.capabilities.streaming
-    assert not card.capabilities.push_notifications
+    assert card.capabilities.push_notifications
     assert not card.capabilities.extended_agent_card
     assert card.security_schemes["bearer"].http_auth_security_scheme.scheme == "Bearer"
     assert card.security_schemes["apiKey"].api_key_security_scheme.name == "X-API-Key"

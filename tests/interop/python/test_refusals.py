@@ -78,8 +78,9 @@ async def test_a_context_that_is_not_the_tasks(talk):
     assert await talk.get(asked.id) == asked
 
 
-async def test_push_is_not_supported(talk):
-    task = await talk.say("order")
+async def test_push_where_the_card_denies_it(connect):
+    talk = await connect("calm", pretend=["push_notifications"])
+    task = await talk.say("hello")
     which = {"task_id": task.id, "id": "hook"}
     url = "https://example.com/hook"
     await refused(

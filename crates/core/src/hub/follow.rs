@@ -60,15 +60,34 @@ pub struct Follow {
     first: Option<Framed>,
     /// Artifacts this reader knows of.
     introduced: HashSet<String>,
-    /// Given back with the stream.
-    _place: Place<PrincipalId>,
+    /// Given back with the stream; a cursor that is kept in the store takes none.
+    _place: Option<Place<PrincipalId>>,
 }
 
 impl Follow {
     /// From the beginning of a new task or exchange.
     pub(super) fn from_start(hub: Arc<Hub>, live: LiveRef, place: Place<PrincipalId>) -> Self {
         let introduced = HashSet::new();
-        Self { hub, live, cursor: 0, until: Until::Settled, first: None, introduced, _place: place }
+        Self { hub, live, cursor: 0, until: Until::Settled, first: None, introduced, _place: Some(place) }
+    }
+
+    /// From a cursor that is kept elsewhere, for a reader that knows some artifacts already.
+    pub(super) fn kept(hub: Arc<Hub>, live: LiveRef, cursor: u64, introduced: HashSet<String>) -> Self {
+        Self { hub, live, cursor, until: Until::Over, first: None, introduced, _place: None }
+    }
+
+    /// The artifacts the reader knows of by now.
+    pub(super) fn into_introduced(self) -> HashSet<String> {
+        self.introduced
+    }
+
+    /// The frames that are there, without waiting for more.
+    pub(super) async fn at_hand(&mut self) -> Result<Vec<Framed>, Error> {
+        match self.live.after_peer(self.cursor) {
+            Recent::Changes(changes) => self.frames(&changes).await,
+            Recent::Behind => self.behind().await,
+            Recent::Nothing => Ok(Vec::new()),
+        }
     }
 
     /// From the state of a task as of `peer_seq`, as a whole Task.

@@ -20,6 +20,8 @@ impl Hub {
         for (principal, open) in self.store.open_tasks().await? {
             self.open_tasks.add(principal, open);
         }
+        // Before anything happens to a task: nothing that happens may find its webhooks missing.
+        self.load_hooks().await?;
         let mut recovered = Recovered::default();
         for id in self.store.open_runs().await? {
             let Some(live) = self.find(Scope::Admin, id).await? else { continue };

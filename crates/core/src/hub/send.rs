@@ -1,5 +1,6 @@
 //! Sending a message: open a task or go on with one, once per key, and wait or follow.
 
+use super::push::NewHook;
 use super::{Follow, Hub, LiveRef, Tell, settled};
 use crate::caller::Caller;
 use crate::error::{Error, Fault};
@@ -155,6 +156,7 @@ impl Hub {
         let message = validate::send_message(&request)?;
         let configuration = request.configuration.as_ref();
         self.check_parts(agent, message, configuration)?;
+        let hook = self.inline_hook(configuration, request.metadata.as_ref()).await?;
         let dedupe = dedupe(caller, agent, message, options.idempotency_key.as_deref());
         let accepted_output_modes = configuration.map(|c| c.accepted_output_modes.clone()).unwrap_or_default();
         let SendMessageRequest { message, metadata, .. } = request;
@@ -163,9 +165,9 @@ impl Hub {
         message.parts.shrink_to_fit();
         let say = Say { message: Arc::new(message), accepted_output_modes, metadata, as_task: wait == Wait::None };
         if say.message.task_id.is_empty() {
-            self.open(caller, agent, say, dedupe, wait).await
+            self.open(caller, agent, say, dedupe, hook, wait).await
         } else {
-            self.continue_task(caller, agent, say, dedupe).await
+            self.continue_task(caller, agent, say, dedupe, hook).await
         }
     }
 
@@ -220,6 +222,7 @@ impl Hub {
         agent: &Arc<Agent>,
         mut say: Say,
         dedupe: Option<Dedupe>,
+        hook: Option<NewHook>,
         wait: Wait,
     ) -> Result<InLog, Error> {
         let live = self.lives.acquire(TaskId::fresh());
@@ -229,7 +232,32 @@ impl Hub {
         }
         message.task_id = live.id().to_string();
         let context = message.context_id.as_str().into();
-        live.load(Head::new(live.id(), caller.principal, agent.id, agent.owner, context));
+        let head = Head::new(live.id(), caller.principal, agent.id, agent.owner, context);
+        live.load(head.clone());
+        // Before the task: what the agent says first must find it.
+        let hook = match hook {
+            Some(new) => Some(self.hang(&head, new).await?),
+            None => None,
+        };
+        // What was hung is taken down again if the task is not opened, so that must be known.
+        let wait = if hook.is_some() { Wait::Commit } else { wait };
+        let opened = self.open_with(caller, agent, &live, say, dedupe, wait).await;
+        let is_new = opened.as_ref().is_ok_and(|opened| opened.live.id() == live.id());
+        if let Some(hook) = hook.filter(|_| !is_new) {
+            self.unhang(&hook).await?;
+        }
+        opened
+    }
+
+    async fn open_with(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: &Arc<Agent>,
+        live: &LiveRef,
+        say: Say,
+        dedupe: Option<Dedupe>,
+        wait: Wait,
+    ) -> Result<InLog, Error> {
         let permit = self.permit().await?;
         let (tell, told) = match wait {
             Wait::Rest => (Tell::AtRest, None),
@@ -238,7 +266,7 @@ impl Hub {
                 (Tell::Each(tell), Some(told))
             }
         };
-        match self.submit_with(&live, Command::Say(Box::new(say)), dedupe, permit, tell) {
+        match self.submit_with(live, Command::Say(Box::new(say)), dedupe, permit, tell) {
             Ok(true) => {}
             Ok(false) => return Err(Fault::new("a first message that changes nothing").into()),
             // There is no place for a new task, but a send that was made before needs none.
@@ -253,7 +281,7 @@ impl Hub {
             None => Ok(()),
         };
         match committed {
-            Ok(()) => Ok(InLog { live, dedupe, after: 0 }),
+            Ok(()) => Ok(InLog { live: live.clone(), dedupe, after: 0 }),
             Err(why) => self.not_opened(caller, agent, why, dedupe).await,
         }
     }
@@ -279,6 +307,7 @@ impl Hub {
         agent: &Arc<Agent>,
         mut say: Say,
         dedupe: Option<Dedupe>,
+        hook: Option<NewHook>,
     ) -> Result<InLog, Error> {
         let scope = caller.with_agent(agent.id);
         let live = self.task(scope, &say.message.task_id).await?;
@@ -287,6 +316,9 @@ impl Hub {
         }
         let head = live.committed().ok_or_else(|| Fault::new("the task is not loaded"))?;
         infer_context(Arc::make_mut(&mut say.message), &head)?;
+        if let Some(new) = hook {
+            self.hang(&head, new).await?;
+        }
         for _ in 0..super::ATTEMPTS {
             let permit = self.permit().await?;
             let Some(committed) = self.submit(&live, Command::Say(Box::new(say.clone())), dedupe, permit)? else {

@@ -25,6 +25,9 @@ pub struct AgentConfig {
     /// Whether callers may stream.
     #[serde(default = "yes")]
     pub streaming: bool,
+    /// Whether callers may have the task's progress reported to a webhook.
+    #[serde(default = "yes")]
+    pub push_notifications: bool,
     #[serde(default)]
     pub skills: Vec<SkillConfig>,
     /// Media types the agent takes; `*/*` takes all.
@@ -132,6 +135,7 @@ impl AgentConfig {
             description: "Sends back what it is sent: one artifact with the message's parts unchanged.".into(),
             version: first_version(),
             streaming: true,
+            push_notifications: true,
             skills: Vec::new(),
             input_modes: anything(),
             output_modes: anything(),

@@ -111,12 +111,12 @@ async fn accept(listener: &TcpListener, places: &Places, running: &Running) -> O
 
 async fn drain(running: &Running, stop: watch::Sender<bool>) {
     let bound = running.config.load().hub.drain.0;
-    tracing::info!(?bound, "stopping: streams are told to come back, runs are given time to end");
+    tracing::info!(?bound, "stopping: streams are told to come back, runs and webhooks are given time to end");
     let hub = &running.app.hub;
     hub.stop_streams();
     stop.send_replace(true);
     let all = async {
-        tokio::join!(stop.closed(), hub.idle());
+        tokio::join!(stop.closed(), hub.idle(), hub.webhooks_landed());
     };
     tokio::pin!(all);
     // Towards the end, whoever still waits for a task is given what there is of it.

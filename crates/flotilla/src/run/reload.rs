@@ -36,7 +36,7 @@ async fn reload(running: &Running) -> Result<()> {
     running.app.replace_settings(flotilla_inbound::Settings {
         // Who may come in is decided at the start, and cards must say what is.
         anonymous: before.hub.allow_anonymous,
-        ..assemble::settings(&config, running.address)
+        ..assemble::settings(&config, running.address, running.app.settings().jwks.clone())
     });
     running.tls.store(tls.map(Arc::new));
     running.log_level.set(config.log.level);
@@ -44,7 +44,7 @@ async fn reload(running: &Running) -> Result<()> {
     Ok(())
 }
 
-fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 6] {
+fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 9] {
     let (old, new) = (&before.hub, &after.hub);
     let key = |config: &Config| config.hub.owner_key.as_ref().map(|secret| secret.0.clone());
     [
@@ -53,6 +53,9 @@ fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 6] {
         ("hub.allow_anonymous", old.allow_anonymous != new.allow_anonymous),
         ("hub.owner_key", key(before) != key(after)),
         ("store.sync", before.store.sync != after.store.sync),
+        ("hub.secret_key_file", old.secret_key_file != new.secret_key_file),
+        ("push", before.push != after.push),
+        ("targets", before.targets != after.targets),
         ("log.format", before.log.format != after.log.format),
     ]
 }

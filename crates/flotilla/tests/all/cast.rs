@@ -61,8 +61,9 @@ agents:
     output_modes: [text/plain]
   still:
     kind: echo
-    description: Does not stream.
+    description: Neither streams nor pushes.
     streaming: false
+    push_notifications: false
   strict:
     kind: echo
     description: Insists on an extension.

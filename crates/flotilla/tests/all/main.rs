@@ -10,6 +10,7 @@ mod idempotency;
 mod keys;
 mod limits;
 mod operations;
+mod push;
 mod scenarios;
 mod streams;
 mod tls;

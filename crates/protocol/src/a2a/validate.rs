@@ -104,6 +104,21 @@ pub fn list_tasks(request: &ListTasksRequest) -> Result<(), Refusal> {
     findings.verdict()
 }
 
+/// A push config needs a URL; whether it may be called is decided elsewhere.
+pub fn push_config(config: &super::request::PushConfig) -> Result<(), Refusal> {
+    let mut findings = Findings::default();
+    findings.id("id", &config.id);
+    if config.url.is_empty() {
+        findings.add("url", "is required: where to report to");
+    }
+    if let Some(authentication) = &config.authentication
+        && authentication.scheme.is_empty()
+    {
+        findings.add("authentication.scheme", "is required, such as Bearer");
+    }
+    findings.verdict()
+}
+
 /// A task id is required by every operation on a task.
 pub fn task_id(field: &str, id: &str) -> Result<(), Refusal> {
     if id.is_empty() { Err(Refusal::invalid(field, "is required")) } else { Ok(()) }

@@ -41,6 +41,7 @@ pub struct Tables {
     pub by_context: HashMap<Arc<str>, Vec<TaskId>>,
     pub keyring: Keyring,
     pub order: VecDeque<(Digest, Millis)>,
+    pub hooks: super::push::Hooks,
     sends: HashMap<Digest, Sent>,
     agents: Vec<String>,
 }
@@ -105,6 +106,7 @@ impl Tables {
     pub fn remove(&mut self, id: TaskId) {
         self.unplace(id);
         let Some(task) = self.tasks.remove(&id) else { return };
+        self.hooks.remove_task(id);
         if let Some(set) = self.by_context.get_mut(&task.head.context) {
             set.retain(|known| *known != id);
             if set.is_empty() {

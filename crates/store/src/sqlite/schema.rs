@@ -12,7 +12,7 @@ pub const APPLICATION_ID: i32 = 0x464c_4f54;
 pub const LONG_LOG: u64 = 32;
 
 /// Each entry takes the schema one version up. Never edit one that was released.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE principals (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, admin INTEGER NOT NULL);
@@ -85,6 +85,22 @@ const MIGRATIONS: [&str; 2] = [
         BEGIN UPDATE meta SET value = value + 1 WHERE name = 'keys_revision'; END;
     CREATE TRIGGER keys_removed AFTER DELETE ON keys
         BEGIN UPDATE meta SET value = value + 1 WHERE name = 'keys_revision'; END;
+",
+    "
+    CREATE TABLE push_configs (
+        uid BLOB PRIMARY KEY, task BLOB NOT NULL, id TEXT NOT NULL,
+        principal INTEGER NOT NULL, agent INTEGER NOT NULL, owner INTEGER NOT NULL,
+        url TEXT NOT NULL, origin TEXT NOT NULL, scheme TEXT NOT NULL, sealed BLOB NOT NULL, options TEXT NOT NULL,
+        created_at INTEGER NOT NULL, cursor INTEGER NOT NULL, state INTEGER NOT NULL, failures INTEGER NOT NULL,
+        next_at INTEGER, attempts INTEGER NOT NULL, reason TEXT NOT NULL, generation INTEGER NOT NULL,
+        UNIQUE (task, id)
+    ) WITHOUT ROWID;
+    CREATE INDEX push_by_state ON push_configs (state, uid);
+    CREATE TABLE push_attempts (
+        config BLOB NOT NULL, number INTEGER NOT NULL, peer_seq INTEGER NOT NULL, at INTEGER NOT NULL,
+        millis INTEGER NOT NULL, status INTEGER, delivered INTEGER NOT NULL, next_at INTEGER, reason TEXT NOT NULL,
+        PRIMARY KEY (config, number)
+    ) WITHOUT ROWID;
 ",
 ];
 

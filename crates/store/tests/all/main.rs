@@ -5,11 +5,13 @@
 mod access;
 mod author;
 mod backup;
+mod clock;
 mod commit;
 mod count;
 mod failure;
 mod fold;
 mod home;
+mod hook;
 mod journal;
 mod key;
 mod list;
@@ -41,6 +43,10 @@ macro_rules! suite {
             commit: commits_are_made_in_order commits_are_acknowledged_in_order a_stale_commit_is_skipped_alone
                     what_was_written_is_read_back a_new_task_does_not_replace_one open_runs_are_those_under_way;
             count: totals_are_exact_under_random_histories;
+            hook: hooks_are_read_back_by_those_who_may_see_them a_task_has_so_many_and_one_of_the_same_name_is_renewed
+                  attempts_are_numbered_and_kept_with_what_came_of_them what_an_attempt_began_with_may_have_changed
+                  active_hooks_come_with_where_their_tasks_stand pages_are_newest_first_and_by_state
+                  hooks_go_with_their_task what_is_settled_together_is_all_there;
             key: keys_are_found_by_hash_and_revoked_by_name names_are_taken_once a_key_is_replaced_all_at_once
                  a_name_is_somebody_else_in_another_workspace every_change_of_keys_has_its_revision
                  agents_keep_their_numbers;
@@ -62,6 +68,7 @@ macro_rules! durable_suite {
     ($home:expr) => {
         cases! { $home;
             failure: a_failed_commit_takes_nothing_with_it a_failed_send_was_not_made;
+            hook: hooks_are_there_again;
             reopen: everything_is_there_again sends_are_remembered the_epoch_stays;
             fold: long_logs_are_folded_when_they_have_ended;
             tail: large_changes_come_a_few_at_a_time;

@@ -27,7 +27,7 @@ fn a_card_is_shown_with_all_that_a_caller_wants_to_know() {
     let shown = Place::at(&hub).run(&["card", "get", "--validate"]).ok();
     assert_eq!(shown.field("Name"), "Flotilla");
     assert_eq!(shown.field("Streaming"), "yes");
-    assert_eq!(shown.field("Push notifications"), "no");
+    assert_eq!(shown.field("Push notifications"), "yes");
     assert_eq!(shown.field("Extended card"), "no");
     assert_eq!(shown.field("Transport"), "JSONRPC");
     assert_eq!(shown.field("Valid"), "yes");

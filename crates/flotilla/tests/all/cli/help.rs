@@ -2,7 +2,7 @@
 
 use super::program::Place;
 
-const COMMANDS: [&[&str]; 24] = [
+const COMMANDS: [&[&str]; 28] = [
     &[],
     &["serve"],
     &["send"],
@@ -27,6 +27,10 @@ const COMMANDS: [&[&str]; 24] = [
     &["conformance"],
     &["doctor"],
     &["restore"],
+    &["push"],
+    &["push", "list"],
+    &["push", "redeliver"],
+    &["listen"],
 ];
 
 #[test]

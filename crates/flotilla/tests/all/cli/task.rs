@@ -96,7 +96,7 @@ fn artifacts_become_files() {
 
 #[test]
 fn push_configs_are_refused_before_asking_where_the_card_has_none() {
-    let hub = hub();
+    let hub = crate::cast::hub();
     let place = Place::at(&hub);
     for args in [
         &["task", "push-config", "create", "t", "--url", "https://example.com"][..],
@@ -104,7 +104,7 @@ fn push_configs_are_refused_before_asking_where_the_card_has_none() {
         &["task", "push-config", "list", "t"],
         &["task", "push-config", "delete", "t", "c"],
     ] {
-        let ran = place.run(&[args, &["-o", "json"]].concat());
+        let ran = place.run(&[args, &["-o", "json", "--agent", "still"]].concat());
         assert_eq!((ran.code, ran.error().as_str()), (1, "PushNotificationNotSupportedError"), "{ran:?}");
     }
     let agent = Agent::start(card(json!({})), |_, _| Says::Result(json!({})));

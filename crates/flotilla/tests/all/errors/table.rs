@@ -53,7 +53,8 @@ fn task_not_cancelable() {
 fn push_notification_not_supported() {
     each(|_, binding, client| {
         let params = json!({"taskId": "any", "url": "https://example.com"});
-        let refusal = client.call("CreateTaskPushNotificationConfig", &params).expect_err("refused");
+        let refusal =
+            client.clone().agent("still").call("CreateTaskPushNotificationConfig", &params).expect_err("refused");
         matches(binding, &refusal, ("PUSH_NOTIFICATION_NOT_SUPPORTED", -32003, 400, "FAILED_PRECONDITION"));
     });
 }

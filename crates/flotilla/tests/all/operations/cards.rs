@@ -52,12 +52,13 @@ fn a_card_has_all_that_is_required_and_claims_nothing_else() {
         }
         let capabilities = &card["capabilities"];
         assert_eq!(capabilities["streaming"], true);
-        assert_ne!(capabilities["pushNotifications"], true);
+        assert_eq!(capabilities["pushNotifications"], true);
         assert_ne!(capabilities["extendedAgentCard"], true);
         assert!(!card.to_string().contains("null"), "no nulls in a card");
     }
     let still = get(&hub.stranger(Binding::HttpJson), "/agents/still/.well-known/agent-card.json").json();
     assert_eq!(still["capabilities"]["streaming"], false);
+    assert_eq!(still["capabilities"]["pushNotifications"], false);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn provoke(reason: Reason, hub: &HubProcess, client: &Client) -> Option<Refusal>
             call(client, "CancelTask", json!({"id": id(&ended)}))
         }
         Reason::PushNotificationNotSupported => {
-            call(client, "ListTaskPushNotificationConfigs", json!({"taskId": "any"}))
+            call(&client.clone().agent("still"), "ListTaskPushNotificationConfigs", json!({"taskId": "any"}))
         }
         Reason::UnsupportedOperation => call(client, "GetExtendedAgentCard", json!({})),
         Reason::ContentTypeNotSupported => {

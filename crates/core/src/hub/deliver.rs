@@ -1,0 +1,202 @@
+//! A hook's turn: what is new in its task is cut into webhooks, each carried and settled before the next.
+
+use super::{Follow, Hub};
+use crate::caller::Scope;
+use crate::error::{Error, Fault};
+use crate::ports::Parcel;
+use crate::push::{Attempt, Came, Cut, Hook, HookState, Rest, Settled, Taken, Verdict, cut, verdict};
+use flotilla_protocol::a2a::model::StreamResponse;
+use flotilla_protocol::time::Millis;
+use metrics::counter;
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Webhooks a hook may send before others get their turn.
+const TURN: usize = 64;
+/// How long to wait before a turn that could not be settled or read is taken again.
+const PAUSE: Duration = Duration::from_secs(5);
+
+impl Hub {
+    /// The next hook whose turn it is, taken off the desk.
+    pub(crate) fn next_hook(self: &Arc<Self>) -> Option<Turn> {
+        let taken = Some(self.desk.take()?);
+        Some(Turn { hub: Arc::clone(self), taken, rest: Rest::Wait(PAUSE), went: None })
+    }
+
+    /// Makes hooks ready whose time has come; when the next one's will.
+    pub(crate) fn ring_hooks(&self) -> Option<Instant> {
+        self.desk.ring()
+    }
+
+    /// Waits until no webhook is on its way. A hub that stops begins no new ones.
+    pub async fn webhooks_landed(&self) {
+        self.desk.landed().await;
+    }
+
+    /// Waits until a hook may have something to do.
+    pub(crate) async fn hooks_woken(&self) {
+        self.desk.woken().await;
+    }
+}
+
+/// A hook in hand. It goes back to the desk when this is dropped, whatever happened in between.
+pub(crate) struct Turn {
+    hub: Arc<Hub>,
+    taken: Option<Taken>,
+    rest: Rest,
+    went: Option<bool>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(taken) = self.taken.take() {
+            self.hub.desk.put_back(taken, self.rest.clone(), self.went);
+        }
+    }
+}
+
+impl Turn {
+    pub(crate) async fn run(mut self) {
+        let Some(taken) = &mut self.taken else { return };
+        let (mut hook, introduced) = (taken.hook.clone(), std::mem::take(&mut taken.introduced));
+        match self.deliver(&mut hook, introduced).await {
+            Ok(rest) => self.rest = rest,
+            Err(error) => tracing::error!(hook = %hook.uid, task = %hook.task, %error, "a webhook waits"),
+        }
+        if let Some(taken) = &mut self.taken {
+            taken.hook = hook;
+        }
+    }
+
+    async fn deliver(&mut self, hook: &mut Hook, introduced: HashSet<String>) -> Result<Rest, Error> {
+        let hub = Arc::clone(&self.hub);
+        let Some(live) = hub.find(Scope::Admin, hook.task).await? else {
+            // Retention took the task, and with it what there was to tell.
+            hub.store.remove_hook(Scope::Admin, hook.task, &hook.id).await?;
+            return Ok(Rest::Over);
+        };
+        let mut follow = Follow::kept(Arc::clone(&hub), live.clone(), hook.cursor, introduced);
+        let mut frames = VecDeque::new();
+        let mut passed = hook.cursor;
+        let mut sent = 0;
+        let rest = loop {
+            match cut(&mut frames, hook.options) {
+                Cut::Unit(_, _) if sent == TURN || hub.is_stopping() => break Rest::More,
+                Cut::Unit(last, frame) => {
+                    if !hub.desk.is_current(hook) {
+                        break Rest::Over;
+                    }
+                    let ends = frames.is_empty()
+                        && live.committed().is_some_and(|head| head.is_over() && head.peer_seq == last);
+                    if let Some(rest) = self.attempt(hook, last, *frame, ends).await? {
+                        break rest;
+                    }
+                    (sent, passed) = (sent + 1, last);
+                }
+                Cut::Passed(last) => passed = last,
+                Cut::Open | Cut::Nothing => {
+                    let more = follow.at_hand().await?;
+                    if !more.is_empty() {
+                        frames.extend(more);
+                        continue;
+                    }
+                    let over = live.committed().is_some_and(|head| head.is_over() && head.peer_seq <= passed);
+                    break if over { self.finish(hook, passed).await? } else { Rest::Idle };
+                }
+            }
+        };
+        if let Some(taken) = &mut self.taken {
+            taken.introduced = follow.into_introduced();
+        }
+        Ok(rest)
+    }
+
+    /// One attempt, settled. None if the next webhook may follow at once.
+    async fn attempt(
+        &mut self,
+        hook: &mut Hook,
+        last: u64,
+        frame: StreamResponse,
+        ends: bool,
+    ) -> Result<Option<Rest>, Error> {
+        let body = serde_json::to_vec(&frame).map_err(|error| Fault::new(format!("encoding a webhook: {error}")))?;
+        let (at, started) = (self.hub.clock.now(), Instant::now());
+        let (id, target, options) = (hook.webhook_id(last), hook.target.clone(), hook.options);
+        let came = self.hub.push.courier.carry(Parcel { id, at, target, options, body }).await;
+        let took = started.elapsed();
+        let failures = hook.failures + 1;
+        let (verdict, reason) = verdict(&came, &self.hub.push.schedule, hook.uid, failures);
+        self.went = Some(verdict == Verdict::Delivered);
+        count(&verdict);
+        let rest;
+        match &verdict {
+            Verdict::Delivered => {
+                (hook.cursor, hook.failures, hook.next_at) = (last, 0, None);
+                hook.state = if ends { HookState::Done } else { HookState::Active };
+                rest = ends.then_some(Rest::Over);
+            }
+            Verdict::Again(delay) => {
+                let delay_ms = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
+                (hook.failures, hook.next_at) =
+                    (failures, Some(Millis(self.hub.clock.now().0.saturating_add(delay_ms))));
+                hook.state = HookState::Active;
+                rest = Some(Rest::Wait(*delay));
+            }
+            Verdict::Stop(state) => {
+                (hook.failures, hook.next_at, hook.state) = (failures, None, *state);
+                rest = Some(Rest::Over);
+                tracing::warn!(hook = %hook.uid, task = %hook.task, reason, "a webhook is {}", state.name());
+            }
+        }
+        hook.attempts += 1;
+        hook.reason = reason.clone();
+        let status = match came {
+            Came::Answer { status, .. } => Some(status),
+            Came::Failure(_) => None,
+        };
+        let attempt = Attempt {
+            number: hook.attempts,
+            peer_seq: last,
+            at,
+            millis: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            status,
+            delivered: verdict == Verdict::Delivered,
+            next_at: hook.next_at,
+            reason,
+        };
+        self.settle(hook, Some(attempt)).await?;
+        Ok(rest)
+    }
+
+    /// Everything is told, the last of it to nobody.
+    async fn finish(&self, hook: &mut Hook, passed: u64) -> Result<Rest, Error> {
+        (hook.cursor, hook.state) = (passed, HookState::Done);
+        self.settle(hook, None).await?;
+        Ok(Rest::Over)
+    }
+
+    async fn settle(&self, hook: &Hook, attempt: Option<Attempt>) -> Result<(), Fault> {
+        let settled = Settled {
+            hook: hook.uid,
+            generation: hook.generation,
+            cursor: hook.cursor,
+            state: hook.state,
+            failures: hook.failures,
+            next_at: hook.next_at,
+            reason: hook.reason.clone(),
+            attempt,
+        };
+        self.hub.store.settle_hook(settled).await
+    }
+}
+
+fn count(verdict: &Verdict) {
+    let result = match verdict {
+        Verdict::Delivered => "delivered",
+        Verdict::Again(_) => "failed",
+        Verdict::Stop(state) => state.name(),
+    };
+    counter!("flotilla_push_attempts_total", "result" => result).increment(1);
+}

@@ -1,0 +1,190 @@
+//! Push: a hook is a stored cursor over what peers see of a task, and the webhook that is told of it.
+
+mod desk;
+mod lanes;
+mod schedule;
+mod unit;
+mod verdict;
+
+pub use desk::{Desk, Rest, Taken};
+pub use schedule::Schedule;
+pub use unit::{Cut, cut};
+pub use verdict::{Came, Verdict, verdict};
+
+use crate::ids::{AgentId, HookId, PrincipalId, TaskId};
+use flotilla_protocol::a2a::push::PushOptions;
+use flotilla_protocol::time::Millis;
+
+/// Where a hook stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookState {
+    /// Told of whatever comes.
+    Active,
+    /// The task is over, and all of it is told.
+    Done,
+    /// The last attempt of the schedule failed: a dead letter, kept at the event it could not deliver.
+    Parked,
+    /// Its receiver said that it is gone (410), or the operator put an end to it.
+    Disabled,
+}
+
+impl HookState {
+    pub const ALL: [Self; 4] = [Self::Active, Self::Done, Self::Parked, Self::Disabled];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Done => "done",
+            Self::Parked => "parked",
+            Self::Disabled => "disabled",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+
+    /// The number of the state in stores.
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.code() == code)
+    }
+}
+
+/// A webhook of a task. Its secrets are sealed before the core sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// The hub's own name for it: part of the id of every webhook, so nobody may guess or count it.
+    pub uid: HookId,
+    pub task: TaskId,
+    /// The caller's name for it, unique in the task.
+    pub id: String,
+    pub principal: PrincipalId,
+    pub agent: AgentId,
+    pub owner: PrincipalId,
+    pub target: Target,
+    pub options: PushOptions,
+    pub created_at: Millis,
+    /// The last peer-visible event that is told or passed over.
+    pub cursor: u64,
+    pub state: HookState,
+    /// Failed attempts in a row.
+    pub failures: u32,
+    /// When the next attempt is due, if one failed.
+    pub next_at: Option<Millis>,
+    /// Attempts so far, all told.
+    pub attempts: u64,
+    /// Why the hook is where it is.
+    pub reason: String,
+    /// Grows when the hook is changed from outside: what an attempt began with no longer counts then.
+    pub generation: u64,
+}
+
+impl Hook {
+    /// The same over all attempts at one delivery.
+    pub fn webhook_id(&self, last: u64) -> String {
+        format!("msg_{}_{last}", self.uid.simple())
+    }
+
+    /// This hook with the target and options of another: it keeps its place in the log, and is tried again.
+    #[must_use]
+    pub fn renewed(&self, by: &Self) -> Self {
+        let state = if self.state == HookState::Done { HookState::Done } else { HookState::Active };
+        Self {
+            target: by.target.clone(),
+            options: by.options,
+            state,
+            failures: 0,
+            next_at: None,
+            reason: String::new(),
+            generation: self.generation + 1,
+            ..self.clone()
+        }
+    }
+}
+
+/// Where a webhook goes and what it is sent with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    pub url: String,
+    /// Scheme, host and port: what is slow or dead is so as a whole.
+    pub origin: String,
+    /// The scheme of the authentication the caller asked for; empty for none.
+    pub scheme: String,
+    /// Token and credentials, readable by the courier only.
+    pub sealed: Vec<u8>,
+}
+
+/// One attempt at a delivery, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// Set by the store: dense over the attempts of a hook.
+    pub number: u64,
+    /// The last event of the delivery.
+    pub peer_seq: u64,
+    pub at: Millis,
+    pub millis: u64,
+    /// What the receiver answered, if it did.
+    pub status: Option<u16>,
+    pub delivered: bool,
+    pub next_at: Option<Millis>,
+    pub reason: String,
+}
+
+/// What came of an attempt, or of passing over events nobody wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    pub hook: HookId,
+    pub generation: u64,
+    pub cursor: u64,
+    pub state: HookState,
+    pub failures: u32,
+    pub next_at: Option<Millis>,
+    pub reason: String,
+    pub attempt: Option<Attempt>,
+}
+
+/// What an operator does to a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HookChange {
+    /// Try again now; with a number, from after that event.
+    Redeliver {
+        after: Option<u64>,
+    },
+    Disable {
+        reason: String,
+    },
+}
+
+impl HookChange {
+    /// The hook after the change.
+    pub fn apply(&self, hook: &mut Hook) {
+        hook.generation += 1;
+        hook.next_at = None;
+        match self {
+            Self::Redeliver { after } => {
+                hook.state = HookState::Active;
+                hook.failures = 0;
+                hook.reason.clear();
+                hook.cursor = after.unwrap_or(hook.cursor);
+            }
+            Self::Disable { reason } => {
+                hook.state = HookState::Disabled;
+                hook.reason.clone_from(reason);
+            }
+        }
+    }
+}
+
+/// Which hooks an owner wants to see.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HookFilter {
+    pub state: Option<HookState>,
+    pub task: Option<TaskId>,
+    /// Go on after this one; the newest come first.
+    pub before: Option<HookId>,
+    pub limit: usize,
+}

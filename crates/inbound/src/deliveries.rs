@@ -1,0 +1,158 @@
+//! The owner's view of webhooks: where each stands, every attempt made, and a way to try again or stop.
+
+use crate::answer::{JSON, with_type};
+use crate::app::App;
+use crate::parameters::query;
+use crate::{caller, rest};
+use axum::body::Body;
+use flotilla_core::error::{Error, Fault};
+use flotilla_core::push::{Attempt, Hook};
+use flotilla_core::rights::Right;
+use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::push::PushOptions;
+use flotilla_protocol::time::Millis;
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
+use serde::Serialize;
+use std::sync::Arc;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Delivery<'a> {
+    id: String,
+    task_id: String,
+    config_id: &'a str,
+    url: &'a str,
+    state: &'static str,
+    created_at: Millis,
+    /// The last event that is told; the next one is what is tried.
+    cursor: u64,
+    /// Attempts so far, and how many of the last ones failed in a row.
+    attempt_count: u64,
+    failures: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_attempt_at: Option<Millis>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'a str,
+    options: PushOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempts: Option<Vec<Try<'a>>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Try<'a> {
+    number: u64,
+    webhook_id: String,
+    at: Millis,
+    duration_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    delivered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_attempt_at: Option<Millis>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Page<'a> {
+    deliveries: Vec<Delivery<'a>>,
+    /// Where the next page starts; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_before: Option<String>,
+}
+
+fn shown<'a>(hook: &'a Hook, attempts: Option<&'a [Attempt]>) -> Delivery<'a> {
+    let attempt = |attempt: &'a Attempt| Try {
+        number: attempt.number,
+        webhook_id: hook.webhook_id(attempt.peer_seq),
+        at: attempt.at,
+        duration_ms: attempt.millis,
+        status: attempt.status,
+        delivered: attempt.delivered,
+        next_attempt_at: attempt.next_at,
+        reason: &attempt.reason,
+    };
+    Delivery {
+        id: hook.uid.to_string(),
+        task_id: hook.task.to_string(),
+        config_id: &hook.id,
+        url: &hook.target.url,
+        state: hook.state.name(),
+        created_at: hook.created_at,
+        cursor: hook.cursor,
+        attempt_count: hook.attempts,
+        failures: hook.failures,
+        next_attempt_at: hook.next_at,
+        reason: &hook.reason,
+        options: hook.options,
+        attempts: attempts.map(|all| all.iter().map(attempt).collect()),
+    }
+}
+
+/// What a path below `/api/deliveries` and a verb ask for.
+enum Asked<'a> {
+    List,
+    Show(&'a str),
+    Redeliver(&'a str),
+    Disable(&'a str),
+}
+
+impl<'a> Asked<'a> {
+    /// Or the verbs that the path takes.
+    fn of(verb: &Method, rest: &[&'a str]) -> Result<Self, &'static str> {
+        let get = matches!(*verb, Method::GET | Method::HEAD);
+        let post = *verb == Method::POST;
+        match rest {
+            [one] => match one.split_once(':') {
+                Some((id, "redeliver")) if post => Ok(Self::Redeliver(id)),
+                Some((id, "disable")) if post => Ok(Self::Disable(id)),
+                Some((_, "redeliver" | "disable")) => Err("POST"),
+                _ if get => Ok(Self::Show(one)),
+                _ => Err("GET, HEAD"),
+            },
+            _ if get => Ok(Self::List),
+            _ => Err("GET, HEAD"),
+        }
+    }
+}
+
+/// `/api/deliveries`, `/api/deliveries/{id}`, and `:redeliver` and `:disable` behind it. Err: the verbs it takes.
+pub async fn serve(app: &Arc<App>, rest: &[&str], request: &Parts) -> Result<Response<Body>, &'static str> {
+    let asked = Asked::of(&request.method, rest)?;
+    Ok(answer(app, asked, request).await.unwrap_or_else(|error| rest::refuse(app, &app.refusal(error))))
+}
+
+async fn answer(app: &Arc<App>, asked: Asked<'_>, request: &Parts) -> Result<Response<Body>, Error> {
+    let caller = caller::identify(app, request).await?;
+    caller.rights.check(match asked {
+        Asked::List | Asked::Show(_) => Right::TasksRead,
+        Asked::Redeliver(_) | Asked::Disable(_) => Right::PushWrite,
+    })?;
+    let value = |name: &str| query(&request.uri).find(|(known, _)| known == name).map(|(_, value)| value.into_owned());
+    match asked {
+        Asked::List => {
+            let (state, task, before) = (value("state"), value("task"), value("before"));
+            let page = app.hub.hook_page(&caller, state.as_deref(), task.as_deref(), before.as_deref()).await?;
+            let deliveries = page.hooks.iter().map(|hook| shown(hook, None)).collect();
+            encode(&Page { deliveries, next_before: page.next.map(|id| id.to_string()) })
+        }
+        Asked::Show(id) => {
+            let (hook, attempts) = app.hub.hook(&caller, id).await?;
+            encode(&shown(&hook, Some(&attempts)))
+        }
+        Asked::Redeliver(id) => {
+            let wrong = |_| Refusal::invalid("from", "must be the number of an event, from 1 on");
+            let from = value("from").map(|text| text.parse::<u64>()).transpose().map_err(wrong)?;
+            encode(&shown(&app.hub.redeliver(&caller, id, from).await?, None))
+        }
+        Asked::Disable(id) => encode(&shown(&app.hub.disable_hook(&caller, id).await?, None)),
+    }
+}
+
+fn encode<T: Serialize>(value: &T) -> Result<Response<Body>, Error> {
+    let body = serde_json::to_vec(value).map_err(|error| Fault::new(format!("encoding deliveries: {error}")))?;
+    Ok(with_type(StatusCode::OK, JSON, body))
+}
