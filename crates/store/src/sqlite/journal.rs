@@ -30,6 +30,8 @@ pub struct Journal {
     next: u64,
     header: Vec<u8>,
     scratch: Vec<u8>,
+    /// The last batch was not taken: the next one has its number, and must have its place.
+    refused: bool,
     lock: Lock,
 }
 
@@ -43,7 +45,7 @@ impl Journal {
         if sync == Sync::Full {
             flush_names(store)?;
         }
-        Ok(Self { files, active: 0, next: last + 1, header, scratch: Vec::new(), lock })
+        Ok(Self { files, active: 0, next: last + 1, header, scratch: Vec::new(), refused: false, lock })
     }
 
     /// Writes a batch and returns its number. `durable` is the last one that the tables on the disk hold.
@@ -51,11 +53,14 @@ impl Journal {
         let number = self.next;
         batch::encode(number, entries, &mut self.scratch);
         let other = 1 - self.active;
-        if self.files[self.active].end() + self.scratch.len() > TURN && self.files[other].last <= durable {
+        let full = self.files[self.active].end() + self.scratch.len() > TURN;
+        if full && !self.refused && self.files[other].last <= durable {
             self.files[other].begin(&self.header)?;
             self.active = other;
         }
-        self.files[self.active].append(number, &self.scratch)?;
+        let appended = self.files[self.active].append(number, &self.scratch);
+        self.refused = appended.is_err();
+        appended?;
         self.next += 1;
         if self.scratch.capacity() > TURN / 8 {
             self.scratch = Vec::new();
@@ -126,9 +131,9 @@ pub struct Lock {
 }
 
 impl Drop for Lock {
-    /// A file that was made only to be locked goes again.
+    /// A file that was made only to be locked goes again; not one that took its place.
     fn drop(&mut self) {
-        if self.file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+        if self.file.metadata().is_ok_and(|metadata| metadata.len() == 0) && self.is_there() {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -144,7 +149,7 @@ impl Lock {
             }
             if started.elapsed() >= PATIENCE {
                 return Err(Fault::new(format!(
-                    "the store {} is in use by another hub; stop that one, or name another directory with --data",
+                    "the store {} is in use by another hub; stop that one, or name another directory with --data-dir",
                     store.display()
                 )));
             }
@@ -165,9 +170,14 @@ impl Lock {
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         // Whoever held it before may have removed the file: a lock on what is no longer there locks nothing.
+        let lock = Self { file, path };
+        Ok(lock.is_there().then_some(lock))
+    }
+
+    fn is_there(&self) -> bool {
         let here = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
-        let held = file.metadata().map(here).map_err(failed)?;
-        let current = std::fs::metadata(&path).map(here).ok();
-        Ok((current == Some(held)).then(|| Self { file, path }))
+        let held = self.file.metadata().map(here);
+        let current = std::fs::metadata(&self.path).map(here);
+        matches!((held, current), (Ok(held), Ok(current)) if held == current)
     }
 }

@@ -7,6 +7,7 @@ use super::batch;
 use crate::sqlite::Sync;
 use flotilla_core::error::Fault;
 use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -48,22 +49,27 @@ impl Blocks {
         Ok(())
     }
 
-    /// Writes a batch behind the ones before it. When this returns, it is on the disk (as far as `sync` asks).
+    /// Writes a batch behind the ones before it. When this returns, it is on the disk (as far as `sync` asks). What was
+    /// refused must not be found there after a crash either: it is spoiled as far as that can be done, and the next one
+    /// takes its place.
     pub fn append(&mut self, number: u64, batch: &[u8]) -> Result<(), Fault> {
-        self.write_at(self.end, batch)?;
+        if let Err(fault) = self.write_at(self.end, batch) {
+            let _ = self.write_at(self.end, &[]);
+            return Err(fault);
+        }
         self.end += batch.len().next_multiple_of(BLOCK);
         self.last = number;
         Ok(())
     }
 
     fn write_at(&mut self, offset: usize, bytes: &[u8]) -> Result<(), Fault> {
-        let length = bytes.len().next_multiple_of(BLOCK);
+        let length = bytes.len().next_multiple_of(BLOCK).max(BLOCK);
         self.grow(offset + length)?;
         let start = aligned(&mut self.buffer, length);
         let blocks = &mut self.buffer[start..start + length];
         blocks[..bytes.len()].copy_from_slice(bytes);
         blocks[bytes.len()..].fill(0);
-        self.file.write_all_at(blocks, offset as u64).map_err(failed(&self.path, "writing"))?;
+        write(&mut self.file, &mut self.flushes, &self.path, blocks, offset).map_err(failed(&self.path, "writing"))?;
         self.flush()
     }
 
@@ -82,7 +88,8 @@ impl Blocks {
         let start = aligned(&mut self.buffer, growth);
         let zeros = &mut self.buffer[start..start + growth];
         zeros.fill(0);
-        self.file.write_all_at(zeros, self.length as u64).map_err(failed(&self.path, "growing"))?;
+        let end = self.length;
+        write(&mut self.file, &mut self.flushes, &self.path, zeros, end).map_err(failed(&self.path, "growing"))?;
         self.flush()?;
         self.length += growth;
         // A large buffer was for this only.
@@ -91,16 +98,27 @@ impl Blocks {
     }
 }
 
+/// A file system may take the wish to write past the page cache and refuse the write; then it is opened without.
+fn write(file: &mut File, flushes: &mut bool, path: &Path, blocks: &[u8], offset: usize) -> io::Result<()> {
+    match file.write_all_at(blocks, offset as u64) {
+        Err(error) if *flushes && error.kind() == ErrorKind::InvalidInput => {
+            (*file, *flushes) = (options().open(path)?, false);
+            file.write_all_at(blocks, offset as u64)
+        }
+        written => written,
+    }
+}
+
 /// All the valid batches of a file, in order, with their numbers and commits; none if there is no such file.
 pub fn read(path: &Path, epoch: &str) -> Result<Vec<batch::Batch>, Fault> {
     match std::fs::read(path) {
         Ok(bytes) => batch::read_all(&bytes, epoch),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(failed(path, "reading")(error)),
     }
 }
 
-fn failed<'a>(path: &'a Path, what: &'a str) -> impl Fn(std::io::Error) -> Fault + 'a {
+fn failed<'a>(path: &'a Path, what: &'a str) -> impl Fn(io::Error) -> Fault + 'a {
     move |error| Fault::new(format!("{what} {}: {error}", path.display()))
 }
 
