@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 pub const BLOCK: usize = 4096;
 /// By how much a file grows ahead.
 const GROWTH: usize = 1024 * 1024;
+/// And in what steps: the room for one is kept.
+const STRIDE: usize = 128 * 1024;
 
 pub struct Blocks {
     path: PathBuf,
@@ -59,6 +61,10 @@ impl Blocks {
         }
         self.end += batch.len().next_multiple_of(BLOCK);
         self.last = number;
+        if self.buffer.len() > GROWTH {
+            // A large one is rare.
+            self.buffer = Vec::new();
+        }
         Ok(())
     }
 
@@ -84,17 +90,17 @@ impl Blocks {
         if needed <= self.length {
             return Ok(());
         }
-        let growth = (needed - self.length).next_multiple_of(GROWTH);
-        let start = aligned(&mut self.buffer, growth);
-        let zeros = &mut self.buffer[start..start + growth];
+        let start = aligned(&mut self.buffer, STRIDE);
+        let zeros = &mut self.buffer[start..start + STRIDE];
         zeros.fill(0);
-        let end = self.length;
-        write(&mut self.file, &mut self.flushes, &self.path, zeros, end).map_err(failed(&self.path, "growing"))?;
-        self.flush()?;
-        self.length += growth;
-        // A large buffer was for this only.
-        self.buffer = Vec::new();
-        Ok(())
+        let end = self.length + (needed - self.length).next_multiple_of(GROWTH);
+        while self.length < end {
+            let offset = self.length;
+            write(&mut self.file, &mut self.flushes, &self.path, zeros, offset)
+                .map_err(failed(&self.path, "growing"))?;
+            self.length += STRIDE;
+        }
+        self.flush()
     }
 }
 
