@@ -72,9 +72,11 @@ async fn operate(
     match request {
         Request::SendMessage(request) => {
             let mut leave = app.access.leave(caller);
+            // In a box: every call on the way here would be as large as the largest of them, and is moved about.
+            let sending = Box::pin(hub.send(caller, agent, request, options()));
             let outcome = tokio::select! {
                 biased;
-                outcome = hub.send(caller, agent, request, options()) => outcome?,
+                outcome = sending => outcome?,
                 // The wait ends with the key; the task goes on.
                 refusal = leave.ended() => return Err(refusal.into()),
             };
@@ -84,7 +86,7 @@ async fn operate(
             }))
         }
         Request::SendStreamingMessage(request) => {
-            let follow = hub.send_streaming(caller, agent, request, options()).await?;
+            let follow = Box::pin(hub.send_streaming(caller, agent, request, options())).await?;
             Ok(Answer::Stream(Box::new(follow), app.access.leave(caller)))
         }
         Request::GetTask(request) => Ok(Answer::Task(Box::new(hub.get_task(scope, &request).await?))),

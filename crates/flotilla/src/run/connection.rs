@@ -52,7 +52,7 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
                 request.extensions_mut().insert(terms.peer);
                 let answer = match terms.crowded {
                     None => flotilla_inbound::serve(app, request).await,
-                    Some(most) => flotilla_inbound::turn_away(app, request, most).await,
+                    Some(most) => Box::pin(flotilla_inbound::turn_away(app, request, most)).await,
                 };
                 Ok::<Response<Held>, Infallible>(answer.map(|body| Held::new(body, busy)))
             })
