@@ -34,7 +34,7 @@ use journal::{Journal, Lock};
 use progress::Progress;
 use reader::Readers;
 use rusqlite::Connection;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use writer::{Desk, Writer};
 
@@ -65,6 +65,7 @@ pub struct Sqlite {
 impl Sqlite {
     /// Opens or creates the store for the one hub that uses it, and brings its schema up to date.
     pub fn open(path: &Path, sync: Sync) -> Result<Self, Fault> {
+        let path = &real(path);
         let lock = Lock::take(path)?;
         let mut connection = open_file(path, sync)?;
         schema::migrate(&mut connection)?;
@@ -76,6 +77,7 @@ impl Sqlite {
 
     /// Opens or creates the store for a tool, which may change keys and the like while a hub uses the store.
     pub fn open_beside(path: &Path) -> Result<Self, Fault> {
+        let path = &real(path);
         let lock = Lock::try_take(path)?;
         let mut connection = open_file(path, Sync::Full)?;
         schema::migrate(&mut connection)?;
@@ -127,6 +129,11 @@ impl Sqlite {
     ) -> Later<T> {
         self.writer.run(job)
     }
+}
+
+/// Where the store really is: what lies beside it lies beside the file, not beside a link to it.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Puts what a journal holds beyond the tables into them, and presses them onto the disk. Returns the last batch.

@@ -18,6 +18,8 @@ const MOST: usize = 4_096;
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 /// or when the first of them has waited so long.
 const OLDEST: Duration = Duration::from_millis(100);
+/// What a task other than an apply is taken to write.
+const TASK_BYTES: usize = 64 * 1024;
 /// When there was nothing to do for so long, what is kept in memory to do it faster is given back.
 const REST: Duration = Duration::from_secs(1);
 
@@ -38,6 +40,7 @@ struct List {
     wanted: bool,
     tasks: Vec<Task>,
     ended: bool,
+    closed: bool,
 }
 
 /// Commits that the journal holds and the tables do not.
@@ -80,8 +83,23 @@ impl Orders {
 
     /// Anything else that must not run beside an apply, after what has gathered.
     pub fn run(&self, task: Task) {
-        self.list().tasks.push(task);
+        let mut list = self.list();
+        if list.closed {
+            drop(list);
+            return task(Err(Fault::new("the store has stopped")));
+        }
+        list.tasks.push(task);
+        drop(list);
         self.changed.notify_one();
+    }
+
+    /// Nobody does anything any more.
+    fn close(&self) {
+        let mut list = self.list();
+        list.closed = true;
+        let left = std::mem::take(&mut list.tasks);
+        drop(list);
+        left.into_iter().for_each(|task| task(Err(Fault::new("the store has stopped"))));
     }
 
     pub fn end(&self) {
@@ -146,13 +164,21 @@ pub fn start(
 ) -> Result<Applier, Fault> {
     connection.set_prepared_statement_cache_capacity(64);
     let orders = Arc::new(Orders::default());
-    let taken = Arc::clone(&orders);
     let apply_seconds = histogram!("flotilla_store_apply_seconds");
     let behind = Gathered::default();
-    let mut desk = Desk { connection, sync, progress, checkpoints, behind, failing: false, apply_seconds };
+    let mut desk = Desk {
+        connection,
+        sync,
+        progress,
+        checkpoints,
+        behind,
+        failing: false,
+        apply_seconds,
+        orders: Arc::clone(&orders),
+    };
     let thread = std::thread::Builder::new()
         .name("store-tables".into())
-        .spawn(move || desk.serve(&taken))
+        .spawn(move || desk.serve())
         .map_err(|error| Fault::new(format!("starting the thread for the tables: {error}")))?;
     Ok(Applier { orders, thread })
 }
@@ -166,17 +192,20 @@ struct Desk {
     behind: Gathered,
     failing: bool,
     apply_seconds: Histogram,
+    orders: Arc<Orders>,
 }
 
 impl Drop for Desk {
     /// Nobody waits for a thread that is gone.
     fn drop(&mut self) {
         self.progress.apply_failed(Fault::new("the store has stopped"));
+        self.orders.close();
     }
 }
 
 impl Desk {
-    fn serve(&mut self, orders: &Orders) -> bool {
+    fn serve(&mut self) -> bool {
+        let orders = Arc::clone(&self.orders);
         let mut patience = Duration::MAX;
         loop {
             let Some(List { gathered, tasks, ended, .. }) = orders.next(patience) else {
@@ -227,7 +256,8 @@ impl Desk {
         applied
     }
 
-    fn rest(&self) {
+    fn rest(&mut self) {
+        self.checkpoints.complete(&self.connection);
         if let Err(error) = self.connection.execute_batch("PRAGMA shrink_memory") {
             tracing::warn!(%error, "giving back the tables' memory");
         }
@@ -242,6 +272,7 @@ impl Desk {
             Ok(()) => task(Ok(&mut self.connection)),
             Err(fault) => task(Err(fault)),
         }
+        self.checkpoints.after(&self.connection, TASK_BYTES);
         if let Err(fault) = flush(&self.connection, "NORMAL") {
             tracing::warn!(%fault, "the tables are flushed more often than they need to be");
         }

@@ -1,7 +1,8 @@
 //! One transaction that puts commits into the tables: each change once, each task's head only as it is in the end.
 
 use super::journal::entry::{Entry, run_code};
-use super::{chain, fault, journal, send};
+use super::journal::{self, Batch};
+use super::{chain, fault, send};
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
 use flotilla_core::log::Epoch;
@@ -15,6 +16,10 @@ const BATCHES: usize = 256;
 /// Puts entries into the tables that end with the batch `through`. All or nothing.
 pub fn apply(connection: &Connection, entries: &[Entry], through: u64) -> Result<(), Fault> {
     let run = |sql| connection.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
+    // One that could not be rolled back would be in the way of all others.
+    if !connection.is_autocommit() {
+        run("ROLLBACK").map_err(fault("rolling back"))?;
+    }
     run("BEGIN IMMEDIATE").map_err(fault("beginning a transaction"))?;
     let written = write_all(connection, entries, through).and_then(|()| {
         run("COMMIT").map_err(fault("committing"))?;
@@ -29,9 +34,15 @@ pub fn apply(connection: &Connection, entries: &[Entry], through: u64) -> Result
 
 /// Puts what the journal beside `store` holds beyond the tables into them, and returns the last batch.
 pub fn catch_up(connection: &Connection, store: &Path, epoch: &Epoch) -> Result<u64, Fault> {
+    let batches = journal::behind(store, epoch, applied(connection)?)?;
+    add(connection, &batches)
+}
+
+/// Puts those of the batches into the tables that they do not hold yet, and returns the last.
+pub fn add(connection: &Connection, batches: &[Batch]) -> Result<u64, Fault> {
     let mut last = applied(connection)?;
-    let behind = journal::behind(store, epoch, last)?;
-    for batches in behind.chunks(BATCHES) {
+    let missing = batches.partition_point(|batch| batch.number <= last);
+    for batches in batches[missing..].chunks(BATCHES) {
         let mut entries = Vec::new();
         for batch in batches {
             entries.append(&mut batch.entries()?);

@@ -1,7 +1,7 @@
 //! A copy of the store while it is in use, and putting one back.
 
 use super::journal::{self, Lock, beside};
-use super::{apply, fault, schema};
+use super::{apply, fault, real, schema};
 use flotilla_core::error::Fault;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
@@ -12,6 +12,7 @@ const TRIES: u32 = 10;
 
 /// Copies a store, also one in use, into a new file.
 pub fn backup(store: &Path, target: &Path) -> Result<(), Fault> {
+    let store = &real(store);
     if target.exists() {
         return Err(Fault::new(format!("{} exists already; name a new file", target.display())));
     }
@@ -25,22 +26,33 @@ pub fn backup(store: &Path, target: &Path) -> Result<(), Fault> {
     std::fs::rename(&partial, target).map_err(|error| Fault::new(format!("naming the backup: {error}")))
 }
 
-/// The tables, and what the journal holds beyond them: all that was acknowledged. A hub at work may put more into the
-/// tables and use the journal again between the two; then another copy is made.
+/// The tables, and what the journal holds beyond them: all that was acknowledged. The journal is read first: a hub at
+/// work puts what is in it into the tables, and only then uses it again.
 fn copy_with_journal(source: &Connection, store: &Path, target: &Path) -> Result<(), Fault> {
+    let _ = std::fs::remove_file(target);
+    create_private(target)?;
+    let epoch = schema::epoch(source)?;
     let mut tries = 0;
-    loop {
-        let _ = std::fs::remove_file(target);
-        copy(source, target)?;
-        let connection = Connection::open(target).map_err(fault("opening the backup"))?;
-        let caught_up = schema::epoch(&connection).and_then(|epoch| apply::catch_up(&connection, store, &epoch));
+    let batches = loop {
         tries += 1;
-        match caught_up {
-            Ok(_) => return Ok(()),
+        // A batch that is being written looks like damage if the next one is there when the rest is read.
+        match apply::applied(source).and_then(|applied| journal::behind(store, &epoch, applied)) {
             Err(_) if tries < TRIES => {}
-            Err(fault) => return Err(fault),
+            read => break read?,
         }
-    }
+    };
+    copy(source, target)?;
+    let connection = Connection::open(target).map_err(fault("opening the backup"))?;
+    apply::add(&connection, &batches).map(|_| ())
+}
+
+/// For its owner only: it holds what everybody said.
+fn create_private(path: &Path) -> Result<(), Fault> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let created = options.open(path);
+    created.map(|_| ()).map_err(|error| Fault::new(format!("creating {}: {error}", path.display())))
 }
 
 fn copy(source: &Connection, target: &Path) -> Result<(), Fault> {
@@ -56,6 +68,7 @@ fn copy(source: &Connection, target: &Path) -> Result<(), Fault> {
 
 /// Puts a backup in the place of a store that is not in use, under a new epoch.
 pub fn restore(backup: &Path, store: &Path, replace: bool) -> Result<(), Fault> {
+    let store = &real(store);
     if store.exists() && !replace {
         let text = format!("{} exists already; add --force to replace it", store.display());
         return Err(Fault::new(text));

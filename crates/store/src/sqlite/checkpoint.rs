@@ -52,8 +52,13 @@ impl Checkpoints {
         let thread = std::thread::Builder::new()
             .name("store-checkpoint".into())
             .spawn(move || {
+                let mut presser = Presser { path, log: None, failed: false };
                 while asked.recv().is_ok() {
-                    checkpoint(&connection, &path, &progress);
+                    let applied = progress.applied();
+                    if presser.press() {
+                        progress.pressed(applied);
+                    }
+                    copy(&connection);
                     told.store(true, Ordering::Release);
                 }
             })
@@ -63,10 +68,7 @@ impl Checkpoints {
 
     /// Called after each transaction of so many bytes.
     pub fn after(&mut self, connection: &Connection, bytes: usize) {
-        if self.done.swap(false, Ordering::Acquire) {
-            copy(connection);
-            (self.transactions, self.bytes, self.asked) = (0, 0, false);
-        }
+        self.complete(connection);
         self.transactions += 1;
         self.bytes += bytes;
         if !self.asked
@@ -79,6 +81,14 @@ impl Checkpoints {
         }
     }
 
+    /// Copies what came while the thread was at it.
+    pub fn complete(&mut self, connection: &Connection) {
+        if self.done.swap(false, Ordering::Acquire) {
+            copy(connection);
+            (self.transactions, self.bytes, self.asked) = (0, 0, false);
+        }
+    }
+
     /// The last act of a writer that stops. Returns whether all is on the disk.
     pub fn finish(connection: &Connection) -> bool {
         copy(connection);
@@ -87,13 +97,29 @@ impl Checkpoints {
     }
 }
 
-fn checkpoint(connection: &Connection, path: &Path, progress: &Progress) {
-    let applied = progress.applied();
-    match press(path) {
-        Ok(()) => progress.pressed(applied),
-        Err(fault) => warn(&fault),
+/// Presses the tables' write-ahead log onto the disk, through one descriptor: a system reports an error of writing only
+/// once to each. After one, nothing is known of what came before, and the journal is kept until the next start.
+struct Presser {
+    path: PathBuf,
+    log: Option<File>,
+    failed: bool,
+}
+
+impl Presser {
+    fn press(&mut self) -> bool {
+        if self.failed {
+            return false;
+        }
+        if self.log.is_none() {
+            self.log = File::open(beside(&self.path, "-wal")).ok();
+        }
+        let Some(log) = &self.log else { return false };
+        if let Err(error) = log.sync_data() {
+            self.failed = true;
+            tracing::error!(%error, "the tables cannot be flushed; the journal is kept until the hub is started again");
+        }
+        !self.failed
     }
-    copy(connection);
 }
 
 fn warn(fault: &Fault) {

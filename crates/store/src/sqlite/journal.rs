@@ -9,8 +9,9 @@ pub mod entry;
 mod file;
 
 use super::Sync;
-use batch::Batch;
+pub use batch::Batch;
 use entry::Entry;
+pub use file::BLOCK;
 use file::Blocks;
 use flotilla_core::error::Fault;
 use flotilla_core::log::Epoch;
@@ -28,7 +29,7 @@ pub struct Journal {
     files: [Blocks; 2],
     active: usize,
     next: u64,
-    header: Vec<u8>,
+    epoch: Epoch,
     scratch: Vec<u8>,
     /// The last batch was not taken: the next one has its number, and must have its place.
     refused: bool,
@@ -40,12 +41,11 @@ impl Journal {
     pub fn begin(store: &Path, sync: Sync, epoch: &Epoch, last: u64, lock: Lock) -> Result<Self, Fault> {
         let [first, second] = paths(store);
         let mut files = [Blocks::open(&first, sync)?, Blocks::open(&second, sync)?];
-        let header = batch::header(&epoch.0);
-        files[0].begin(&header)?;
+        files[0].begin(&epoch.0)?;
         if sync == Sync::Full {
             flush_names(store)?;
         }
-        Ok(Self { files, active: 0, next: last + 1, header, scratch: Vec::new(), refused: false, lock })
+        Ok(Self { files, active: 0, next: last + 1, epoch: epoch.clone(), scratch: Vec::new(), refused: false, lock })
     }
 
     /// Writes a batch and returns its number. `durable` is the last one that the tables on the disk hold.
@@ -55,10 +55,12 @@ impl Journal {
         let other = 1 - self.active;
         let full = self.files[self.active].end() + self.scratch.len() > TURN;
         if full && !self.refused && self.files[other].last <= durable {
-            self.files[other].begin(&self.header)?;
+            self.files[other].begin(&self.epoch.0)?;
             self.active = other;
         }
-        let appended = self.files[self.active].append(number, &self.scratch);
+        let file = &mut self.files[self.active];
+        batch::seal(&mut self.scratch, file.salt);
+        let appended = file.append(number, &self.scratch);
         self.refused = appended.is_err();
         appended?;
         self.next += 1;
@@ -106,22 +108,34 @@ pub fn beside(store: &Path, suffix: &str) -> PathBuf {
 
 /// The batches that are not in the tables yet, oldest first. `applied` is the last one that is.
 pub fn behind(store: &Path, epoch: &Epoch, applied: u64) -> Result<Vec<Batch>, Fault> {
-    let mut batches = Vec::new();
+    let (mut batches, mut loose) = (Vec::new(), false);
     for path in paths(store) {
-        batches.extend(file::read(&path, &epoch.0)?.into_iter().filter(|batch| batch.number > applied));
+        let mut contents = file::read(&path, &epoch.0, applied)?;
+        loose |= contents.loose;
+        batches.append(&mut contents.batches);
     }
     batches.sort_by_key(|batch| batch.number);
-    let expected = applied + 1..;
-    if let Some((batch, expected)) = batches.iter().zip(expected).find(|(batch, expected)| batch.number != *expected) {
-        let [first, second] = paths(store).map(|path| path.display().to_string());
-        return Err(Fault::new(format!(
-            "the store's journal goes on at batch {}, but the store ends before batch {expected}: {} is older than its \
-             journal. Put the right file back, or move {first} and {second} away to go on without what they hold",
-            batch.number,
-            store.display(),
-        )));
+    let whole = batches.iter().zip(applied + 1..).take_while(|(batch, expected)| batch.number == *expected).count();
+    if let Some(batch) = batches.get(whole) {
+        if !loose {
+            return Err(gap(store, batch.number, applied + whole as u64 + 1));
+        }
+        tracing::warn!(
+            after = applied + whole as u64,
+            "the last commits before a power cut are lost: store.sync is normal"
+        );
+        batches.truncate(whole);
     }
     Ok(batches)
+}
+
+fn gap(store: &Path, found: u64, expected: u64) -> Fault {
+    let [first, second] = paths(store).map(|path| path.display().to_string());
+    Fault::new(format!(
+        "the store's journal goes on at batch {found}, but the store ends before batch {expected}: {} is older than its \
+         journal. Put the right file back, or move {first} and {second} away to go on without what they hold",
+        store.display(),
+    ))
 }
 
 /// Held by the one process that may write commits to a store.

@@ -147,16 +147,20 @@ pub fn version(connection: &Connection) -> Result<i64, Fault> {
         .map_err(fault("reading the schema's version: is this a Flotilla store?"))
 }
 
-/// The store's identity, made when it is first opened.
+/// The store's identity, made when it is first opened. Of two processes that make one, both get the first.
 pub fn epoch(connection: &Connection) -> Result<Epoch, Fault> {
-    let known = connection
-        .query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| row.get(0))
-        .optional()
-        .map_err(fault("reading the store's epoch"))?;
-    match known {
-        Some(epoch) => Ok(Epoch(epoch)),
-        None => renew_epoch(connection),
+    let known = || {
+        let found = connection.query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| row.get(0));
+        found.optional().map_err(fault("reading the store's epoch"))
+    };
+    if let Some(epoch) = known()? {
+        return Ok(Epoch(epoch));
     }
+    let fresh = crate::fresh_epoch()?;
+    connection
+        .execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('epoch', ?1)", [&fresh.0])
+        .map_err(fault("writing the store's epoch"))?;
+    Ok(Epoch(known()?.unwrap_or(fresh.0)))
 }
 
 /// Gives the store a new identity: cursors into the old one must not be trusted in this one.

@@ -1,8 +1,8 @@
 //! The one writer: a thread that checks all waiting commits, flushes them to the journal together, then tells each.
 
 use super::applier::{Applier, Task};
-use super::journal::Journal;
 use super::journal::entry::Entry;
+use super::journal::{BLOCK, Journal};
 use super::known::Known;
 use super::progress::Progress;
 use super::send::{self, Sends};
@@ -25,7 +25,7 @@ const BATCH: usize = 256;
 /// A batch is flushed when it holds so much.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// How much may wait to be put into the tables.
-const WAITING_BYTES: usize = 64 * 1024 * 1024;
+const WAITING_BYTES: usize = 32 * 1024 * 1024;
 
 type Errand = Box<dyn FnOnce(&mut Desk) + Send>;
 
@@ -242,6 +242,8 @@ impl Desk {
         let started = Instant::now();
         let Batch { entries, before, bytes, told } = std::mem::take(&mut self.batch);
         let count = entries.len();
+        // As many as the journal takes for it, so that what is counted is also what its files hold.
+        let bytes = bytes.next_multiple_of(BLOCK);
         let written = if entries.is_empty() { Ok(()) } else { self.write(entries, &before, bytes) };
         self.commits.increment(1);
         self.batch_size.record(count as f64);

@@ -9,7 +9,7 @@ use flotilla_core::caller::Scope;
 use flotilla_core::ports::{Sent, Store};
 use flotilla_store::sqlite::{Sqlite, Sync, backup, restore};
 use rusqlite::Connection;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -99,6 +99,8 @@ async fn commits_do_not_wait_for_the_tables_and_reads_do() {
 
     // What was in the journal only is in the backup as well.
     let away = File::new();
+    let mode = std::fs::metadata(home.path("copy.db")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0, "a backup is for its owner only");
     restore(&home.path("copy.db"), &away.store(), false).unwrap();
     holds(&away.open(), &task).await;
 }
@@ -168,6 +170,106 @@ async fn the_journal_of_another_store_is_left_alone() {
     let other = File::new();
     std::fs::copy(home.path("flotilla.db-log1"), other.path("flotilla.db-log1")).unwrap();
     assert_eq!(other.open().head(Scope::Admin, task.id()).await.unwrap(), None);
+}
+
+/// What lies in a file from before does not count, whoever's it was.
+#[tokio::test]
+async fn a_store_that_was_begun_anew_does_not_take_up_the_old_one() {
+    let home = File::new();
+    let mut random = Random::new(10);
+    let store = home.open();
+    let tables = locked_tables(&home);
+    let mut old = Vec::new();
+    for _ in 0..20 {
+        old.push(keep(&store, id_at(1, &mut random), "say!", 1).await);
+    }
+    let crashed = after_kill(&home);
+    drop(tables);
+    for name in ["flotilla.db", "flotilla.db-wal"] {
+        std::fs::remove_file(crashed.path(name)).unwrap();
+    }
+    let fresh = crashed.open();
+    let kept = keep(&fresh, id_at(2, &mut random), "say!", 2).await;
+    for again in [after_kill(&crashed), after_kill(&crashed)] {
+        let store = again.open();
+        holds(&store, &kept).await;
+        for task in &old {
+            assert_eq!(store.head(Scope::Admin, task.id()).await.unwrap(), None);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_first_batch_that_was_cut_off_leaves_a_store_that_opens() {
+    let home = File::new();
+    let mut random = Random::new(11);
+    let store = home.open();
+    let mut tasks = Vec::new();
+    for _ in 0..20 {
+        tasks.push(keep(&store, id_at(1, &mut random), "say!", 1).await);
+    }
+    let once = after_kill(&home);
+    let store = once.open();
+    holds(&store, &tasks[0]).await;
+    let twice = after_kill(&once);
+    // As if the first batch after the start were there in part.
+    spoil(&twice.path("flotilla.db-log1"), BLOCK + 50);
+    let store = twice.open();
+    for task in &tasks {
+        holds(&store, task).await;
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_first_block_is_refused_and_an_unused_one_is_not() {
+    let home = File::new();
+    let mut random = Random::new(12);
+    let store = home.open();
+    let _tables = locked_tables(&home);
+    let task = keep(&store, id_at(1, &mut random), "say!", 1).await;
+    let crashed = after_kill(&home);
+    spoil(&crashed.path("flotilla.db-log1"), 3);
+    let text = Sqlite::open(&crashed.store(), Sync::Full).err().expect("refused").to_string();
+    assert!(text.contains("first block") && text.contains("flotilla.db-log1"), "{text}");
+    spoil(&crashed.path("flotilla.db-log1"), 3);
+    holds(&crashed.open(), &task).await;
+}
+
+/// Without a flush each, holes are what a power cut leaves: what is before the first is kept.
+#[tokio::test]
+async fn a_hole_in_a_loose_journal_is_its_end() {
+    let home = File::new();
+    let mut random = Random::new(13);
+    let store: Arc<dyn Store> = Arc::new(Sqlite::open(&home.store(), Sync::Normal).unwrap());
+    let _tables = locked_tables(&home);
+    let mut tasks = Vec::new();
+    for _ in 0..5 {
+        tasks.push(keep(&store, id_at(1, &mut random), "say!", 1).await);
+    }
+    let crashed = after_kill(&home);
+    spoil(&crashed.path("flotilla.db-log1"), 3 * BLOCK + 100);
+    let again = crashed.open();
+    for task in &tasks[..2] {
+        holds(&again, task).await;
+    }
+    for task in &tasks[2..] {
+        assert_eq!(again.head(Scope::Admin, task.id()).await.unwrap(), None);
+    }
+}
+
+#[tokio::test]
+async fn a_link_to_a_store_is_the_store() {
+    let (home, away) = (File::new(), File::new());
+    let task = {
+        let store = home.open();
+        std::os::unix::fs::symlink(home.store(), away.store()).unwrap();
+        let task = keep(&store, id_at(1, &mut Random::new(14)), "say!", 1).await;
+        let text = Sqlite::open(&away.store(), Sync::Full).err().expect("refused").to_string();
+        assert!(text.contains("in use by another hub"), "{text}");
+        task
+    };
+    holds(&away.open(), &task).await;
+    assert_eq!((home.files(), away.files()), (vec!["flotilla.db".to_owned()], vec!["flotilla.db".to_owned()]));
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use super::entry::Entry;
 use super::file::BLOCK;
+use crate::sqlite::Sync;
 use flotilla_core::error::Fault;
 
 const MARK: &[u8; 8] = b"FLOTLOG1";
@@ -22,12 +23,46 @@ impl Batch {
     }
 }
 
-/// The first block of a file: whose journal it is.
-pub fn header(epoch: &str) -> Vec<u8> {
-    [MARK.as_slice(), epoch.as_bytes(), b"\n"].concat()
+/// The first block of a file: whose journal it is, how it was flushed, and a number drawn each time the file is begun.
+/// That number is in every checksum, so that nothing left over from before counts.
+pub fn header(epoch: &str, salt: u64, sync: Sync) -> Vec<u8> {
+    let loose = u8::from(sync == Sync::Normal);
+    let rest = [&salt.to_le_bytes()[..], &[loose, epoch.len() as u8], epoch.as_bytes()].concat();
+    [MARK.as_slice(), &crc32fast::hash(&rest).to_le_bytes(), &rest].concat()
 }
 
-/// Writes a batch into `out`, which holds nothing else.
+enum Header {
+    /// Never begun.
+    Unused,
+    /// Of a store that was here before.
+    Foreign,
+    Ours {
+        salt: u64,
+        loose: bool,
+    },
+}
+
+fn read_header(bytes: &[u8], epoch: &str) -> Result<Header, Fault> {
+    let block = bytes.get(..BLOCK).unwrap_or(bytes);
+    if block.iter().all(|byte| *byte == 0) {
+        return Ok(Header::Unused);
+    }
+    let fields = || {
+        let (sum, rest) = block.strip_prefix(MARK.as_slice())?.split_first_chunk()?;
+        let (salt, after) = rest.split_first_chunk()?;
+        let ([loose, length], name) = after.split_first_chunk()?;
+        let name = name.get(..usize::from(*length))?;
+        let sound = u32::from_le_bytes(*sum) == crc32fast::hash(&rest[..10 + name.len()]);
+        sound.then_some((u64::from_le_bytes(*salt), *loose != 0, name))
+    };
+    match fields() {
+        Some((salt, loose, name)) if name == epoch.as_bytes() => Ok(Header::Ours { salt, loose }),
+        Some(_) => Ok(Header::Foreign),
+        None => Err(Fault::new("the store's journal has a first block that is damaged, or of another Flotilla")),
+    }
+}
+
+/// Writes a batch into `out`, which holds nothing else; `seal` completes it.
 pub fn encode(number: u64, entries: &[Entry], out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(&[0; 4]);
@@ -39,42 +74,70 @@ pub fn encode(number: u64, entries: &[Entry], out: &mut Vec<u8>) {
     }
     let length = (out.len() - PREFACE) as u32;
     out[12..16].copy_from_slice(&length.to_le_bytes());
-    let sum = crc32fast::hash(&out[4..]);
-    out[..4].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// The batches of a file of this store: each valid, each one above the one before. What a crash cut off was never
-/// acknowledged; a hole with later batches behind it is damage, and said to be.
-pub fn read_all(bytes: &[u8], epoch: &str) -> Result<Vec<Batch>, Fault> {
-    let mut batches: Vec<Batch> = Vec::new();
-    if !bytes.starts_with(&header(epoch)) {
-        return Ok(batches);
-    }
-    let mut offset = BLOCK;
-    while let Some(batch) = read_at(bytes, offset) {
-        if batches.last().is_some_and(|before| batch.number != before.number + 1) {
+/// Makes a batch valid in the file that was begun with this number.
+pub fn seal(batch: &mut [u8], salt: u64) {
+    let sum = checksum(salt, &batch[4..]);
+    batch[..4].copy_from_slice(&sum.to_le_bytes());
+}
+
+fn checksum(salt: u64, bytes: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&salt.to_le_bytes());
+    sum.update(bytes);
+    sum.finalize()
+}
+
+/// What a file holds.
+#[derive(Default)]
+pub struct Contents {
+    /// The batches after those the tables have.
+    pub batches: Vec<Batch>,
+    /// Written without a flush each: after a power cut there may be holes.
+    pub loose: bool,
+}
+
+/// The batches of a file of this store after `applied`: each valid, each one above the one before. What a crash cut off
+/// was never acknowledged; a hole with later batches behind it is damage, and said to be.
+pub fn read_all(bytes: &[u8], epoch: &str, applied: u64) -> Result<Contents, Fault> {
+    let (salt, loose) = match read_header(bytes, epoch)? {
+        Header::Ours { salt, loose } => (salt, loose),
+        Header::Unused => return Ok(Contents::default()),
+        Header::Foreign => {
+            tracing::warn!("a journal of another store lies beside this one; it is not used, and is overwritten");
+            return Ok(Contents::default());
+        }
+    };
+    let mut contents = Contents { batches: Vec::new(), loose };
+    let (mut offset, mut last) = (BLOCK, None);
+    while let Some((batch, length)) = read_at(bytes, offset, salt) {
+        if last.is_some_and(|last| batch.number != last + 1) {
             break;
         }
-        offset += (PREFACE + batch.bytes.len()).next_multiple_of(BLOCK);
-        batches.push(batch);
+        last = Some(batch.number);
+        offset += (PREFACE + length).next_multiple_of(BLOCK);
+        if batch.number > applied {
+            contents.batches.push(batch);
+        }
     }
-    let last = batches.last().map_or(0, |batch| batch.number);
-    let later = |offset: &usize| read_at(bytes, *offset).is_some_and(|batch| batch.number > last);
-    if (offset + BLOCK..bytes.len()).step_by(BLOCK).any(|offset| later(&offset)) {
-        return Err(Fault::new(format!("the store's journal is damaged behind batch {last}")));
+    let beyond = last.unwrap_or(0).max(applied);
+    let later = |offset: usize| read_at(bytes, offset, salt).is_some_and(|(batch, _)| batch.number > beyond);
+    if !loose && (offset + BLOCK..bytes.len()).step_by(BLOCK).any(later) {
+        return Err(Fault::new(format!("the store's journal is damaged behind batch {beyond}")));
     }
-    Ok(batches)
+    Ok(contents)
 }
 
-fn read_at(bytes: &[u8], offset: usize) -> Option<Batch> {
+fn read_at(bytes: &[u8], offset: usize, salt: u64) -> Option<(Batch, usize)> {
     let (sum, rest) = bytes.get(offset..)?.split_first_chunk()?;
     let (number, after) = rest.split_first_chunk()?;
     let (length, after) = after.split_first_chunk()?;
     let (count, body) = after.split_first_chunk()?;
     let length = u32::from_le_bytes(*length) as usize;
     let count = u32::from_le_bytes(*count);
-    if count == 0 || length > body.len() || u32::from_le_bytes(*sum) != crc32fast::hash(&rest[..PREFACE - 4 + length]) {
+    if count == 0 || length > body.len() || u32::from_le_bytes(*sum) != checksum(salt, &rest[..PREFACE - 4 + length]) {
         return None;
     }
-    Some(Batch { number: u64::from_le_bytes(*number), count, bytes: body[..length].to_vec() })
+    Some((Batch { number: u64::from_le_bytes(*number), count, bytes: body[..length].to_vec() }, length))
 }

@@ -17,6 +17,8 @@ pub const BLOCK: usize = 4096;
 const GROWTH: usize = 1024 * 1024;
 /// And in what steps: the room for one is kept.
 const STRIDE: usize = 128 * 1024;
+/// What a file keeps when it is begun anew.
+const MOST: usize = 64 * 1024 * 1024;
 
 pub struct Blocks {
     path: PathBuf,
@@ -30,6 +32,10 @@ pub struct Blocks {
     end: usize,
     /// The number of the last batch in it; 0 where there is none.
     pub last: u64,
+    /// Drawn when the file was begun.
+    pub salt: u64,
+    /// A batch that was refused may lie at the end, and must be spoiled before anything else.
+    spoil: bool,
     buffer: Vec<u8>,
 }
 
@@ -37,26 +43,38 @@ impl Blocks {
     pub fn open(path: &Path, sync: Sync) -> Result<Self, Fault> {
         let (file, flushes) = open(path, sync)?;
         let length = file.metadata().map_err(failed(path, "looking at"))?.len() as usize / BLOCK * BLOCK;
-        Ok(Self { path: path.to_owned(), file, sync, flushes, length, end: BLOCK, last: 0, buffer: Vec::new() })
+        let path = path.to_owned();
+        let (end, buffer) = (BLOCK, Vec::new());
+        Ok(Self { path, file, sync, flushes, length, end, last: 0, salt: 0, spoil: false, buffer })
     }
 
     pub fn end(&self) -> usize {
         self.end
     }
 
-    /// Begins the file anew, with the name of the store it belongs to.
-    pub fn begin(&mut self, header: &[u8]) -> Result<(), Fault> {
-        self.write_at(0, header)?;
-        (self.end, self.last) = (BLOCK, 0);
+    /// Begins the file anew, for this store. One that grew too large is cut back.
+    pub fn begin(&mut self, epoch: &str) -> Result<(), Fault> {
+        let mut salt = [0; 8];
+        getrandom::fill(&mut salt).map_err(|error| Fault::new(format!("random numbers: {error}")))?;
+        let salt = u64::from_le_bytes(salt);
+        if self.length > MOST {
+            self.file.set_len(MOST as u64).map_err(failed(&self.path, "cutting back"))?;
+            self.length = MOST;
+        }
+        self.write_at(0, &batch::header(epoch, salt, self.sync))?;
+        (self.end, self.last, self.salt, self.spoil) = (BLOCK, 0, salt, false);
         Ok(())
     }
 
     /// Writes a batch behind the ones before it. When this returns, it is on the disk (as far as `sync` asks). What was
-    /// refused must not be found there after a crash either: it is spoiled as far as that can be done, and the next one
-    /// takes its place.
+    /// refused must not be found there after a crash either: it is spoiled, and the next one takes its place.
     pub fn append(&mut self, number: u64, batch: &[u8]) -> Result<(), Fault> {
+        if self.spoil {
+            self.write_at(self.end, &[])?;
+            self.spoil = false;
+        }
         if let Err(fault) = self.write_at(self.end, batch) {
-            let _ = self.write_at(self.end, &[]);
+            self.spoil = self.write_at(self.end, &[]).is_err();
             return Err(fault);
         }
         self.end += batch.len().next_multiple_of(BLOCK);
@@ -115,11 +133,16 @@ fn write(file: &mut File, flushes: &mut bool, path: &Path, blocks: &[u8], offset
     }
 }
 
-/// All the valid batches of a file, in order, with their numbers and commits; none if there is no such file.
-pub fn read(path: &Path, epoch: &str) -> Result<Vec<batch::Batch>, Fault> {
+/// The batches of a file after `applied`; none if there is no such file.
+pub fn read(path: &Path, epoch: &str, applied: u64) -> Result<batch::Contents, Fault> {
     match std::fs::read(path) {
-        Ok(bytes) => batch::read_all(&bytes, epoch),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Ok(bytes) => batch::read_all(&bytes, epoch, applied).map_err(|fault| {
+            Fault::new(format!(
+                "{}: {fault}. Put back what was there, or move it away to go on without what it holds",
+                path.display()
+            ))
+        }),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(batch::Contents::default()),
         Err(error) => Err(failed(path, "reading")(error)),
     }
 }
