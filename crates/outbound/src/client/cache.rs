@@ -67,7 +67,7 @@ impl Cache {
             let _ = std::fs::remove_file(self.file(url));
             return;
         }
-        let kept = Kept { fresh_until: now() + age, etag, last_modified, json: json.to_owned() };
+        let kept = Kept { fresh_until: now().saturating_add(age), etag, last_modified, json: json.to_owned() };
         let _ = self.write(&self.file(url), &kept);
     }
 

@@ -6,7 +6,7 @@ use flotilla_core::error::Fault;
 
 const MARK: &[u8; 8] = b"FLOTLOG1";
 /// Checksum, number, length and count.
-const PREFACE: usize = 4 + 8 + 4 + 4;
+pub const PREFACE: usize = 4 + 8 + 4 + 4;
 
 /// A batch read back; its entries are read when they are wanted.
 pub struct Batch {
@@ -18,7 +18,14 @@ pub struct Batch {
 impl Batch {
     pub fn entries(&self) -> Result<Vec<Entry>, Fault> {
         let mut rest = self.bytes.as_slice();
-        (0..self.count).map(|_| Entry::decode(&mut rest)).collect()
+        let entries: Vec<Entry> = (0..self.count).map(|_| Entry::decode(&mut rest)).collect::<Result<_, _>>()?;
+        if !rest.is_empty() {
+            return Err(Fault::new(format!(
+                "batch {} of the store's journal holds more than its commits",
+                self.number
+            )));
+        }
+        Ok(entries)
     }
 }
 
@@ -52,7 +59,7 @@ pub fn read_all(bytes: &[u8], epoch: &str) -> Result<Vec<Batch>, Fault> {
     }
     let mut offset = BLOCK;
     while let Some(batch) = read_at(bytes, offset) {
-        if batches.last().is_some_and(|before| batch.number != before.number + 1) {
+        if batches.last().is_some_and(|before| before.number.checked_add(1) != Some(batch.number)) {
             break;
         }
         offset += (PREFACE + batch.bytes.len()).next_multiple_of(BLOCK);
