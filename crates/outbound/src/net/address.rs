@@ -83,7 +83,12 @@ fn end_of_scheme(address: &str) -> usize {
         return usual();
     };
     let slashes = rest.len() - rest.trim_start_matches(|c: char| matches!(c, '/' | '\\') || c < ' ').len();
-    if slashes == 0 || name.trim().eq_ignore_ascii_case("file") { usual() } else { name.len() + 1 + slashes }
+    match slashes {
+        _ if name.trim().eq_ignore_ascii_case("file") => usual(),
+        // What looks like a scheme may be a user; one that is none is masked with the user behind it.
+        0 => 0,
+        _ => name.len() + 1 + slashes,
+    }
 }
 
 /// Where the `@` behind a user's name and password is.
@@ -136,6 +141,7 @@ mod tests {
             ("http:///user:pw@host/x", "http:///[redacted]@host/x"),
             ("http:/user:pw@host", "http:/[redacted]@host"),
             ("\u{1f}http:/\n/user:pw@host", "\u{1f}http:/\n/[redacted]@host"),
+            ("http:user:pw@host://x", "[redacted]@host://x"),
             ("http:user:pw@host", "[redacted]@host"),
             ("http:\\\\user:pw@host", "http:\\\\[redacted]@host"),
             ("file:///me@home.json", "file:///me@home.json"),
