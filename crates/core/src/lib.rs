@@ -12,6 +12,7 @@ pub mod limits;
 pub mod log;
 pub mod loops;
 pub mod media;
+pub mod page;
 pub mod ports;
 pub mod project;
 pub mod push;

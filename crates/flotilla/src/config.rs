@@ -232,7 +232,8 @@ impl Config {
         serde_saphyr::from_str(text).map_err(|error| explain::plainly(&filled.mask(&error.to_string()), text))
     }
 
-    fn check(&self) -> Result<()> {
+    /// What a parser cannot know; reads the certificate, if there is one.
+    pub fn check(&self) -> Result<()> {
         for (name, agent) in &self.agents {
             check_name(name).map_err(anyhow::Error::msg)?;
             agent.check().with_context(|| format!("agents.{name}"))?;

@@ -4,11 +4,11 @@
 mod assemble;
 mod cli;
 mod clock;
-mod config;
 mod data;
 mod run;
 mod telemetry;
 
+use flotilla::config;
 use std::process::ExitCode;
 
 #[global_allocator]

@@ -128,8 +128,18 @@ mod tests {
 
     #[test]
     fn numbers_survive_as_far_as_doubles_go() {
-        for text in ["42", "-7", "0.1", "9007199254740992", "-9007199254740992", "1.5e+300", "true", "null", "\"a\\n\""]
-        {
+        for text in [
+            "42",
+            "-7",
+            "0.1",
+            "7.5806547475620545e+227",
+            "9007199254740992",
+            "-9007199254740992",
+            "1.5e+300",
+            "true",
+            "null",
+            "\"a\\n\"",
+        ] {
             assert_eq!(round(text), text);
         }
         assert_eq!(round("42.0"), "42", "a double does not know how it was written");

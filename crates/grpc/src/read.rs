@@ -285,6 +285,6 @@ fn millis(field: &str, moment: Timestamp) -> Result<Millis, Refusal> {
     let fraction = nanos / 1_000_000 + i64::from(nanos % 1_000_000 != 0);
     whole
         .and_then(|whole| whole.checked_add(fraction))
-        .map(Millis)
+        .and_then(Millis::checked)
         .ok_or_else(|| Refusal::invalid(field, "is not a moment"))
 }

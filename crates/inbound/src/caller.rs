@@ -21,7 +21,7 @@ pub async fn identify(app: &App, request: &Parts) -> Result<Caller, Error> {
 }
 
 /// The key as it is shown, unchecked.
-fn credential(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+pub fn credential(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     let unreadable = || Refusal::new(Reason::Unauthenticated, "The credential holds characters no key has.");
     if let Some(value) = headers.get(AUTHORIZATION) {
         let text = value.to_str().map_err(|_| unreadable())?;

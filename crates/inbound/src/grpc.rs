@@ -1,7 +1,7 @@
 //! gRPC (spec 10) on the same port: one message in, one message or a stream of them out, the status in trailers.
 
-mod deadline;
-mod frame;
+pub mod deadline;
+pub mod frame;
 mod reflection;
 mod services;
 mod stream;

@@ -1,6 +1,6 @@
 //! JSON-RPC 2.0 over HTTP (spec 9).
 
-mod decode;
+pub mod decode;
 
 use crate::answer::{self, JSON};
 use crate::app::App;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// The levels of JSON an envelope puts around its parameters.
-const ENVELOPE: usize = 1;
+pub const ENVELOPE: usize = 1;
 
 /// Serves one call; `agent` is the one the path names.
 pub async fn serve(app: &Arc<App>, agent: Option<&str>, request: Request<Body>) -> Response<Body> {

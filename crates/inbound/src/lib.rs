@@ -10,6 +10,8 @@ mod call;
 mod caller;
 mod deliveries;
 mod door;
+#[doc(hidden)]
+pub mod fuzz;
 mod grpc;
 mod health;
 mod jsonrpc;

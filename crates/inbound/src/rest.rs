@@ -1,6 +1,6 @@
 //! HTTP+JSON (spec 11).
 
-mod decode;
+pub mod decode;
 pub mod path;
 
 use crate::answer;

@@ -47,7 +47,7 @@ async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> R
 }
 
 /// Split first, decode then: an encoded slash belongs to its segment.
-fn decoded(path: &str) -> Vec<Cow<'_, str>> {
+pub fn decoded(path: &str) -> Vec<Cow<'_, str>> {
     let segments = path.split('/').filter(|segment| !segment.is_empty());
     segments.map(|segment| percent_decode_str(segment).decode_utf8_lossy()).collect()
 }

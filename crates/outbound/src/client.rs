@@ -9,11 +9,11 @@ pub mod error;
 pub mod fold;
 pub mod follow;
 pub mod frame;
-mod grpc;
-mod jsonrpc;
+pub(crate) mod grpc;
+pub(crate) mod jsonrpc;
 mod operation;
 pub mod resolve;
-mod rest;
+pub(crate) mod rest;
 
 pub use rest::escape;
 

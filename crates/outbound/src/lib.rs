@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod guard;
 pub mod hub;
 pub mod net;

@@ -40,6 +40,28 @@ pub struct Invitation {
     pub interval: u64,
 }
 
+/// The longest a person is waited for, and the longest pause between two questions: a server may say any number.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3600);
+const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
+
+impl Token {
+    /// How long it lasts, in milliseconds.
+    pub fn lasts(&self) -> Option<i64> {
+        let millis = |seconds: u64| i64::try_from(seconds.saturating_mul(1000)).unwrap_or(i64::MAX);
+        self.expires_in.map(millis)
+    }
+}
+
+impl Invitation {
+    pub fn lasts(&self) -> Duration {
+        Duration::from_secs(self.expires_in).min(LONGEST_WAIT)
+    }
+
+    pub fn pause(&self) -> Duration {
+        Duration::from_secs(self.interval).clamp(Duration::from_secs(1), LONGEST_PAUSE)
+    }
+}
+
 fn ten_minutes() -> u64 {
     600
 }
@@ -151,8 +173,8 @@ pub async fn await_consent(
     requester: &Requester,
     invitation: &Invitation,
 ) -> Result<Token, ClientError> {
-    let mut pause = Duration::from_secs(invitation.interval.max(1));
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(invitation.expires_in);
+    let mut pause = invitation.pause();
+    let deadline = tokio::time::Instant::now() + invitation.lasts();
     let mut fields = form(requester, "", "urn:ietf:params:oauth:grant-type:device_code");
     fields.push(("device_code", &invitation.device_code));
     loop {
@@ -179,4 +201,25 @@ pub async fn refresh(net: &Net, url: &str, requester: &Requester, old: &str) -> 
     // A server that keeps the old refresh token does not repeat it.
     token.refresh_token.get_or_insert_with(|| old.to_owned());
     Ok(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Invitation, LONGEST_PAUSE, LONGEST_WAIT, Token};
+    use std::time::Duration;
+
+    #[test]
+    fn a_server_that_says_any_number_is_waited_for_within_reason() {
+        let invitation = |times: &str| -> Invitation {
+            let text = format!(r#"{{"device_code":"d","user_code":"u","verification_uri":"v"{times}}}"#);
+            serde_json::from_str(&text).unwrap()
+        };
+        let usual = invitation("");
+        assert_eq!((usual.pause(), usual.lasts()), (Duration::from_secs(5), Duration::from_secs(600)));
+        let endless = invitation(r#","interval":18446744073709551615,"expires_in":18446744073709551615"#);
+        assert_eq!((endless.pause(), endless.lasts()), (LONGEST_PAUSE, LONGEST_WAIT));
+        assert_eq!(invitation(r#","interval":0"#).pause(), Duration::from_secs(1));
+        let token = |seconds| Token { expires_in: seconds, ..Token::default() }.lasts();
+        assert_eq!((token(None), token(Some(60)), token(Some(u64::MAX))), (None, Some(60_000), Some(i64::MAX)));
+    }
 }

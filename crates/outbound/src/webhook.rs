@@ -1,7 +1,7 @@
 //! The courier of webhooks: checks where they lead, signs them, and carries each within a bounded time.
 
 pub mod keys;
-mod secrets;
+pub(crate) mod secrets;
 pub mod sign;
 
 use crate::guard::Guard;

@@ -6,13 +6,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Millis(pub i64);
 
+/// The beginning of the year 1, before which neither RFC 3339 nor protobuf has moments.
+const FIRST: i64 = -62_135_596_800_000;
+
 impl Millis {
+    /// A moment from outside, if it can be written again.
+    pub fn checked(millis: i64) -> Option<Self> {
+        (millis >= FIRST && jiff::Timestamp::from_millisecond(millis).is_ok()).then_some(Self(millis))
+    }
+
     /// Reads an RFC 3339 time; a fraction finer than a millisecond rounds up, so that "at or after" stays exact.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let parsed: jiff::Timestamp =
-            text.parse().map_err(|_| format!("'{text}' is not an RFC 3339 time such as 2026-01-31T12:00:00.000Z"))?;
+        let wrong = || format!("'{text}' is not an RFC 3339 time such as 2026-01-31T12:00:00.000Z");
+        let parsed: jiff::Timestamp = text.parse().map_err(|_| wrong())?;
         let nanos = parsed.as_nanosecond();
-        Ok(Self(nanos.div_euclid(1_000_000) as i64 + i64::from(nanos.rem_euclid(1_000_000) != 0)))
+        let millis = nanos.div_euclid(1_000_000) as i64 + i64::from(nanos.rem_euclid(1_000_000) != 0);
+        Self::checked(millis).ok_or_else(wrong)
     }
 }
 
@@ -48,5 +57,15 @@ mod tests {
         assert_eq!(Millis::parse("1970-01-01T00:00:01Z"), Ok(Millis(1000)));
         assert_eq!(Millis::parse("1970-01-01T00:00:00.0001Z"), Ok(Millis(1)));
         assert!(Millis::parse("yesterday").is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_not_read() {
+        for edge in ["0001-01-01T00:00:00.000Z", "9999-12-30T21:59:59.999Z"] {
+            assert_eq!(Millis::parse(edge).unwrap().to_string(), edge);
+        }
+        for beyond in ["9999-12-30T22:00:00.9999Z", "-009999-01-02T02:00:00Z", "0000-12-31T23:59:59.999Z"] {
+            assert!(Millis::parse(beyond).is_err(), "{beyond}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! ProtoJSON by hand, in a single pass: camelCase and snake_case names, null as absent, unknown fields kept.
 
 use base64::Engine as _;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::de::{DeserializeOwned, Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -130,6 +131,14 @@ impl Serialize for AnyValue {
     }
 }
 
+/// Reads what is left of a text behind its whole fours.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone),
+);
+
 /// Bytes as base64 text; any of the usual alphabets is read, the standard one is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Base64(String);
@@ -163,9 +172,9 @@ impl Base64 {
         if canonical.len() % 4 == 1 || text.len() - body.len() > 2 {
             return Err("is not base64: its length cannot be right".into());
         }
-        while !canonical.len().is_multiple_of(4) {
-            canonical.push('=');
-        }
+        // The last character may hold bits that belong to no byte; most encoders leave them empty, and readers want that.
+        let last = LENIENT.decode(canonical.split_off(canonical.len() / 4 * 4));
+        base64::engine::general_purpose::STANDARD.encode_string(last.unwrap_or_default(), &mut canonical);
         Ok(Self(canonical))
     }
 }
@@ -352,6 +361,9 @@ mod tests {
     fn reads_every_base64_alphabet() {
         assert_eq!(Base64::parse("-_8").unwrap().text(), "+/8=");
         assert_eq!(Base64::parse("+/8=").unwrap().decode(), vec![0xfb, 0xff]);
+        // Bits that belong to no byte do not cost the bytes.
+        assert_eq!(Base64::parse("aGk/aH").unwrap().text(), "aGk/aA==");
+        assert_eq!(Base64::parse("aGl").unwrap().decode(), b"hi");
         for bytes in ["", "a", "ab", "abc", "abcd"] {
             assert_eq!(Base64::encode(bytes.as_bytes()).decoded_len(), bytes.len());
         }

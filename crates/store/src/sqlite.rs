@@ -19,6 +19,8 @@ mod task;
 mod writer;
 
 pub use backup::{backup, restore};
+#[doc(hidden)]
+pub use journal::fuzz;
 
 use applier::Orders;
 use checkpoint::Checkpoints;

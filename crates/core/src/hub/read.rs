@@ -5,18 +5,16 @@ use crate::caller::{Caller, Scope};
 use crate::error::Error;
 use crate::ids::TaskId;
 use crate::limits::Limit;
+use crate::page;
 use crate::ports::{Folded, ListFilter, Record, Tail};
 use crate::project::{Artifacts, Fold, Want};
 use crate::registry::Agent;
 use crate::task::{Head, Kind};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::{Task, TaskState};
 use flotilla_protocol::a2a::request::{GetTaskRequest, ListTasksRequest, ListTasksResponse};
 use flotilla_protocol::a2a::validate;
 use flotilla_protocol::event::Change;
-use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::Int32;
 use std::sync::Arc;
 
@@ -99,16 +97,17 @@ impl Hub {
             context: Some(request.context_id.clone()).filter(|context| !context.is_empty()),
             state: Some(request.status).filter(|state| *state != TaskState::Unspecified),
             status_since: request.status_timestamp_after,
-            after: parse_page_token(&request.page_token)?,
+            after: page::parse(&request.page_token)?,
             limit: usize::try_from(page_size).unwrap_or(1),
             bytes: self.limits().page_bytes,
             with_artifacts: request.include_artifacts,
         };
-        let page = self.store.list(caller.principal, agent.id, filter).await?;
-        let last = page.records.last().filter(|_| page.more);
-        let next_page_token = last.map_or_else(String::new, |record| page_token(&record.head));
-        let total_size = i64::try_from(page.total).unwrap_or(i64::MAX);
-        let tasks = page.records.iter().map(|record| fold(record, u64::MAX).into_task(&record.head, want)).collect();
+        let found = self.store.list(caller.principal, agent.id, filter).await?;
+        let last = found.records.last().filter(|_| found.more);
+        let next_page_token =
+            last.map_or_else(String::new, |record| page::token(record.head.status_at, record.head.id));
+        let total_size = i64::try_from(found.total).unwrap_or(i64::MAX);
+        let tasks = found.records.iter().map(|record| fold(record, u64::MAX).into_task(&record.head, want)).collect();
         Ok(ListTasksResponse { tasks, next_page_token, page_size, total_size })
     }
 }
@@ -125,22 +124,4 @@ fn fold_changes(mut folded: Fold, changes: &[Arc<Change>], until: u64) -> Fold {
         }
     }
     folded
-}
-
-/// Where the next page starts: the place of the last task shown, opaque to callers.
-fn page_token(head: &Head) -> String {
-    let mut bytes = head.status_at.0.to_be_bytes().to_vec();
-    bytes.extend_from_slice(head.id.bytes());
-    URL_SAFE_NO_PAD.encode(bytes)
-}
-
-fn parse_page_token(token: &str) -> Result<Option<(Millis, TaskId)>, Refusal> {
-    if token.is_empty() {
-        return Ok(None);
-    }
-    let parsed = URL_SAFE_NO_PAD.decode(token).ok().and_then(|bytes| {
-        let (time, id) = bytes.split_at_checked(8)?;
-        Some((Millis(i64::from_be_bytes(time.try_into().ok()?)), TaskId::from_bytes(id.try_into().ok()?)))
-    });
-    parsed.map(Some).ok_or_else(|| Refusal::invalid("pageToken", "is not a token this hub gave; leave it out to start"))
 }

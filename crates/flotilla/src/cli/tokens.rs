@@ -85,7 +85,7 @@ impl Tokens {
 
     pub fn store(mut self, card: &str, token: Token, token_url: &str, client_id: &str) -> Result<(), Failure> {
         let now = crate::clock::SystemClock.now().0;
-        let lasts = token.expires_in.and_then(|seconds| i64::try_from(seconds).ok()).map(|seconds| seconds * 1000);
+        let lasts = token.lasts();
         let stored = Stored {
             access_token: token.access_token,
             refresh_token: token.refresh_token,

@@ -19,7 +19,8 @@ pub fn plainly(problem: &str, file: &str) -> anyhow::Error {
 fn key_at(problem: &str, file: &str) -> Option<String> {
     let (line, rest) = problem.strip_prefix("line ")?.split_once(" column ")?;
     let column: usize = rest.split(':').next()?.parse().ok()?;
-    let before: String = file.lines().nth(line.parse::<usize>().ok()? - 1)?.chars().take(column - 1).collect();
+    let line = line.parse::<usize>().ok()?.checked_sub(1)?;
+    let before: String = file.lines().nth(line)?.chars().take(column.checked_sub(1)?).collect();
     let key = before.trim_end().strip_suffix(':')?.rsplit([' ', '{', ',', '"']).next()?;
     (!key.is_empty()).then(|| key.to_owned())
 }
@@ -44,7 +45,9 @@ mod tests {
     fn names_the_key_of_a_wrong_value() {
         let told = plainly("error: line 1 column 15: invalid address\n 1 | secret", "hub: {listen: nowhere}");
         assert_eq!(told.to_string(), "line 1 column 15, listen: invalid address");
-        assert_eq!(plainly("line 9 column 9: odd", "a: 1").to_string(), "line 9 column 9: odd");
+        for nowhere in ["line 9 column 9: odd", "line 0 column 1: odd", "line 1 column 0: odd"] {
+            assert_eq!(plainly(nowhere, "a: 1").to_string(), nowhere);
+        }
     }
 
     #[test]

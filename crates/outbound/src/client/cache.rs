@@ -88,13 +88,17 @@ impl Cache {
     }
 }
 
+/// A card that is never asked about again would never change: a year at most.
+const LONGEST: u64 = 365 * 24 * 3600;
+
 /// Seconds an answer stays fresh; none of it counts if it must be asked about every time.
 fn max_age(control: &str) -> u64 {
     let directives = || control.split(',').map(str::trim);
     if directives().any(|directive| directive == "no-cache") {
         return 0;
     }
-    directives().find_map(|directive| directive.strip_prefix("max-age=")?.parse().ok()).unwrap_or(0)
+    let age = directives().find_map(|directive| directive.strip_prefix("max-age=")?.parse().ok());
+    age.map_or(0, |age: u64| age.min(LONGEST))
 }
 
 fn now() -> u64 {
@@ -111,5 +115,6 @@ mod tests {
         assert_eq!(max_age("no-cache, max-age=60"), 0);
         assert_eq!(max_age(""), 0);
         assert_eq!(max_age("max-age=soon"), 0);
+        assert_eq!(max_age("max-age=18446744073709551615"), super::LONGEST);
     }
 }

@@ -1,6 +1,6 @@
 //! The gRPC binding (spec 10), over the same HTTP client as the others: the same certificates, limits and wire log.
 
-mod message;
+pub mod message;
 
 use super::Client;
 use super::error::{ClientError, Told};
@@ -10,6 +10,7 @@ use crate::net::innermost;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::{Buf as _, Bytes, BytesMut};
+use flotilla_core::log::Cursor;
 use flotilla_grpc::{Code, SERVICE, rpc};
 use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::request::Request;
@@ -25,8 +26,7 @@ const PREFIX: usize = 5;
 /// An answer's body as messages, then the status.
 struct Incoming {
     body: reqwest::Body,
-    buffer: BytesMut,
-    limit: usize,
+    framed: Framed,
     credentials: bool,
 }
 
@@ -34,7 +34,7 @@ impl Incoming {
     /// The next message; none after the last one, if the status is good.
     async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         loop {
-            if let Some(message) = self.whole()? {
+            if let Some(message) = self.framed.take()? {
                 return Ok(Some(message));
             }
             let Some(frame) = self.body.frame().await else {
@@ -42,7 +42,7 @@ impl Incoming {
             };
             let frame = frame.map_err(|error| ClientError::Broken(innermost(&error.without_url())))?;
             match frame.into_data() {
-                Ok(data) => self.buffer.extend_from_slice(&data),
+                Ok(data) => self.framed.push(&data),
                 Err(frame) => {
                     let trailers = frame.into_trailers().unwrap_or_default();
                     return status(&trailers, self.credentials).unwrap_or(Ok(())).map(|()| None);
@@ -50,8 +50,25 @@ impl Incoming {
             }
         }
     }
+}
 
-    fn whole(&mut self) -> Result<Option<Bytes>, ClientError> {
+/// Turns bytes into messages, whatever pieces they come in.
+pub struct Framed {
+    buffer: BytesMut,
+    limit: usize,
+}
+
+impl Framed {
+    pub fn new(limit: usize) -> Self {
+        Self { buffer: BytesMut::new(), limit }
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next whole message among what was pushed.
+    pub fn take(&mut self) -> Result<Option<Bytes>, ClientError> {
         if self.buffer.len() < PREFIX {
             return Ok(None);
         }
@@ -71,7 +88,7 @@ impl Incoming {
 }
 
 /// What headers or trailers say of the call's fate; none if they say nothing.
-fn status(headers: &HeaderMap, credentials: bool) -> Option<Result<(), ClientError>> {
+pub fn status(headers: &HeaderMap, credentials: bool) -> Option<Result<(), ClientError>> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let number: usize = text("grpc-status")?.parse().ok()?;
     if number == 0 {
@@ -131,7 +148,7 @@ async fn start(
         return Err(error);
     }
     let body = http::Response::<reqwest::Body>::from(response).into_body();
-    Ok((Incoming { body, buffer: BytesMut::new(), limit: client.net.limits.bytes, credentials }, headers))
+    Ok((Incoming { body, framed: Framed::new(client.net.limits.bytes), credentials }, headers))
 }
 
 /// Where the interface is. A bare HOST:PORT is spoken to as the card was fetched: with TLS or without.
@@ -168,21 +185,9 @@ pub async fn open(client: &Client, request: &Request, after: Option<&str>) -> Re
     Ok(Frames::Grpc(Box::new(GrpcStream { incoming, cursor, net: client.net.clone() })))
 }
 
-/// gRPC has no place for an event's id, so they are counted from the one before the first.
-struct Cursor {
-    epoch: String,
-    number: u64,
-}
-
-impl Cursor {
-    fn parse(text: &str) -> Option<Self> {
-        let (epoch, number) = text.rsplit_once('.')?;
-        Some(Self { epoch: epoch.to_owned(), number: number.parse().ok()? })
-    }
-}
-
 pub struct GrpcStream {
     incoming: Incoming,
+    /// gRPC has no place for an event's id, so they are counted from the one before the first.
     cursor: Option<Cursor>,
     net: crate::net::Net,
 }
@@ -192,14 +197,16 @@ impl GrpcStream {
         let Some(message) = self.incoming.next().await? else { return Ok(None) };
         let json = message::frame(&message)?;
         self.net.note(|| format!("< {json}"));
-        if let Some(cursor) = &mut self.cursor {
-            cursor.number += 1;
-        }
-        // A Task that stands for events that are gone names its own place.
-        let value: serde_json::Value = serde_json::from_str(&json).map_err(ClientError::malformed)?;
-        let named = value["task"]["metadata"][STREAM_RESUME]["cursor"].as_str().and_then(Cursor::parse);
-        self.cursor = named.or(self.cursor.take());
-        let id = self.cursor.as_ref().map(|cursor| format!("{}.{}", cursor.epoch, cursor.number));
-        Frame::read(id, &json).map(Some)
+        self.cursor = after(self.cursor.take(), &json)?;
+        Frame::read(self.cursor.as_ref().map(ToString::to_string), &json).map(Some)
     }
+}
+
+/// The id of a frame, from that of the one before it. A Task that stands for events that are gone names its own place.
+pub fn after(before: Option<Cursor>, frame: &str) -> Result<Option<Cursor>, ClientError> {
+    let value: serde_json::Value = serde_json::from_str(frame).map_err(ClientError::malformed)?;
+    let named = value["task"]["metadata"][STREAM_RESUME]["cursor"].as_str().and_then(Cursor::parse);
+    // Whoever counts to the end of all numbers stays there.
+    let next = |cursor: Cursor| Cursor { peer_seq: cursor.peer_seq.saturating_add(1), ..cursor };
+    Ok(named.or(before.map(next)))
 }

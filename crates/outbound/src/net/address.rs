@@ -60,8 +60,8 @@ fn addresses(word: &str) -> Vec<&str> {
 
 /// One address, or a reference without a scheme, as it may be shown.
 pub fn shown(address: &str) -> String {
-    let start = address.find("://").map_or(0, |at| at + 3);
-    let (scheme, rest) = address.split_at(start);
+    let (scheme, rest) = address.split_at(end_of_scheme(address));
+    let start = scheme.len();
     // Without a scheme it may be a file, whose name may hold anything.
     let user = end_of_user(rest).filter(|end| start > 0 || rest[..*end].contains(':'));
     let rest = match user {
@@ -72,6 +72,23 @@ pub fn shown(address: &str) -> String {
     let (path, query) = rest.split_at(query);
     let pairs = query.split_inclusive(['?', '#', '&', ';']).map(masked_pair);
     format!("{scheme}{path}{}", pairs.collect::<String>())
+}
+
+/// Where the scheme and the slashes behind it end. Parsers take any number of them, of either kind, for two, and see no
+/// control characters around them; a file has no user.
+fn end_of_scheme(address: &str) -> usize {
+    let usual = || address.find("://").map_or(0, |at| at + 3);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c) || c <= ' ';
+    let Some((name, rest)) = address.split_once(':').filter(|(name, _)| name.chars().all(is_name)) else {
+        return usual();
+    };
+    let slashes = rest.len() - rest.trim_start_matches(|c: char| matches!(c, '/' | '\\') || c < ' ').len();
+    match slashes {
+        _ if name.trim().eq_ignore_ascii_case("file") => usual(),
+        // What looks like a scheme may be a user; one that is none is masked with the user behind it.
+        0 => 0,
+        _ => name.len() + 1 + slashes,
+    }
 }
 
 /// Where the `@` behind a user's name and password is.
@@ -121,6 +138,13 @@ mod tests {
             ("http://[::1]:80/x@y", "http://[::1]:80/x@y"),
             ("http://[::1]/x@y", "http://[::1]/x@y"),
             ("http://user:p\\@host", "http://[redacted]@host"),
+            ("http:///user:pw@host/x", "http:///[redacted]@host/x"),
+            ("http:/user:pw@host", "http:/[redacted]@host"),
+            ("\u{1f}http:/\n/user:pw@host", "\u{1f}http:/\n/[redacted]@host"),
+            ("http:user:pw@host://x", "[redacted]@host://x"),
+            ("http:user:pw@host", "[redacted]@host"),
+            ("http:\\\\user:pw@host", "http:\\\\[redacted]@host"),
+            ("file:///me@home.json", "file:///me@home.json"),
             ("./cards/me@home.json", "./cards/me@home.json"),
             ("me@home.json", "me@home.json"),
         ] {

@@ -4,6 +4,9 @@ use super::{Net, innermost};
 use crate::client::error::ClientError;
 use reqwest::Response;
 
+/// A stream may begin with the mark of UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
@@ -15,6 +18,9 @@ pub struct Event {
 #[derive(Debug, Default)]
 pub struct Decoder {
     buffer: Vec<u8>,
+    /// How much of the buffer is known to hold no end of a line.
+    searched: usize,
+    began: bool,
     id: Option<String>,
     data: Option<String>,
 }
@@ -32,14 +38,24 @@ impl Decoder {
     /// The next whole event among what was pushed.
     pub fn take(&mut self) -> Option<Event> {
         loop {
-            let end = self.buffer.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
+            let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
+            let Some(end) = self.buffer[self.searched..].iter().position(ends).map(|at| self.searched + at) else {
+                self.searched = self.buffer.len();
+                return None;
+            };
+            self.searched = end;
             let mut length = end + 1;
             if self.buffer[end] == b'\r' {
                 // Whether a line feed belongs to it is only known with the byte after it.
                 length += usize::from(*self.buffer.get(end + 1)? == b'\n');
             }
-            let line = String::from_utf8_lossy(&self.buffer[..end]).into_owned();
+            let mut line = &self.buffer[..end];
+            if !std::mem::replace(&mut self.began, true) {
+                line = line.strip_prefix(MARK).unwrap_or(line);
+            }
+            let line = String::from_utf8_lossy(line).into_owned();
             self.buffer.drain(..length);
+            self.searched = 0;
             if let Some(event) = self.line(&line) {
                 return Some(event);
             }
@@ -60,6 +76,8 @@ impl Decoder {
                 }
                 None => self.data = Some(value.to_owned()),
             },
+            // The standard asks to pass over such an id, and no header could hold it.
+            "id" if value.contains('\0') => {}
             "id" => self.id = Some(value.to_owned()),
             _ => {}
         }
@@ -119,5 +137,6 @@ mod tests {
         assert_eq!(events(&["id: 1\nda", "ta: a\n", "\n: alive\n\ndata:b\n\n"]), ["1=a", "1=b"]);
         assert_eq!(events(&["data: a\r\ndata: b\r", "\n\r\n"]), ["=a\nb"]);
         assert_eq!(events(&["event: x\nretry: 5\n\n", "data\n\n", "data: unfinished\n"]), ["="]);
+        assert_eq!(events(&["\u{feff}id: 1\ndata: \u{feff}a\n\nid: 2\0\ndata: b\n\n"]), ["1=\u{feff}a", "1=b"]);
     }
 }

@@ -54,7 +54,7 @@ impl Secrets {
     fn from_texts(token: &str, scheme: &str, credentials: &str) -> Result<Self, (&'static str, String)> {
         let mut signing = Vec::new();
         for (field, text) in [("token", token), ("authentication.credentials", credentials)] {
-            if text.starts_with(PREFIX) {
+            if is_signing(text) {
                 for one in text.split(' ') {
                     signing.push(Secret::parse(one).map_err(|problem| (field, problem))?);
                 }
@@ -90,10 +90,10 @@ impl Secrets {
     /// The headers that show what the caller gave; a signing secret is never shown to anybody.
     pub fn headers(&self) -> Vec<(HeaderName, String)> {
         let mut headers = Vec::new();
-        if !self.token.is_empty() && !self.token.starts_with(PREFIX) {
+        if !self.token.is_empty() && !is_signing(&self.token) {
             headers.push((TOKEN, self.token.clone()));
         }
-        if self.scheme.is_empty() || self.credentials.starts_with(PREFIX) {
+        if self.scheme.is_empty() || is_signing(&self.credentials) {
             return headers;
         }
         let basic = self.scheme.eq_ignore_ascii_case("basic");
@@ -106,6 +106,11 @@ impl Secrets {
         headers.push((AUTHORIZATION, value));
         headers
     }
+}
+
+/// Whether a text is one of signing secrets. One among other words makes it one: it would be shown with them otherwise.
+fn is_signing(text: &str) -> bool {
+    text.split(' ').any(|word| word.starts_with(PREFIX))
 }
 
 fn problem(field: &str, text: &str) -> Option<String> {

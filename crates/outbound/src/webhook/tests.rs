@@ -175,6 +175,7 @@ async fn what_cannot_be_sent_is_refused_when_it_is_given() {
         (given("a", "Bearer", "c\r\n"), "authentication.credentials"),
         (given("a", "Bearer", "ü"), "authentication.credentials"),
         (given("whsec_c2hvcnQ=", "Bearer", "c"), "token"),
+        (given("a", "HMAC", "b whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), "authentication.credentials"),
         (given(&"a".repeat(5000), "Bearer", "c"), "token"),
         (config("https://10.0.0.1/"), "url"),
     ] {

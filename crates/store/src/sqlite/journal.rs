@@ -7,6 +7,7 @@
 mod batch;
 pub mod entry;
 mod file;
+pub mod fuzz;
 
 use super::Sync;
 pub use batch::Batch;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Each crate and the crates of this repository it may use.
-const TABLE: [(&str, &[&str]); 10] = [
+const TABLE: [(&str, &[&str]); 11] = [
     ("protocol", &[]),
     ("grpc", &["protocol"]),
     ("core", &["protocol"]),
@@ -15,6 +15,7 @@ const TABLE: [(&str, &[&str]); 10] = [
     ("worker", &["protocol"]),
     ("flotilla", &["core", "grpc", "inbound", "outbound", "protocol", "store", "worker"]),
     ("testkit", &["core", "flotilla", "grpc", "inbound", "outbound", "protocol", "store", "worker"]),
+    ("fuzz", &["core", "flotilla", "grpc", "inbound", "outbound", "protocol", "store"]),
     ("xtask", &[]),
 ];
 

@@ -7,7 +7,7 @@ use flotilla_core::error::Fault;
 
 const MARK: &[u8; 8] = b"FLOTLOG1";
 /// Checksum, number, length and count.
-const PREFACE: usize = 4 + 8 + 4 + 4;
+pub const PREFACE: usize = 4 + 8 + 4 + 4;
 
 /// A batch read back; its entries are read when they are wanted.
 pub struct Batch {
@@ -19,7 +19,14 @@ pub struct Batch {
 impl Batch {
     pub fn entries(&self) -> Result<Vec<Entry>, Fault> {
         let mut rest = self.bytes.as_slice();
-        (0..self.count).map(|_| Entry::decode(&mut rest)).collect()
+        let entries: Vec<Entry> = (0..self.count).map(|_| Entry::decode(&mut rest)).collect::<Result<_, _>>()?;
+        if !rest.is_empty() {
+            return Err(Fault::new(format!(
+                "batch {} of the store's journal holds more than its commits",
+                self.number
+            )));
+        }
+        Ok(entries)
     }
 }
 
@@ -112,7 +119,7 @@ pub fn read_all(bytes: &[u8], epoch: &str, applied: u64) -> Result<Contents, Fau
     let mut contents = Contents { batches: Vec::new(), loose };
     let (mut offset, mut last) = (BLOCK, None);
     while let Some((batch, length)) = read_at(bytes, offset, salt) {
-        if last.is_some_and(|last| batch.number != last + 1) {
+        if last.is_some_and(|last: u64| last.checked_add(1) != Some(batch.number)) {
             break;
         }
         last = Some(batch.number);

@@ -48,6 +48,8 @@ impl Span {
 const NO_STATE: u8 = u8::MAX;
 const ARTIFACTS_ONLY: u8 = 1;
 const SEND: u8 = 2;
+/// The last of the codes of `Head::state_code`.
+const MESSAGE: u8 = 9;
 
 impl Entry {
     /// What is written of a commit. `row` is where its send is remembered, if it has one.
@@ -113,6 +115,10 @@ fn read(bytes: &mut &[u8]) -> Option<Entry> {
     let (run, turn, waiting) = (small()?, small()?, small()?);
     let (context_length, events_length) = (small()? as usize, small()? as usize);
     let [state, run_state, state_before, flags] = fixed(bytes)?;
+    // A code that no version wrote is damage, not something to guess about.
+    if state > MESSAGE || run_state > run_code(RunState::Started) || flags & !(ARTIFACTS_ONLY | SEND) != 0 {
+        return None;
+    }
     let context = text(bytes, context_length)?.into();
     let events = text(bytes, events_length)?.to_owned();
     let send = match flags & SEND {
@@ -159,7 +165,7 @@ fn text<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a str> {
 pub fn kind_of(state: u8) -> Kind {
     match state {
         0 => Kind::Undecided,
-        9 => Kind::Message,
+        MESSAGE => Kind::Message,
         _ => Kind::Task,
     }
 }
@@ -223,6 +229,12 @@ mod tests {
         entry.encode(&mut bytes);
         for length in 0..bytes.len() {
             assert!(Entry::decode(&mut &bytes[..length]).is_err(), "{length} bytes");
+        }
+        let codes = 16 + 13 * 8 + 5 * 4;
+        for (at, code) in [(codes, 10), (codes + 1, 3), (codes + 3, 4)] {
+            let mut odd = bytes.clone();
+            odd[at] = code;
+            assert!(Entry::decode(&mut odd.as_slice()).is_err(), "code {code} at {at}");
         }
     }
 }

@@ -1,0 +1,4 @@
+//! Feeds `head::proxy`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| flotilla_fuzz::head::proxy(data));

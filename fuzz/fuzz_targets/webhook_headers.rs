@@ -1,0 +1,4 @@
+//! Feeds `targets::webhook_headers`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| flotilla_fuzz::targets::webhook_headers(data));
