@@ -109,7 +109,12 @@ pub async fn store(findings: &mut Findings, flag: &DataDir, config: Option<&Conf
 }
 
 fn broken(findings: &mut Findings, file: &Path, problem: &str) {
-    let advice = "restore a backup with: flotilla restore --force FILE; or choose another --data-dir";
+    let advice = if problem.contains("locked") {
+        "another program holds it: a hub that is starting or very busy, or an SQLite shell; look again in a moment"
+    } else {
+        "keep a copy of the directory first; then restore a backup with: flotilla restore --force FILE; or choose \
+         another --data-dir"
+    };
     findings.problem("store", format!("{} does not open: {problem}", file.display()), advice);
 }
 
