@@ -120,3 +120,18 @@ fn one_dead_target_among_a_thousand_holds_nobody_up() {
     others.wait(3000);
     assert!(dead.count() <= 4, "a target that does not answer is not flooded: {}", dead.count());
 }
+
+#[test]
+fn one_callers_hanging_webhooks_do_not_slow_anothers_at_the_same_origin() {
+    let hub = hub_with("targets: {allow: [127.0.0.1]}\npush: {timeout: 60s}");
+    let receiver = Receiver::doing(|_, received| match received.path.contains("hang") {
+        true => Reaction::Hang,
+        false => Reaction::Status(200),
+    });
+    for index in 0..40 {
+        push(&hub.owner(Binding::JsonRpc), "fail", json!({"url": format!("{}?hang-{index}", receiver.url())}));
+    }
+    receiver.wait(4);
+    let task = push(&hub.caller(Binding::JsonRpc, "other"), "fail", json!({"url": receiver.url()}));
+    delivery(&hub, &task, "done");
+}

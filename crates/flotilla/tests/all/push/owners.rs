@@ -156,3 +156,17 @@ fn a_developer_listens_and_sees_what_is_verified() {
     let first = parked["attempts"].as_array().and_then(|all| all.last()).expect("an attempt").clone();
     assert_eq!(first["status"], 401, "{parked}");
 }
+
+#[test]
+fn a_config_for_a_task_that_is_over_tells_nothing_until_its_owner_asks() {
+    let (hub, receiver) = (hub(), Receiver::start());
+    let client = hub.owner(Binding::JsonRpc);
+    let task = client.say("m-over", "complete");
+    let params = json!({"taskId": task["id"], "url": receiver.url()});
+    client.call("CreateTaskPushNotificationConfig", &params).expect("kept");
+    let done = delivery(&hub, &task, "done");
+    assert_eq!((&done["attemptCount"], receiver.count()), (&json!(0), 0), "{done}");
+    hub.cli_ok(&["push", "redeliver", done["id"].as_str().expect("an id"), "--from", "1"]);
+    let numbers: Vec<u64> = receiver.wait(4).iter().map(|one| one.number()).collect();
+    assert_eq!(numbers, [1, 2, 3, 4]);
+}
