@@ -110,7 +110,8 @@ impl Lanes {
 
     fn wait(&mut self, principal: PrincipalId) {
         let Some(share) = self.shares.get_mut(&principal) else { return };
-        if !share.waits && !(share.well.is_empty() && share.doubtful.is_empty()) {
+        let is_idle = share.well.is_empty() && share.doubtful.is_empty();
+        if !share.waits && !is_idle {
             share.waits = true;
             self.turns.push_back(principal);
         }

@@ -136,3 +136,19 @@ fn one_callers_hanging_webhooks_do_not_slow_anothers_at_the_same_origin() {
     let task = push(&hub.caller(Binding::JsonRpc, "other"), "fail", json!({"url": receiver.url()}));
     delivery(&hub, &task, "done");
 }
+
+#[test]
+fn more_hanging_origins_than_there_are_places_hold_up_their_caller_alone() {
+    let hub = hub_with("targets: {allow: [127.0.0.0/8]}\npush: {timeout: 60s}");
+    // Connections are made, and nobody ever takes them.
+    let hangs = std::net::TcpListener::bind("0.0.0.0:0").expect("a port");
+    let port = hangs.local_addr().expect("an address").port();
+    let client = hub.owner(Binding::JsonRpc);
+    for index in 0..1100 {
+        let url = format!("http://127.2.{}.{}:{port}/", index / 250, index % 250 + 1);
+        push(&client, "fail", json!({ "url": url }));
+    }
+    let receiver = Receiver::start();
+    let task = push(&hub.caller(Binding::JsonRpc, "other"), "fail", json!({"url": receiver.url()}));
+    delivery(&hub, &task, "done");
+}
