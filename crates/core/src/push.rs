@@ -118,6 +118,23 @@ pub struct Target {
     pub sealed: Vec<u8>,
 }
 
+impl Target {
+    /// The URL as others than its caller may see it. A query may hold a secret under any name, or under none.
+    pub fn shown_url(&self) -> String {
+        let Some(start) = self.url.find(['?', '#']) else { return self.url.clone() };
+        let (path, query) = self.url.split_at(start);
+        let masked = query.split_inclusive(['?', '#', '&', ';']).map(|pair| {
+            let (pair, end) = pair.split_at(pair.strip_suffix(['?', '#', '&', ';']).map_or(pair.len(), str::len));
+            match pair.split_once('=') {
+                Some((name, _)) => format!("{name}=[redacted]{end}"),
+                None if pair.is_empty() => end.to_owned(),
+                None => format!("[redacted]{end}"),
+            }
+        });
+        format!("{path}{}", masked.collect::<String>())
+    }
+}
+
 /// One attempt at a delivery, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
@@ -187,4 +204,23 @@ pub struct HookFilter {
     /// Go on after this one; the newest come first.
     pub before: Option<HookId>,
     pub limit: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Target;
+
+    #[test]
+    fn what_a_query_holds_is_not_shown() {
+        for (url, expected) in [
+            ("https://h/a/b", "https://h/a/b"),
+            ("https://h/?room=1&k=s=x", "https://h/?room=[redacted]&k=[redacted]"),
+            ("https://h/?secret", "https://h/?[redacted]"),
+            ("https://h/?a=1;secret#t=2&secret", "https://h/?a=[redacted];[redacted]#t=[redacted]&[redacted]"),
+            ("https://h/?", "https://h/?"),
+        ] {
+            let target = Target { url: url.into(), origin: String::new(), scheme: String::new(), sealed: Vec::new() };
+            assert_eq!(target.shown_url(), expected);
+        }
+    }
 }

@@ -22,7 +22,7 @@ struct Delivery<'a> {
     id: String,
     task_id: String,
     config_id: &'a str,
-    url: &'a str,
+    url: String,
     state: &'static str,
     created_at: Millis,
     /// The last event that is told; the next one is what is tried.
@@ -79,7 +79,7 @@ fn shown<'a>(hook: &'a Hook, attempts: Option<&'a [Attempt]>) -> Delivery<'a> {
         id: hook.uid.to_string(),
         task_id: hook.task.to_string(),
         config_id: &hook.id,
-        url: &hook.target.url,
+        url: hook.target.shown_url(),
         state: hook.state.name(),
         created_at: hook.created_at,
         cursor: hook.cursor,

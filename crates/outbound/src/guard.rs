@@ -8,7 +8,7 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -110,9 +110,9 @@ impl Guard {
         if text.len() > LONGEST {
             return refuse(&format!("must be at most {LONGEST} bytes long"));
         }
-        // The parser drops these silently; whoever wrote them meant something else.
-        if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
-            return refuse("must not hold spaces, backslashes or control characters");
+        // The parser drops some of these silently, and others make the URL look like another one.
+        if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\' || is_invisible(c)) {
+            return refuse("must not hold spaces, backslashes, control or invisible characters");
         }
         let url = Url::parse(text).map_err(|error| Refused(format!("is not a URL: {error}")))?;
         let secure = match url.scheme() {
@@ -123,9 +123,11 @@ impl Guard {
         if !url.username().is_empty() || url.password().is_some() || has_userinfo(text) {
             return refuse("must not hold credentials; give them as authentication instead");
         }
+        if url.port() == Some(0) {
+            return refuse("must not name port 0, where nobody can listen");
+        }
         match url.host() {
             None => return refuse("must name a host"),
-            // Whatever a resolver says of it (RFC 6761).
             Some(url::Host::Domain(name)) if is_local(name) => self.rules.admit(Ipv4Addr::LOCALHOST.into(), secure)?,
             Some(url::Host::Domain(_)) => {}
             Some(url::Host::Ipv4(address)) => self.rules.admit(address.into(), secure)?,
@@ -139,7 +141,7 @@ impl Guard {
         let url = self.parse(text)?;
         let Some(url::Host::Domain(name)) = url.host() else { return Ok(url) };
         let secure = url.scheme() == "https";
-        let found = tokio::time::timeout(PATIENCE, (self.lookup)(name.to_owned())).await;
+        let found = tokio::time::timeout(PATIENCE, self.find(name)).await;
         match found.unwrap_or_else(|_| Err(io::Error::other("no answer in time"))) {
             Ok(addresses) => {
                 let told = |refused: Refused| Refused(format!("{name} cannot be called: {refused}"));
@@ -155,14 +157,28 @@ impl Guard {
         Ok(url)
     }
 
+    /// The addresses of a name. This machine's own names lead here, whatever a resolver says of them (RFC 6761).
+    async fn find(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        if is_local(name) {
+            return Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
+        }
+        (self.lookup)(name.to_owned()).await
+    }
+
     /// The resolver of a client: what it hands out may be connected to.
     pub fn resolver(&self, secure: bool) -> Arc<Resolver> {
         Arc::new(Resolver { guard: self.clone(), secure })
     }
 }
 
+/// Characters that take no place or turn the direction of text.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
 fn is_local(name: &str) -> bool {
-    let name = name.trim_end_matches('.');
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
     name == "localhost" || name.ends_with(".localhost")
 }
 
@@ -200,7 +216,7 @@ impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (guard, secure) = (self.guard.clone(), self.secure);
         Box::pin(async move {
-            let addresses = (guard.lookup)(name.as_str().to_owned()).await?;
+            let addresses = guard.find(name.as_str()).await?;
             let admitted = guard.rules.admitted(addresses, secure)?;
             let addresses: Addrs = Box::new(admitted.into_iter().map(|address| SocketAddr::new(address, 0)));
             Ok(addresses)

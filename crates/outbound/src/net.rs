@@ -1,7 +1,7 @@
 //! The network as every client here uses it: bounded answers, time-outs, and a wire log that holds no secret.
 
 pub mod address;
-mod certificate;
+pub(crate) mod certificate;
 pub mod redact;
 pub mod sse;
 

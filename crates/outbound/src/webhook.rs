@@ -1,17 +1,17 @@
 //! The courier of webhooks: checks where they lead, signs them, and carries each within a bounded time.
 
 pub mod keys;
+mod reason;
 pub(crate) mod secrets;
 pub mod sign;
 
 use crate::guard::Guard;
-use crate::net::innermost;
 use flotilla_core::ports::{Accepting, Courier, Parcel};
 use flotilla_core::push::{Came, Target};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::push::PushOptions;
 use flotilla_protocol::a2a::request::PushConfig;
-use keys::Keys;
+use keys::{Keys, Unopened};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
 use reqwest::{Client, Response};
 use secrets::Secrets;
@@ -59,11 +59,14 @@ impl Courier for Webhooks {
         let inner = Arc::clone(&self.0);
         Box::pin(async move {
             match tokio::time::timeout(inner.timeout, inner.carry(parcel)).await {
-                Ok(Ok(came)) => came,
-                Ok(Err(reason)) => Came::Failure(reason),
+                Ok(Ok(came) | Err(came)) => came,
                 Err(_) => Came::Failure(format!("no answer within {} ms", inner.timeout.as_millis())),
             }
         })
+    }
+
+    fn is_locked(&self, target: &Target) -> bool {
+        self.0.secrets(target).is_err_and(|came| matches!(came, Came::Locked(_)))
     }
 }
 
@@ -71,27 +74,42 @@ impl Inner {
     async fn accept(&self, config: PushConfig, options: PushOptions) -> Result<Target, Refusal> {
         let secrets = Secrets::of(&config, options)?;
         let url = self.guard.check(&config.url).await.map_err(|refused| Refusal::invalid("url", refused.0))?;
-        let sealed = self.keys.seal(&secrets.to_bytes(), config.url.as_bytes());
+        let sealed = match secrets.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.keys.seal(&secrets.to_bytes(), config.url.as_bytes()),
+        };
         let sealed = sealed.map_err(|problem| Refusal::invalid("authentication", problem))?;
         let scheme = config.authentication.map(|authentication| authentication.scheme).unwrap_or_default();
         Ok(Target { origin: url.origin().ascii_serialization(), url: config.url, scheme, sealed })
     }
 
-    async fn carry(&self, parcel: Parcel) -> Result<Came, String> {
-        let url = self.guard.parse(&parcel.target.url).map_err(|refused| refused.0)?;
-        let headers = self.headers(&parcel)?;
-        let client = self.client(url.scheme() == "https")?;
+    /// What came of it, also where it came to nothing.
+    async fn carry(&self, parcel: Parcel) -> Result<Came, Came> {
+        let url = self.guard.parse(&parcel.target.url).map_err(|refused| Came::Failure(refused.0))?;
+        let secrets = self.secrets(&parcel.target)?;
+        let headers = self.headers(&secrets, &parcel).map_err(Came::Failure)?;
+        let client = self.client(url.scheme() == "https").map_err(Came::Failure)?;
         let sent = client.post(url).headers(headers).body(parcel.body).send().await;
-        let response = sent.map_err(|error| innermost(&error.without_url()))?;
+        let response = sent.map_err(|error| Came::Failure(reason::of(&error.without_url())))?;
         let status = response.status().as_u16();
         let retry_after = retry_after(response.headers());
         drain(response, self.timeout).await;
         Ok(Came::Answer { status, retry_after })
     }
 
-    fn headers(&self, parcel: &Parcel) -> Result<HeaderMap, String> {
-        let opened = self.keys.open(&parcel.target.sealed, parcel.target.url.as_bytes())?;
-        let secrets = Secrets::from_bytes(&opened)?;
+    /// What the caller gave, opened; or why the webhook cannot be sent.
+    fn secrets(&self, target: &Target) -> Result<Secrets, Came> {
+        if target.sealed.is_empty() {
+            return Ok(Secrets::default());
+        }
+        let opened = self.keys.open(&target.sealed, target.url.as_bytes()).map_err(|unopened| match unopened {
+            Unopened::OtherKey => Came::Locked(unopened.to_string()),
+            Unopened::Damaged => Came::Failure(unopened.to_string()),
+        })?;
+        Secrets::from_bytes(&opened).map_err(Came::Failure)
+    }
+
+    fn headers(&self, secrets: &Secrets, parcel: &Parcel) -> Result<HeaderMap, String> {
         let mut headers = HeaderMap::with_capacity(10);
         headers.insert(CONTENT_TYPE, MEDIA_TYPE);
         headers.insert(USER_AGENT, AGENT);

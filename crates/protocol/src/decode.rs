@@ -69,16 +69,25 @@ fn explain<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Refu
     }
 }
 
-/// Drops the "at line L column C" that means nothing to a caller who sent one line.
-fn plain(text: &str) -> String {
-    text.split(" at line ").next().unwrap_or(text).to_owned()
+/// Drops the "at line L column C" that means nothing to a caller who sent one line, and the value that was found: it
+/// may be a secret in the wrong place.
+pub(crate) fn plain(text: &str) -> String {
+    let text = text.rsplit_once(" at line ").map_or(text, |(text, _)| text);
+    let Some((found, expected)) = text.rsplit_once(", expected ") else { return text.to_owned() };
+    match found.split_once([' ', ':']).map(|(first, _)| first) {
+        Some("invalid") => {
+            let kind = found.split(['"', '`']).next().unwrap_or_default().trim_end();
+            format!("{kind}, expected {expected}")
+        }
+        _ => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{is_deeper, message};
     use crate::a2a::error::Reason;
-    use crate::a2a::request::SendMessageRequest;
+    use crate::a2a::request::{PushConfig, SendMessageRequest};
 
     #[test]
     fn depth_ignores_brackets_in_strings() {
@@ -93,6 +102,22 @@ mod tests {
         assert_eq!(refusal.reason, Reason::InvalidParams);
         let refusal = message::<SendMessageRequest>(b"{\"message\":").unwrap_err();
         assert_eq!(refusal.reason, Reason::ParseError);
+    }
+
+    #[test]
+    fn a_value_in_the_wrong_place_is_not_repeated() {
+        for (config, field, kind) in [
+            (r#"{"authentication":"MALFCRED11, expected at line "}"#, "authentication", "string"),
+            (r#"{"token":4711}"#, "token", "integer"),
+            (r#"{"token":["MALFCRED11"]}"#, "token", "sequence"),
+            (r#"{"authentication":{"credentials":{"MALFCRED11":4711}}}"#, "authentication.credentials", "map"),
+        ] {
+            let refusal = message::<PushConfig>(config.as_bytes()).unwrap_err();
+            let told = format!("{} {:?}", refusal.message, refusal.violations);
+            assert_eq!(refusal.violations[0].field, field);
+            assert!(told.contains(&format!("invalid type: {kind}, expected")), "{told}");
+            assert!(!told.contains("MALFCRED11") && !told.contains("4711"), "{told}");
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ use tokio::time::Instant;
 const TURN: usize = 64;
 /// How long to wait before a turn that could not be settled or read is taken again.
 const PAUSE: Duration = Duration::from_secs(5);
+/// How long one waits that the hub has no key for. A key comes with a start, which waits for nothing.
+const LOCKED_PAUSE: Duration = Duration::from_secs(3600);
 
 impl Hub {
     /// The next hook whose turn it is, taken off the desk.
@@ -128,10 +130,11 @@ impl Turn {
         let took = started.elapsed();
         let failures = hook.failures + 1;
         let (verdict, reason) = verdict(&came, &self.hub.push.schedule, hook.uid, failures);
-        self.went = Some(verdict == Verdict::Delivered);
         count(&verdict);
+        self.went = (verdict != Verdict::Wait).then_some(verdict == Verdict::Delivered);
         let rest;
         match &verdict {
+            Verdict::Wait => return self.locked(hook, reason).await.map(Some),
             Verdict::Delivered => {
                 (hook.cursor, hook.failures, hook.next_at) = (last, 0, None);
                 hook.state = if ends { HookState::Done } else { HookState::Active };
@@ -154,7 +157,7 @@ impl Turn {
         hook.reason = reason.clone();
         let status = match came {
             Came::Answer { status, .. } => Some(status),
-            Came::Failure(_) => None,
+            Came::Failure(_) | Came::Locked(_) => None,
         };
         let attempt = Attempt {
             number: hook.attempts,
@@ -168,6 +171,15 @@ impl Turn {
         };
         self.settle(hook, Some(attempt)).await?;
         Ok(rest)
+    }
+
+    /// Nothing could be tried: no attempt is used up, the reason is shown, and the next start tries at once.
+    async fn locked(&self, hook: &mut Hook, reason: String) -> Result<Rest, Error> {
+        if hook.reason != reason || hook.next_at.is_some() {
+            (hook.reason, hook.next_at) = (reason, None);
+            self.settle(hook, None).await?;
+        }
+        Ok(Rest::Wait(LOCKED_PAUSE))
     }
 
     /// Everything is told, the last of it to nobody.
@@ -196,6 +208,7 @@ fn count(verdict: &Verdict) {
     let result = match verdict {
         Verdict::Delivered => "delivered",
         Verdict::Again(_) => "failed",
+        Verdict::Wait => "locked",
         Verdict::Stop(state) => state.name(),
     };
     counter!("flotilla_push_attempts_total", "result" => result).increment(1);

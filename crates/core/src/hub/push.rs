@@ -180,7 +180,7 @@ impl Hub {
 
     /// Takes up the hooks of an earlier process: those that are behind or due go on, those without a task go.
     pub(super) async fn load_hooks(&self) -> Result<(), Fault> {
-        let mut after = None;
+        let (mut after, mut locked) = (None, 0usize);
         loop {
             let page = self.store.active_hooks(after, PAGE).await?;
             after = page.last().map(|(hook, _)| hook.uid);
@@ -189,6 +189,7 @@ impl Hub {
                 match standing {
                     Standing::Gone => drop(self.store.remove_hook(Scope::Admin, hook.task, &hook.id).await?),
                     Standing::At(peer_seq) => {
+                        locked += usize::from(self.push.courier.is_locked(&hook.target));
                         let (uid, behind) = (hook.uid, hook.cursor < peer_seq || hook.next_at.is_some());
                         self.desk.add(hook);
                         if behind {
@@ -198,9 +199,18 @@ impl Hub {
                 }
             }
             if is_last {
-                return Ok(());
+                break;
             }
         }
+        if locked > 0 {
+            tracing::error!(
+                webhooks = locked,
+                "webhooks wait, because their credentials were sealed with another secret key than this hub has now: \
+                 put the former key back (FLOTILLA_SECRET_KEY, hub.secret_key_file, or secret.key in the data \
+                 directory) and start the hub again"
+            );
+        }
+        Ok(())
     }
 
     /// How many webhooks are still told of their tasks.

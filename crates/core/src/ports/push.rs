@@ -57,6 +57,8 @@ pub trait Courier: Send + Sync + 'static {
     fn accept(&self, config: PushConfig, options: PushOptions) -> Accepting;
     /// Makes one attempt, within a time-out of its own.
     fn carry(&self, parcel: Parcel) -> Pin<Box<dyn Future<Output = Came> + Send>>;
+    /// Whether a target's secrets need another key than the hub has.
+    fn is_locked(&self, target: &Target) -> bool;
 }
 
 /// The target of a config, or why there cannot be one.

@@ -141,7 +141,7 @@ impl Desk {
             match entry.phase {
                 Phase::Idle => {
                     entry.phase = Phase::Ready;
-                    lanes.put(&entry.hook.target.origin, *id);
+                    lanes.put(entry.hook.principal, &entry.hook.target.origin, *id);
                 }
                 Phase::Running => entry.again = true,
                 Phase::Ready | Phase::Waiting(_) => {}
@@ -165,7 +165,7 @@ impl Desk {
             }
             (Phase::Idle, None) => {
                 entry.phase = Phase::Ready;
-                lanes.put(&entry.hook.target.origin, id);
+                lanes.put(entry.hook.principal, &entry.hook.target.origin, id);
             }
             (Phase::Ready | Phase::Waiting(_), _) => {}
         }
@@ -178,7 +178,7 @@ impl Desk {
         let mut inner = self.inner();
         let (hooks, lanes) = &mut *inner;
         loop {
-            let (id, origin) = lanes.take()?;
+            let (id, principal, origin) = lanes.take()?;
             if let Some(entry) = hooks.entries.get_mut(&id).filter(|entry| entry.phase == Phase::Ready) {
                 entry.phase = Phase::Running;
                 entry.again = false;
@@ -186,7 +186,7 @@ impl Desk {
                 return Some(Taken { hook: entry.hook.clone(), introduced, lane: origin });
             }
             // Removed while it waited for its turn.
-            lanes.done(&origin, None);
+            lanes.done(principal, &origin, None);
         }
     }
 
@@ -197,7 +197,7 @@ impl Desk {
 
     /// Puts a hook back after its turn. `went` says how its last delivery went, if there was one.
     pub fn put_back(&self, Taken { hook, introduced, lane }: Taken, rest: Rest, went: Option<bool>) {
-        let id = hook.uid;
+        let (id, principal) = (hook.uid, hook.principal);
         let mut inner = self.inner();
         let (hooks, lanes) = &mut *inner;
         let mut over = false;
@@ -217,12 +217,12 @@ impl Desk {
             };
             over = rest == Rest::Over;
             match entry.phase {
-                Phase::Ready => lanes.put(&entry.hook.target.origin, id),
+                Phase::Ready => lanes.put(entry.hook.principal, &entry.hook.target.origin, id),
                 Phase::Waiting(at) => drop(hooks.due.insert((at, id))),
                 Phase::Idle | Phase::Running => {}
             }
         }
-        lanes.done(&lane, went);
+        lanes.done(principal, &lane, went);
         let landed = lanes.is_idle();
         if over {
             self.forget(hooks, id);
@@ -246,7 +246,7 @@ impl Desk {
             hooks.due.pop_first();
             if let Some(entry) = hooks.entries.get_mut(&id) {
                 entry.phase = Phase::Ready;
-                lanes.put(&entry.hook.target.origin, id);
+                lanes.put(entry.hook.principal, &entry.hook.target.origin, id);
             }
         }
         None

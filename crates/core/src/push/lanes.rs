@@ -1,6 +1,7 @@
-//! Lanes: how many deliveries go to each origin at once, so that one that hangs holds up nobody else.
+//! Lanes: how many deliveries each principal has under way, to each origin and in all, so that what hangs for one of
+//! them holds up nobody else.
 
-use crate::ids::HookId;
+use crate::ids::{HookId, PrincipalId};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -8,33 +9,79 @@ use std::sync::Arc;
 const FIRST: usize = 4;
 /// The most for one origin.
 const WIDEST: usize = 32;
-/// Origins that failed are remembered up to this number, so that callers cannot fill the memory with them.
-const REMEMBERED: usize = 10_000;
+/// Origins are remembered up to this number for each principal, so that callers cannot fill the memory with them.
+const REMEMBERED: usize = 1_000;
 
+/// One principal's deliveries to one origin.
 struct Lane {
     width: usize,
     busy: usize,
-    /// The last delivery failed, and there was nothing left to take.
-    failing: bool,
+    /// It never answered yet, or its last delivery failed and there was nothing left to take.
+    doubtful: bool,
     /// Whether it stands among those that have something to do.
     open: bool,
     ready: VecDeque<HookId>,
 }
 
-/// All origins that something is or was sent to.
-pub struct Lanes {
+/// What one principal has under way and waiting.
+#[derive(Default)]
+struct Share {
     lanes: HashMap<Arc<str>, Lane>,
-    /// Lanes with something to do and room for it, each once, in turn.
-    open: VecDeque<Arc<str>>,
+    /// Lanes with something to do and room for it, each once, in turn: those that answer, and those in doubt.
+    well: VecDeque<Arc<str>>,
+    doubtful: VecDeque<Arc<str>>,
+    /// Whose turn is next, so that neither kind starves the other.
+    doubtful_next: bool,
+    busy: usize,
+    /// Whether it stands among those that wait for their turn.
+    waits: bool,
+}
+
+impl Share {
+    fn reopen(&mut self, origin: &Arc<str>) {
+        let Some(lane) = self.lanes.get_mut(origin) else { return };
+        if !lane.open && !lane.ready.is_empty() && lane.busy < lane.width {
+            lane.open = true;
+            let queue = if lane.doubtful { &mut self.doubtful } else { &mut self.well };
+            queue.push_back(Arc::clone(origin));
+        }
+    }
+
+    /// The next of its open lanes, of the kind whose turn it is if that may be taken.
+    fn next(&mut self, may_doubt: bool) -> Option<Arc<str>> {
+        let doubtful_first = self.doubtful_next;
+        self.doubtful_next = !doubtful_first;
+        let doubtful = if may_doubt { Some(&mut self.doubtful) } else { None };
+        match doubtful {
+            None => self.well.pop_front(),
+            Some(doubtful) if doubtful_first => doubtful.pop_front().or_else(|| self.well.pop_front()),
+            Some(doubtful) => self.well.pop_front().or_else(|| doubtful.pop_front()),
+        }
+    }
+
+    /// An open lane whose standing changed stands with the others of its kind.
+    fn move_over(&mut self, origin: &Arc<str>, doubtful: bool) {
+        let (from, to) =
+            if doubtful { (&mut self.well, &mut self.doubtful) } else { (&mut self.doubtful, &mut self.well) };
+        from.retain(|other| other != origin);
+        to.push_back(Arc::clone(origin));
+    }
+}
+
+/// The deliveries of all principals.
+pub struct Lanes {
+    shares: HashMap<PrincipalId, Share>,
+    /// Principals with open lanes, each once, in turn.
+    turns: VecDeque<PrincipalId>,
     most: usize,
     busy: usize,
-    /// Deliveries to origins that fail: never more than half of all.
-    busy_failing: usize,
+    /// Deliveries to origins in doubt: never more than half of all.
+    busy_doubtful: usize,
 }
 
 impl Lanes {
     pub fn new(most: usize) -> Self {
-        Self { lanes: HashMap::new(), open: VecDeque::new(), most, busy: 0, busy_failing: 0 }
+        Self { shares: HashMap::new(), turns: VecDeque::new(), most, busy: 0, busy_doubtful: 0 }
     }
 
     /// Whether nothing is on its way.
@@ -43,95 +90,120 @@ impl Lanes {
     }
 
     /// A hook has something to deliver.
-    pub fn put(&mut self, origin: &str, hook: HookId) {
-        let origin: Arc<str> = match self.lanes.get_key_value(origin) {
+    pub fn put(&mut self, principal: PrincipalId, origin: &str, hook: HookId) {
+        let share = self.shares.entry(principal).or_default();
+        let origin: Arc<str> = match share.lanes.get_key_value(origin) {
             Some((known, _)) => Arc::clone(known),
             None => origin.into(),
         };
-        let lane = self.lanes.entry(Arc::clone(&origin)).or_insert_with(|| Lane {
+        let lane = share.lanes.entry(Arc::clone(&origin)).or_insert_with(|| Lane {
             width: FIRST,
             busy: 0,
-            failing: false,
+            doubtful: true,
             open: false,
             ready: VecDeque::new(),
         });
         lane.ready.push_back(hook);
-        self.reopen(&origin);
+        share.reopen(&origin);
+        self.wait(principal);
     }
 
-    fn reopen(&mut self, origin: &Arc<str>) {
-        let Some(lane) = self.lanes.get_mut(origin) else { return };
-        if !lane.open && !lane.ready.is_empty() && lane.busy < lane.width {
-            lane.open = true;
-            self.open.push_back(Arc::clone(origin));
+    fn wait(&mut self, principal: PrincipalId) {
+        let Some(share) = self.shares.get_mut(&principal) else { return };
+        let is_idle = share.well.is_empty() && share.doubtful.is_empty();
+        if !share.waits && !is_idle {
+            share.waits = true;
+            self.turns.push_back(principal);
         }
     }
 
-    /// The next hook whose turn it is.
-    pub fn take(&mut self) -> Option<(HookId, Arc<str>)> {
+    /// The next hook whose turn it is: principals take turns, and each its origins.
+    pub fn take(&mut self) -> Option<(HookId, PrincipalId, Arc<str>)> {
         if self.busy >= self.most {
             return None;
         }
-        for _ in 0..self.open.len() {
-            let origin = self.open.pop_front()?;
-            let Some(lane) = self.lanes.get_mut(&origin) else { continue };
-            if lane.failing && self.busy_failing >= self.most.div_ceil(2) {
-                self.open.push_back(origin);
-                continue;
+        let may_doubt = self.busy_doubtful < self.most.div_ceil(2);
+        for _ in 0..self.turns.len() {
+            let principal = self.turns.pop_front()?;
+            let Some(share) = self.shares.get_mut(&principal) else { continue };
+            share.waits = false;
+            // Nobody holds more than a quarter, so that there is room for others at any time.
+            let next = if share.busy < self.most.div_ceil(4) { share.next(may_doubt) } else { None };
+            let taken = next.and_then(|origin| {
+                let lane = share.lanes.get_mut(&origin)?;
+                lane.open = false;
+                let hook = lane.ready.pop_front()?;
+                lane.busy += 1;
+                share.busy += 1;
+                self.busy += 1;
+                self.busy_doubtful += usize::from(lane.doubtful);
+                share.reopen(&origin);
+                Some((hook, principal, origin))
+            });
+            self.wait(principal);
+            if taken.is_some() {
+                return taken;
             }
-            lane.open = false;
-            let Some(hook) = lane.ready.pop_front() else { continue };
-            lane.busy += 1;
-            self.busy += 1;
-            self.busy_failing += usize::from(lane.failing);
-            self.reopen(&origin);
-            return Some((hook, origin));
         }
         None
     }
 
     /// A hook that was taken is through; whether it went well, if it went at all.
-    pub fn done(&mut self, origin: &str, went: Option<bool>) {
-        let Some((origin, lane)) = self.lanes.get_key_value(origin) else { return };
-        let (origin, was_failing) = (Arc::clone(origin), lane.failing);
-        let Some(lane) = self.lanes.get_mut(&origin) else { return };
+    pub fn done(&mut self, principal: PrincipalId, origin: &str, went: Option<bool>) {
+        let Some(share) = self.shares.get_mut(&principal) else { return };
+        let Some((origin, lane)) = share.lanes.get_key_value(origin) else { return };
+        let (origin, was_doubtful) = (Arc::clone(origin), lane.doubtful);
+        let Some(lane) = share.lanes.get_mut(&origin) else { return };
         lane.busy -= 1;
         match went {
             Some(true) => {
                 lane.width = (lane.width + 1).min(WIDEST);
-                lane.failing = false;
+                lane.doubtful = false;
             }
             Some(false) => {
-                lane.failing = lane.width == 1;
+                lane.doubtful |= lane.width == 1;
                 lane.width = (lane.width / 2).max(1);
             }
             None => {}
         }
+        share.busy -= 1;
         self.busy -= 1;
-        // All of a lane's deliveries count, from the moment it fails until it does not.
-        self.busy_failing -= usize::from(was_failing);
-        match (was_failing, lane.failing) {
-            (false, true) => self.busy_failing += lane.busy,
-            (true, false) => self.busy_failing -= lane.busy,
-            _ => {}
+        // All of a lane's deliveries count, from the moment it is in doubt until it is not.
+        self.busy_doubtful -= usize::from(was_doubtful);
+        let (doubtful, busy, open) = (lane.doubtful, lane.busy, lane.open);
+        let is_through = busy == 0 && lane.ready.is_empty();
+        if was_doubtful != doubtful {
+            match doubtful {
+                true => self.busy_doubtful += busy,
+                false => self.busy_doubtful -= busy,
+            }
+            if open {
+                share.move_over(&origin, doubtful);
+            }
         }
-        let is_through = lane.busy == 0 && lane.ready.is_empty();
-        if is_through && (!lane.failing || self.lanes.len() > REMEMBERED) {
-            self.lanes.remove(&origin);
+        if is_through && (went.is_none() && doubtful || share.lanes.len() > REMEMBERED) {
+            share.lanes.remove(&origin);
         } else {
-            self.reopen(&origin);
+            share.reopen(&origin);
         }
+        if share.lanes.is_empty() {
+            self.shares.remove(&principal);
+        }
+        self.wait(principal);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{FIRST, Lanes, REMEMBERED, WIDEST};
-    use crate::ids::HookId;
+    use crate::ids::{HookId, PrincipalId};
 
-    fn put(lanes: &mut Lanes, origin: &str, count: usize) {
+    const ANN: PrincipalId = PrincipalId(1);
+    const BEN: PrincipalId = PrincipalId(2);
+
+    fn put(lanes: &mut Lanes, principal: PrincipalId, origin: &str, count: usize) {
         for _ in 0..count {
-            lanes.put(origin, HookId::fresh());
+            lanes.put(principal, origin, HookId::fresh());
         }
     }
 
@@ -139,81 +211,127 @@ mod tests {
         std::iter::from_fn(|| lanes.take()).count()
     }
 
+    fn busy(lanes: &Lanes, principal: PrincipalId) -> usize {
+        lanes.shares.get(&principal).map_or(0, |share| share.busy)
+    }
+
     #[test]
     fn a_new_origin_gets_little_and_earns_more() {
         let mut lanes = Lanes::new(1000);
-        put(&mut lanes, "a", 200);
+        put(&mut lanes, ANN, "a", 200);
         assert_eq!(taken(&mut lanes), FIRST);
-        lanes.done("a", Some(true));
+        lanes.done(ANN, "a", Some(true));
         assert_eq!(taken(&mut lanes), 2, "one is free, one more is trusted");
         for _ in 0..100 {
-            lanes.done("a", Some(true));
+            lanes.done(ANN, "a", Some(true));
             taken(&mut lanes);
         }
-        assert_eq!(lanes.lanes["a"].busy, WIDEST);
+        assert_eq!(lanes.shares[&ANN].lanes["a"].busy, WIDEST);
     }
 
     #[test]
     fn what_hangs_holds_up_nobody_else() {
-        let mut lanes = Lanes::new(16);
-        put(&mut lanes, "dead", 100);
-        put(&mut lanes, "well", 100);
+        let mut lanes = Lanes::new(64);
+        put(&mut lanes, ANN, "dead", 100);
+        put(&mut lanes, ANN, "well", 100);
         assert_eq!(taken(&mut lanes), 2 * FIRST, "each has its own");
         for _ in 0..FIRST {
-            lanes.done("dead", Some(false));
+            lanes.done(ANN, "dead", Some(false));
         }
-        assert_eq!(lanes.lanes["dead"].width, 1);
+        assert_eq!(lanes.shares[&ANN].lanes["dead"].width, 1);
         assert_eq!(taken(&mut lanes), 1, "one at a time to see whether it lives");
-        lanes.done("well", Some(true));
+        lanes.done(ANN, "well", Some(true));
         assert_eq!(taken(&mut lanes), 2);
+    }
+
+    #[test]
+    fn one_origin_serves_others_while_it_hangs_for_one() {
+        let mut lanes = Lanes::new(1000);
+        put(&mut lanes, ANN, "shared", 40);
+        assert_eq!(taken(&mut lanes), FIRST);
+        put(&mut lanes, BEN, "shared", 1);
+        assert_eq!((taken(&mut lanes), busy(&lanes, BEN)), (1, 1), "nobody has to end first");
+        for _ in 0..FIRST {
+            lanes.done(ANN, "shared", Some(false));
+        }
+        lanes.done(BEN, "shared", Some(true));
+        put(&mut lanes, BEN, "shared", 5);
+        taken(&mut lanes);
+        assert_eq!((busy(&lanes, ANN), busy(&lanes, BEN)), (1, FIRST + 1), "each is trusted by what it brought");
+    }
+
+    #[test]
+    fn one_principal_holds_a_quarter_at_the_most_and_others_come_next() {
+        let mut lanes = Lanes::new(64);
+        for n in 0..700 {
+            put(&mut lanes, ANN, &format!("hangs-{n}"), 2);
+        }
+        assert_eq!(taken(&mut lanes), 16, "new origins, of which none has answered");
+        put(&mut lanes, BEN, "new", 1);
+        assert_eq!((taken(&mut lanes), busy(&lanes, BEN)), (1, 1));
+        lanes.done(BEN, "new", Some(true));
+        // Three more take what is left for origins in doubt; one that answered has a place all the same.
+        for other in 3..=5 {
+            for n in 0..20 {
+                put(&mut lanes, PrincipalId(other), &format!("hangs-{n}"), 1);
+            }
+        }
+        assert_eq!(taken(&mut lanes), 16, "half of all are for origins in doubt");
+        put(&mut lanes, BEN, "new", 1);
+        assert_eq!((taken(&mut lanes), busy(&lanes, BEN)), (1, 1));
     }
 
     #[test]
     fn all_that_fails_together_takes_half_at_the_most() {
         let mut lanes = Lanes::new(8);
-        for n in 0..20 {
-            let origin = format!("dead-{n}");
-            put(&mut lanes, &origin, 8);
+        let principals: Vec<PrincipalId> = (1..=20).map(PrincipalId).collect();
+        for principal in &principals {
+            put(&mut lanes, *principal, "dead", 8);
         }
-        // Each is tried until it is known to fail.
         for _ in 0..200 {
             while lanes.take().is_some() {}
-            let busy: Vec<String> =
-                lanes.lanes.iter().filter(|(_, lane)| lane.busy > 0).map(|(name, _)| name.to_string()).collect();
-            for origin in busy {
-                lanes.done(&origin, Some(false));
-                lanes.put(&origin, HookId::fresh());
+            for principal in &principals {
+                for _ in 0..busy(&lanes, *principal) {
+                    lanes.done(*principal, "dead", Some(false));
+                    put(&mut lanes, *principal, "dead", 1);
+                }
             }
         }
         while lanes.take().is_some() {}
-        let failing: usize = lanes.lanes.values().filter(|lane| lane.failing).map(|lane| lane.busy).sum();
-        assert_eq!(failing, lanes.busy_failing);
-        assert!(failing <= 4, "{failing} of 8 are with origins that fail");
-        put(&mut lanes, "well", 4);
-        assert!(taken(&mut lanes) > 0, "there is room for one that is well");
+        assert_eq!((lanes.busy, lanes.busy_doubtful), (4, 4), "half, and all of it in doubt");
+        let each: usize = principals.iter().map(|principal| busy(&lanes, *principal)).sum();
+        assert_eq!(each, lanes.busy);
     }
 
     #[test]
-    fn not_every_origin_that_fails_is_remembered() {
+    fn an_origin_that_answers_again_is_among_the_well_at_once() {
+        let mut lanes = Lanes::new(8);
+        put(&mut lanes, ANN, "a", 3);
+        assert_eq!(taken(&mut lanes), 2, "a quarter");
+        lanes.done(ANN, "a", Some(true));
+        assert_eq!(lanes.busy_doubtful, 0, "what is under way counts no more");
+        let share = &lanes.shares[&ANN];
+        assert_eq!((share.well.len(), share.doubtful.len()), (1, 0));
+        assert_eq!(taken(&mut lanes), 1);
+    }
+
+    #[test]
+    fn not_every_origin_is_remembered() {
         let mut lanes = Lanes::new(8);
         for n in 0..REMEMBERED + 50 {
-            let origin = format!("dead-{n}");
-            for _ in 0..4 {
-                put(&mut lanes, &origin, 1);
+            let origin = format!("origin-{n}");
+            for round in 0..4 {
+                put(&mut lanes, ANN, &origin, 1);
                 assert_eq!(taken(&mut lanes), 1);
-                lanes.done(&origin, Some(false));
+                lanes.done(ANN, &origin, Some(n % 2 == 0 && round == 3));
             }
         }
-        assert!(lanes.lanes.len() <= REMEMBERED, "{} are remembered", lanes.lanes.len());
-        assert_eq!((lanes.busy, lanes.busy_failing), (0, 0));
-    }
-
-    #[test]
-    fn an_origin_that_is_through_is_forgotten() {
-        let mut lanes = Lanes::new(8);
-        put(&mut lanes, "a", 1);
+        let count = lanes.shares[&ANN].lanes.len();
+        assert!(count <= REMEMBERED, "{count} are remembered");
+        assert_eq!((lanes.busy, lanes.busy_doubtful), (0, 0));
+        put(&mut lanes, BEN, "untried", 1);
         assert_eq!(taken(&mut lanes), 1);
-        lanes.done("a", Some(true));
-        assert!(lanes.lanes.is_empty() && lanes.open.is_empty() && lanes.busy == 0);
+        lanes.done(BEN, "untried", None);
+        assert!(!lanes.shares.contains_key(&BEN), "nothing is known of it");
     }
 }

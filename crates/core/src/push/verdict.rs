@@ -11,6 +11,8 @@ pub enum Came {
     Answer { status: u16, retry_after: Option<Duration> },
     /// There was no answer; why.
     Failure(String),
+    /// Nothing was sent, because the hub lacks the key of the webhook's secrets; why.
+    Locked(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub enum Verdict {
     Delivered,
     /// Try again after this time.
     Again(Duration),
+    /// Nobody was called: wait until the hub can, however long that takes.
+    Wait,
     /// Stop here.
     Stop(HookState),
 }
@@ -41,6 +45,7 @@ pub fn verdict(came: &Came, schedule: &Schedule, hook: HookId, failures: u32) ->
             (format!("HTTP {status}"), retry_after.filter(|_| LATER.contains(status)))
         }
         Came::Failure(reason) => (reason.clone(), None),
+        Came::Locked(reason) => return (Verdict::Wait, reason.clone()),
     };
     match schedule.after(failures, hook, asked) {
         Some(delay) => (Verdict::Again(delay), reason),
@@ -73,6 +78,15 @@ mod tests {
         assert_eq!(of(410, None, 1).0, Verdict::Stop(HookState::Disabled));
         for status in [429, 503] {
             assert_eq!(of(status, Some(7200), 1).0, Verdict::Again(Duration::from_secs(7200)), "{status}");
+        }
+    }
+
+    #[test]
+    fn what_the_hub_cannot_open_is_never_the_last_attempt() {
+        let came = Came::Locked("another key".into());
+        for failures in [1, 10, 100] {
+            let (verdict, reason) = verdict(&came, &Schedule::default(), HookId::fresh(), failures);
+            assert_eq!((verdict, reason.as_str()), (Verdict::Wait, "another key"));
         }
     }
 

@@ -8,6 +8,7 @@ use super::settings::Setting;
 use clap::{Args, Subcommand};
 use flotilla_outbound::client::error::ClientError;
 use flotilla_outbound::hub::Hub;
+use flotilla_protocol::a2a::error::Reason;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -73,11 +74,30 @@ impl PushArgs {
             PushCommand::Redeliver { id, from } => hub.redeliver(id, *from).await.and_then(|json| show(session, &json)),
             PushCommand::Disable { id } => hub.disable_delivery(id).await.and_then(|json| show(session, &json)),
         };
-        told.map_err(|error| {
-            let hint =
-                "deliveries are for the owner of the agent: set FLOTILLA_KEY to the owner's key, --hub to the hub";
-            Failure::from(error).hint(hint)
+        told.map_err(|error| match next_step(&error) {
+            Some(hint) => Failure::from(error).hint(hint),
+            None => error.into(),
         })
+    }
+}
+
+/// What to do where it is something else here than elsewhere.
+fn next_step(error: &ClientError) -> Option<&'static str> {
+    match error {
+        ClientError::CredentialsMissing { .. } | ClientError::AuthFailed { .. } => {
+            Some("deliveries are for the owner of the agent: set FLOTILLA_KEY to the owner's key")
+        }
+        ClientError::Unreachable { .. } | ClientError::Broken(_) => {
+            Some("check that the hub runs (flotilla serve), and that --hub is its address")
+        }
+        error if error.is(Reason::TaskNotFound) => {
+            Some("flotilla push list shows all there are for you: those of agents that your key's owner owns")
+        }
+        error if error.is(Reason::UnsupportedOperation) => {
+            Some("--from 1 delivers all of it again, --from N from event N on")
+        }
+        error if error.is(Reason::MethodNotFound) => Some("--hub must be the address of a hub"),
+        _ => None,
     }
 }
 

@@ -64,11 +64,12 @@ type V4 = (Ipv4Addr, u8, &'static str);
 type V6 = (Ipv6Addr, u8, &'static str);
 
 /// What the IANA registries call special, or what leads into somebody's own network.
-const REFUSED_V4: [V4; 16] = [
+const REFUSED_V4: [V4; 17] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8, "of this network (0/8)"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "private"),
     (Ipv4Addr::new(100, 64, 0, 0), 10, "of a carrier's network (100.64/10)"),
     (Ipv4Addr::new(127, 0, 0, 0), 8, "a loopback address"),
+    (Ipv4Addr::new(168, 63, 129, 16), 32, "the host of a machine at Azure"),
     (Ipv4Addr::new(169, 254, 0, 0), 16, "link-local"),
     (Ipv4Addr::new(172, 16, 0, 0), 12, "private"),
     (Ipv4Addr::new(192, 0, 0, 0), 24, "for protocol assignments (192.0.0/24)"),
@@ -83,7 +84,10 @@ const REFUSED_V4: [V4; 16] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved (class E)"),
 ];
 
-const REFUSED_V6: [V6; 19] = [
+/// What is outside of 2000::/3, which is all that is public in IPv6.
+const OUTSIDE: &str = "outside of 2000::/3";
+
+const REFUSED_V6: [V6; 22] = [
     (Ipv6Addr::UNSPECIFIED, 128, "unspecified"),
     (Ipv6Addr::LOCALHOST, 128, "a loopback address"),
     (Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96, "an IPv4 address in IPv6 form"),
@@ -103,6 +107,10 @@ const REFUSED_V6: [V6; 19] = [
     (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, "link-local"),
     (Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0), 10, "site-local"),
     (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, "a multicast address"),
+    // The first that fits is told, so these come last.
+    (Ipv6Addr::UNSPECIFIED, 3, OUTSIDE),
+    (Ipv6Addr::new(0x4000, 0, 0, 0, 0, 0, 0, 0), 2, OUTSIDE),
+    (Ipv6Addr::new(0x8000, 0, 0, 0, 0, 0, 0, 0), 1, OUTSIDE),
 ];
 
 /// What an address is, if it is not a public one.

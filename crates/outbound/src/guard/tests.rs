@@ -1,6 +1,7 @@
 //! Every refused range in every spelling, names that lead to them, and what an operator admits.
 
 use super::{Guard, Lookup, Rules};
+use reqwest::dns::Resolve as _;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,11 +21,12 @@ fn leading_to(addresses: &[&str]) -> Lookup {
 }
 
 /// The first, last and a middle address of each range of IPv4 that is refused, and its neighbours that are public.
-const V4: [(&str, &[&str]); 16] = [
+const V4: [(&str, &[&str]); 17] = [
     ("of this network", &["0.0.0.0", "0.255.255.255"]),
     ("private", &["10.0.0.0", "10.1.2.3", "10.255.255.255"]),
     ("a carrier's network", &["100.64.0.0", "100.127.255.255"]),
     ("loopback", &["127.0.0.0", "127.0.0.1", "127.255.255.255"]),
+    ("Azure", &["168.63.129.16"]),
     ("link-local", &["169.254.0.0", "169.254.169.254", "169.254.255.255"]),
     ("private", &["172.16.0.0", "172.31.255.255"]),
     ("protocol assignments", &["192.0.0.0", "192.0.0.170", "192.0.0.255"]),
@@ -39,7 +41,7 @@ const V4: [(&str, &[&str]); 16] = [
     ("broadcast", &["255.255.255.255"]),
 ];
 
-const V6: [(&str, &[&str]); 19] = [
+const V6: [(&str, &[&str]); 20] = [
     ("unspecified", &["::"]),
     ("loopback", &["::1", "0:0:0:0:0:0:0:1", "0000:0000:0000:0000:0000:0000:0000:0001"]),
     ("IPv4 address in IPv6 form", &["::ffff:127.0.0.1", "::ffff:7f00:1", "::ffff:8.8.8.8", "0:0:0:0:0:ffff:a00:1"]),
@@ -59,6 +61,22 @@ const V6: [(&str, &[&str]); 19] = [
     ("link-local", &["fe80::1", "febf::1"]),
     ("site-local", &["fec0::1"]),
     ("multicast", &["ff02::1", "ffff::1"]),
+    (
+        "outside of 2000::/3",
+        &[
+            "1::1",
+            "65::1",
+            "101::1",
+            "200::1",
+            "3ff::1",
+            "1fff:ffff::",
+            "4000::1",
+            "5eff::1",
+            "5f01::1",
+            "8000::",
+            "fbff::1",
+        ],
+    ),
 ];
 
 /// An IPv4 address in all the spellings a URL allows.
@@ -134,11 +152,10 @@ fn the_neighbours_of_refused_ranges_are_public() {
         "[2a00::1]",
         "[2001:200::1]",
         "[2003::1]",
-        "[65::1]",
-        "[101::1]",
-        "[5eff::1]",
-        "[5f01::1]",
-        "[fbff::1]",
+        "168.63.129.15",
+        "168.63.129.17",
+        "[2000::]",
+        "[3ffe:ffff::1]",
     ];
     for address in public {
         guard.parse(&format!("https://{address}/")).expect(address);
@@ -170,6 +187,19 @@ async fn a_name_is_judged_by_where_it_leads() {
     assert!(unknown.check("http://not-yet.example.com/").await.unwrap_err().0.contains("use https"));
 }
 
+#[tokio::test]
+async fn names_of_this_machine_lead_here_whatever_a_resolver_says() {
+    for found in [&["8.8.8.8"][..], &[]] {
+        let guard = guard(&["127.0.0.1"]).with_lookup(leading_to(found));
+        for name in ["localhost", "abc.localhost", "abc.LocalHost."] {
+            guard.check(&format!("http://{name}:8080/")).await.expect(name);
+            let addresses = guard.resolver(false).resolve(name.parse().expect("a name")).await.expect(name);
+            let addresses: Vec<IpAddr> = addresses.map(|address| address.ip()).collect();
+            assert_eq!(addresses, [IpAddr::from([127, 0, 0, 1])], "{name}: of its addresses the one that is admitted");
+        }
+    }
+}
+
 #[test]
 fn credentials_other_schemes_and_hidden_characters_are_refused() {
     let guard = guard(&["0.0.0.0/0"]);
@@ -192,6 +222,12 @@ fn credentials_other_schemes_and_hidden_characters_are_refused() {
         ("https://example.com/\r\nHost: evil", "spaces"),
         ("https://example.com\\@127.0.0.1/", "backslashes"),
         (" https://example.com/", "spaces"),
+        ("https://example.com/\u{202e}gpj.exe", "invisible"),
+        ("https://example.com/a\u{200b}b", "invisible"),
+        ("https://example.com/\u{2066}x", "invisible"),
+        ("https://example.com/\u{85}x", "control"),
+        ("https://example.com:0/", "port 0"),
+        ("http://127.0.0.1:0/", "port 0"),
         ("https://256.1.1.1/", "not a URL"),
         ("https://1.2.3.4.5/", "not a URL"),
         ("https://[::1/", "not a URL"),

@@ -14,6 +14,18 @@ const NONCE: usize = 12;
 /// The first byte of what is sealed: which way it was done.
 const FORM: u8 = 1;
 
+/// Why something sealed cannot be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unopened {
+    #[error(
+        "the credentials were sealed with another secret key; put that one back and start the hub again, or make the \
+         push config again"
+    )]
+    OtherKey,
+    #[error("the sealed credentials are damaged; make the push config again")]
+    Damaged,
+}
+
 pub struct Keys {
     sealing: LessSafeKey,
     signing: Ed25519KeyPair,
@@ -46,12 +58,12 @@ impl Keys {
         Ok(all)
     }
 
-    pub fn open(&self, sealed: &[u8], belongs_to: &[u8]) -> Result<Vec<u8>, String> {
-        let broken = || "the sealed credentials are damaged".to_owned();
+    pub fn open(&self, sealed: &[u8], belongs_to: &[u8]) -> Result<Vec<u8>, Unopened> {
+        let broken = || Unopened::Damaged;
         let rest = sealed.strip_prefix(&[FORM]).ok_or_else(broken)?;
         let (mark, rest) = rest.split_at_checked(self.mark.len()).ok_or_else(broken)?;
         if mark != self.mark {
-            return Err("the credentials were sealed with another secret key; put that one back (docs/push.md)".into());
+            return Err(Unopened::OtherKey);
         }
         let (nonce, body) = rest.split_at_checked(NONCE).ok_or_else(broken)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| broken())?;
@@ -90,7 +102,7 @@ fn derive(master: &Master, purpose: &str) -> Result<[u8; 32], String> {
 
 #[cfg(test)]
 mod tests {
-    use super::Keys;
+    use super::{Keys, Unopened};
     use crate::webhook::sign::{Proof, Signed, Verifier, keys_in};
 
     #[test]
@@ -100,7 +112,7 @@ mod tests {
         assert!(!sealed.windows(10).any(|window| window == b"tok-secret"));
         assert_eq!(keys.open(&sealed, b"https://a").as_deref(), Ok(b"tok-secret".as_slice()));
         assert_ne!(sealed, keys.seal(b"tok-secret", b"https://a").unwrap(), "never the same twice");
-        assert!(keys.open(&sealed, b"https://b").unwrap_err().contains("damaged"));
+        assert!(keys.open(&sealed, b"https://b").unwrap_err() == Unopened::Damaged);
         for at in [0, 6, 20, sealed.len() - 1] {
             let mut changed = sealed.clone();
             changed[at] ^= 1;
@@ -108,7 +120,7 @@ mod tests {
         }
         assert!(keys.open(&sealed[..10], b"https://a").is_err());
         let other = Keys::new(&[2; 32]).unwrap();
-        assert!(other.open(&sealed, b"https://a").unwrap_err().contains("another secret key"));
+        assert!(other.open(&sealed, b"https://a").unwrap_err() == Unopened::OtherKey);
     }
 
     #[test]

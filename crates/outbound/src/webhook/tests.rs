@@ -63,7 +63,7 @@ async fn carried(courier: &Webhooks, config: PushConfig) -> Came {
 fn status(came: &Came) -> Option<u16> {
     match came {
         Came::Answer { status, .. } => Some(*status),
-        Came::Failure(_) => None,
+        Came::Failure(_) | Came::Locked(_) => None,
     }
 }
 

@@ -44,8 +44,7 @@ impl PushOptions {
         let Some(options) = members.get(PUSH_OPTIONS) else { return Ok(None) };
         let read = serde_json::from_str(options.text());
         read.map(Some).map_err(|error: serde_json::Error| {
-            let problem = error.to_string();
-            let problem = problem.split(" at line ").next().unwrap_or_default();
+            let problem = crate::decode::plain(&error.to_string());
             let text =
                 format!("'{PUSH_OPTIONS}' takes events (all, status), chunks (each, whole), hubSignature: {problem}");
             Refusal::invalid(field, text)

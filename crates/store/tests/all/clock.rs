@@ -71,6 +71,10 @@ impl Courier for Failing {
         };
         Box::pin(std::future::ready(came))
     }
+
+    fn is_locked(&self, _: &Target) -> bool {
+        false
+    }
 }
 
 fn agent() -> Agent {

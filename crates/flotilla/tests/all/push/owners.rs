@@ -156,3 +156,39 @@ fn a_developer_listens_and_sees_what_is_verified() {
     let first = parked["attempts"].as_array().and_then(|all| all.last()).expect("an attempt").clone();
     assert_eq!(first["status"], 401, "{parked}");
 }
+
+#[test]
+fn what_goes_wrong_on_the_command_line_has_a_fitting_hint() {
+    let hub = hub();
+    let unknown = "00000000-0000-7000-8000-000000000000";
+    for (args, hint) in [
+        (&["push", "show", unknown][..], "flotilla push list shows"),
+        (&["push", "list", "--state", "lost"], "the message names what is wrong"),
+        (&["push", "list", "--bearer", "wrong"], "set FLOTILLA_KEY to the owner's key"),
+        (&["push", "list", "--hub", "http://127.0.0.1:1"], "check that the hub runs"),
+    ] {
+        let output = hub.cli(args);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let hints: Vec<&str> = told.lines().filter(|line| line.starts_with("Hint: ")).collect();
+        assert!(!output.status.success() && hints.len() == 1 && hints[0].contains(hint), "{args:?}: {told}");
+    }
+}
+
+#[test]
+fn a_config_for_a_task_that_is_over_tells_nothing_until_its_owner_asks() {
+    let (hub, receiver) = (hub(), Receiver::start());
+    let client = hub.owner(Binding::JsonRpc);
+    let task = client.say("m-over", "complete");
+    let url = format!("{}?room=SECRET", receiver.url());
+    let params = json!({"taskId": task["id"], "id": "c", "url": url});
+    client.call("CreateTaskPushNotificationConfig", &params).expect("kept");
+    let got = client.call("GetTaskPushNotificationConfig", &json!({"taskId": task["id"], "id": "c"})).expect("there");
+    assert_eq!(got["url"], url, "whoever made it may see it");
+    let done = delivery(&hub, &task, "done");
+    assert_eq!(done["url"], url.replace("SECRET", "[redacted]"), "others may not");
+    assert!(!hub.cli_ok(&["push", "list"]).contains("SECRET"));
+    assert_eq!((&done["attemptCount"], receiver.count()), (&json!(0), 0), "{done}");
+    hub.cli_ok(&["push", "redeliver", done["id"].as_str().expect("an id"), "--from", "1"]);
+    let numbers: Vec<u64> = receiver.wait(4).iter().map(|one| one.number()).collect();
+    assert_eq!(numbers, [1, 2, 3, 4]);
+}

@@ -77,6 +77,38 @@ fn a_hub_that_is_asked_to_stop_waits_for_the_answer() {
 }
 
 #[test]
+fn a_lost_secret_key_is_told_and_uses_up_nothing_until_it_is_back() {
+    let receiver = Receiver::start();
+    let mut hub = hub_with("targets: {allow: [127.0.0.1]}\npush: {schedule: []}");
+    let client = hub.owner(Binding::JsonRpc);
+    let sealed = push(&client, "ask", json!({"url": format!("{}?sealed", receiver.url()), "token": "t-1"}));
+    let open = push(&client, "ask", json!({"url": format!("{}?open", receiver.url())}));
+    for task in [&sealed, &open] {
+        until("all of it is told", || (delivery(&hub, task, "active")["cursor"] == 2).then_some(()));
+    }
+    assert!(!hub.log().contains("another secret key"));
+    hub.kill();
+    let (key, away) = (hub.data().join("secret.key"), hub.data().join("away.key"));
+    std::fs::rename(&key, &away).expect("moved");
+    hub.restart();
+    until("the log says so", || hub.log().contains("another secret key").then_some(()));
+    for task in [&sealed, &open] {
+        client.call("CancelTask", &json!({"id": task["id"]})).expect("canceled");
+    }
+    assert_eq!(delivery(&hub, &open, "done")["attemptCount"], 3, "one without secrets needs no key");
+    let waiting = until("the reason is shown", || {
+        let shown = delivery(&hub, &sealed, "active");
+        shown["reason"].as_str().is_some_and(|reason| reason.contains("another secret key")).then_some(shown)
+    });
+    assert_eq!((&waiting["attemptCount"], &waiting["failures"]), (&json!(2), &json!(0)), "{waiting}");
+    hub.kill();
+    std::fs::rename(&away, &key).expect("moved back");
+    hub.restart();
+    let done = delivery(&hub, &sealed, "done");
+    assert_eq!((&done["attemptCount"], done.get("reason")), (&json!(3), None), "{done}");
+}
+
+#[test]
 fn nothing_is_lost_and_nothing_disordered_under_kills() {
     let receiver = Receiver::start();
     let mut hub = hub_with("targets: {allow: [127.0.0.1]}\npush: {schedule: [50ms, 50ms, 50ms]}");

@@ -1,0 +1,81 @@
+//! Why a webhook got no answer, in words for whoever looks after it.
+
+use crate::net::{certificate, innermost};
+use std::error::Error;
+use std::io::{self, ErrorKind};
+
+/// What went wrong, and what to do about it where that is known.
+pub fn of(error: &(dyn Error + 'static)) -> String {
+    if let Some((problem, _)) = certificate::refused(error) {
+        return format!("the receiver's certificate is not accepted: {problem}; give the receiver another one");
+    }
+    if certificate::is_plain(error) {
+        return "the receiver does not speak TLS; give it a certificate, or an http:// URL if the hub may call it so"
+            .into();
+    }
+    match kind(error) {
+        Some(ErrorKind::ConnectionRefused) => {
+            "connection refused: nobody listens there; start the receiver, or correct the URL's host and port".into()
+        }
+        Some(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof) => {
+            "the receiver closed the connection without an answer; look into its log".into()
+        }
+        Some(ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::TimedOut) => {
+            "the receiver's address cannot be reached; look at the network between the hub and it".into()
+        }
+        _ => named(&innermost(error)),
+    }
+}
+
+/// What only the library's words tell apart.
+fn named(text: &str) -> String {
+    if text.contains("lookup address") {
+        return format!("the host's name is not found ({text}); correct the URL, or the hub's name servers");
+    }
+    if text.contains("connection closed before message completed") {
+        return "the receiver closed the connection without an answer; look into its log".into();
+    }
+    text.to_owned()
+}
+
+fn kind(error: &(dyn Error + 'static)) -> Option<ErrorKind> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        // One that only wraps another says nothing of its own.
+        if let Some(found) = error.downcast_ref::<io::Error>()
+            && found.kind() != ErrorKind::Other
+        {
+            return Some(found.kind());
+        }
+        next = error.source();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+    use rustls::{CertificateError, InvalidMessage};
+    use std::io::{Error, ErrorKind};
+
+    #[test]
+    fn causes_are_told_in_words_with_a_next_step() {
+        let tls = |error: rustls::Error| Error::other(Error::other(error));
+        let issuer = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        let plain = rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType);
+        let lookup = "failed to lookup address information: Name or service not known";
+        for (error, words) in [
+            (tls(issuer), "certificate is not accepted: this machine does not trust"),
+            (tls(plain), "does not speak TLS"),
+            (Error::from(ErrorKind::ConnectionRefused), "start the receiver"),
+            (Error::from(ErrorKind::ConnectionReset), "look into its log"),
+            (Error::from(ErrorKind::HostUnreachable), "look at the network"),
+            (Error::other(lookup), "correct the URL"),
+            (Error::other("connection closed before message completed"), "look into its log"),
+            (Error::other("something rare"), "something rare"),
+        ] {
+            let told = of(&error);
+            assert!(told.contains(words) && !told.contains("OtherError"), "{told}");
+        }
+    }
+}
