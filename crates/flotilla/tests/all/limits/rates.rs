@@ -57,6 +57,26 @@ fn an_agent_gets_so_many_messages_in_a_second_whoever_sends_them() {
     }
 }
 
+#[test]
+fn only_messages_that_are_taken_count_for_the_agent() {
+    for binding in Binding::ALL {
+        let hub = hub_with("limits: {sends_per_agent: 2}");
+        let (one, other) = (hub.caller(binding, "one"), hub.caller(binding, "other"));
+        let mut lost = message("m-lost", "direct");
+        lost["message"]["taskId"] = json!("00000000-0000-7000-8000-000000000000");
+        for _ in 0..4 {
+            assert_eq!(one.call("SendMessage", &lost).expect_err("no task").reason, "TASK_NOT_FOUND");
+            assert_eq!(one.call("SendMessage", &json!({})).expect_err("no message").reason, "INVALID_PARAMS");
+        }
+        let first = other.call("SendMessage", &message("m", "direct")).expect("nothing was taken yet");
+        let repeated = || other.call("SendMessage", &message("m", "direct")).expect("a repeat is not held up");
+        assert_eq!([repeated(), repeated(), repeated()], [first.clone(), first.clone(), first.clone()]);
+        other.call("SendMessage", &message("m-2", "direct")).expect("repeats take no room");
+        flood(&one, "SendMessage", |number| message(&format!("m-{number}"), "direct"));
+        assert_eq!(repeated(), first, "not even when there is none");
+    }
+}
+
 const WRONG: &str = "flk_00000000000000000000000000000000000000000000000000000000000000cc";
 
 #[test]
