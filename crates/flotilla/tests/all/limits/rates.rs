@@ -85,6 +85,8 @@ fn whoever_tries_keys_must_wait_and_keys_in_use_go_on() {
         let hub = hub_with("limits: {wrong_keys_per_address: 3}");
         let caller = hub.caller(binding, "caller");
         caller.call("ListTasks", &json!({})).expect("a key in use");
+        hub.owner(binding).call("ListTasks", &json!({})).expect("another");
+        let fresh = hub.caller(binding, "fresh");
         let wrong = hub.stranger(binding).key(WRONG);
         for _ in 0..3 {
             assert_eq!(wrong.call("ListTasks", &json!({})).expect_err("wrong").reason, "UNAUTHENTICATED");
@@ -95,6 +97,8 @@ fn whoever_tries_keys_must_wait_and_keys_in_use_go_on() {
         assert_eq!(nonsense.call("ListTasks", &json!({})).expect_err("wrong").reason, "RESOURCE_EXHAUSTED");
         caller.call("ListTasks", &json!({})).expect("whoever is known goes on");
         hub.owner(binding).call("ListTasks", &json!({})).expect("the owner too");
+        let refusal = fresh.call("ListTasks", &json!({})).expect_err("right, but nobody used it from here");
+        assert_eq!(refusal.reason, "RESOURCE_EXHAUSTED", "an answer would tell that it is right");
         let none = hub.stranger(binding).call("ListTasks", &json!({})).expect_err("no key at all");
         assert_eq!(none.reason, "UNAUTHENTICATED", "which is no try");
         assert!(over(&hub, "wrong_keys_per_address") >= 2);
