@@ -9,9 +9,9 @@ use crate::rate::{Pace, Rate};
 use arc_swap::ArcSwap;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::time::Millis;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use tokio::sync::{Mutex, watch};
 
@@ -83,6 +83,30 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
+/// Which keys were good from which address: those go on while others there must wait.
+#[derive(Default)]
+struct Familiar(RwLock<HashSet<(IpAddr, u64)>>);
+
+impl Familiar {
+    /// More than these are forgotten all at once; who is known well comes again.
+    const KEPT: usize = 100_000;
+
+    fn knows(&self, from: IpAddr, hash: &Digest) -> bool {
+        self.0.read().expect("no panic while holding what is familiar").contains(&(from, place(hash)))
+    }
+
+    fn remember(&self, from: IpAddr, hash: &Digest) {
+        if self.knows(from, hash) {
+            return;
+        }
+        let mut known = self.0.write().expect("no panic while holding what is familiar");
+        if known.len() >= Self::KEPT {
+            known.clear();
+        }
+        known.insert((from, place(hash)));
+    }
+}
+
 pub struct Access {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -94,12 +118,14 @@ pub struct Access {
     revision: watch::Sender<u64>,
     /// Wrong keys, by where they came from.
     wrong: Rate<IpAddr>,
+    familiar: Familiar,
 }
 
 impl Access {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, allow_anonymous: bool) -> Arc<Self> {
         let (table, refreshing, revision) = (ArcSwap::default(), Mutex::default(), watch::Sender::new(0));
-        Arc::new(Self { store, clock, allow_anonymous, table, refreshing, revision, wrong: Rate::default() })
+        let (wrong, familiar) = (Rate::default(), Familiar::default());
+        Arc::new(Self { store, clock, allow_anonymous, table, refreshing, revision, wrong, familiar })
     }
 
     /// A wrong key is refused even where anonymous callers are let in: a typo must not change who one is.
@@ -108,29 +134,40 @@ impl Access {
             return if self.allow_anonymous { Ok(Caller::anonymous()) } else { Err(missing().into()) };
         };
         let hash = sha256(key.as_bytes());
-        if let Some(known) = self.table.load().find(&hash, self.clock.now()) {
-            return Ok(known.caller.clone());
-        }
-        // Whoever tries keys must wait, also with a right one that nobody has used here yet.
-        let from = shown.from.map(network);
+        let Some(from) = shown.from.map(network) else {
+            return self.look(key, &hash).await?.ok_or_else(|| wrong().into());
+        };
+        // Whoever tries keys must wait, also with a right one: else the answer would tell which one it is.
         let pace = Pace { most: shown.most_wrong, per: Duration::from_secs(60) };
-        if let Some(Err(wait)) = from.map(|from| self.wrong.check(from, pace)) {
+        if let Err(wait) = self.wrong.check(from, pace)
+            && !self.familiar.knows(from, &hash)
+        {
             return Err(damped(shown.most_wrong, wait).into());
+        }
+        let Some(caller) = self.look(key, &hash).await? else {
+            // Refused already, or the last one that is not.
+            let _ = self.wrong.take(from, pace);
+            return Err(wrong().into());
+        };
+        self.familiar.remember(from, &hash);
+        Ok(caller)
+    }
+
+    /// Whose key it is, if it is in use.
+    async fn look(&self, key: &str, hash: &Digest) -> Result<Option<Caller>, Error> {
+        if let Some(known) = self.table.load().find(hash, self.clock.now()) {
+            return Ok(Some(known.caller.clone()));
         }
         // It may have been made a moment ago, by another process.
         if is_key(key)
-            && let Some(record) = self.store.key(hash).await?
-            && same(&record.hash, &hash)
+            && let Some(record) = self.store.key(*hash).await?
+            && same(&record.hash, hash)
             && record.is_live(self.clock.now())
         {
             self.refresh().await?;
-            return Ok(Known::of(record).caller);
+            return Ok(Some(Known::of(record).caller));
         }
-        if let Some(from) = from {
-            // Refused already, or the last one that is not.
-            let _ = self.wrong.take(from, pace);
-        }
-        Err(wrong().into())
+        Ok(None)
     }
 
     /// Takes the keys as they are now, if they have changed.
@@ -207,7 +244,7 @@ fn wrong() -> Refusal {
 fn damped(most: u32, wait: Duration) -> Refusal {
     let text = format!(
         "Too many wrong keys came from your address (more than {most} a minute). Wait, and send the right one; keys that \
-         are in use work meanwhile."
+         worked from there before work meanwhile."
     );
     Limit::WrongKeysPerAddress.refuse(most, text).retry_after(wait)
 }

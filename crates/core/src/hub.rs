@@ -9,6 +9,7 @@ mod owner;
 mod push;
 mod read;
 mod recover;
+mod repeat;
 mod run;
 mod send;
 mod tally;
@@ -143,12 +144,22 @@ impl Hub {
     }
 
     /// Counts a message to an agent, unless there were too many of late. Reading does not reach an agent.
-    pub fn count_send(&self, agent: AgentId) -> Result<(), Refusal> {
-        let most = self.limits.load().sends_per_agent;
-        self.sends.take(agent, Pace { most, per: Duration::from_secs(1) }).map_err(|wait| {
+    fn count_send(&self, agent: AgentId) -> Result<(), Refusal> {
+        let pace = self.send_pace();
+        let most = pace.most;
+        self.sends.take(agent, pace).map_err(|wait| {
             let text = format!("The agent gets more messages than it may ({most} a second). Try again in a moment.");
             Limit::SendsPerAgent.refuse(most, text).retry_after(wait)
         })
+    }
+
+    /// A message that was counted did not get there.
+    fn uncount_send(&self, agent: AgentId) {
+        self.sends.give_back(agent, self.send_pace());
+    }
+
+    fn send_pace(&self) -> Pace {
+        Pace { most: self.limits.load().sends_per_agent, per: Duration::from_secs(1) }
     }
 
     /// Tells every stream to end and come back later.

@@ -25,6 +25,41 @@ pub struct Order {
 pub struct Made {
     pub secret: String,
     pub record: KeyRecord,
+    /// What else is to be done.
+    pub note: Option<&'static str>,
+}
+
+/// No key ends later: the last year that can be written (9999-01-01).
+const LAST: Millis = Millis(253_370_764_800_000);
+
+/// A key of the hub's owner ends; the hub itself may hold on to it.
+fn on_end(key: &KeyRecord) -> Option<&'static str> {
+    key.is_owners().then_some(
+        "It was a key of the hub's owner. If it is preset (hub.owner_key or FLOTILLA_OWNER_KEY), preset another or none: \
+         the hub does not start again with a preset key that has ended.",
+    )
+}
+
+fn check_end(now: Millis, end: Option<Millis>) -> Result<(), Refusal> {
+    match end {
+        Some(end) if end <= now => Err(Refusal::invalid("expiresAt", "must be in the future")),
+        Some(end) if end > LAST => {
+            Err(Refusal::invalid("expiresAt", "must be before the year 9999; leave it out for a key without an end"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_agents(rights: Rights, agents: Option<&[String]>) -> Result<(), Refusal> {
+    match agents {
+        Some([]) => Err(Refusal::invalid("agents", "must name at least one agent; leave it out for all of them")),
+        Some(_) if rights.is_admin() => {
+            let text =
+                "cannot limit a key with the scope admin, which sees every agent; leave out the agents or the scope";
+            Err(Refusal::invalid("agents", text))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub fn generate() -> Result<String, Fault> {
@@ -48,9 +83,8 @@ pub async fn create(store: &dyn Store, now: Millis, order: Order) -> Result<Made
     if order.rights.is_empty() {
         return Err(Refusal::invalid("scopes", "must name at least one scope").into());
     }
-    if order.expires_at.is_some_and(|end| end <= now) {
-        return Err(Refusal::invalid("expiresAt", "must be in the future").into());
-    }
+    check_agents(order.rights, order.agents.as_deref())?;
+    check_end(now, order.expires_at)?;
     let secret = generate()?;
     let record = KeyRecord {
         name: order.name,
@@ -68,7 +102,7 @@ pub async fn create(store: &dyn Store, now: Millis, order: Order) -> Result<Made
         let text = format!("There is or was a key '{}' already; choose another name.", record.name);
         return Err(Refusal::new(Reason::AlreadyExists, text).into());
     }
-    Ok(Made { secret, record })
+    Ok(Made { secret, record, note: None })
 }
 
 /// Makes a key that may do the same as an old one, which goes on working for the overlap. It lives as long as the old
@@ -80,9 +114,10 @@ pub async fn rotate(
     overlap: Duration,
     expires_at: Option<Millis>,
 ) -> Result<Made, Error> {
+    check_end(now, expires_at)?;
     let keys = store.keys().await?;
     let old = keys.iter().find(|key| key.name == *name && key.is_live(now)).ok_or_else(|| no_key(name))?;
-    let lifetime = old.expires_at.map(|end| Millis(now.0 + (end.0 - old.created_at.0)));
+    let lifetime = old.expires_at.map(|end| Millis(now.0 + (end.0 - old.created_at.0)).min(LAST));
     let secret = generate()?;
     let record = KeyRecord {
         name: next_name(&keys, old),
@@ -93,12 +128,12 @@ pub async fn rotate(
         ..old.clone()
     };
     let overlap = i64::try_from(overlap.as_millis()).unwrap_or(i64::MAX / 2);
-    let until = Millis(now.0.saturating_add(overlap));
+    let until = Millis(now.0.saturating_add(overlap)).min(LAST);
     let until = old.expires_at.map_or(until, |end| end.min(until));
     if !store.replace_key(name.clone(), until, record.clone()).await? {
         return Err(no_key(name).into());
     }
-    Ok(Made { secret, record })
+    Ok(Made { secret, record, note: on_end(old) })
 }
 
 /// A name without the number at its end.
@@ -116,8 +151,13 @@ pub fn next_name(keys: &[KeyRecord], old: &KeyRecord) -> FullName {
     candidates.find(|name| keys.iter().all(|key| key.name != *name)).unwrap_or_else(|| old.name.clone())
 }
 
-pub async fn revoke(store: &dyn Store, now: Millis, name: &FullName) -> Result<(), Error> {
-    if store.revoke_key(name.clone(), now).await? { Ok(()) } else { Err(no_key(name).into()) }
+/// Returns what else is to be done.
+pub async fn revoke(store: &dyn Store, now: Millis, name: &FullName) -> Result<Option<&'static str>, Error> {
+    let keys = store.keys().await?;
+    if !store.revoke_key(name.clone(), now).await? {
+        return Err(no_key(name).into());
+    }
+    Ok(keys.iter().find(|key| key.name == *name).and_then(on_end))
 }
 
 fn no_key(name: &FullName) -> Refusal {

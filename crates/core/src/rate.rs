@@ -48,6 +48,14 @@ impl<K: Copy + Eq + Hash> Rate<K> {
         paid_off.insert(key, after);
         Ok(())
     }
+
+    /// What was taken did not happen after all.
+    pub fn give_back(&self, key: K, pace: Pace) {
+        let mut paid_off = self.paid_off.lock().expect("no panic while holding a rate");
+        if let Some(moment) = paid_off.get_mut(&key) {
+            *moment = moment.checked_sub(pace.per / pace.most.max(1)).unwrap_or(*moment);
+        }
+    }
 }
 
 /// The moment at which all would be paid off with one more; how long to wait if that is too far away.
@@ -79,6 +87,9 @@ mod tests {
         advance(Duration::from_millis(1)).await;
         assert_eq!((rate.check(1, PACE), rate.check(1, PACE)), (Ok(()), Ok(())), "a look costs nothing");
         assert_eq!(rate.take(1, PACE), Ok(()));
+        assert!(rate.take(1, PACE).is_err());
+        rate.give_back(1, PACE);
+        assert_eq!(rate.take(1, PACE), Ok(()), "what did not happen is not owed");
         assert!(rate.take(1, PACE).is_err());
         advance(Duration::from_secs(60)).await;
         let taken = (0..10).filter(|_| rate.take(1, PACE).is_ok()).count();

@@ -184,11 +184,20 @@ pub fn settings(config: &Config, address: SocketAddr, jwks: Arc<str>) -> Setting
         trusted_proxies: config.hub.trusted_proxies(),
         name: config.hub.name.clone(),
         description: config.hub.description.clone(),
+        schemes: schemes(config),
         public_url: public_url(config, address),
         anonymous: config.hub.allow_anonymous,
         jwks,
         keep_alive: config.hub.keep_alive.0,
     }
+}
+
+/// What a web page of the hub's own may have been loaded over: what the port speaks, and what a proxy in front of it does.
+fn schemes(config: &Config) -> Vec<String> {
+    let plain = config.hub.tls.as_ref().is_none_or(|tls| tls.allow_plain).then_some("http");
+    let secure = config.hub.tls.is_some().then_some("https");
+    let public = config.hub.public_url.as_deref().and_then(|url| Some(url.split_once("://")?.0));
+    plain.into_iter().chain(secure).chain(public).map(str::to_owned).collect()
 }
 
 /// What the configuration says, or the address listened on; "everywhere" is told as this machine.

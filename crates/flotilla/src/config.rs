@@ -281,6 +281,11 @@ impl Config {
         if self.agents.is_empty() { vec!["echo"] } else { self.agents.keys().map(String::as_str).collect() }
     }
 
+    /// Whether everybody sees the agent.
+    pub fn is_public(&self, agent: &str) -> bool {
+        self.agents.get(agent).is_none_or(|agent| agent.visibility == Visibility::Public)
+    }
+
     pub fn default_agent(&self) -> Option<String> {
         let names = self.agent_names();
         let fallback = if names.contains(&"echo") { Some("echo") } else { None };

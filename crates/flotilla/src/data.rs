@@ -17,8 +17,27 @@ pub fn store_file(dir: &Path) -> PathBuf {
     dir.join("flotilla.db")
 }
 
-/// Creates the directory, readable by its user only.
+/// Creates the directory and the store's file, readable by their user only. The directory may have been there before, and
+/// open to others; what SQLite puts beside the file gets the file's mode.
 pub fn create(dir: &Path) -> Result<()> {
+    create_dir(dir)?;
+    open_own(&store_file(dir)).map(drop)
+}
+
+/// Opens a file, which is readable by its user only if it is new.
+fn open_own(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options.open(path).with_context(|| format!("opening {}", path.display()))
+}
+
+/// Creates the directory, readable by its user only.
+pub fn create_dir(dir: &Path) -> Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -36,12 +55,7 @@ pub struct Lock {
 
 pub fn lock(dir: &Path) -> Result<Lock> {
     let path = dir.join("flotilla.lock");
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .with_context(|| format!("opening {}", path.display()))?;
+    let file = open_own(&path)?;
     match file.try_lock() {
         Ok(()) => Ok(Lock { _file: file }),
         Err(TryLockError::WouldBlock) => {

@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 use http::request::Parts;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 /// The other end of the connection, as an extension of the request.
@@ -66,7 +66,13 @@ pub fn of(request: &Parts, proxies: &[Network]) -> Option<IpAddr> {
 fn forwarded(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
     let values = headers.get_all("x-forwarded-for").iter();
     let texts = values.flat_map(|value| value.to_str().unwrap_or("unreadable").split(','));
-    texts.map(|text| text.trim().parse().ok()).collect()
+    texts.map(|text| read(text.trim())).collect()
+}
+
+/// An address as proxies write it: bare, in brackets, or with a port.
+fn read(text: &str) -> Option<IpAddr> {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    bare.parse().ok().or_else(|| text.parse().ok().map(|address: SocketAddr| address.ip()))
 }
 
 #[cfg(test)]
@@ -99,6 +105,9 @@ mod tests {
         assert_eq!(client("10.1.2.3", &["1.2.3.4, nonsense"], &["10.0.0.0/8"]), "10.1.2.3");
         assert_eq!(client("10.1.2.3", &[], &["10.0.0.0/8"]), "10.1.2.3");
         assert_eq!(client("fd00::1", &["2001:db8::7"], &["fd00::/8"]), "2001:db8::7");
+        for (told, expected) in [("8.8.8.8:1234", "8.8.8.8"), ("[2001:db8::1]:99", "2001:db8::1"), ("[::2]", "::2")] {
+            assert_eq!(client("10.1.2.3", &[told], &["10.0.0.0/8"]), expected, "with a port");
+        }
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub struct Settings {
     pub description: String,
     /// Where callers reach the hub, without a trailing slash.
     pub public_url: String,
+    /// What the hub is spoken to over: `http`, `https`, or both.
+    pub schemes: Vec<String>,
     /// Whether a key is needed; cards say so.
     pub anonymous: bool,
     /// Names the hub is called by, beside addresses and names without a dot; `*.NAME` is all below one, `*` all.

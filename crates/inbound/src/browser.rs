@@ -24,6 +24,10 @@ pub fn origin(settings: &Settings, request: &Request<Body>) -> Result<Option<Hea
     let Some(origin) = headers.get(ORIGIN) else {
         return if is_from_elsewhere(headers) && !is_visit(request) { Err(refused("another site")) } else { Ok(None) };
     };
+    // A browser sends one; of several, whoever looks further might take another.
+    if headers.get_all(ORIGIN).iter().count() > 1 {
+        return Err(refused("several origins at once"));
+    }
     let text = origin.to_str().unwrap_or("unreadable");
     if is_own(settings, request, text) {
         return Ok(None);
@@ -36,11 +40,12 @@ pub fn origin(settings: &Settings, request: &Request<Body>) -> Result<Option<Hea
 
 /// The hub's own pages. The host was looked at before: it is no name a stranger could have given to this address.
 fn is_own(settings: &Settings, request: &Request<Body>, origin: &str) -> bool {
-    let Some((_, authority)) = origin.split_once("://") else { return false };
+    let Some((scheme, authority)) = origin.split_once("://") else { return false };
     let asked = request.uri().authority().map(http::uri::Authority::as_str);
     let asked = asked.or_else(|| request.headers().get(HOST)?.to_str().ok());
     let public = settings.public_url.split('/').take(3).collect::<Vec<_>>().join("/");
-    asked.is_some_and(|asked| asked.eq_ignore_ascii_case(authority)) || origin.eq_ignore_ascii_case(&public)
+    let served = settings.schemes.iter().any(|served| served.eq_ignore_ascii_case(scheme));
+    served && asked.is_some_and(|asked| asked.eq_ignore_ascii_case(authority)) || origin.eq_ignore_ascii_case(&public)
 }
 
 /// Browsers leave the origin out of some requests, such as that of an image, and say this instead.
@@ -48,9 +53,11 @@ fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site" || site == "same-site")
 }
 
-/// A person follows a link: nothing is changed by it, and the page with the link does not see what came.
+/// A person follows a link: nothing is changed by it, and the page with the link does not see what came. What a page puts
+/// into a frame of its own is no visit.
 fn is_visit(request: &Request<Body>) -> bool {
-    let navigates = request.headers().get("sec-fetch-mode").is_some_and(|mode| mode == "navigate");
+    let says = |name, value| request.headers().get(name).is_some_and(|said| said == value);
+    let navigates = says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document");
     navigates && matches!(*request.method(), Method::GET | Method::HEAD)
 }
 

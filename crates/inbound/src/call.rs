@@ -52,9 +52,6 @@ pub async fn perform(
     let agent = registry.resolve(caller, path, request.tenant())?;
     parameters.check_extensions(agent)?;
     parameters.check_key()?;
-    if matches!(request, Request::SendMessage(_) | Request::SendStreamingMessage(_)) {
-        app.hub.count_send(agent.id)?;
-    }
     let answer = operate(app, caller, agent, parameters, request).await?;
     Ok(Answered { answer, extensions: parameters.activated(agent) })
 }

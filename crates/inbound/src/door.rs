@@ -38,7 +38,8 @@ fn check_name(settings: &Settings, request: &Request<Body>) -> Result<(), Refusa
     let target = request.uri().authority().map(Authority::as_str);
     for asked in header.into_iter().chain(target) {
         let host = asked.parse::<Authority>().map(|authority| authority.host().trim_end_matches('.').to_lowercase());
-        if !host.is_ok_and(|host| is_known(settings, &host)) {
+        // A host has no password before it; what stands there could be read as the name.
+        if asked.contains('@') || !host.is_ok_and(|host| is_known(settings, &host)) {
             let shown: String = asked.chars().take(200).collect();
             let text = format!(
                 "This hub is not known as '{shown}'. Use its address, or name it in hub.public_url or hub.allowed_hosts."

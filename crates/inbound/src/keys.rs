@@ -153,9 +153,12 @@ async fn rotate(app: &App, named: &[&str], request: &Parts, body: &mut Body) -> 
 
 async fn revoke(app: &App, named: &[&str], request: &Parts) -> Result<Response<Body>, Error> {
     administrator(app, request).await?;
-    keyring::revoke(&**app.hub.store(), app.now(), &name(named)?).await?;
+    let note = keyring::revoke(&**app.hub.store(), app.now(), &name(named)?).await?;
     app.access.refresh().await?;
-    Ok(with_type(StatusCode::NO_CONTENT, JSON, Body::empty()))
+    match note {
+        Some(note) => answer(StatusCode::OK, &serde_json::json!({ "note": note })),
+        None => Ok(with_type(StatusCode::NO_CONTENT, JSON, Body::empty())),
+    }
 }
 
 fn name(named: &[&str]) -> Result<FullName, Refusal> {
@@ -169,7 +172,10 @@ fn right(name: &str) -> Result<Right, Refusal> {
 /// The only answer that holds a key itself: nobody may keep it on the way.
 async fn made(app: &App, made: Made) -> Result<Response<Body>, Error> {
     app.access.refresh().await?;
-    let shown = serde_json::json!({ "key": Shown::of(&made.record), "secret": made.secret });
+    let mut shown = serde_json::json!({ "key": Shown::of(&made.record), "secret": made.secret });
+    if let Some(note) = made.note {
+        shown["note"] = note.into();
+    }
     answer(StatusCode::CREATED, &shown)
 }
 

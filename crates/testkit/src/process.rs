@@ -305,6 +305,13 @@ impl HubProcess {
         self.ended()
     }
 
+    /// Starts it again with another preset of the owner's key.
+    pub fn preset(&mut self, key: &str) {
+        self.setup.env.retain(|(name, _)| name != "FLOTILLA_OWNER_KEY");
+        self.setup.env.push(("FLOTILLA_OWNER_KEY".to_owned(), key.to_owned()));
+        self.launch();
+    }
+
     /// Kills the hub if it runs and starts it again on the same data and the same port.
     pub fn restart(&mut self) {
         self.kill();

@@ -1,17 +1,17 @@
 //! Sending a message: open a task or go on with one, once per key, and wait or follow.
 
 use super::push::NewHook;
+use super::repeat::dedupe;
 use super::{Follow, Hub, LiveRef, Tell, settled};
 use crate::caller::Caller;
 use crate::error::{Error, Fault};
 use crate::hub::read::history_bound;
 use crate::ids::TaskId;
-use crate::key::sha256;
 use crate::limits::{Limit, Limits};
 use crate::media;
-use crate::ports::{Dedupe, NotCommitted, Sent};
+use crate::ports::{Dedupe, NotCommitted};
 use crate::project::{Artifacts, Want};
-use crate::registry::{Agent, DedupeBy};
+use crate::registry::Agent;
 use crate::task::{Command, Head, Kind, Say};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Task};
@@ -55,11 +55,13 @@ enum Waited {
 }
 
 /// A message that is in the log, or on its way there.
-struct InLog {
-    live: LiveRef,
-    dedupe: Option<Dedupe>,
+pub(super) struct InLog {
+    pub live: LiveRef,
+    pub dedupe: Option<Dedupe>,
     /// The peer-visible event after which its effects come; zero for a new exchange.
-    after: u64,
+    pub after: u64,
+    /// It was there before.
+    pub repeated: bool,
 }
 
 impl Hub {
@@ -87,7 +89,10 @@ impl Hub {
                     self.change(&sent.live, || Command::Open).await?;
                     break;
                 }
-                Waited::Refused(why) => sent = self.not_opened(caller, agent, why, sent.dedupe).await?,
+                Waited::Refused(why) => {
+                    self.uncount_send(agent.id);
+                    sent = self.not_opened(caller, agent, why, sent.dedupe).await?;
+                }
             }
         }
         self.outcome(&sent.live, want).await
@@ -144,7 +149,8 @@ impl Hub {
         }
     }
 
-    /// Checks the request and puts its message into a log, once.
+    /// Checks the request and puts its message into a log, once. Only what comes to be there counts for the agent's pace:
+    /// what is refused or was sent before costs it nothing.
     async fn put(
         self: &Arc<Self>,
         caller: &Caller,
@@ -156,8 +162,30 @@ impl Hub {
         let message = validate::send_message(&request)?;
         let configuration = request.configuration.as_ref();
         self.check_parts(agent, message, configuration)?;
-        let hook = self.inline_hook(configuration, request.metadata.as_ref()).await?;
         let dedupe = dedupe(caller, agent, message, options.idempotency_key.as_deref());
+        if let Err(refusal) = self.count_send(agent.id) {
+            return match self.sent_before(dedupe).await? {
+                Some(sent) => self.attach(caller, agent, sent, dedupe).await,
+                None => Err(refusal.into()),
+            };
+        }
+        let put = self.put_counted(caller, agent, request, dedupe, wait).await;
+        if put.as_ref().map_or(true, |put| put.repeated) {
+            self.uncount_send(agent.id);
+        }
+        put
+    }
+
+    async fn put_counted(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: &Arc<Agent>,
+        request: SendMessageRequest,
+        dedupe: Option<Dedupe>,
+        wait: Wait,
+    ) -> Result<InLog, Error> {
+        let configuration = request.configuration.as_ref();
+        let hook = self.inline_hook(configuration, request.metadata.as_ref()).await?;
         let accepted_output_modes = configuration.map(|c| c.accepted_output_modes.clone()).unwrap_or_default();
         let SendMessageRequest { message, metadata, .. } = request;
         let mut message = message.unwrap_or_default();
@@ -281,7 +309,7 @@ impl Hub {
             None => Ok(()),
         };
         match committed {
-            Ok(()) => Ok(InLog { live: live.clone(), dedupe, after: 0 }),
+            Ok(()) => Ok(InLog { live: live.clone(), dedupe, after: 0, repeated: false }),
             Err(why) => self.not_opened(caller, agent, why, dedupe).await,
         }
     }
@@ -327,7 +355,7 @@ impl Hub {
             match settled(committed).await {
                 Ok(_) => {
                     let after = live.committed().map_or(0, |head| head.peer_seq);
-                    return Ok(InLog { live, dedupe, after });
+                    return Ok(InLog { live, dedupe, after, repeated: false });
                 }
                 Err(NotCommitted::Duplicate(sent)) => return self.attach(caller, agent, sent, dedupe).await,
                 Err(NotCommitted::Stale) => self.reload(&live).await?,
@@ -336,38 +364,6 @@ impl Hub {
         }
         Err(Fault::new("the task changed under every decision").into())
     }
-
-    async fn sent_before(&self, dedupe: Option<Dedupe>) -> Result<Option<Sent>, Fault> {
-        match dedupe {
-            Some(dedupe) => self.store.sent(dedupe.key).await,
-            None => Ok(None),
-        }
-    }
-
-    /// The same send again gets the same task; another text under the same key is a conflict.
-    async fn attach(
-        self: &Arc<Self>,
-        caller: &Caller,
-        agent: &Agent,
-        sent: Sent,
-        dedupe: Option<Dedupe>,
-    ) -> Result<InLog, Error> {
-        self.meters.duplicates.increment(1);
-        if dedupe.is_none_or(|dedupe| dedupe.hash != sent.hash) {
-            let text = "A different message was already sent under this id. Give each new message a fresh messageId \
-                        (or Idempotency-Key); repeat one only with the same content.";
-            return Err(Refusal::new(Reason::IdempotencyConflict, text).into());
-        }
-        let found = self.find(caller.with_agent(agent.id), sent.task).await?;
-        let live = found.ok_or_else(|| no_longer_kept(&sent.task.to_string()))?;
-        Ok(InLog { live, dedupe, after: 0 })
-    }
-}
-
-fn no_longer_kept(id: &str) -> Refusal {
-    let text = "This message was sent before, and what came of it is no longer kept. Give it a fresh messageId to send it \
-                again.";
-    Refusal::new(Reason::TaskNotFound, text).fact("taskId", id)
 }
 
 /// The context is the task's; a message that claims another one is refused (spec 3.4.3).
@@ -380,26 +376,6 @@ fn infer_context(message: &mut Message, head: &Head) -> Result<(), Refusal> {
     }
     let text = "does not match the context of the task that taskId names; leave it out to use the task's own";
     Err(Refusal::invalid("message.contextId", text))
-}
-
-/// The key and hash of a send, if it is one to recognise again.
-fn dedupe(caller: &Caller, agent: &Agent, message: &Message, header: Option<&str>) -> Option<Dedupe> {
-    let (kind, id) = match (header, agent.dedupe) {
-        (Some(header), _) => ("header", header),
-        (None, DedupeBy::MessageId) if !caller.is_anonymous() => ("message", message.message_id.as_str()),
-        _ => return None,
-    };
-    // Lengths keep the fields apart: no two different tuples give the same bytes.
-    let mut key = Vec::with_capacity(128);
-    key.extend_from_slice(&caller.principal.0.to_be_bytes());
-    key.extend_from_slice(&agent.id.0.to_be_bytes());
-    for field in [kind, message.task_id.as_str(), id] {
-        key.extend_from_slice(&(field.len() as u64).to_be_bytes());
-        key.extend_from_slice(field.as_bytes());
-    }
-    let content = (message.role.name(), &message.parts, &message.metadata, &message.context_id);
-    let content = serde_json::to_vec(&content).unwrap_or_default();
-    Some(Dedupe { key: sha256(&key), hash: sha256(&content) })
 }
 
 pub fn no_push(agent: &str) -> Refusal {

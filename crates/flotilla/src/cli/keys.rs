@@ -81,14 +81,16 @@ impl Keys {
             KeysCommand::List => block_on(list(&store)),
             KeysCommand::Rotate { name, overlap, expires } => block_on(async {
                 let now = SystemClock.now();
-                let made = keyring::rotate(&store, now, &name, overlap.0, after(now, expires)).await;
-                show(&made.map_err(told)?);
+                let made = keyring::rotate(&store, now, &name, overlap.0, after(now, expires)).await.map_err(told)?;
+                show(&made);
                 eprintln!("The key '{name}' works for at most {overlap} more.");
+                tell(made.note);
                 Ok(())
             }),
             KeysCommand::Revoke { name } => block_on(async {
-                keyring::revoke(&store, SystemClock.now(), &name).await.map_err(told)?;
+                let note = keyring::revoke(&store, SystemClock.now(), &name).await.map_err(told)?;
                 println!("The key '{name}' is revoked.");
+                tell(note);
                 Ok(())
             }),
         }
@@ -128,6 +130,13 @@ fn told(error: Error) -> anyhow::Error {
     match error {
         Error::Refused(refusal) => anyhow::Error::msg(refusal.message),
         Error::Failed(fault) => fault.into(),
+    }
+}
+
+/// What else is to be done.
+fn tell(note: Option<&str>) {
+    if let Some(note) = note {
+        eprintln!("{note}");
     }
 }
 

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const HUB: &str = "http://127.0.0.1:7420";
+const INSECURE: &str = "SECURITY: a credential is sent over a connection whose certificate is not checked (--insecure)";
 
 pub struct Session {
     pub args: ClientArgs,
@@ -86,7 +87,11 @@ impl Session {
     pub async fn card(&self) -> Result<Card, Failure> {
         let reference = self.reference();
         let cache = settings::cache().map(|directory| Cache::new(&directory));
-        resolve(&self.net, &reference, cache.as_ref()).await.map_err(|error| {
+        let shown = self.shown_for_card();
+        if self.net.is_insecure() && !shown.is_empty() {
+            warn(INSECURE);
+        }
+        resolve(&self.net, &reference, cache.as_ref(), &shown).await.map_err(|error| {
             let failure = Failure::from(error);
             let is_hub = self.is_hub();
             if is_hub && failure.is(Local::Unreachable) {
@@ -95,20 +100,31 @@ impl Session {
             }
             if is_hub && failure.is(Local::CardNotFound) && self.args.agent.is_some() {
                 return failure.hint(
-                    "the hub has no such agent, or not by this name; --agent takes the name in its configuration",
+                    "the hub has no such agent, or not for your key (FLOTILLA_KEY); --agent takes the name in its \
+                     configuration",
                 );
             }
             failure
         })
     }
 
+    /// The hub shows the cards of agents that are not public only to those they are there for. Nobody else is shown a
+    /// credential before its card has said how.
+    fn shown_for_card(&self) -> Credentials {
+        if !self.is_hub() {
+            return Credentials::default();
+        }
+        let own = Some(&self.credentials).filter(|own| !own.is_empty()).cloned();
+        own.unwrap_or_else(|| Credentials { bearer: hub_key(), api_key: None })
+    }
+
     /// The hub's key goes to the hub alone; a token from `auth login` to the agent it was given for.
     pub async fn credentials(&self, card: &Card) -> Result<Credentials, Failure> {
         let mut credentials = self.credentials.clone();
-        if credentials.bearer.is_none() && credentials.api_key.is_none() {
+        if credentials.is_empty() {
             credentials.bearer = self.tokens.current(self, card).await?;
         }
-        if credentials.bearer.is_none() && credentials.api_key.is_none() && self.is_hub() {
+        if credentials.is_empty() && self.is_hub() {
             credentials.bearer = hub_key();
         }
         Ok(credentials)
@@ -134,8 +150,9 @@ impl Session {
         for unused in &client.attached().unused {
             warn(&format!("the agent's card declares no scheme that takes a {unused}, so it is not sent"));
         }
-        if self.net.is_insecure() && !client.attached().is_empty() {
-            warn("SECURITY: a credential is sent over a connection whose certificate is not checked (--insecure)");
+        // Said once: where the card was asked for with a credential, it has been.
+        if self.net.is_insecure() && !client.attached().is_empty() && self.shown_for_card().is_empty() {
+            warn(INSECURE);
         }
         Ok(client)
     }

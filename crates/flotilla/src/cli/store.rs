@@ -42,7 +42,7 @@ pub struct RestoreArgs {
 impl RestoreArgs {
     pub fn run(self) -> Result<()> {
         let dir = data_dir(&self.data, &self.config)?;
-        data::create(&dir)?;
+        data::create_dir(&dir)?;
         let _lock = data::lock(&dir)?;
         flotilla_store::sqlite::restore(&self.file, &data::store_file(&dir), self.force)?;
         println!("{} is restored. Streams resumed with old cursors start with the whole task.", dir.display());

@@ -43,9 +43,10 @@ pub async fn ensure_owner(store: &Arc<dyn Store>, config: &Config) -> Result<Opt
                      a new one, or none to go on with the keys there are"
                 );
             }
-            // A preset replaces the owner's keys: this is also the way back in when the first one was lost.
-            for owner in live() {
-                store.revoke_key(owner.name.clone(), now).await?;
+            // A preset replaces all that stands for the owner, keys without admin too: this is also the way back in
+            // when one was lost, and whoever found it must not go on.
+            for key in keys.iter().filter(|key| key.principal.id == PrincipalId::OWNER && key.is_live(now)) {
+                store.revoke_key(key.name.clone(), now).await?;
             }
             add(store, &key, &keys).await?;
             Ok(None)

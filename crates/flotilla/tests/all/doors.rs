@@ -12,11 +12,12 @@ fn open(settings: &str) -> HubProcess {
     setup().config(&CONFIG.replace("\nhub:\n", &format!("\nhub:\n  allow_anonymous: true\n  {settings}\n"))).start()
 }
 
-/// A send over every version of HTTP a binding has, with one more header.
+/// A send over every version of HTTP a binding has, with these headers.
 fn sent(client: &Client, headers: &[(&str, &str)]) -> Vec<Response> {
     let versions = versions(client.binding).iter();
     let request = client.request_over_http2("SendMessage", &message("m", "complete"));
-    let request = headers.iter().fold(request, |request, (name, value)| request.header(name, value));
+    let mut request = headers.iter().fold(request, |request, (name, _)| request.without(name));
+    request.headers.extend(headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     versions.map(|(_, send)| send(client.address, &request)).collect()
 }
 
@@ -47,7 +48,10 @@ fn a_name_somebody_else_gave_to_this_address_is_refused() {
     let hub = hub.listen(&format!("127.0.0.1:{port}")).start();
     for binding in Binding::ALL {
         let stranger = hub.stranger(binding);
-        for name in ["evil.example", "hub.example.com.evil.example", "127.0.0.1.evil.example", "1.2.3", "evil.local"] {
+        let password = "user:pw@localhost";
+        for name in
+            ["evil.example", "hub.example.com.evil.example", "127.0.0.1.evil.example", "1.2.3", "evil.local", password]
+        {
             refused(&stranger, &[("host", &format!("{name}:{port}"))], "Host");
             refused(&stranger, &[("host", name)], "Host");
         }
@@ -95,7 +99,11 @@ fn a_web_page_of_another_origin_cannot_drive_the_hub() {
         refused(&stranger, &[("sec-fetch-site", "same-site"), ("sec-fetch-mode", "navigate")], "Origin");
         accepted(&stranger, &[("sec-fetch-site", "same-origin")]);
         accepted(&stranger, &[("sec-fetch-site", "none")]);
-        accepted(&stranger, &[("origin", &format!("http://{address}"))]);
+        let (own, secure) = (format!("http://{address}"), format!("https://{address}"));
+        accepted(&stranger, &[("origin", &own)]);
+        refused(&stranger, &[("origin", &secure)], "Origin");
+        refused(&stranger, &[("origin", &own), ("origin", PAGE)], "Origin");
+        refused(&stranger, &[("origin", &own), ("origin", &own)], "Origin");
     }
     // What a form can send without being asked for leave: any verb but these needs a preflight.
     let simple = Request::post("/a2a", "{}").header("content-type", "text/plain").header("origin", PAGE);
@@ -103,7 +111,12 @@ fn a_web_page_of_another_origin_cannot_drive_the_hub() {
     let visit = Request::get("/.well-known/agent-card.json").header("sec-fetch-site", "cross-site");
     let stranger = hub.stranger(Binding::HttpJson);
     assert_eq!(stranger.send(visit.clone()).status, 403, "an image, a script");
-    assert_eq!(stranger.send(visit.header("sec-fetch-mode", "navigate")).status, 200, "a person who follows a link");
+    let visit = visit.header("sec-fetch-mode", "navigate");
+    for (into, status) in [("document", 200), ("iframe", 403), ("embed", 403)] {
+        let response = stranger.send(visit.clone().header("sec-fetch-dest", into));
+        assert_eq!(response.status, status, "only a person who follows a link: {into}");
+    }
+    assert_eq!(stranger.send(visit).status, 403, "every browser says where to");
     let list = hub.stranger(Binding::HttpJson).call("ListTasks", &serde_json::json!({})).expect("a list");
     assert_eq!(list["totalSize"], 15, "only what was accepted was done");
 }

@@ -43,32 +43,33 @@ impl Cache {
         Self { directory: directory.to_owned() }
     }
 
-    fn file(&self, url: &str) -> PathBuf {
-        // An address may hold a secret in its query, and whoever lists a directory reads its names.
-        let mut name = String::new();
-        for byte in Sha256::digest(url) {
-            let _ = write!(name, "{byte:02x}");
+    /// A card's name is its address, and the credential it was shown for.
+    fn file(&self, name: &str) -> PathBuf {
+        // Both may hold a secret, and whoever lists a directory reads its names.
+        let mut digits = String::new();
+        for byte in Sha256::digest(name) {
+            let _ = write!(digits, "{byte:02x}");
         }
-        self.directory.join(format!("{name}.json"))
+        self.directory.join(format!("{digits}.json"))
     }
 
-    pub fn get(&self, url: &str) -> Option<Kept> {
-        let text = std::fs::read_to_string(self.file(url)).ok()?;
+    pub fn get(&self, name: &str) -> Option<Kept> {
+        let text = std::fs::read_to_string(self.file(name)).ok()?;
         serde_json::from_str(&text).ok()
     }
 
     /// Keeps a card if its server allows it. A cache that cannot be written is no reason to fail.
-    pub fn put(&self, url: &str, headers: &HeaderMap, json: &str) {
-        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    pub fn put(&self, name: &str, headers: &HeaderMap, json: &str) {
+        let text = |field: &str| headers.get(field).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let control = text("cache-control").unwrap_or_default().to_ascii_lowercase();
         let (etag, last_modified) = (text("etag"), text("last-modified"));
         let age = max_age(&control);
         if control.contains("no-store") || (age == 0 && etag.is_none() && last_modified.is_none()) {
-            let _ = std::fs::remove_file(self.file(url));
+            let _ = std::fs::remove_file(self.file(name));
             return;
         }
         let kept = Kept { fresh_until: now() + age, etag, last_modified, json: json.to_owned() };
-        let _ = self.write(&self.file(url), &kept);
+        let _ = self.write(&self.file(name), &kept);
     }
 
     /// Which agents somebody calls, and what their cards say, is nobody else's business.

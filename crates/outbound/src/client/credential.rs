@@ -11,6 +11,18 @@ pub struct Credentials {
     pub api_key: Option<String>,
 }
 
+impl Credentials {
+    pub fn is_empty(&self) -> bool {
+        self.bearer.is_none() && self.api_key.is_none()
+    }
+
+    /// As the headers a hub of our own kind takes, where no card says it.
+    pub fn for_hub(&self) -> Vec<(String, String)> {
+        let bearer = self.bearer.iter().map(|token| ("Authorization".to_owned(), format!("Bearer {token}")));
+        bearer.chain(self.api_key.iter().map(|key| ("X-API-Key".to_owned(), key.clone()))).collect()
+    }
+}
+
 /// Where credentials go in each request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attached {

@@ -2,6 +2,7 @@
 
 use super::cache::Cache;
 use super::card::Card;
+use super::credential::Credentials;
 use super::error::{ClientError, Told};
 use crate::net::{Net, Outgoing, address};
 use flotilla_protocol::a2a::VERSION;
@@ -62,31 +63,40 @@ pub fn scheme_for(host: &str) -> &'static str {
     if local { "http" } else { "https" }
 }
 
-/// Reads or fetches a card, or takes it from the cache. No credential is shown to where it comes from.
-pub async fn resolve(net: &Net, reference: &Reference, cache: Option<&Cache>) -> Result<Card, ClientError> {
+/// Reads or fetches a card, or takes it from the cache. A credential is shown to where it comes from only if one is
+/// given: by those whose own hub that is, which shows some of its cards to nobody else.
+pub async fn resolve(
+    net: &Net,
+    reference: &Reference,
+    cache: Option<&Cache>,
+    shown: &Credentials,
+) -> Result<Card, ClientError> {
     let source = reference.to_string();
     let place = || address::shown(&source);
     let json = match reference {
         Reference::File(path) => tokio::fs::read_to_string(path)
             .await
             .map_err(|error| ClientError::CardNotFound { reference: place(), problem: error.to_string() })?,
-        Reference::Url(url) => fetch(net, url, cache).await?,
+        Reference::Url(url) => fetch(net, url, cache, shown).await?,
     };
     Card::parse(&json, &source).map_err(|problem| ClientError::CardInvalid { reference: place(), problem })
 }
 
-async fn fetch(net: &Net, url: &str, cache: Option<&Cache>) -> Result<String, ClientError> {
+async fn fetch(net: &Net, url: &str, cache: Option<&Cache>, shown: &Credentials) -> Result<String, ClientError> {
     let missing = |problem: String| ClientError::CardNotFound { reference: address::shown(url), problem };
     address::check(url).map_err(|error| match error {
         ClientError::Address { problem, .. } => missing(problem),
         other => other,
     })?;
-    let headers =
+    let mut headers =
         vec![("A2A-Version".to_owned(), VERSION.to_owned()), ("Accept".to_owned(), "application/json".to_owned())];
+    headers.extend(shown.for_hub());
+    // A card that was shown for a credential is there for that credential alone.
+    let name = if shown.is_empty() { url.to_owned() } else { format!("{url} {:?}", shown.for_hub()) };
     let mut outgoing = Outgoing { method: Method::GET, url: url.to_owned(), headers, ..Outgoing::default() };
     // What came over a connection nobody checked must not stand for it later.
     let cache = cache.filter(|_| !net.is_insecure());
-    let kept = cache.and_then(|cache| cache.get(url));
+    let kept = cache.and_then(|cache| cache.get(&name));
     match kept.as_ref() {
         Some(kept) if kept.is_fresh() => {
             net.note(|| format!("* the card of {url} is still fresh"));
@@ -120,7 +130,7 @@ async fn fetch(net: &Net, url: &str, cache: Option<&Cache>) -> Result<String, Cl
         _ => return Err(missing(format!("HTTP {}", status.as_u16()))),
     };
     if let Some(cache) = cache {
-        cache.put(url, &received, &json);
+        cache.put(&name, &received, &json);
     }
     Ok(json)
 }

@@ -51,17 +51,29 @@ pub async fn hub(findings: &mut Findings, session: &Session) -> bool {
 pub async fn agents(findings: &mut Findings, session: &Session, config: Option<&Config>) {
     let hub = session.hub_url();
     let mut references = vec![(String::from("the hub's card"), Reference::parse(&hub))];
+    let mut hidden = Vec::new();
     for name in config.map(Config::agent_names).unwrap_or_default() {
-        references.push((format!("agent {name}"), Reference::of_agent(&hub, name)));
+        let shown = format!("agent {name}");
+        if config.is_some_and(|config| !config.is_public(name)) {
+            hidden.push(shown.clone());
+        }
+        references.push((shown, Reference::of_agent(&hub, name)));
+    }
+    if config.is_some_and(|config| config.default_agent().is_some_and(|name| !config.is_public(&name))) {
+        hidden.push(references[0].0.clone());
     }
     let credentials = Credentials { bearer: hub_key(), api_key: None };
     let mut let_in = true;
     for (name, reference) in references {
-        match resolve(&session.net, &reference, None).await {
+        match resolve(&session.net, &reference, None, &credentials).await {
             Ok(card) => {
                 check_card(findings, &name, &card);
                 // The same key opens all of them or none.
                 let_in = let_in && call_all(findings, session, &name, &card, &credentials).await;
+            }
+            Err(ClientError::CardNotFound { .. }) if hidden.contains(&name) => {
+                let advice = "to have it called too, set FLOTILLA_KEY to a key of somebody it is there for";
+                findings.note("agents", format!("{name} is not public, and not there for the key in use"), advice);
             }
             Err(error) => {
                 let advice = "reload the hub (kill -HUP), or start it with this configuration";

@@ -2,7 +2,7 @@
 
 use super::agent::{Agent, Asked, Says, card, task};
 use super::program::Place;
-use crate::cast::hub;
+use crate::cast::{hub, setup};
 use flotilla_testkit::process::OWNER;
 use serde_json::{Value, json};
 
@@ -79,6 +79,42 @@ fn the_hub_s_key_goes_to_the_hub_alone() {
     let ran = place.run(&["send", "hi", "-a", &stranger.url]);
     assert_eq!(ran.code, 4, "{ran:?}");
     assert_eq!(stranger.asked().len(), 0);
+}
+
+const HIDDEN: &str = "
+hub: {default_agent: open, listen: '127.0.0.1:0'}
+agents:
+  open: {kind: echo}
+  hid: {kind: echo, visibility: private}
+";
+
+#[test]
+fn agents_that_are_not_public_are_there_for_those_whose_key_sees_them() {
+    let hub = setup().config(HIDDEN).start();
+    let nobody = Place::new().env("FLOTILLA_URL", &hub.url());
+    let args = |more: &[&'static str]| [&["send", "hi", "--agent", "hid", "-o", "json"], more].concat();
+    let place = Place::at(&hub);
+    for (variable, flag) in [("A2ACLI_BEARER", "--bearer"), ("A2ACLI_API_KEY", "--api-key")] {
+        let by_variable = Place::new().env("FLOTILLA_URL", &hub.url()).env(variable, OWNER);
+        by_variable.run(&args(&[])).ok();
+        nobody.run(&args(&[flag, OWNER])).ok();
+    }
+    place.run(&args(&[])).ok();
+    assert!(place.run(&["card", "get", "--agent", "hid", "--debug"]).ok().err.contains("still fresh"), "it is kept");
+    let ran = nobody.run(&args(&[]));
+    assert_eq!((ran.code, ran.error().as_str()), (3, "A2ACLI_ERR_CARD_NOT_FOUND"), "but not for others: {ran:?}");
+    let alice = hub.key("alice", &[]);
+    let other = nobody.env("FLOTILLA_KEY", &alice);
+    let ran = other.run(&args(&[]));
+    assert_eq!((ran.code, ran.error().as_str()), (3, "A2ACLI_ERR_CARD_NOT_FOUND"), "{ran:?}");
+    assert!(ran.out.contains("FLOTILLA_KEY"), "says what it may be: {ran:?}");
+
+    let examined = |place: &Place| {
+        let (data, file) = (hub.data().display().to_string(), place.file("hub.yaml", HIDDEN));
+        place.run(&["doctor", "--data-dir", &data, "--config", &file]).ok().out
+    };
+    assert!(examined(&place).contains("agent hid answers"), "{}", examined(&place));
+    assert!(examined(&other).contains("Note: agents: agent hid is not public"), "{}", examined(&other));
 }
 
 #[test]

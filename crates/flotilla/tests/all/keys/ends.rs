@@ -150,6 +150,51 @@ fn the_owners_key_is_rotated_like_any_other() {
     assert!(list.lines().any(|line| line.starts_with("owner-2 ") && line.contains(" in use ")), "{list}");
 }
 
+/// Whoever ends a key of the owner's is told of the preset.
+#[test]
+fn the_end_of_an_owners_key_is_told_with_what_else_is_to_be_done() {
+    let hub = hub();
+    let said = |args: &[&str]| String::from_utf8_lossy(&hub.cli(args).stderr).into_owned();
+    assert!(said(&["keys", "rotate", "owner"]).contains("hub.owner_key"));
+    assert!(said(&["keys", "revoke", "owner-2"]).contains("hub.owner_key"));
+    hub.key("alice", &[]);
+    assert_eq!(said(&["keys", "revoke", "alice"]), "", "nothing to be done");
+    let owner = hub.owner(Binding::HttpJson);
+    let rotated = owner.send(Request::post("/api/keys/owner:rotate", ""));
+    assert!(rotated.json()["note"].as_str().is_some_and(|note| note.contains("hub.owner_key")), "{}", rotated.text());
+    let revoked = owner.send(Request::new("DELETE", "/api/keys/owner"));
+    assert_eq!(revoked.status, 200);
+    assert!(revoked.json()["note"].as_str().is_some_and(|note| note.contains("hub.owner_key")), "{}", revoked.text());
+}
+
+#[test]
+fn a_new_preset_ends_all_that_stood_for_the_owner() {
+    let mut hub = hub();
+    let laptop = hub.make_key(&["laptop", "--principal", "owner", "--scope", "tasks:read"]);
+    let alice = hub.key("alice", &[]);
+    hub.terminate();
+    let new = format!("flk_{}", "b".repeat(64));
+    hub.preset(&new);
+    let status = |key: &str| hub.stranger(Binding::HttpJson).key(key).get("/tasks").status;
+    assert_eq!([status(&new), status(&laptop), status(&alice)], [200, 401, 200]);
+    assert_eq!(hub.owner(Binding::HttpJson).get("/tasks").status, 401);
+}
+
+#[test]
+fn a_key_that_cannot_be_is_not_made() {
+    let hub = hub();
+    for (args, word) in [
+        (["x", "--expires", "99999999d"].as_slice(), "year 9999"),
+        (&["x", "--scope", "admin", "--agent", "echo"], "scope admin"),
+    ] {
+        let output = hub.cli(&[&["keys", "create"], args].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(word), "{args:?}: {said}");
+    }
+    hub.cli_ok(&["keys", "rotate", "owner", "--overlap", "99999999d"]);
+    assert!(!hub.cli_ok(&["keys", "list"]).contains("until 1970"), "{}", hub.cli_ok(&["keys", "list"]));
+}
+
 #[test]
 fn memory_has_keys_too() {
     let hub = setup().config(CONFIG).arg("--memory").start();

@@ -57,6 +57,26 @@ fn an_agent_gets_so_many_messages_in_a_second_whoever_sends_them() {
     }
 }
 
+#[test]
+fn only_messages_that_are_taken_count_for_the_agent() {
+    for binding in Binding::ALL {
+        let hub = hub_with("limits: {sends_per_agent: 2}");
+        let (one, other) = (hub.caller(binding, "one"), hub.caller(binding, "other"));
+        let mut lost = message("m-lost", "direct");
+        lost["message"]["taskId"] = json!("00000000-0000-7000-8000-000000000000");
+        for _ in 0..4 {
+            assert_eq!(one.call("SendMessage", &lost).expect_err("no task").reason, "TASK_NOT_FOUND");
+            assert_eq!(one.call("SendMessage", &json!({})).expect_err("no message").reason, "INVALID_PARAMS");
+        }
+        let first = other.call("SendMessage", &message("m", "direct")).expect("nothing was taken yet");
+        let repeated = || other.call("SendMessage", &message("m", "direct")).expect("a repeat is not held up");
+        assert_eq!([repeated(), repeated(), repeated()], [first.clone(), first.clone(), first.clone()]);
+        other.call("SendMessage", &message("m-2", "direct")).expect("repeats take no room");
+        flood(&one, "SendMessage", |number| message(&format!("m-{number}"), "direct"));
+        assert_eq!(repeated(), first, "not even when there is none");
+    }
+}
+
 const WRONG: &str = "flk_00000000000000000000000000000000000000000000000000000000000000cc";
 
 #[test]
@@ -65,6 +85,8 @@ fn whoever_tries_keys_must_wait_and_keys_in_use_go_on() {
         let hub = hub_with("limits: {wrong_keys_per_address: 3}");
         let caller = hub.caller(binding, "caller");
         caller.call("ListTasks", &json!({})).expect("a key in use");
+        hub.owner(binding).call("ListTasks", &json!({})).expect("another");
+        let fresh = hub.caller(binding, "fresh");
         let wrong = hub.stranger(binding).key(WRONG);
         for _ in 0..3 {
             assert_eq!(wrong.call("ListTasks", &json!({})).expect_err("wrong").reason, "UNAUTHENTICATED");
@@ -75,6 +97,8 @@ fn whoever_tries_keys_must_wait_and_keys_in_use_go_on() {
         assert_eq!(nonsense.call("ListTasks", &json!({})).expect_err("wrong").reason, "RESOURCE_EXHAUSTED");
         caller.call("ListTasks", &json!({})).expect("whoever is known goes on");
         hub.owner(binding).call("ListTasks", &json!({})).expect("the owner too");
+        let refusal = fresh.call("ListTasks", &json!({})).expect_err("right, but nobody used it from here");
+        assert_eq!(refusal.reason, "RESOURCE_EXHAUSTED", "an answer would tell that it is right");
         let none = hub.stranger(binding).call("ListTasks", &json!({})).expect_err("no key at all");
         assert_eq!(none.reason, "UNAUTHENTICATED", "which is no try");
         assert!(over(&hub, "wrong_keys_per_address") >= 2);

@@ -90,3 +90,22 @@ fn the_data_is_readable_by_its_user_only() {
     let mode = std::fs::metadata(hub.data()).expect("the data directory").permissions().mode();
     assert_eq!(mode & 0o077, 0, "{mode:o}");
 }
+
+#[cfg(unix)]
+#[test]
+fn so_is_each_file_in_a_directory_that_others_may_look_into() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut hub = hub();
+    hub.terminate();
+    std::fs::remove_dir_all(hub.data()).expect("the data can be removed");
+    std::fs::create_dir(hub.data()).expect("a directory can be made");
+    std::fs::set_permissions(hub.data(), std::fs::Permissions::from_mode(0o755)).expect("its mode can be set");
+    hub.restart();
+    hub.owner(Binding::HttpJson).say("m", "complete");
+    let files: Vec<_> = std::fs::read_dir(hub.data()).expect("a directory").map(|file| file.expect("a file")).collect();
+    assert!(files.iter().any(|file| file.file_name() == "flotilla.db-wal"), "{files:?}");
+    for file in files {
+        let mode = file.metadata().expect("a file").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{mode:o} {file:?}");
+    }
+}
