@@ -9,7 +9,8 @@ pub fn of(error: &(dyn Error + 'static)) -> String {
     if let Some((problem, _)) = certificate::refused(error) {
         return format!("the receiver's certificate is not accepted: {problem}; give the receiver another one");
     }
-    if certificate::is_plain(error) {
+    let cause = innermost(error);
+    if certificate::is_plain(error) || cause.contains("tls handshake eof") {
         return "the receiver does not speak TLS; give it a certificate, or an http:// URL if the hub may call it so"
             .into();
     }
@@ -23,7 +24,7 @@ pub fn of(error: &(dyn Error + 'static)) -> String {
         Some(ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::TimedOut) => {
             "the receiver's address cannot be reached; look at the network between the hub and it".into()
         }
-        _ => named(&innermost(error)),
+        _ => named(&cause),
     }
 }
 
@@ -41,13 +42,13 @@ fn named(text: &str) -> String {
 fn kind(error: &(dyn Error + 'static)) -> Option<ErrorKind> {
     let mut next = Some(error);
     while let Some(error) = next {
-        // One that only wraps another says nothing of its own.
-        if let Some(found) = error.downcast_ref::<io::Error>()
-            && found.kind() != ErrorKind::Other
-        {
-            return Some(found.kind());
+        let found = error.downcast_ref::<io::Error>();
+        // One that only wraps another says nothing of its own, and is not its cause either.
+        if let Some(kind) = found.map(io::Error::kind).filter(|kind| *kind != ErrorKind::Other) {
+            return Some(kind);
         }
-        next = error.source();
+        let wrapped = found.and_then(io::Error::get_ref).map(|inner| inner as &(dyn Error + 'static));
+        next = wrapped.or_else(|| error.source());
     }
     None
 }
@@ -68,7 +69,8 @@ mod tests {
             (tls(issuer), "certificate is not accepted: this machine does not trust"),
             (tls(plain), "does not speak TLS"),
             (Error::from(ErrorKind::ConnectionRefused), "start the receiver"),
-            (Error::from(ErrorKind::ConnectionReset), "look into its log"),
+            (Error::other(Error::new(ErrorKind::UnexpectedEof, "tls handshake eof")), "does not speak TLS"),
+            (Error::other(Error::from(ErrorKind::ConnectionReset)), "look into its log"),
             (Error::from(ErrorKind::HostUnreachable), "look at the network"),
             (Error::other(lookup), "correct the URL"),
             (Error::other("connection closed before message completed"), "look into its log"),
