@@ -80,6 +80,7 @@ pub fn restore(backup: &Path, store: &Path, replace: bool) -> Result<(), Fault> 
     check(&source)?;
     let fresh = store.with_extension("restoring");
     let _ = std::fs::remove_file(&fresh);
+    create_private(&fresh)?;
     copy(&source, &fresh)?;
     let restored = Connection::open(&fresh).map_err(fault("opening the restored store"))?;
     schema::renew_epoch(&restored)?;
