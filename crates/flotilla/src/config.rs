@@ -262,10 +262,8 @@ impl Config {
     /// Asked once flags and environment have had their say: they may change the addresses.
     pub fn check_whole(&self) -> Result<()> {
         let hub = &self.hub;
-        if let Some(url) = &hub.public_url
-            && !(url.starts_with("http://") || url.starts_with("https://"))
-        {
-            bail!("hub.public_url (--public-url): '{url}' must start with http:// or https://");
+        if let Some(url) = &hub.public_url {
+            check_public(url)?;
         }
         if hub.allow_anonymous && !hub.listen.ip().is_loopback() && !hub.allow_anonymous_remote {
             bail!(
@@ -306,3 +304,14 @@ impl Config {
 
 #[cfg(test)]
 mod tests;
+
+/// Every card says it, to anyone.
+fn check_public(url: &str) -> Result<()> {
+    let Some((_, rest)) = url.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https")) else {
+        bail!("hub.public_url (--public-url): '{url}' must start with http:// or https://");
+    };
+    if rest.split(['/', '?', '#']).next().is_some_and(|host| host.contains('@')) {
+        bail!("hub.public_url (--public-url): cards publish it, so it takes no user name or password");
+    }
+    Ok(())
+}

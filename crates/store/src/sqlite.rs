@@ -53,6 +53,15 @@ pub enum Sync {
     Normal,
 }
 
+impl Sync {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Full => "FULL",
+            Self::Normal => "NORMAL",
+        }
+    }
+}
+
 pub struct Sqlite {
     epoch: Epoch,
     /// Closed before the writer: the last to close puts the files in order, and a reader cannot.
@@ -149,10 +158,7 @@ fn open_file(path: &Path, sync: Sync) -> Result<Connection, Fault> {
     let connection =
         Connection::open(path).map_err(|error| Fault::new(format!("opening the store {}: {error}", path.display())))?;
     schema::check_ours(&connection)?;
-    let synchronous = match sync {
-        Sync::Full => "FULL",
-        Sync::Normal => "NORMAL",
-    };
+    let synchronous = sync.name();
     connection
         .execute_batch(&format!(
             "PRAGMA journal_mode = WAL;

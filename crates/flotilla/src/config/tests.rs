@@ -30,6 +30,9 @@ fn wrong_values_say_what_is_right() {
     assert!(parse("agents:\n  'a:b': {kind: echo}\n").unwrap_err().contains("cannot be an agent's name"));
     assert!(parse("agents:\n  s: {kind: script}\n").unwrap_err().contains("needs 'script:'"));
     assert!(parse("hub:\n  public_url: hub.example\n").unwrap_err().contains("https://"));
+    let told = parse("hub:\n  public_url: https://me:hush@hub.example/\n").unwrap_err();
+    assert!(told.contains("no user name or password") && !told.contains("hush"), "{told}");
+    assert!(parse("hub:\n  public_url: https://hub.example/@me\n").is_ok());
 }
 
 #[test]

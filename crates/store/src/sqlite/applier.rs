@@ -223,7 +223,7 @@ impl Desk {
                 }
             }
             if ended {
-                return applied.is_ok() && Checkpoints::finish(&self.connection);
+                return applied.is_ok() && self.checkpoints.finish(&self.connection);
             }
             if applied.is_err() {
                 orders.list().gathered.since.get_or_insert_with(Instant::now);
@@ -265,20 +265,19 @@ impl Desk {
 
     /// What is not in the journal is flushed by the tables' own log.
     fn run(&mut self, task: Task) {
-        if self.sync == Sync::Normal {
-            return task(Ok(&mut self.connection));
-        }
-        match flush(&self.connection, "FULL") {
+        match flush(&self.connection, self.sync) {
             Ok(()) => task(Ok(&mut self.connection)),
             Err(fault) => task(Err(fault)),
         }
         self.checkpoints.after(&self.connection, TASK_BYTES);
-        if let Err(fault) = flush(&self.connection, "NORMAL") {
+        if let Err(fault) = flush(&self.connection, Sync::Normal) {
             tracing::warn!(%fault, "the tables are flushed more often than they need to be");
         }
     }
 }
 
-fn flush(connection: &Connection, how: &str) -> Result<(), Fault> {
-    connection.execute_batch(&format!("PRAGMA synchronous = {how}")).map_err(fault("choosing how to flush"))
+/// How transactions are flushed from now on.
+fn flush(connection: &Connection, sync: Sync) -> Result<(), Fault> {
+    let chosen = connection.execute_batch(&format!("PRAGMA synchronous = {}", sync.name()));
+    chosen.map_err(fault("choosing how to flush"))
 }

@@ -7,6 +7,7 @@ use super::journal::beside;
 use super::progress::Progress;
 use flotilla_core::error::Fault;
 use rusqlite::Connection;
+use rusqlite::ffi::SQLITE_IOERR_FSYNC;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,8 @@ pub struct Checkpoints {
     /// Asks the thread for a checkpoint.
     ask: Option<Sender<()>>,
     done: Arc<AtomicBool>,
+    /// The disk has refused something, so what was pressed before it may not be there: the journal is kept.
+    failed: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -48,22 +51,23 @@ impl Checkpoints {
             .map_err(super::fault("preparing checkpoints"))?;
         let (ask, asked) = channel();
         let done = Arc::new(AtomicBool::new(false));
-        let (told, path) = (Arc::clone(&done), path.to_owned());
+        let failed = Arc::new(AtomicBool::new(false));
+        let (told, fails, path) = (Arc::clone(&done), Arc::clone(&failed), path.to_owned());
         let thread = std::thread::Builder::new()
             .name("store-checkpoint".into())
             .spawn(move || {
-                let mut presser = Presser { path, log: None, failed: false };
+                let mut presser = Presser { path, log: None, failed: fails };
                 while asked.recv().is_ok() {
                     let applied = progress.applied();
                     if presser.press() {
                         progress.pressed(applied);
                     }
-                    copy(&connection);
+                    copy(&connection, &presser.failed);
                     told.store(true, Ordering::Release);
                 }
             })
             .map_err(|error| Fault::new(format!("starting the checkpoint thread: {error}")))?;
-        Ok(Self { transactions: 0, bytes: 0, asked: false, ask: Some(ask), done, thread: Some(thread) })
+        Ok(Self { transactions: 0, bytes: 0, asked: false, ask: Some(ask), done, failed, thread: Some(thread) })
     }
 
     /// Called after each transaction of so many bytes.
@@ -84,16 +88,16 @@ impl Checkpoints {
     /// Copies what came while the thread was at it.
     pub fn complete(&mut self, connection: &Connection) {
         if self.done.swap(false, Ordering::Acquire) {
-            copy(connection);
+            copy(connection, &self.failed);
             (self.transactions, self.bytes, self.asked) = (0, 0, false);
         }
     }
 
     /// The last act of a writer that stops. Returns whether all is on the disk.
-    pub fn finish(connection: &Connection) -> bool {
-        copy(connection);
+    pub fn finish(&self, connection: &Connection) -> bool {
+        copy(connection, &self.failed);
         let path = connection.path().map(PathBuf::from);
-        path.is_some_and(|path| press(&path).inspect_err(warn).is_ok())
+        path.is_some_and(|path| press(&path).inspect_err(warn).is_ok()) && !self.failed.load(Ordering::Acquire)
     }
 }
 
@@ -102,23 +106,25 @@ impl Checkpoints {
 struct Presser {
     path: PathBuf,
     log: Option<File>,
-    failed: bool,
+    failed: Arc<AtomicBool>,
 }
 
 impl Presser {
     fn press(&mut self) -> bool {
-        if self.failed {
-            return false;
-        }
         if self.log.is_none() {
             self.log = File::open(beside(&self.path, "-wal")).ok();
         }
         let Some(log) = &self.log else { return false };
         if let Err(error) = log.sync_data() {
-            self.failed = true;
-            tracing::error!(%error, "the tables cannot be flushed; the journal is kept until the hub is started again");
+            note_failure(&self.failed, &error);
         }
-        !self.failed
+        !self.failed.load(Ordering::Acquire)
+    }
+}
+
+fn note_failure(failed: &AtomicBool, error: &dyn std::error::Error) {
+    if !failed.swap(true, Ordering::AcqRel) {
+        tracing::error!(%error, "the tables cannot be flushed; the journal is kept until the hub is started again");
     }
 }
 
@@ -137,9 +143,14 @@ pub fn press(store: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Copies what can be copied without waiting for anybody.
-fn copy(connection: &Connection) {
-    if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
-        tracing::warn!(%error, "checkpointing the store");
+/// Copies what can be copied without waiting for anybody. A disk that is full keeps the copy from being made, and loses
+/// nothing; only a flush that failed does.
+fn copy(connection: &Connection, failed: &AtomicBool) {
+    match connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
+        Ok(()) => {}
+        Err(error) if error.sqlite_error().is_some_and(|error| error.extended_code == SQLITE_IOERR_FSYNC) => {
+            note_failure(failed, &error);
+        }
+        Err(error) => tracing::warn!(%error, "checkpointing the store"),
     }
 }

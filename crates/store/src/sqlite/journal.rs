@@ -112,7 +112,7 @@ pub fn behind(store: &Path, epoch: &Epoch, applied: u64) -> Result<Vec<Batch>, F
     let (mut batches, mut loose) = (Vec::new(), false);
     for path in paths(store) {
         let mut contents = file::read(&path, &epoch.0, applied)?;
-        loose |= contents.loose;
+        loose |= contents.loose && !contents.batches.is_empty();
         batches.append(&mut contents.batches);
     }
     batches.sort_by_key(|batch| batch.number);

@@ -129,9 +129,9 @@ pub struct Desk {
     sends: Sends,
     herald: Herald,
     batch: Batch,
-    commits: Counter,
+    flushes: Counter,
     batch_size: Histogram,
-    commit_seconds: Histogram,
+    flush_seconds: Histogram,
 }
 
 /// Commits on their way to the journal.
@@ -161,9 +161,9 @@ impl Desk {
             connection,
             herald: Herald::new(),
             batch: Batch::default(),
-            commits: counter!("flotilla_store_flushes_total"),
+            flushes: counter!("flotilla_store_flushes_total"),
             batch_size: histogram!("flotilla_store_batch_commits"),
-            commit_seconds: histogram!("flotilla_store_flush_seconds"),
+            flush_seconds: histogram!("flotilla_store_flush_seconds"),
         })
     }
 
@@ -171,7 +171,10 @@ impl Desk {
         // Not before the store is open: there may be many.
         match Sends::load(&self.connection) {
             Ok(sends) => self.sends = sends,
-            Err(fault) => return tracing::error!(%fault, "the store takes no commits"),
+            Err(fault) => {
+                tracing::error!(%fault, "the store takes no commits");
+                return self.finish();
+            }
         }
         while let Ok(job) = inbox.recv() {
             let mut next = Some(job);
@@ -245,9 +248,11 @@ impl Desk {
         // As many as the journal takes for it, so that what is counted is also what its files hold.
         let bytes = bytes.next_multiple_of(BLOCK);
         let written = if entries.is_empty() { Ok(()) } else { self.write(entries, &before, bytes) };
-        self.commits.increment(1);
-        self.batch_size.record(count as f64);
-        self.commit_seconds.record(started.elapsed().as_secs_f64());
+        if count > 0 && written.is_ok() {
+            self.flushes.increment(1);
+            self.batch_size.record(count as f64);
+            self.flush_seconds.record(started.elapsed().as_secs_f64());
+        }
         let outcome = |refused: Option<NotCommitted>| match (refused, &written) {
             (Some(refused), _) => Err(refused),
             (None, Err(fault)) => Err(NotCommitted::Failed(fault.clone())),

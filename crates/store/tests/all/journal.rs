@@ -12,6 +12,7 @@ use rusqlite::Connection;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 const BLOCK: u64 = 4096;
 
@@ -91,9 +92,9 @@ async fn commits_do_not_wait_for_the_tables_and_reads_do() {
         tokio::task::spawn_blocking(move || backup(&from, &to)).await.unwrap()
     };
     copied.unwrap();
-    let reading = tokio::spawn(store.record(Scope::Admin, task.id()));
-    tokio::task::yield_now().await;
-    assert!(!reading.is_finished());
+    let mut reading = tokio::spawn(store.record(Scope::Admin, task.id()));
+    let early = tokio::time::timeout(Duration::from_millis(300), &mut reading).await;
+    assert!(early.is_err(), "answered before the tables had it: {early:?}");
     drop(tables);
     assert_eq!(folded(&reading.await.unwrap().unwrap().unwrap()), task.fold());
 
