@@ -302,9 +302,6 @@ impl Config {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
 /// Every card says it, to anyone.
 fn check_public(url: &str) -> Result<()> {
     let Some((_, rest)) = url.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https")) else {
@@ -315,3 +312,6 @@ fn check_public(url: &str) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
