@@ -5,6 +5,7 @@ pub mod a2a;
 pub mod block;
 pub mod decode;
 pub mod event;
+pub mod fleet;
 pub mod jsonrpc;
 pub mod time;
 pub mod wire;

@@ -1,0 +1,135 @@
+//! The fleet handshake 2.0: what orchestrators and workers say to each other about work (docs/handshake.md).
+
+pub mod announce;
+pub mod dispatch;
+pub mod hints;
+pub mod name;
+pub mod result;
+pub mod version;
+
+pub use announce::Announce;
+pub use dispatch::Dispatch;
+pub use result::TaskResult;
+pub use version::Version;
+
+use crate::decode::plain;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The extension's name in cards, in `A2A-Extensions`, and for the member of a message's metadata that holds a dispatch.
+pub const HANDSHAKE: &str = "urn:flotilla:ext:fleet-handshake:2.0";
+
+/// Fields of a newer version, kept as they came.
+pub type More = Map<String, Value>;
+
+/// The three messages, told apart by `type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Announce,
+    Dispatch,
+    Result,
+}
+
+impl Kind {
+    pub const ALL: [Self; 3] = [Self::Announce, Self::Dispatch, Self::Result];
+
+    /// The value of `type`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Announce => "SESSION_ANNOUNCE",
+            Self::Dispatch => "TASK_DISPATCH",
+            Self::Result => "TASK_RESULT",
+        }
+    }
+
+    /// The media type of a data part that holds one.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Announce => "application/vnd.flotilla.session-announce+json",
+            Self::Dispatch => "application/vnd.flotilla.task-dispatch+json",
+            Self::Result => "application/vnd.flotilla.task-result+json",
+        }
+    }
+}
+
+/// One of the three, read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Handshake {
+    Announce(Box<Announce>),
+    Dispatch(Box<Dispatch>),
+    Result(Box<TaskResult>),
+}
+
+/// What a text or a data part turned out to be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Found {
+    /// Nothing of the handshake: content like any other.
+    Nothing,
+    Handshake(Handshake),
+    /// Meant for the handshake, but in a version that is not spoken here: content like any other, and worth a note.
+    OtherVersion(String),
+    /// Meant for the handshake, and wrong; says where and what.
+    Wrong(String),
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    #[serde(rename = "type", default)]
+    kind: Option<String>,
+    #[serde(default)]
+    protocol_version: Option<Value>,
+}
+
+/// Reads JSON that may be one of the three messages. Other JSON, and no JSON at all, is nothing.
+pub fn read(json: &str) -> Found {
+    let json = json.trim();
+    if !json.starts_with('{') {
+        return Found::Nothing;
+    }
+    let Ok(Envelope { kind: Some(kind), protocol_version }) = serde_json::from_str::<Envelope>(json) else {
+        return Found::Nothing;
+    };
+    let Some(kind) = Kind::ALL.into_iter().find(|known| known.name() == kind) else { return Found::Nothing };
+    let version = match &protocol_version {
+        None => return Found::Wrong(format!("{}: protocol_version is missing; write \"2.0\"", kind.name())),
+        Some(Value::String(version)) => version.clone(),
+        Some(other) => other.to_string(),
+    };
+    match version.parse::<Version>() {
+        Ok(version) if version.is_spoken() => {}
+        Ok(_) => return Found::OtherVersion(version),
+        Err(problem) => return Found::Wrong(format!("{}: protocol_version: {problem}", kind.name())),
+    }
+    let read = match kind {
+        Kind::Announce => of(json).map(|read| Handshake::Announce(Box::new(read))),
+        Kind::Dispatch => of(json).map(|read| Handshake::Dispatch(Box::new(read))),
+        Kind::Result => of(json).map(|read| Handshake::Result(Box::new(read))),
+    };
+    let checked = read.and_then(|read| match &read {
+        Handshake::Announce(announce) => announce.check().map(|()| read),
+        Handshake::Dispatch(dispatch) => dispatch.check().map(|()| read),
+        Handshake::Result(result) => result.check().map(|()| read),
+    });
+    match checked {
+        Ok(read) => Found::Handshake(read),
+        Err(problem) => Found::Wrong(format!("{}: {problem}", kind.name())),
+    }
+}
+
+/// Reads one message; the error names the place.
+fn of<T: DeserializeOwned>(json: &str) -> Result<T, String> {
+    let mut reader = serde_json::Deserializer::from_str(json);
+    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let (place, problem) = (error.path().to_string(), plain(&error.inner().to_string()));
+        if place == "." { problem } else { format!("{place}: {problem}") }
+    })
+}
+
+/// The JSON of one of the three.
+pub fn write<T: Serialize>(message: &T) -> Result<String, String> {
+    serde_json::to_string(message).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

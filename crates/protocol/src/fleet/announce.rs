@@ -1,0 +1,183 @@
+//! SESSION_ANNOUNCE: what a worker is, has and can do now.
+
+use super::version::Version;
+use super::{More, name};
+use crate::time::Millis;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub enum AnnounceType {
+    #[default]
+    #[serde(rename = "SESSION_ANNOUNCE")]
+    SessionAnnounce,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Announce {
+    #[serde(rename = "type")]
+    pub kind: AnnounceType,
+    pub protocol_version: Version,
+    pub worker: Worker,
+    #[serde(default)]
+    pub capabilities: Capabilities,
+    #[serde(default)]
+    pub mcp_health: BTreeMap<String, McpHealth>,
+    #[serde(default)]
+    pub session: Session,
+    /// Rises with every announcement of a worker; an older one changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub supported_versions: Vec<Version>,
+    #[serde(flatten)]
+    pub more: More,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Worker {
+    pub agent_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_tier: Option<String>,
+    /// Tokens the model takes at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<String>,
+    #[serde(flatten)]
+    pub more: More,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Capabilities {
+    #[serde(default)]
+    pub tools: Vec<String>,
+    #[serde(default)]
+    pub mcp_servers: Vec<String>,
+    /// Runs it takes at once; one if it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_concurrent: Option<u32>,
+    #[serde(flatten)]
+    pub more: More,
+}
+
+/// How an MCP server answers: one word, or the word with what was seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum McpHealth {
+    Plain(McpStatus),
+    Observed(Observation),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Observation {
+    pub status: McpStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub observed_at: Option<Millis>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    #[serde(flatten)]
+    pub more: More,
+}
+
+/// A word that is not listed is read as unknown, and unknown is not healthy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum McpStatus {
+    Ok,
+    Timeout,
+    Failed,
+    NeedsAuth,
+    Disabled,
+    #[serde(other)]
+    Unknown,
+}
+
+impl McpStatus {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Timeout => "timeout",
+            Self::Failed => "failed",
+            Self::NeedsAuth => "needs_auth",
+            Self::Disabled => "disabled",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl McpHealth {
+    pub fn status(&self) -> McpStatus {
+        match self {
+            Self::Plain(status) => *status,
+            Self::Observed(observation) => observation.status,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Session {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_tasks: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repo_state: Option<RepoState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_fresh: Option<bool>,
+    #[serde(flatten)]
+    pub more: More,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RepoState {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clean: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty_files: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<u32>,
+    #[serde(flatten)]
+    pub more: More,
+}
+
+impl Announce {
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.worker.agent_id.trim().is_empty() {
+            return Err("worker.agent_id: must name the worker".into());
+        }
+        if self.capabilities.max_concurrent == Some(0) {
+            return Err(
+                "capabilities.max_concurrent: must be at least 1; a worker that takes nothing is drained".into()
+            );
+        }
+        Ok(())
+    }
+
+    /// The health of a server by any spelling of its name; none if the worker has no such server.
+    pub fn mcp(&self, server: &str) -> Option<McpStatus> {
+        let health = self.mcp_health.iter().find(|(known, _)| name::same(known, server));
+        let listed = || self.capabilities.mcp_servers.iter().any(|known| name::same(known, server));
+        match health {
+            Some((_, health)) => Some(health.status()),
+            None if listed() => Some(McpStatus::Unknown),
+            None => None,
+        }
+    }
+
+    pub fn has_tool(&self, wanted: &str) -> bool {
+        name::has_tool(&self.capabilities.tools, wanted)
+    }
+}

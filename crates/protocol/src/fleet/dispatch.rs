@@ -1,0 +1,163 @@
+//! TASK_DISPATCH: work under a contract.
+
+use super::More;
+use super::version::Version;
+use crate::time::Millis;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub enum DispatchType {
+    #[default]
+    #[serde(rename = "TASK_DISPATCH")]
+    TaskDispatch,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Dispatch {
+    #[serde(rename = "type")]
+    pub kind: DispatchType,
+    pub protocol_version: Version,
+    #[serde(default)]
+    pub task: Terms,
+    #[serde(default)]
+    pub requirements: Requirements,
+    /// Absolute; work whose deadline has passed is not begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub deadline: Option<Millis>,
+    /// What to do, in this order, while no worker can take the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_blocked: Option<Vec<OnBlocked>>,
+    pub brief: String,
+    #[serde(flatten)]
+    pub more: More,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Terms {
+    /// The orchestrator's own number for the work, repeated in the result; never the A2A task's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    #[serde(default)]
+    pub priority: Priority,
+    #[serde(default)]
+    pub reply_schema: ReplySchema,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_budget: Option<u64>,
+    /// What a `json` reply must be valid against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub json_schema: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    #[serde(flatten)]
+    pub more: More,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Priority {
+    Low,
+    #[default]
+    Normal,
+    High,
+    Urgent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReplySchema {
+    #[default]
+    Prose,
+    Structured,
+    Json,
+}
+
+/// Ceilings; without `hard` they are told of, with it the run is stopped.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Budget {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_total_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost_usd: Option<f64>,
+    #[serde(default)]
+    pub hard: bool,
+    #[serde(flatten)]
+    pub more: More,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Requirements {
+    #[serde(default)]
+    pub required_mcp: Vec<String>,
+    #[serde(default)]
+    pub required_capabilities: Vec<String>,
+    /// The least tier of model that will do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_tier: Option<String>,
+    /// The least context window that will do, in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// The work changes files, so it wants a clean tree.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub write: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    #[serde(flatten)]
+    pub more: More,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// What is done about work that no worker can take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnBlocked {
+    /// Another worker that qualifies.
+    Reroute,
+    /// Wait for one, until the deadline or an hour.
+    Queue,
+    /// Tell the owner.
+    Alert,
+}
+
+impl OnBlocked {
+    pub const DEFAULT: [Self; 3] = [Self::Reroute, Self::Queue, Self::Alert];
+}
+
+impl Dispatch {
+    pub fn on_blocked(&self) -> &[OnBlocked] {
+        self.on_blocked.as_deref().unwrap_or(&OnBlocked::DEFAULT)
+    }
+
+    /// The ceiling on all tokens, whichever way it was written; the lower one counts.
+    pub fn most_tokens(&self) -> Option<u64> {
+        let whole = self.task.budget.as_ref().and_then(|budget| budget.max_total_tokens);
+        self.task.token_budget.into_iter().chain(whole).min()
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.brief.trim().is_empty() {
+            return Err("brief: must say what is to be done".into());
+        }
+        if self.task.token_budget == Some(0) {
+            return Err("task.token_budget: nothing can be done with 0 tokens; leave it out for no ceiling".into());
+        }
+        if let Some(budget) = &self.task.budget
+            && budget.max_cost_usd.is_some_and(|cost| !cost.is_finite() || cost <= 0.0)
+        {
+            return Err("task.budget.max_cost_usd: must be more than 0; leave it out for no ceiling".into());
+        }
+        if self.task.json_schema.is_some() && self.task.reply_schema != ReplySchema::Json {
+            return Err("task.json_schema: goes with reply_schema \"json\" only".into());
+        }
+        Ok(())
+    }
+}

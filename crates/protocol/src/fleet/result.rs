@@ -1,0 +1,189 @@
+//! TASK_RESULT: what became of work that was dispatched.
+
+use super::More;
+use super::version::Version;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub enum ResultType {
+    #[default]
+    #[serde(rename = "TASK_RESULT")]
+    TaskResult,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct TaskResult {
+    #[serde(rename = "type")]
+    pub kind: ResultType,
+    pub protocol_version: Version,
+    #[serde(default)]
+    pub task_id: Option<String>,
+    pub status: Status,
+    /// Counted from the agent's own usage; null when nobody knows, never 0 for unknown.
+    #[serde(default)]
+    pub tokens_spent: Option<u64>,
+    #[serde(default)]
+    pub next_steps: Vec<String>,
+    #[serde(default)]
+    pub blocked_reason: Option<BlockedReason>,
+    #[serde(default)]
+    pub artifacts: Made,
+    /// Why the work failed; with `error`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What is still to be done; with `partial`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remaining: Vec<String>,
+    /// In words, what was done, or what stands in the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// Whether the same work may succeed later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
+    /// Seconds until it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u64>,
+    /// What the agent itself says it spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_claimed: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The worker said nothing of the kind; the hub concluded it from how the work ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inferred: bool,
+    #[serde(flatten)]
+    pub more: More,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    #[default]
+    Done,
+    Blocked,
+    Error,
+    Partial,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Made {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pr: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files_changed: Vec<String>,
+    #[serde(flatten)]
+    pub more: More,
+}
+
+/// What a model used; what is not known is absent.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    #[serde(flatten)]
+    pub more: More,
+}
+
+impl Usage {
+    /// All tokens, if any kind of them is known.
+    pub fn total_tokens(&self) -> Option<u64> {
+        let kinds = [self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens];
+        kinds.into_iter().flatten().reduce(u64::saturating_add)
+    }
+}
+
+/// Why work was not begun. Words of other programs are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlockedReason {
+    MissingMcp,
+    MissingCapability,
+    TierTooLow,
+    DirtyTree,
+    OverCapacity,
+    DeadlinePassed,
+    BudgetTooSmall,
+    StaleProfile,
+    UsageLimit,
+    Other(String),
+}
+
+impl BlockedReason {
+    pub const TYPED: [Self; 9] = [
+        Self::MissingMcp,
+        Self::MissingCapability,
+        Self::TierTooLow,
+        Self::DirtyTree,
+        Self::OverCapacity,
+        Self::DeadlinePassed,
+        Self::BudgetTooSmall,
+        Self::StaleProfile,
+        Self::UsageLimit,
+    ];
+
+    pub fn name(&self) -> &str {
+        match self {
+            Self::MissingMcp => "missing_mcp",
+            Self::MissingCapability => "missing_capability",
+            Self::TierTooLow => "tier_too_low",
+            Self::DirtyTree => "dirty_tree",
+            Self::OverCapacity => "over_capacity",
+            Self::DeadlinePassed => "deadline_passed",
+            Self::BudgetTooSmall => "budget_too_small",
+            Self::StaleProfile => "stale_profile",
+            Self::UsageLimit => "usage_limit",
+            Self::Other(text) => text,
+        }
+    }
+
+    pub fn of(text: &str) -> Self {
+        let typed = Self::TYPED.into_iter().find(|reason| reason.name() == text);
+        typed.unwrap_or_else(|| Self::Other(text.to_owned()))
+    }
+}
+
+impl Serialize for BlockedReason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for BlockedReason {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::of(&Cow::<'de, str>::deserialize(deserializer)?))
+    }
+}
+
+impl JsonSchema for BlockedReason {
+    fn schema_name() -> Cow<'static, str> {
+        "BlockedReason".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let typed = Self::TYPED.map(|reason| reason.name().to_owned());
+        schemars::json_schema!({ "type": "string", "anyOf": [{ "enum": typed }, {}] })
+    }
+}
+
+impl TaskResult {
+    pub(super) fn check(&self) -> Result<(), String> {
+        let missing = match self.status {
+            Status::Blocked if self.blocked_reason.is_none() => "blocked_reason: must say why the work was not begun",
+            Status::Error if self.error.as_deref().is_none_or(|error| error.trim().is_empty()) => {
+                "error: must say what went wrong"
+            }
+            Status::Partial if self.remaining.is_empty() => "remaining: must say what is still to be done",
+            _ => return Ok(()),
+        };
+        Err(missing.into())
+    }
+}

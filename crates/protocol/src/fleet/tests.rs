@@ -1,0 +1,226 @@
+//! The exact JSON of the handshake, what is wrong with it, and hints.
+
+use super::announce::McpStatus;
+use super::dispatch::{OnBlocked, Priority, ReplySchema};
+use super::result::{BlockedReason, Status, TaskResult, Usage};
+use super::version::{CURRENT, Version};
+use super::{Announce, Dispatch, Found, Handshake, hints, read, write};
+use serde_json::{Value, json};
+
+const ANNOUNCE: &str = r#"{"type":"SESSION_ANNOUNCE","protocol_version":"2.0",
+ "worker":{"agent_id":"claude-code","model":"claude-sonnet-4-20250514","model_tier":"sonnet","context_window":200000},
+ "capabilities":{"tools":["browser","terminal","file","patch"],"mcp_servers":["context_mode","claude_mem","trek"]},
+ "mcp_health":{"context_mode":"ok","claude_mem":"ok","trek":"timeout"},
+ "session":{"context_id":"handshake:hermes-switch","active_tasks":2,
+            "repo_state":{"branch":"main","clean":true},"session_fresh":true}}"#;
+
+const DISPATCH: &str = r#"{"type":"TASK_DISPATCH","protocol_version":"2.0",
+ "task":{"task_id":"abc-123","priority":"high","reply_schema":"structured","token_budget":4000},
+ "requirements":{"required_mcp":["context_mode"],"required_capabilities":["terminal","file"]},
+ "deadline":"2026-05-31T21:00:00.000Z",
+ "brief":"Refactor the auth module. Focus on token refresh logic..."}"#;
+
+const RESULT: &str = r#"{"type":"TASK_RESULT","protocol_version":"2.0","task_id":"abc-123","status":"done","tokens_spent":3240,
+ "next_steps":["Run the full test suite to verify refactor","Open PR for review"],"blocked_reason":null,
+ "artifacts":{"pr":"https://git.example/pull/72","files_changed":["src/auth/token_refresh.py","tests/auth/test_token_refresh.py"]}}"#;
+
+fn value(json: &str) -> Value {
+    serde_json::from_str(json).expect("JSON")
+}
+
+fn announce(json: &Value) -> Announce {
+    match read(&json.to_string()) {
+        Found::Handshake(Handshake::Announce(announce)) => *announce,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn dispatch(json: &Value) -> Dispatch {
+    match read(&json.to_string()) {
+        Found::Handshake(Handshake::Dispatch(dispatch)) => *dispatch,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn written(found: &Found) -> Value {
+    let text = match found {
+        Found::Handshake(Handshake::Announce(message)) => write(message),
+        Found::Handshake(Handshake::Dispatch(message)) => write(message),
+        Found::Handshake(Handshake::Result(message)) => write(message),
+        other => panic!("{other:?}"),
+    };
+    value(&text.expect("JSON"))
+}
+
+#[test]
+fn the_designs_own_json_is_read_and_written_without_a_change() {
+    for json in [ANNOUNCE, DISPATCH, RESULT] {
+        assert_eq!(written(&read(json)), value(json));
+    }
+}
+
+#[test]
+fn fields_of_a_newer_minor_version_are_kept_everywhere() {
+    let mut newer = value(ANNOUNCE);
+    newer["protocol_version"] = json!("2.7");
+    for place in ["/worker", "/capabilities", "/session", "/session/repo_state", ""] {
+        newer.pointer_mut(place).unwrap()["later"] = json!({"n": [1, 2.5, null]});
+    }
+    newer["mcp_health"]["trek"] = json!({"status": "needs_auth", "latency_ms": 12, "later": true});
+    assert_eq!(written(&read(&newer.to_string())), newer);
+
+    let mut newer = value(DISPATCH);
+    for place in ["/task", "/requirements", ""] {
+        newer.pointer_mut(place).unwrap()["later"] = json!("x");
+    }
+    newer["task"]["budget"] = json!({"max_cost_usd": 0.5, "hard": true, "later": 1});
+    assert_eq!(written(&read(&newer.to_string())), newer);
+
+    let mut newer = value(RESULT);
+    newer["artifacts"]["later"] = json!(["x"]);
+    newer["usage"] = json!({"input_tokens": 1, "later": 2});
+    assert_eq!(written(&read(&newer.to_string())), newer);
+}
+
+#[test]
+fn other_json_is_content_and_other_majors_are_told_apart() {
+    for text in ["", "hello", "[1]", "{", "{}", r#"{"type":"SOMETHING"}"#, r#"{"type":7}"#] {
+        assert_eq!(read(text), Found::Nothing, "{text}");
+    }
+    let mut other = value(DISPATCH);
+    other["protocol_version"] = json!("3.0");
+    assert_eq!(read(&other.to_string()), Found::OtherVersion("3.0".into()));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place() {
+    let wrong = |json: &str, place: &str, with: Value| {
+        let mut message = value(json);
+        *message.pointer_mut(place).unwrap() = with;
+        match read(&message.to_string()) {
+            Found::Wrong(problem) => problem,
+            other => panic!("{place}: {other:?}"),
+        }
+    };
+    for (json, place, with, told) in [
+        (ANNOUNCE, "/worker/agent_id", json!(" "), "worker.agent_id: must name"),
+        (ANNOUNCE, "/worker", json!({}), "worker: missing field `agent_id`"),
+        (ANNOUNCE, "/worker/context_window", json!("big"), "worker.context_window"),
+        (ANNOUNCE, "/protocol_version", json!("two"), "no version"),
+        (DISPATCH, "/brief", json!(""), "brief: must say"),
+        (DISPATCH, "/task/priority", json!("asap"), "task.priority: unknown variant `asap`"),
+        (DISPATCH, "/task/token_budget", json!(0), "task.token_budget"),
+        (DISPATCH, "/deadline", json!("tomorrow"), "RFC 3339"),
+        (RESULT, "/status", json!("blocked"), "blocked_reason: must say"),
+        (RESULT, "/status", json!("error"), "error: must say"),
+        (RESULT, "/status", json!("partial"), "remaining: must say"),
+    ] {
+        let problem = wrong(json, place, with);
+        assert!(problem.contains(told), "{place}: {problem}");
+    }
+}
+
+#[test]
+fn health_is_found_by_any_spelling_and_unknown_is_not_healthy() {
+    let mut json = value(ANNOUNCE);
+    json["mcp_health"] = json!({"context-mode": {"status": "ok"}, "trek": "on fire"});
+    let announce = announce(&json);
+    for (server, expected) in [
+        ("context_mode", Some(McpStatus::Ok)),
+        ("Trek", Some(McpStatus::Unknown)),
+        ("claude-mem", Some(McpStatus::Unknown)),
+        ("nobody", None),
+    ] {
+        assert_eq!(announce.mcp(server), expected, "{server}");
+    }
+    assert!(announce.has_tool("Bash") || announce.has_tool("terminal"));
+}
+
+#[test]
+fn versions_meet_at_the_highest_both_speak() {
+    let of = |text: &str| text.parse::<Version>().unwrap();
+    assert_eq!(Version::common(&[of("1.4"), of("2.9")]), Some(CURRENT));
+    assert_eq!(Version::common(&[of("1.0"), of("3.0")]), None);
+    assert_eq!(of("2"), CURRENT);
+    assert!("2.x".parse::<Version>().is_err());
+}
+
+#[test]
+fn usage_that_nobody_knows_is_not_zero() {
+    assert_eq!(Usage::default().total_tokens(), None);
+    let some = Usage { output_tokens: Some(7), ..Usage::default() };
+    assert_eq!(some.total_tokens(), Some(7));
+    let result = TaskResult::default();
+    assert_eq!(value(&write(&result).unwrap())["tokens_spent"], Value::Null);
+}
+
+#[test]
+fn reasons_are_typed_and_others_are_kept() {
+    for reason in BlockedReason::TYPED {
+        assert_eq!(BlockedReason::of(reason.name()), reason);
+    }
+    let json = r#"{"type":"TASK_RESULT","protocol_version":"2.0","status":"blocked","blocked_reason":"moon_phase"}"#;
+    match read(json) {
+        Found::Handshake(Handshake::Result(result)) => {
+            assert_eq!(
+                (result.status, result.blocked_reason),
+                (Status::Blocked, Some(BlockedReason::of("moon_phase")))
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+const HINTS: &str = "TASK DISPATCH (inline)
+priority: high
+reply_schema: structured
+token_budget: 4000
+required_mcp: [context_mode]
+Brief: Refactor the auth module...";
+
+#[test]
+fn the_designs_own_hints_are_read_and_written() {
+    let dispatch = hints::read(HINTS).unwrap().unwrap();
+    assert_eq!((dispatch.task.priority, dispatch.task.reply_schema), (Priority::High, ReplySchema::Structured));
+    assert_eq!((dispatch.task.token_budget, dispatch.requirements.required_mcp.len()), (Some(4000), 1));
+    assert_eq!(dispatch.brief, "Refactor the auth module...");
+    assert_eq!(hints::write(&dispatch), HINTS);
+}
+
+#[test]
+fn hints_carry_all_they_have_words_for() {
+    let whole = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0",
+        "task": {"task_id": "t-1", "priority": "urgent", "reply_schema": "json", "token_budget": 10},
+        "requirements": {"required_mcp": ["a", "b"], "required_capabilities": ["terminal"], "model_tier": "opus",
+            "context_window": 9, "write": true, "skills": ["s"], "labels": ["l"]},
+        "deadline": "2026-05-31T21:00:00.000Z", "on_blocked": ["queue", "alert"], "brief": "Do it.\n\nkey: value"});
+    let dispatch = dispatch(&whole);
+    assert_eq!(hints::read(&hints::write(&dispatch)).unwrap().unwrap(), dispatch);
+    let mut never = dispatch;
+    never.on_blocked = Some(Vec::new());
+    let again = hints::read(&hints::write(&never)).unwrap().unwrap();
+    assert_eq!(again.on_blocked(), &[] as &[OnBlocked]);
+}
+
+#[test]
+fn only_hints_at_the_top_are_hints_and_slips_are_told() {
+    assert_eq!(hints::read("Hello\nTASK DISPATCH (inline)\nBrief: x"), None);
+    assert_eq!(hints::read("TASK DISPATCH (inline)"), None);
+    for (text, told) in [
+        ("priority: asap\nBrief: x", "priority: unknown variant"),
+        ("token_budget: lots\nBrief: x", "token_budget: 'lots'"),
+        ("deadline: soon\nBrief: x", "RFC 3339"),
+        ("do the thing", "no hint"),
+        ("priority: low", "no hint"),
+        ("Brief:", "brief: must say"),
+    ] {
+        let read = hints::read(&format!("TASK DISPATCH (inline)\n{text}")).unwrap();
+        assert!(read.clone().unwrap_err().contains(told), "{text}: {read:?}");
+    }
+    let kept = hints::read("TASK DISPATCH (inline)\nmood: calm\nBrief: x").unwrap().unwrap();
+    assert_eq!(kept.more["mood"], json!("calm"));
+    // What stands in a value cannot become a hint of its own.
+    let mut sly = kept;
+    sly.task.task_id = Some("1\npriority: urgent".into());
+    assert_eq!(hints::read(&hints::write(&sly)).unwrap().unwrap().task.priority, Priority::Normal);
+}
