@@ -1,0 +1,130 @@
+//! The choice between workers, with the reason for each: nobody should have to guess why a task went where it went.
+
+use super::fit::{Addressed, Unfit, fit};
+use super::{Policy, Worker};
+use flotilla_protocol::fleet::dispatch::Dispatch;
+use flotilla_protocol::fleet::name;
+use flotilla_protocol::time::Millis;
+use std::sync::Arc;
+
+/// Whom the work is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    Any,
+    Worker(String),
+    Label(String),
+    Skill(String),
+}
+
+/// What was thought of one worker.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Considered {
+    pub worker: Arc<str>,
+    pub epoch: Option<u64>,
+    pub verdict: Verdict,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// It could do it; the higher the better. Each point with its reason, and what is taken on trust.
+    Fit {
+        score: f64,
+        points: Vec<(&'static str, f64)>,
+        unverified: Vec<String>,
+    },
+    Unfit(Vec<Unfit>),
+}
+
+/// All that were looked at, the best first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Choice {
+    pub considered: Vec<Considered>,
+}
+
+impl Choice {
+    pub fn chosen(&self) -> Option<&Considered> {
+        self.considered.first().filter(|first| matches!(first.verdict, Verdict::Fit { .. }))
+    }
+
+    /// Whether one of them may do later without anything new being announced.
+    pub fn may_wait(&self) -> bool {
+        self.considered.iter().any(|considered| match &considered.verdict {
+            Verdict::Fit { .. } => true,
+            Verdict::Unfit(reasons) => reasons.iter().all(|reason| reason.waits),
+        })
+    }
+}
+
+/// Work to be placed, with what is known around it.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    pub dispatch: &'a Dispatch,
+    pub target: &'a Target,
+    /// The worker that did the last work of the same context.
+    pub last: Option<&'a str>,
+}
+
+pub fn choose<'a>(
+    workers: impl IntoIterator<Item = &'a Worker>,
+    wanted: Wanted<'_>,
+    policy: &Policy,
+    now: Millis,
+) -> Choice {
+    let addressed = match wanted.target {
+        Target::Worker(_) => Addressed::ByName,
+        _ => Addressed::AmongOthers,
+    };
+    let meant = workers.into_iter().filter(|worker| is_meant(worker, wanted.target));
+    let mut considered: Vec<Considered> = meant
+        .map(|worker| Considered {
+            worker: Arc::clone(&worker.name),
+            epoch: worker.announce.epoch,
+            verdict: match fit(worker, wanted.dispatch, addressed, policy, now) {
+                Ok(unverified) => score(worker, wanted, policy, unverified),
+                Err(reasons) => Verdict::Unfit(reasons),
+            },
+        })
+        .collect();
+    considered.sort_by(|one, other| rank(other).total_cmp(&rank(one)).then_with(|| one.worker.cmp(&other.worker)));
+    Choice { considered }
+}
+
+fn rank(considered: &Considered) -> f64 {
+    match considered.verdict {
+        Verdict::Fit { score, .. } => score,
+        Verdict::Unfit(_) => f64::NEG_INFINITY,
+    }
+}
+
+fn is_meant(worker: &Worker, target: &Target) -> bool {
+    let among = |names: &std::collections::BTreeSet<String>, wanted: &str| names.iter().any(|n| name::same(n, wanted));
+    match target {
+        Target::Any => true,
+        Target::Worker(wanted) => *worker.name == **wanted,
+        Target::Label(wanted) => among(&worker.labels, wanted),
+        Target::Skill(wanted) => among(&worker.skills, wanted),
+    }
+}
+
+fn score(worker: &Worker, wanted: Wanted<'_>, policy: &Policy, unverified: Vec<String>) -> Verdict {
+    let weights = policy.weights;
+    let points = vec![
+        ("tier", weights.tier * tier(worker, wanted.dispatch, policy)),
+        ("load", weights.load * (1.0 - worker.load().min(1.0))),
+        ("affinity", if wanted.last == Some(&*worker.name) { weights.affinity } else { 0.0 }),
+        // One of whom nothing is known yet is neither trusted nor shunned.
+        ("success", weights.success * worker.turns.success.unwrap_or(0.5)),
+    ];
+    Verdict::Fit { score: points.iter().map(|(_, point)| point).sum(), points, unverified }
+}
+
+/// 1 for the tier that was asked for (or the least, if none was), less for every step above it: small work does not
+/// take the biggest model.
+fn tier(worker: &Worker, dispatch: &Dispatch, policy: &Policy) -> f64 {
+    let steps = policy.tiers.len().max(1) as f64;
+    let least = dispatch.requirements.model_tier.as_deref().and_then(|tier| policy.tiers.rank(tier)).unwrap_or(0);
+    match worker.announce.worker.model_tier.as_deref().and_then(|tier| policy.tiers.rank(tier)) {
+        Some(rank) => 1.0 - rank.saturating_sub(least) as f64 / steps,
+        None => 0.0,
+    }
+}

@@ -1,0 +1,175 @@
+//! Whether a worker can do a piece of work at all; if not, why, and whether waiting helps.
+
+use super::{Health, Policy, Worker};
+use flotilla_protocol::fleet::announce::McpStatus;
+use flotilla_protocol::fleet::dispatch::Dispatch;
+use flotilla_protocol::fleet::name;
+use flotilla_protocol::fleet::result::BlockedReason;
+use flotilla_protocol::time::Millis;
+
+/// Why a worker is not the one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfit {
+    pub reason: BlockedReason,
+    pub detail: String,
+    /// Whether the same worker may do later without announcing anything new.
+    pub waits: bool,
+}
+
+impl Unfit {
+    fn never(reason: BlockedReason, detail: String) -> Self {
+        Self { reason, detail, waits: false }
+    }
+
+    fn later(reason: BlockedReason, detail: String) -> Self {
+        Self { reason, detail, waits: true }
+    }
+}
+
+/// Who asked for this worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Addressed {
+    /// By its own name: what is not known of it is tried, and said to be unverified.
+    ByName,
+    /// As one of many: what is not known is not there.
+    AmongOthers,
+}
+
+/// Everything that stands in the way, the gravest first; and what is taken on trust.
+pub fn fit(
+    worker: &Worker,
+    dispatch: &Dispatch,
+    addressed: Addressed,
+    policy: &Policy,
+    now: Millis,
+) -> Result<Vec<String>, Vec<Unfit>> {
+    let mut unfit = Vec::new();
+    let mut unverified = Vec::new();
+    if dispatch.deadline.is_some_and(|deadline| deadline <= now) {
+        unfit.push(Unfit::never(BlockedReason::DeadlinePassed, "the deadline has passed".into()));
+    }
+    mcp(worker, dispatch, addressed, &mut unfit, &mut unverified);
+    tools(worker, dispatch, &mut unfit);
+    model(worker, dispatch, addressed, policy, &mut unfit, &mut unverified);
+    tree(worker, dispatch, addressed, &mut unfit, &mut unverified);
+    presence(worker, now, &mut unfit);
+    if unfit.is_empty() { Ok(unverified) } else { Err(unfit) }
+}
+
+fn mcp(
+    worker: &Worker,
+    dispatch: &Dispatch,
+    addressed: Addressed,
+    unfit: &mut Vec<Unfit>,
+    unverified: &mut Vec<String>,
+) {
+    for server in &dispatch.requirements.required_mcp {
+        match worker.announce.mcp(server) {
+            Some(McpStatus::Ok) => {}
+            Some(McpStatus::Unknown) if addressed == Addressed::ByName => {
+                unverified.push(format!("MCP server {server}"));
+            }
+            Some(status) => {
+                let detail = format!("MCP server {server}: {}", status.name());
+                unfit.push(Unfit::never(BlockedReason::MissingMcp, detail));
+            }
+            None => {
+                let detail = format!("MCP server {server}: not there");
+                unfit.push(Unfit::never(BlockedReason::MissingMcp, detail));
+            }
+        }
+    }
+}
+
+fn tools(worker: &Worker, dispatch: &Dispatch, unfit: &mut Vec<Unfit>) {
+    let needs = &dispatch.requirements;
+    let mut missing = |what: &str, name: &str| {
+        unfit.push(Unfit::never(BlockedReason::MissingCapability, format!("{what} {name}: not there")));
+    };
+    for tool in needs.required_capabilities.iter().filter(|tool| !worker.announce.has_tool(tool)) {
+        missing("tool", tool);
+    }
+    for skill in needs.skills.iter().filter(|skill| !worker.skills.iter().any(|known| name::same(known, skill))) {
+        missing("skill", skill);
+    }
+    for label in needs.labels.iter().filter(|label| !worker.labels.iter().any(|known| name::same(known, label))) {
+        missing("label", label);
+    }
+}
+
+fn model(
+    worker: &Worker,
+    dispatch: &Dispatch,
+    addressed: Addressed,
+    policy: &Policy,
+    unfit: &mut Vec<Unfit>,
+    unverified: &mut Vec<String>,
+) {
+    let (needs, has) = (&dispatch.requirements, &worker.announce.worker);
+    let mut unknown = |what: String, reason: BlockedReason| match addressed {
+        Addressed::ByName => unverified.push(what),
+        Addressed::AmongOthers => unfit.push(Unfit::never(reason, format!("{what}: not known"))),
+    };
+    if let Some(least) = &needs.model_tier {
+        let ranks = (policy.tiers.rank(least), has.model_tier.as_deref().and_then(|tier| policy.tiers.rank(tier)));
+        match ranks {
+            (Some(least), Some(has)) if has >= least => {}
+            (Some(_), Some(_)) => {
+                let tier = has.model_tier.as_deref().unwrap_or_default();
+                unfit.push(Unfit::never(BlockedReason::TierTooLow, format!("model tier {tier}, wanted {least}")));
+            }
+            _ => unknown(format!("model tier {least}"), BlockedReason::TierTooLow),
+        }
+    }
+    if let Some(least) = needs.context_window {
+        match has.context_window {
+            Some(window) if window >= least => {}
+            Some(window) => {
+                let detail = format!("context window {window}, wanted {least}");
+                unfit.push(Unfit::never(BlockedReason::MissingCapability, detail));
+            }
+            None => match addressed {
+                Addressed::ByName => unverified.push(format!("context window {least}")),
+                Addressed::AmongOthers => {
+                    let detail = format!("context window {least}: not known");
+                    unfit.push(Unfit::never(BlockedReason::MissingCapability, detail));
+                }
+            },
+        }
+    }
+}
+
+/// Work that changes files wants a tree nobody else has begun to change.
+fn tree(
+    worker: &Worker,
+    dispatch: &Dispatch,
+    addressed: Addressed,
+    unfit: &mut Vec<Unfit>,
+    unverified: &mut Vec<String>,
+) {
+    if !dispatch.requirements.write {
+        return;
+    }
+    let clean = worker.announce.session.repo_state.as_ref().and_then(|repo| repo.clean);
+    match (clean, addressed) {
+        (Some(true), _) => {}
+        (Some(false), _) => {
+            unfit.push(Unfit::never(BlockedReason::DirtyTree, "its working tree has changes of its own".into()));
+        }
+        (None, Addressed::ByName) => unverified.push("a clean working tree".into()),
+        (None, Addressed::AmongOthers) => {
+            unfit.push(Unfit::never(BlockedReason::DirtyTree, "whether its working tree is clean is not known".into()));
+        }
+    }
+}
+
+fn presence(worker: &Worker, now: Millis, unfit: &mut Vec<Unfit>) {
+    let over = |detail: String| Unfit::later(BlockedReason::OverCapacity, detail);
+    match worker.health(now) {
+        Health::Available => {}
+        Health::Busy => unfit.push(over(format!("all {} places are taken", worker.places()))),
+        Health::Draining => unfit.push(over("it is draining and takes nothing new".into())),
+        Health::Broken { reason } => unfit.push(Unfit::never(BlockedReason::StaleProfile, reason)),
+        Health::Offline => unfit.push(over("it has not been heard of in time".into())),
+    }
+}

@@ -1,0 +1,178 @@
+//! Who is fit, who is chosen, and why.
+
+use super::choose::{Target, Wanted};
+use super::{Choice, Health, Policy, Verdict, Worker, choose};
+use flotilla_protocol::fleet::{Announce, Dispatch, Found, Handshake, read};
+use flotilla_protocol::time::Millis;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const NOW: Millis = Millis(1_000_000);
+
+fn announce(json: &Value) -> Arc<Announce> {
+    match read(&json.to_string()) {
+        Found::Handshake(Handshake::Announce(announce)) => Arc::new(*announce),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn dispatch(requirements: &Value) -> Dispatch {
+    let json = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": "x", "requirements": requirements});
+    match read(&json.to_string()) {
+        Found::Handshake(Handshake::Dispatch(dispatch)) => *dispatch,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn worker(name: &str, tier: &str) -> Worker {
+    let announce = announce(&json!({"type": "SESSION_ANNOUNCE", "protocol_version": "2.0", "epoch": 5,
+        "worker": {"agent_id": name, "model_tier": tier, "context_window": 200_000},
+        "capabilities": {"tools": ["Bash", "Edit"], "mcp_servers": ["mem", "trek", "new"], "max_concurrent": 2},
+        "mcp_health": {"mem": "ok", "trek": "timeout"},
+        "session": {"repo_state": {"clean": true}}}));
+    Worker {
+        name: name.into(),
+        announce,
+        labels: ["linux".to_owned()].into(),
+        skills: ["review".to_owned()].into(),
+        lease_until: Millis(NOW.0 + 1),
+        active: 0,
+        draining: false,
+        turns: super::Turns::default(),
+        account: None,
+    }
+}
+
+fn choice(workers: &[Worker], requirements: &Value, target: &Target, last: Option<&str>) -> Choice {
+    choose(workers, Wanted { dispatch: &dispatch(requirements), target, last }, &Policy::default(), NOW)
+}
+
+fn chosen(workers: &[Worker], requirements: &Value) -> Option<String> {
+    choice(workers, requirements, &Target::Any, None).chosen().map(|considered| considered.worker.to_string())
+}
+
+/// The reasons against a worker, with a star where waiting helps.
+fn against(worker: &Worker, requirements: &Value, target: &Target) -> String {
+    let choice = choice(std::slice::from_ref(worker), requirements, target, None);
+    match &choice.considered[0].verdict {
+        Verdict::Fit { unverified, .. } => format!("fit {}", unverified.join(", ")).trim_end().to_owned(),
+        Verdict::Unfit(reasons) => {
+            let told = reasons.iter().map(|r| format!("{}{}", r.reason.name(), if r.waits { "*" } else { "" }));
+            told.collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+#[test]
+fn every_requirement_can_stand_in_the_way() {
+    let ready = worker("w", "sonnet");
+    let by_name = Target::Worker("w".into());
+    for (requirements, among, named) in [
+        (json!({}), "fit", "fit"),
+        (json!({"required_mcp": ["mem"]}), "fit", "fit"),
+        (json!({"required_mcp": ["trek"]}), "missing_mcp", "missing_mcp"),
+        (json!({"required_mcp": ["gone"]}), "missing_mcp", "missing_mcp"),
+        (json!({"required_mcp": ["new"]}), "missing_mcp", "fit MCP server new"),
+        (json!({"required_capabilities": ["terminal", "patch"]}), "fit", "fit"),
+        (json!({"required_capabilities": ["browser"]}), "missing_capability", "missing_capability"),
+        (json!({"skills": ["Review"]}), "fit", "fit"),
+        (json!({"skills": ["paint"]}), "missing_capability", "missing_capability"),
+        (json!({"labels": ["mac"]}), "missing_capability", "missing_capability"),
+        (json!({"model_tier": "sonnet"}), "fit", "fit"),
+        (json!({"model_tier": "opus"}), "tier_too_low", "tier_too_low"),
+        (json!({"model_tier": "giant"}), "tier_too_low", "fit model tier giant"),
+        (json!({"context_window": 200_000}), "fit", "fit"),
+        (json!({"context_window": 200_001}), "missing_capability", "missing_capability"),
+        (json!({"write": true}), "fit", "fit"),
+        (
+            json!({"required_mcp": ["trek"], "model_tier": "opus"}),
+            "missing_mcp tier_too_low",
+            "missing_mcp tier_too_low",
+        ),
+    ] {
+        assert_eq!(against(&ready, &requirements, &Target::Any), among, "{requirements}");
+        assert_eq!(against(&ready, &requirements, &by_name), named, "{requirements}");
+    }
+}
+
+#[test]
+fn trees_deadlines_and_presence_count_too() {
+    let change = |edit: fn(&mut Worker)| {
+        let mut worker = worker("w", "sonnet");
+        edit(&mut worker);
+        worker
+    };
+    let repo = |worker: &mut Worker, clean: Option<bool>| {
+        Arc::make_mut(&mut worker.announce).session.repo_state.as_mut().unwrap().clean = clean;
+    };
+    let (mut dirty, mut unknown) = (worker("w", "sonnet"), worker("w", "sonnet"));
+    repo(&mut dirty, Some(false));
+    repo(&mut unknown, None);
+    assert_eq!(against(&dirty, &json!({"write": true}), &Target::Any), "dirty_tree");
+    assert_eq!(against(&dirty, &json!({}), &Target::Any), "fit");
+    assert_eq!(against(&unknown, &json!({"write": true}), &Target::Any), "dirty_tree");
+    let named = against(&unknown, &json!({"write": true}), &Target::Worker("w".into()));
+    assert_eq!(named, "fit a clean working tree");
+
+    assert_eq!(against(&change(|w| w.active = 2), &json!({}), &Target::Any), "over_capacity*");
+    assert_eq!(against(&change(|w| w.draining = true), &json!({}), &Target::Any), "over_capacity*");
+    assert_eq!(against(&change(|w| w.lease_until = NOW), &json!({}), &Target::Any), "over_capacity*");
+    let broken = change(|w| (0..3).for_each(|_| w.turns.count(NOW, Some("it crashed".into()))));
+    assert_eq!(against(&broken, &json!({}), &Target::Any), "stale_profile");
+    let told = Health::Broken { reason: "3 turns in a row failed, the last: it crashed".into() };
+    assert_eq!(broken.health(NOW), told);
+
+    let late = Dispatch { deadline: Some(NOW), ..dispatch(&json!({})) };
+    let ready = [worker("w", "sonnet")];
+    let wanted = Wanted { dispatch: &late, target: &Target::Any, last: None };
+    let choice = choose(&ready, wanted, &Policy::default(), NOW);
+    assert!(choice.chosen().is_none() && !choice.may_wait());
+}
+
+#[test]
+fn small_work_does_not_take_the_biggest_model() {
+    let fleet = [worker("big", "opus"), worker("middle", "sonnet"), worker("small", "haiku")];
+    assert_eq!(chosen(&fleet, &json!({})).as_deref(), Some("small"));
+    assert_eq!(chosen(&fleet, &json!({"model_tier": "sonnet"})).as_deref(), Some("middle"));
+    assert_eq!(chosen(&fleet, &json!({"model_tier": "opus"})).as_deref(), Some("big"));
+}
+
+#[test]
+fn load_success_and_affinity_decide_between_equals() {
+    let (mut one, two) = (worker("one", "sonnet"), worker("two", "sonnet"));
+    one.active = 1;
+    assert_eq!(chosen(&[one.clone(), two.clone()], &json!({})).as_deref(), Some("two"));
+    let fleet = [one.clone(), two.clone()];
+    let back = choice(&fleet, &json!({}), &Target::Any, Some("one"));
+    assert_eq!(back.chosen().map(|c| &*c.worker), Some("one"), "the context's own worker, although it is busier");
+    one.active = 0;
+    one.turns.count(NOW, Some("no".into()));
+    assert_eq!(chosen(&[one, two], &json!({})).as_deref(), Some("two"));
+}
+
+#[test]
+fn each_candidate_is_told_of_and_others_are_not_asked() {
+    let mut fleet = [worker("a", "sonnet"), worker("b", "sonnet"), worker("c", "sonnet")];
+    fleet[0].labels = ["gpu".to_owned()].into();
+    let one = choice(&fleet, &json!({}), &Target::Label("GPU".into()), None);
+    assert_eq!(one.considered.iter().map(|c| &*c.worker).collect::<Vec<_>>(), ["a"]);
+    let all = choice(&fleet, &json!({"required_mcp": ["trek"]}), &Target::Skill("review".into()), None);
+    assert_eq!(all.considered.len(), 3);
+    assert!(all.chosen().is_none() && !all.may_wait());
+    assert_eq!(all.considered[0].epoch, Some(5));
+}
+
+#[test]
+fn an_older_announcement_changes_nothing_and_a_newer_one_is_another_chance() {
+    let mut worker = worker("w", "sonnet");
+    (0..3).for_each(|_| worker.turns.count(NOW, Some("no".into())));
+    let with = |epoch: u64| {
+        let mut announce = (*worker.announce).clone();
+        announce.epoch = Some(epoch);
+        Arc::new(announce)
+    };
+    let (older, newer) = (with(4), with(6));
+    assert!(!worker.take(older, Millis(9)) && worker.announce.epoch == Some(5));
+    assert!(worker.take(newer, Millis(NOW.0 + 50)));
+    assert_eq!(worker.health(NOW), Health::Available);
+}
