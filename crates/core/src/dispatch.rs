@@ -1,4 +1,4 @@
-//! The roster: workers that are present now, what each is fit for, and which of them gets a piece of work. Pure.
+//! Workers and the work they are fit for: which of those that are present gets a piece of work, and why. Pure.
 
 pub mod choose;
 pub mod fit;
