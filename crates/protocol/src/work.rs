@@ -2,6 +2,7 @@
 
 use crate::a2a::model::{Artifact, Message, Part, TaskState};
 use crate::block::Block;
+use crate::lineage::Lineage;
 use crate::wire::Object;
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ pub struct Assignment {
     pub accepted_output_modes: Vec<String>,
     /// Metadata of the request, beside that of the message.
     pub metadata: Option<Object>,
+    /// Where the task comes from, and what calls made for it are to tell.
+    pub lineage: Lineage,
 }
 
 /// Content of a report: A2A parts unchanged, or blocks from which peers see a projection.

@@ -171,6 +171,7 @@ impl Tree {
 mod tests {
     use super::{Scene, Template, Tree};
     use flotilla_protocol::a2a::model::{Message, Part};
+    use flotilla_protocol::lineage::{Ancestor, Lineage, SpanId, Trace, TraceId};
     use flotilla_protocol::work::Assignment;
     use std::sync::Arc;
 
@@ -184,6 +185,12 @@ mod tests {
             message: Arc::new(Message { message_id: "m".into(), parts, ..Message::default() }),
             accepted_output_modes: Vec::new(),
             metadata: None,
+            lineage: Lineage {
+                here: Ancestor { hub: "h".into(), agent: "a".into(), task: "t".into() },
+                origin: None,
+                deadline: None,
+                trace: Trace::begun(TraceId::of([1; 16]).unwrap(), SpanId::of(1).unwrap()),
+            },
         }
     }
 
