@@ -152,6 +152,9 @@ pub struct Swept {
 pub trait Store: HookStore {
     fn epoch(&self) -> &Epoch;
 
+    /// The name of this hub among others: made with the store, and kept through backups and restores.
+    fn hub_id(&self) -> &str;
+
     /// Queues a commit. Commits of one task are made in the order of the calls.
     fn commit(&self, commit: Commit);
 
@@ -167,6 +170,8 @@ pub trait Store: HookStore {
     fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>>;
     /// Tasks whose run was under way when the store was last used.
     fn open_runs(&self) -> Later<Vec<TaskId>>;
+    /// Tasks that have not ended and will at some time.
+    fn deadlines(&self) -> Later<Vec<(TaskId, Millis)>>;
     /// How many tasks of each principal have not ended; a principal without any may be left out.
     fn open_tasks(&self) -> Later<Vec<(PrincipalId, usize)>>;
     fn sent(&self, key: Digest) -> Later<Option<Sent>>;

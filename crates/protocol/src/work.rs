@@ -2,6 +2,7 @@
 
 use crate::a2a::model::{Artifact, Message, Part, TaskState};
 use crate::block::Block;
+use crate::lineage::Lineage;
 use crate::wire::{Object, Unknown};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub struct Assignment {
     pub watched: bool,
     /// For an agent elsewhere: what was said before.
     pub trail: Trail,
+    /// Where the task comes from, and what calls made for it are to tell.
+    pub lineage: Lineage,
 }
 
 /// The ids an agent elsewhere knows its side of a task by; each empty if it gave none.

@@ -6,9 +6,10 @@ use crate::error::{Error, Fault};
 use crate::ids::{AgentId, TaskId};
 use crate::limits::{count_over, limit_of};
 use crate::registry::Agent;
-use crate::task::{Command, Retry, RunState};
+use crate::task::{Command, Head, Retry, RunState};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::lineage::{Ancestor, Lineage};
 use flotilla_protocol::work::{Assignment, Contents, Report, Trail};
 use std::pin::pin;
 use std::sync::Arc;
@@ -209,10 +210,17 @@ impl Hub {
                 metadata: metadata.clone(),
                 watched: start.watched,
                 trail,
+                lineage: self.lineage(&head, &agent, start.run),
             }),
             _ => None,
         });
         assignment.map(|assignment| Some((agent, assignment))).ok_or_else(|| Fault::new("no message in the log"))
+    }
+
+    fn lineage(&self, head: &Head, agent: &Agent, run: u32) -> Lineage {
+        let (hub, agent, task) = (self.store.hub_id().to_owned(), agent.name.clone(), head.id.to_string());
+        let here = Ancestor { hub, agent, task };
+        Lineage { here, origin: head.origin.clone(), deadline: head.deadline, trace: head.trace(run) }
     }
 
     pub(super) async fn whole_log(&self, id: TaskId) -> Result<Vec<Arc<Change>>, Fault> {

@@ -10,10 +10,11 @@ use flotilla_core::ports::{EARLIER, Folded, Record, Tail};
 use flotilla_core::project::Fold;
 use flotilla_core::task::Head;
 use flotilla_protocol::a2a::model::{Artifact, Message, TaskState, TaskStatus};
+use flotilla_protocol::lineage::Origin;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::{Object, Unknown};
 use flotilla_protocol::work::Upstream;
-use rusqlite::types::Value;
+use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ const TAIL_BYTES: usize = 1024 * 1024;
 
 /// The columns `head_of` reads, in its order.
 pub const HEAD: &str = "id, principal, agent, owner, context, state, status_at, created_at, version, seq, peer_seq, \
-                        run, run_state, turn, waiting";
+                        run, run_state, turn, waiting, deadline, ancestry";
 
 pub fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
     let state: u8 = row.get(5)?;
@@ -45,7 +46,15 @@ pub fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
         run_state: run_of(run_state),
         turn: row.get(13)?,
         waiting: row.get(14)?,
+        deadline: row.get::<_, Option<i64>>(15)?.map(Millis),
+        origin: origin_of(row, 16)?,
     })
+}
+
+fn origin_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Arc<Origin>>> {
+    let Some(text) = row.get::<_, Option<String>>(column)? else { return Ok(None) };
+    let unread = |error| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error));
+    serde_json::from_str(&text).map(|origin| Some(Arc::new(origin))).map_err(unread)
 }
 
 /// The scope as a condition on `tasks`, with its values.
@@ -144,6 +153,14 @@ pub fn open_runs(connection: &mut Connection) -> Result<Vec<TaskId>, Fault> {
         .map_err(fault("looking for open runs"))?;
     let ids = statement.query_map([], |row| row.get(0).map(TaskId::from_bytes));
     ids.and_then(Iterator::collect).map_err(fault("looking for open runs"))
+}
+
+pub fn deadlines(connection: &mut Connection) -> Result<Vec<(TaskId, Millis)>, Fault> {
+    let sql = "SELECT id, deadline FROM tasks INDEXED BY tasks_with_deadline \
+               WHERE deadline IS NOT NULL AND state IN (0, 1, 2, 6, 8)";
+    let mut statement = connection.prepare(sql).map_err(fault("looking for deadlines"))?;
+    let rows = statement.query_map([], |row| Ok((TaskId::from_bytes(row.get(0)?), Millis(row.get(1)?))));
+    rows.and_then(Iterator::collect).map_err(fault("looking for deadlines"))
 }
 
 /// A fold as it is stored.
