@@ -1,5 +1,6 @@
 //! The hub: every operation on tasks, for every binding. Everything appends to a log or follows one.
 
+mod cancel;
 mod deliver;
 mod follow;
 mod hook;
@@ -13,6 +14,7 @@ mod repeat;
 mod run;
 mod send;
 mod tally;
+mod trail;
 
 pub use follow::{Follow, Framed, Next};
 pub use hook::HookPage;
@@ -37,6 +39,7 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
 use live::{Lives, Loaded};
 use meters::Meters;
+use run::Start;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -261,7 +264,7 @@ impl Hub {
         let Loaded { decided, .. } =
             sequencer.loaded().ok_or_else(|| Fault::new("a decision on a task that is not loaded"))?;
         // A full log must still be able to end.
-        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel);
+        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel { .. });
         let from_caller = matches!(command, Command::Say(_));
         let mut decision = step(decided, command)?;
         if decision.events.is_empty() {
@@ -337,8 +340,8 @@ impl Hub {
                     if shows {
                         hub.desk.changed(live.id());
                     }
-                    for Effect::StartRun { run } in effects {
-                        hub.start_run(&live, run, places.run.take());
+                    for Effect::StartRun { run, watched } in effects {
+                        hub.start_run(&live, Start { run, watched, resumed: false }, places.run.take());
                     }
                     if let Tell::Each(tell) = tell {
                         // A caller that hung up is not told; the task goes on all the same.

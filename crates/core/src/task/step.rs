@@ -5,7 +5,7 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Role, TaskState};
 use flotilla_protocol::event::{Event, Said};
 use flotilla_protocol::wire::Object;
-use flotilla_protocol::work::Report;
+use flotilla_protocol::work::{Contents, Report};
 use std::sync::Arc;
 
 /// A caller's message, with what its request asked for.
@@ -16,6 +16,8 @@ pub struct Say {
     pub metadata: Option<Object>,
     /// The caller wants a task at once, whatever the agent will say.
     pub as_task: bool,
+    /// Somebody may see how the work goes, and not only what comes of it.
+    pub watched: bool,
 }
 
 /// What may happen to a task.
@@ -29,7 +31,10 @@ pub enum Command {
         run: u32,
         reports: Vec<Report>,
     },
-    Cancel,
+    /// The work is known to have stopped, with what the agent said about it.
+    Cancel {
+        said: Option<Contents>,
+    },
     /// The run will not report any more.
     Lost {
         run: u32,
@@ -53,7 +58,7 @@ const SPARE_RUNS: u32 = 5;
 /// Work that follows from a decision, to be done after its commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    StartRun { run: u32 },
+    StartRun { run: u32, watched: bool },
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -68,7 +73,7 @@ pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
         Command::Say(say) => say_to(head, *say),
         Command::Open => Ok(open(head)),
         Command::Report { run, reports } => report::decide(head, run, reports),
-        Command::Cancel => cancel(head),
+        Command::Cancel { said } => cancel(head, said),
         Command::Lost { run, reason, retry } => Ok(lost(head, run, reason, retry)),
     }
 }
@@ -98,7 +103,7 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
         if head.state.is_interrupted() {
             decision.events.push(status(TaskState::Submitted));
         }
-        queue_run(&mut decision, head.run + 1);
+        queue_run(&mut decision, head.run + 1, say.watched || head.kind == Kind::Task);
     }
     Ok(decision)
 }
@@ -111,7 +116,7 @@ fn open(head: &Head) -> Decision {
     decision
 }
 
-fn cancel(head: &Head) -> Result<Decision, Refusal> {
+fn cancel(head: &Head, said: Option<Contents>) -> Result<Decision, Refusal> {
     if head.kind != Kind::Task {
         return Err(Refusal::no_task(&head.id.to_string()));
     }
@@ -119,7 +124,9 @@ fn cancel(head: &Head) -> Result<Decision, Refusal> {
         let text = format!("The task has already ended ({}) and cannot be canceled.", head.state.name());
         return Err(Refusal::new(Reason::TaskNotCancelable, text).fact("taskId", head.id.to_string()));
     }
-    Ok(Decision { events: vec![status(TaskState::Canceled)], effects: Vec::new() })
+    let said = said.map(|contents| report::said(head, head.peer_seq + 1, contents, None));
+    let canceled = Event::Status { state: TaskState::Canceled, said, metadata: None };
+    Ok(Decision { events: vec![canceled], effects: Vec::new() })
 }
 
 /// A run that never started is simply run again; one that did is failed, unless the agent may be run twice.
@@ -135,7 +142,7 @@ fn lost(head: &Head, run: u32, reason: String, retry: Retry) -> Decision {
     };
     decision.events.push(Event::RunLost { run, reason: reason.clone() });
     if again && head.run < head.turn + SPARE_RUNS {
-        queue_run(&mut decision, run + 1);
+        queue_run(&mut decision, run + 1, true);
         return decision;
     }
     if head.kind == Kind::Undecided {
@@ -143,14 +150,14 @@ fn lost(head: &Head, run: u32, reason: String, retry: Retry) -> Decision {
     }
     let peer_seq = head.peer_seq + u64::from(head.kind == Kind::Undecided) + 1;
     let text = format!("The run was lost: {reason}.");
-    let said = report::said(head, peer_seq, flotilla_protocol::work::Contents::text(text), None);
+    let said = report::said(head, peer_seq, Contents::text(text), None);
     decision.events.push(Event::Status { state: TaskState::Failed, said: Some(said), metadata: None });
     decision
 }
 
-pub(super) fn queue_run(decision: &mut Decision, run: u32) {
+pub(super) fn queue_run(decision: &mut Decision, run: u32, watched: bool) {
     decision.events.push(Event::RunQueued { run });
-    decision.effects.push(Effect::StartRun { run });
+    decision.effects.push(Effect::StartRun { run, watched });
 }
 
 pub(super) fn status(state: TaskState) -> Event {

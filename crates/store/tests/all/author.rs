@@ -11,7 +11,7 @@ use flotilla_protocol::block::Block;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::{Json, Object};
-use flotilla_protocol::work::{Contents, Report};
+use flotilla_protocol::work::{Contents, Report, Upstream};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -168,9 +168,9 @@ pub fn folded(record: &Record) -> Fold {
 }
 
 /// Words for what may happen to a task.
-pub const WORDS: [&str; 15] = [
+pub const WORDS: [&str; 16] = [
     "say", "say!", "open", "work", "ask", "auth", "done", "fail", "reject", "answer", "note", "chunk", "whole",
-    "cancel", "lost",
+    "cancel", "lost", "linked",
 ];
 
 fn command(word: &str, head: &Head) -> Command {
@@ -188,6 +188,7 @@ fn command(word: &str, head: &Head) -> Command {
             accepted_output_modes: vec!["text/plain".into()],
             metadata: None,
             as_task: word == "say!",
+            watched: false,
         })),
         "open" => Command::Open,
         "work" => status(TaskState::Working),
@@ -208,7 +209,16 @@ fn command(word: &str, head: &Head) -> Command {
             last_chunk: false,
             metadata: None,
         }),
-        "cancel" => Command::Cancel,
+        "linked" => {
+            let upstream = Upstream { task: format!("theirs-{}", head.seq), context: "theirs".into() };
+            let metadata = Some(Object(Json::new(r#"{"n": 1.0}"#.into()).unwrap()));
+            report(Report::Linked {
+                upstream,
+                metadata,
+                unknown: vec![("later".into(), Json::new("1e2".into()).unwrap())],
+            })
+        }
+        "cancel" => Command::Cancel { said: None },
         "lost" => Command::Lost { run: head.run, reason: "gone".into(), retry: Retry::IfUnstarted },
         other => panic!("no such word: {other}"),
     }
