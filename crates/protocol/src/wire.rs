@@ -265,11 +265,11 @@ impl<T: DeserializeOwned + Default> WireField for Arc<T> {
     }
 }
 
-/// Declares a message: each field with its JSON name and, where it differs, its proto name.
+/// Declares a message: each field with its JSON name and the others it is read by, as its proto name where that differs.
 #[macro_export]
 macro_rules! wire {
     ($(#[$meta:meta])* pub struct $name:ident {
-        $($(#[$field_meta:meta])* $field:ident : $ty:ty = $camel:literal $(| $snake:literal)? ),* $(,)?
+        $($(#[$field_meta:meta])* $field:ident : $ty:ty = $camel:literal $(| $other:literal)* ),* $(,)?
     }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Default, PartialEq)]
@@ -292,7 +292,7 @@ macro_rules! wire {
                         let mut seen: Vec<&'static str> = Vec::new();
                         while let Some(key) = map.next_key::<$crate::wire::Key<'de>>()? {
                             match key.0.as_ref() {
-                                $($camel $(| $snake)? => {
+                                $($camel $(| $other)* => {
                                     if seen.contains(&$camel) {
                                         return Err(serde::de::Error::duplicate_field($camel));
                                     }
