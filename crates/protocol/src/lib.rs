@@ -7,5 +7,6 @@ pub mod decode;
 pub mod event;
 pub mod jsonrpc;
 pub mod time;
+pub mod v03;
 pub mod wire;
 pub mod work;
