@@ -8,5 +8,6 @@ pub mod event;
 pub mod jsonrpc;
 pub mod proto03;
 pub mod time;
+pub mod v03;
 pub mod wire;
 pub mod work;

@@ -279,6 +279,11 @@ macro_rules! wire {
             pub unknown: $crate::wire::Unknown,
         }
 
+        impl $name {
+            /// The names its fields have, in either spelling.
+            pub const NAMES: &'static [&'static str] = &[$($camel, $($snake,)?)*];
+        }
+
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct MessageVisitor;
@@ -348,6 +353,7 @@ mod tests {
         let text = r#"{"some_text":"a","later":{"n":9007199254740993, "x": [1.0]},"data":null}"#;
         let expected = r#"{"someText":"a","data":null,"later":{"n":9007199254740993, "x": [1.0]}}"#;
         assert_eq!(round(text).as_deref(), Ok(expected));
+        assert_eq!(Sample::NAMES, ["someText", "some_text", "count", "data"]);
     }
 
     #[test]
