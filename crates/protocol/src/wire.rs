@@ -280,8 +280,9 @@ macro_rules! wire {
         }
 
         impl $name {
-            /// The names its fields have, in either spelling.
-            pub const NAMES: &'static [&'static str] = &[$($camel, $($snake,)?)*];
+            /// The names its fields have, in any spelling.
+            #[allow(dead_code)]
+            pub const NAMES: &'static [&'static str] = &[$($camel, $($other,)*)*];
         }
 
         impl<'de> serde::Deserialize<'de> for $name {
