@@ -13,6 +13,8 @@ pub struct Caller {
     pub principal: PrincipalId,
     pub workspace: WorkspaceId,
     pub name: Arc<str>,
+    /// Whom it stands for, within the workspace.
+    pub principal_name: Arc<str>,
     /// What the credential is good for.
     pub rights: Rights,
     /// The only agents this credential may be used with; none means all the principal sees.
@@ -27,6 +29,7 @@ impl Caller {
             principal: PrincipalId::ANONYMOUS,
             workspace: WorkspaceId::DEFAULT,
             name: ANONYMOUS.into(),
+            principal_name: ANONYMOUS.into(),
             rights: Rights::CALLER,
             agents: None,
             key: None,
@@ -57,6 +60,8 @@ impl Caller {
 pub enum Scope {
     /// The tasks one principal has with one agent.
     Caller { principal: PrincipalId, agent: AgentId },
+    /// The tasks one principal has with any agent, for those who name a task alone.
+    Own { principal: PrincipalId },
     /// The tasks of all agents one principal owns.
     Agent { owner: PrincipalId },
     /// All tasks: a hub admin, or the hub itself acting on a row it claimed.
@@ -67,6 +72,7 @@ impl Scope {
     pub fn sees(&self, head: &Head) -> bool {
         match *self {
             Self::Caller { principal, agent } => head.principal == principal && head.agent == agent,
+            Self::Own { principal } => head.principal == principal,
             Self::Agent { owner } => head.owner == owner,
             Self::Admin => true,
         }

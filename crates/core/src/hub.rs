@@ -8,8 +8,10 @@ mod live;
 mod meters;
 mod owner;
 mod push;
+mod queue;
 mod read;
 mod recover;
+mod register;
 mod repeat;
 mod run;
 mod send;
@@ -27,18 +29,20 @@ pub use send::{Outcome, SendOptions, no_push, no_streaming};
 
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
-use crate::ids::{AgentId, PrincipalId, TaskId};
+use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::limits::{Limit, Limits};
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
 use crate::push::Desk;
 use crate::rate::{Pace, Rate};
 use crate::registry::Registry;
+use crate::roster::Roster;
 use crate::task::{Command, Effect, Head, apply, room, step};
 use arc_swap::ArcSwap;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
 use live::{Lives, Loaded};
 use meters::Meters;
+use queue::RunPlace;
 use run::Start;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,6 +64,11 @@ pub struct Hub {
     permits: Arc<Semaphore>,
     /// Runs under way, from the decision to start one to its end.
     runs: Arc<Tally<AgentId>>,
+    /// Runs that wait for an agent which is not there.
+    queued: Arc<Tally<AgentId>>,
+    queued_by_workspace: Arc<Tally<WorkspaceId>>,
+    /// Who dials in.
+    roster: Arc<Roster>,
     /// Tasks that have not ended, by caller.
     open_tasks: Tally<PrincipalId>,
     /// Streams that are being read, by caller.
@@ -89,6 +98,7 @@ impl Hub {
         registry: Registry,
         limits: Limits,
         push: Push,
+        roster: Arc<Roster>,
     ) -> Arc<Self> {
         Arc::new(Self {
             store,
@@ -98,6 +108,9 @@ impl Hub {
             lives: Arc::default(),
             permits: Arc::new(Semaphore::new(limits.commits)),
             runs: Arc::default(),
+            queued: Arc::default(),
+            queued_by_workspace: Arc::default(),
+            roster,
             open_tasks: Tally::default(),
             streams: Arc::default(),
             requests: Rate::default(),
@@ -118,6 +131,10 @@ impl Hub {
     /// Puts other agents in place; runs under way go on with the ones they started with.
     pub fn replace_registry(&self, registry: Registry) {
         self.registry.store(Arc::new(registry));
+    }
+
+    pub fn roster(&self) -> &Arc<Roster> {
+        &self.roster
     }
 
     pub fn limits(&self) -> Limits {
@@ -265,7 +282,10 @@ impl Hub {
             sequencer.loaded().ok_or_else(|| Fault::new("a decision on a task that is not loaded"))?;
         // A full log must still be able to end.
         let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel { .. });
-        let from_caller = matches!(command, Command::Say(_));
+        let from_caller = match &command {
+            Command::Say(say) => Some(say.held.is_some()),
+            _ => None,
+        };
         let mut decision = step(decided, command)?;
         if decision.events.is_empty() {
             return Ok(false);
@@ -295,12 +315,13 @@ impl Hub {
 
     /// Takes the places a decision needs before anything is written. Only a caller is refused for want of one: what
     /// follows from the work itself must go on.
-    fn places(&self, head: &Head, effects: &[Effect], from_caller: bool, limits: &Limits) -> Result<Places, Refusal> {
+    fn places(&self, head: &Head, effects: &[Effect], from_caller: Option<bool>, limits: &Limits) -> Result<Places, Refusal> {
         let mut places = Places { run: None, opens: head.version == 0 };
         if !effects.is_empty() {
-            let (each, all) =
-                if from_caller { (limits.runs_per_agent, limits.live_runs) } else { (usize::MAX, usize::MAX) };
-            places.run = Some(self.runs.place(head.agent, each, all).map_err(|full| no_run(full, limits))?);
+            places.run = match from_caller {
+                Some(held) => Some(self.run_place(head, held, limits)?),
+                None => self.free_place(head.agent),
+            };
         }
         if places.opens {
             let most = limits.open_tasks_per_caller;
@@ -375,7 +396,7 @@ enum Tell {
 
 /// What a decision holds until its commit is settled.
 struct Places {
-    run: Option<Place<AgentId>>,
+    run: Option<RunPlace>,
     /// Whether the task is new, and counts as open from now on.
     opens: bool,
 }

@@ -19,4 +19,5 @@ pub mod push;
 pub mod rate;
 pub mod registry;
 pub mod rights;
+pub mod roster;
 pub mod task;

@@ -35,12 +35,18 @@ pub struct Limits {
     pub runs_per_agent: usize,
     /// Most runs under way in this process at once.
     pub live_runs: usize,
+    /// Most messages that wait for one agent which is not there.
+    pub queued_per_agent: usize,
+    /// Most messages that wait for the agents of one workspace.
+    pub queued_per_workspace: usize,
     /// Largest page of ListTasks (the specification allows 100).
     pub page: i32,
     /// Content after which a page ends early, in bytes.
     pub page_bytes: usize,
     /// How long a blocking send holds its connection; the task goes on after that.
     pub wait: Duration,
+    /// How long one to an agent that is not there does; the message waits on after that.
+    pub absent_wait: Duration,
     /// Most requests of one caller in a second.
     pub requests_per_caller: u32,
     /// Most messages to one agent in a second.
@@ -68,9 +74,12 @@ impl Default for Limits {
             push_configs_per_task: 20,
             runs_per_agent: 5_000,
             live_runs: 10_000,
+            queued_per_agent: 1_000,
+            queued_per_workspace: 10_000,
             page: 100,
             page_bytes: 32 * 1024 * 1024,
             wait: Duration::from_secs(3600),
+            absent_wait: Duration::from_secs(2),
             requests_per_caller: 100_000,
             sends_per_agent: 100_000,
             wrong_keys_per_address: 300,
@@ -95,6 +104,8 @@ pub enum Limit {
     PushConfigsPerTask,
     RunsPerAgent,
     LiveRuns,
+    QueuedPerAgent,
+    QueuedPerWorkspace,
     Page,
     RequestsPerCaller,
     SendsPerAgent,
@@ -105,7 +116,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Body,
         Self::BodyTime,
         Self::HeaderBytes,
@@ -119,6 +130,8 @@ impl Limit {
         Self::PushConfigsPerTask,
         Self::RunsPerAgent,
         Self::LiveRuns,
+        Self::QueuedPerAgent,
+        Self::QueuedPerWorkspace,
         Self::Page,
         Self::RequestsPerCaller,
         Self::SendsPerAgent,
@@ -144,6 +157,8 @@ impl Limit {
             Self::PushConfigsPerTask => "push_configs_per_task",
             Self::RunsPerAgent => "runs_per_agent",
             Self::LiveRuns => "live_runs",
+            Self::QueuedPerAgent => "queued_per_agent",
+            Self::QueuedPerWorkspace => "queued_per_workspace",
             Self::Page => "page",
             Self::RequestsPerCaller => "requests_per_caller",
             Self::SendsPerAgent => "sends_per_agent",
@@ -171,6 +186,8 @@ impl Limit {
             | Self::RequestsPerCaller
             | Self::SendsPerAgent
             | Self::WrongKeysPerAddress => Reason::ResourceExhausted,
+            Self::QueuedPerAgent => Reason::QueueFull,
+            Self::QueuedPerWorkspace => Reason::TenantQueueFull,
             Self::Connections => Reason::Unavailable,
         }
     }

@@ -11,6 +11,8 @@ use crate::ids::{AgentId, PrincipalId, TaskId};
 use crate::key::{FullName, KeyRecord, Principal};
 use crate::log::Epoch;
 use crate::project::Fold;
+use crate::registry::Registration;
+use crate::roster::Terms;
 use crate::task::Head;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::TaskState;
@@ -20,6 +22,7 @@ use flotilla_protocol::work::{Assignment, Contents, Upstream};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An answer that arrives later.
 pub type Later<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
@@ -180,6 +183,10 @@ pub trait Store: HookStore {
     fn sweep(&self, retention: Retention) -> Later<Swept>;
 
     fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId>;
+    /// The agents that registered themselves, by name.
+    fn registrations(&self) -> Later<Vec<(AgentId, Registration)>>;
+    /// Keeps an agent that registers itself, or what is new about it.
+    fn register(&self, registration: Registration) -> Later<AgentId>;
     /// The principal of this name, who is made if there is none; so is the workspace.
     fn principal(&self, name: FullName) -> Later<Principal>;
     fn key(&self, hash: Digest) -> Later<Option<KeyRecord>>;
@@ -214,10 +221,29 @@ pub trait Link: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(Stopped::Now(None))))
     }
 
+    /// Why a message would have to wait now, if nobody is there to take it.
+    fn absence(&self) -> Option<Absence> {
+        None
+    }
+
+    /// How the agent is treated, if it is one that dials in.
+    fn dialed(&self) -> Option<Terms> {
+        None
+    }
+
     /// How an agent elsewhere is reached just now.
     fn reach(&self) -> Option<Reach> {
         None
     }
+}
+
+/// Nobody is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Absence {
+    /// What the caller is told.
+    pub reason: String,
+    /// How long a message waits, unless its caller says otherwise; zero refuses it at once.
+    pub ttl: Duration,
 }
 
 /// A task that is to be canceled.

@@ -3,9 +3,12 @@
 use crate::caller::Caller;
 use crate::ids::{AgentId, PrincipalId, WorkspaceId};
 use crate::ports::Link;
-use flotilla_protocol::a2a::card::{AgentCapabilities, AgentSkill};
+use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentSkill};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
-use std::collections::BTreeMap;
+use flotilla_protocol::a2a::profile::Profile;
+use flotilla_protocol::a2a::{PUSH_OPTIONS, STREAM_RESUME};
+use flotilla_protocol::time::Millis;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Names no agent may have: they are first segments of the hub's own paths.
@@ -71,6 +74,18 @@ pub enum Visibility {
     Public,
 }
 
+impl Visibility {
+    pub const ALL: [Self; 3] = [Self::Private, Self::Workspace, Self::Public];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Private => "private",
+            Self::Workspace => "workspace",
+            Self::Public => "public",
+        }
+    }
+}
+
 /// An agent: what its card says, how it is treated, and how it is reached.
 pub struct Agent {
     pub id: AgentId,
@@ -104,16 +119,89 @@ impl Agent {
     }
 }
 
-#[derive(Default)]
+/// An agent that registered itself, as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Registration {
+    pub name: String,
+    pub owner: PrincipalId,
+    /// Its owner's.
+    pub workspace: WorkspaceId,
+    pub visibility: Visibility,
+    /// What it last said of itself.
+    pub profile: Profile,
+    pub at: Millis,
+}
+
+impl Registration {
+    /// The agent it is, once it has its number and a way to reach it.
+    pub fn agent(&self, id: AgentId, on_lost: OnLost, link: Arc<dyn Link>) -> Agent {
+        let Profile { capabilities, .. } = &self.profile;
+        let description = match self.profile.description.as_str() {
+            "" => format!("The agent {}.", self.name),
+            said => said.to_owned(),
+        };
+        Agent {
+            id,
+            name: self.name.clone(),
+            owner: self.owner,
+            workspace: self.workspace,
+            visibility: self.visibility,
+            version: self.profile.version.clone(),
+            capabilities: hub_capabilities(capabilities.streaming, capabilities.push_notifications),
+            input_modes: self.profile.default_input_modes.clone(),
+            output_modes: self.profile.default_output_modes.clone(),
+            skills: self.profile.skills(&self.name, &description),
+            description,
+            dedupe: DedupeBy::MessageId,
+            on_lost,
+            link,
+        }
+    }
+}
+
+/// What the hub adds to what an agent can do.
+pub fn hub_capabilities(streaming: bool, push_notifications: bool) -> AgentCapabilities {
+    let extension = |uri: &str, description: &str| AgentExtension {
+        uri: uri.into(),
+        description: description.into(),
+        required: false,
+        params: None,
+    };
+    let mut extensions = Vec::new();
+    if streaming {
+        let text = "Streams carry event ids; send the last one as Last-Event-ID to SubscribeToTask to go on without a gap.";
+        extensions.push(extension(STREAM_RESUME, text));
+    }
+    if push_notifications {
+        let text = "A push config's metadata may say which events its webhook is told, and how: events (all, status), \
+                    chunks (each, whole), hubSignature.";
+        extensions.push(extension(PUSH_OPTIONS, text));
+    }
+    AgentCapabilities { streaming, push_notifications, extensions, extended_agent_card: false }
+}
+
+#[derive(Clone, Default)]
 pub struct Registry {
     agents: BTreeMap<String, Arc<Agent>>,
+    names: HashMap<AgentId, String>,
     default: Option<String>,
 }
 
 impl Registry {
     pub fn new(agents: impl IntoIterator<Item = Agent>, default: Option<String>) -> Self {
-        let agents = agents.into_iter().map(|agent| (agent.name.clone(), Arc::new(agent))).collect();
-        Self { agents, default }
+        let mut registry = Self { default, ..Self::default() };
+        for agent in agents {
+            registry.insert(agent);
+        }
+        registry
+    }
+
+    /// Adds an agent, or puts it in the place of one of the same name.
+    pub fn insert(&mut self, agent: Agent) -> Arc<Agent> {
+        let agent = Arc::new(agent);
+        self.names.insert(agent.id, agent.name.clone());
+        self.agents.insert(agent.name.clone(), Arc::clone(&agent));
+        agent
     }
 
     pub fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {
@@ -125,7 +213,7 @@ impl Registry {
     }
 
     pub fn by_id(&self, id: AgentId) -> Option<&Arc<Agent>> {
-        self.agents.values().find(|agent| agent.id == id)
+        self.agents.get(self.names.get(&id)?)
     }
 
     pub fn default_agent(&self) -> Option<&Arc<Agent>> {

@@ -18,10 +18,19 @@ pub enum Right {
     PushWrite,
     /// Manage keys, and see everything on this hub. Holds all the others.
     Admin,
+    /// Be an agent: connect as one, and do its work.
+    AgentsConnect,
 }
 
 impl Right {
-    pub const ALL: [Self; 5] = [Self::AgentsRead, Self::TasksRead, Self::TasksWrite, Self::PushWrite, Self::Admin];
+    pub const ALL: [Self; 6] = [
+        Self::AgentsRead,
+        Self::TasksRead,
+        Self::TasksWrite,
+        Self::PushWrite,
+        Self::AgentsConnect,
+        Self::Admin,
+    ];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -30,6 +39,7 @@ impl Right {
             Self::TasksWrite => "tasks:write",
             Self::PushWrite => "push:write",
             Self::Admin => "admin",
+            Self::AgentsConnect => "agents:connect",
         }
     }
 
@@ -70,7 +80,7 @@ impl Rights {
     /// All a caller of agents needs.
     pub const CALLER: Self =
         Self(Right::AgentsRead.bit() | Right::TasksRead.bit() | Right::TasksWrite.bit() | Right::PushWrite.bit());
-    pub const ALL: Self = Self(Self::CALLER.0 | Right::Admin.bit());
+    pub const ALL: Self = Self(Self::CALLER.0 | Right::AgentsConnect.bit() | Right::Admin.bit());
 
     pub fn of(rights: impl IntoIterator<Item = Right>) -> Self {
         Self(rights.into_iter().fold(0, |all, right| all | right.bit()))
@@ -86,6 +96,11 @@ impl Rights {
 
     pub const fn has(self, right: Right) -> bool {
         self.is_admin() || self.0 & right.bit() != 0
+    }
+
+    /// Whether the right itself was given, and not only all of them.
+    pub const fn names_one(self, right: Right) -> bool {
+        self.0 & right.bit() != 0
     }
 
     pub fn names(self) -> Vec<&'static str> {
@@ -135,7 +150,8 @@ mod tests {
     fn an_admin_may_all_and_nobody_else_is_one() {
         for right in Right::ALL {
             assert!(Rights::of([Right::Admin]).has(right));
-            assert_eq!(Rights::CALLER.has(right), right != Right::Admin);
+            let more = matches!(right, Right::Admin | Right::AgentsConnect);
+            assert_eq!(Rights::CALLER.has(right), !more, "{right:?}");
             assert!(Rights::of([]).check(right).is_err());
         }
     }

@@ -1,16 +1,16 @@
 //! Assembly: the only place that knows every crate. Configuration in, a working hub out.
 
-use crate::config::{AgentConfig, Config, Dedupe, Kind, OnLost, Visibility};
+use crate::config::{AgentConfig, Config, Dedupe, Kind, SocketsConfig};
 use anyhow::{Context, Result};
 use flotilla_core::hub::{Push, RunHandle};
 use flotilla_core::ports::{Link, Store};
-use flotilla_core::registry::{self, Agent, DedupeBy, Registry};
+use flotilla_core::registry::{Agent, DedupeBy, Registry, hub_capabilities};
+use flotilla_core::roster::{Dialed, Roster};
 use flotilla_inbound::Settings;
 use flotilla_outbound::guard::Guard;
 use flotilla_outbound::webhook::Webhooks;
 use flotilla_outbound::webhook::keys::{Keys, Master};
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentSkill};
-use flotilla_protocol::a2a::{PUSH_OPTIONS, STREAM_RESUME};
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::Assignment;
 use flotilla_worker::script::Script;
@@ -57,34 +57,45 @@ impl Link for InProcess {
     }
 }
 
-pub async fn registry(config: &Config, store: &Arc<dyn Store>) -> Result<Registry> {
+/// Where agents are kept, and where those are who dial in.
+pub struct Place<'a> {
+    pub store: &'a Arc<dyn Store>,
+    pub roster: &'a Roster,
+}
+
+/// The agents of the configuration, and those that registered themselves; of two with one name, the configured one.
+pub async fn registry(config: &Config, place: Place<'_>) -> Result<Registry> {
     let mut agents = Vec::new();
     let echo = AgentConfig::echo();
     let fallback = [("echo", &echo)];
     let configured = config.agents.iter().map(|(name, agent)| (name.as_str(), agent));
     let chosen: Vec<_> = if config.agents.is_empty() { fallback.to_vec() } else { configured.collect() };
     for (name, agent) in chosen {
-        agents.push(build(name, agent, store).await.with_context(|| format!("agents.{name}"))?);
+        agents.push(build(name, agent, &config.sockets, &place).await.with_context(|| format!("agents.{name}"))?);
+    }
+    let on_lost = config.sockets.on_lost.into();
+    for (id, registration) in place.store.registrations().await? {
+        if !config.agent_names().contains(&registration.name.as_str()) {
+            agents.push(registration.agent(id, on_lost, place.roster.link(id)));
+        }
     }
     Ok(Registry::new(agents, config.default_agent()))
 }
 
-async fn build(name: &str, config: &AgentConfig, store: &Arc<dyn Store>) -> Result<Agent> {
-    let doer = match (&config.kind, &config.script) {
-        (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
-        _ => Doer::Echo,
+async fn build(name: &str, config: &AgentConfig, sockets: &SocketsConfig, place: &Place<'_>) -> Result<Agent> {
+    let owner = place.store.principal(config.owner().map_err(anyhow::Error::msg)?).await?;
+    let id = place.store.agent(name, owner.id).await?;
+    let link: Arc<dyn Link> = match (&config.kind, &config.script) {
+        (Kind::Script, Some(script)) => Arc::new(InProcess(Doer::Script(Arc::new(Script::compile(script)?)))),
+        (Kind::Socket, _) => Arc::new(Dialed::new(place.roster, id, config.terms(sockets))),
+        _ => Arc::new(InProcess(Doer::Echo)),
     };
-    let owner = store.principal(config.owner().map_err(anyhow::Error::msg)?).await?;
     Ok(Agent {
-        id: store.agent(name, owner.id).await?,
+        id,
         name: name.to_owned(),
         owner: owner.id,
         workspace: owner.workspace,
-        visibility: match config.visibility {
-            Visibility::Private => registry::Visibility::Private,
-            Visibility::Workspace => registry::Visibility::Workspace,
-            Visibility::Public => registry::Visibility::Public,
-        },
+        visibility: config.visibility.into(),
         description: describe(name, config),
         version: config.version.clone(),
         capabilities: capabilities(config)?,
@@ -95,11 +106,8 @@ async fn build(name: &str, config: &AgentConfig, store: &Arc<dyn Store>) -> Resu
             Dedupe::MessageId => DedupeBy::MessageId,
             Dedupe::Header => DedupeBy::Header,
         },
-        on_lost: match config.on_lost {
-            OnLost::Fail => registry::OnLost::Fail,
-            OnLost::Retry => registry::OnLost::Retry,
-        },
-        link: Arc::new(InProcess(doer)),
+        on_lost: config.on_lost.into(),
+        link,
     })
 }
 
@@ -142,37 +150,16 @@ fn skills(name: &str, config: &AgentConfig) -> Vec<AgentSkill> {
 }
 
 fn capabilities(config: &AgentConfig) -> Result<AgentCapabilities> {
-    let mut extensions = Vec::new();
-    if config.streaming {
-        extensions.push(AgentExtension {
-            uri: STREAM_RESUME.into(),
-            description: "Streams carry event ids; send the last one as Last-Event-ID to SubscribeToTask to go on \
-                          without a gap."
-                .into(),
-            required: false,
-            params: None,
-        });
-    }
-    if config.push_notifications {
-        extensions.push(AgentExtension {
-            uri: PUSH_OPTIONS.into(),
-            description: "A push config's metadata may say which events its webhook is told, and how: events (all, \
-                          status), chunks (each, whole), hubSignature."
-                .into(),
-            required: false,
-            params: None,
-        });
-    }
+    let mut capabilities = hub_capabilities(config.streaming, config.push_notifications);
     for extension in &config.extensions {
-        extensions.push(AgentExtension {
+        capabilities.extensions.push(AgentExtension {
             uri: extension.uri.clone(),
             description: extension.description.clone(),
             required: extension.required,
             params: extension.params.as_ref().map(Object::of).transpose()?,
         });
     }
-    let AgentConfig { streaming, push_notifications, .. } = *config;
-    Ok(AgentCapabilities { streaming, push_notifications, extensions, extended_agent_card: false })
+    Ok(capabilities)
 }
 
 pub fn settings(config: &Config, address: SocketAddr, jwks: Arc<str>) -> Settings {
@@ -189,6 +176,7 @@ pub fn settings(config: &Config, address: SocketAddr, jwks: Arc<str>) -> Setting
         anonymous: config.hub.allow_anonymous,
         jwks,
         keep_alive: config.hub.keep_alive.0,
+        sockets: config.sockets.sockets(),
     }
 }
 

@@ -6,12 +6,14 @@ mod environment;
 mod explain;
 mod limits;
 mod push;
+mod sockets;
 mod span;
 mod tls;
 
 pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig, Visibility};
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};
+pub use sockets::SocketsConfig;
 pub use span::Span;
 pub use tls::TlsConfig;
 
@@ -37,6 +39,7 @@ pub struct Config {
     pub idempotency: IdempotencyConfig,
     pub push: PushSettings,
     pub targets: TargetsConfig,
+    pub sockets: SocketsConfig,
     /// The agents by name. Without any, the hub has an `echo` agent.
     pub agents: BTreeMap<String, AgentConfig>,
 }
@@ -246,6 +249,7 @@ impl Config {
         self.limits.check()?;
         self.hub.check_doors()?;
         self.push.check()?;
+        self.sockets.check()?;
         self.targets.rules()?;
         if let Some(tls) = &self.hub.tls {
             tls.acceptor()?;

@@ -12,6 +12,7 @@ mod secure;
 
 use crate::clock::SystemClock;
 use crate::config::{Config, SyncConfig, TlsConfig};
+use crate::assemble::Place;
 use crate::telemetry::{self, LogLevel};
 use crate::{assemble, data};
 use anyhow::{Context, Result};
@@ -20,6 +21,7 @@ use flotilla_core::access::{Access, RECHECK};
 use flotilla_core::hub::Hub;
 use flotilla_core::loops;
 use flotilla_core::ports::{Clock, Store};
+use flotilla_core::roster::Roster;
 use flotilla_inbound::App;
 use flotilla_store::memory::Memory;
 use flotilla_store::sqlite::{Sqlite, Sync};
@@ -108,10 +110,11 @@ async fn serve_until_stopped(
     let address = listener.local_addr().context("asking for the address")?;
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let registry = assemble::registry(&config, &store).await?;
+    let roster = Roster::new(config.sockets.welcome());
+    let registry = assemble::registry(&config, Place { store: &store, roster: &roster }).await?;
     let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
     let (push, jwks) = assemble::push(&config, &master)?;
-    let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push);
+    let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push, roster);
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(

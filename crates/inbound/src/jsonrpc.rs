@@ -57,6 +57,8 @@ fn http_status(reason: Reason) -> StatusCode {
         | Reason::RequestTimeout
         | Reason::MediaTypeNotSupported
         | Reason::ResourceExhausted
+        | Reason::QueueFull
+        | Reason::TenantQueueFull
         | Reason::Unavailable => StatusCode::from_u16(reason.row().http).unwrap_or(StatusCode::BAD_REQUEST),
         _ => StatusCode::OK,
     }

@@ -4,6 +4,7 @@ pub mod card;
 pub mod error;
 pub mod method;
 pub mod model;
+pub mod profile;
 pub mod push;
 pub mod request;
 pub mod validate;

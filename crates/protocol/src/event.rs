@@ -72,6 +72,12 @@ pub enum Event {
         accepted_output_modes: Vec<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Object>,
+        /// Who asked, where the agent is to be told.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        from: String,
+        /// How long it may wait for its agent, in seconds, where the caller said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ttl: Option<u32>,
     },
     /// The exchange became a task that its caller can see.
     Opened {},

@@ -3,6 +3,7 @@
 use crate::a2a::model::{Artifact, Message, Part, TaskState};
 use crate::block::Block;
 use crate::lineage::Lineage;
+use crate::time::Millis;
 use crate::wire::{Object, Unknown};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -20,6 +21,11 @@ pub struct Assignment {
     pub accepted_output_modes: Vec<String>,
     /// Metadata of the request, beside that of the message.
     pub metadata: Option<Object>,
+    /// When it was asked, and by whom; empty where the agent is not to be told.
+    pub asked_at: Millis,
+    pub from: String,
+    /// How long it may wait for its agent, in seconds, where the caller said so.
+    pub ttl: Option<u32>,
     /// Somebody may see how the work goes, and not only what comes of it.
     pub watched: bool,
     /// For an agent elsewhere: what was said before.
@@ -44,6 +50,8 @@ pub struct Trail {
     pub upstream: Upstream,
     /// The run was under way when the hub stopped, so the message may have been sent.
     pub resumed: bool,
+    /// The agent is known to have taken the run.
+    pub started: bool,
     /// It is known to have been: the ids were told during this run.
     pub linked: bool,
     /// The ids of the caller's earlier messages in this task.

@@ -13,6 +13,7 @@ use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
 use flotilla_core::ports::{Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail};
+use flotilla_core::registry::Registration;
 use flotilla_core::task::Head;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
@@ -117,6 +118,16 @@ impl Store for Memory {
     }
     fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId> {
         self.now(|tables| tables.agent(name, owner))
+    }
+    fn registrations(&self) -> Later<Vec<(AgentId, Registration)>> {
+        self.now(|tables| tables.registrations.values().cloned().collect())
+    }
+    fn register(&self, registration: Registration) -> Later<AgentId> {
+        self.now(|tables| {
+            let id = tables.agent(&registration.name, registration.owner);
+            tables.registrations.insert(registration.name.clone(), (id, registration));
+            id
+        })
     }
     fn principal(&self, name: FullName) -> Later<Principal> {
         self.now(|tables| tables.keyring.principal(&name))

@@ -12,6 +12,7 @@ mod list;
 mod progress;
 mod push;
 mod reader;
+mod registration;
 mod schema;
 mod send;
 mod sweep;
@@ -30,6 +31,7 @@ use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
 use flotilla_core::ports::{Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail};
+use flotilla_core::registry::Registration;
 use flotilla_core::task::Head;
 use flotilla_protocol::time::Millis;
 use journal::{Journal, Lock};
@@ -222,6 +224,12 @@ impl Store for Sqlite {
     fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId> {
         let name = name.to_owned();
         self.write(move |connection| key::agent(connection, &name, owner))
+    }
+    fn registrations(&self) -> Later<Vec<(AgentId, Registration)>> {
+        self.read(|connection| registration::all(connection))
+    }
+    fn register(&self, registration: Registration) -> Later<AgentId> {
+        self.write(move |connection| registration::keep(connection, &registration))
     }
     fn principal(&self, name: FullName) -> Later<Principal> {
         self.write(move |connection| key::principal(connection, &name))

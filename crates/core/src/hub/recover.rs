@@ -30,8 +30,9 @@ impl Hub {
             let Some(live) = self.find(Scope::Admin, id).await? else { continue };
             let Some(head) = live.committed().filter(|head| head.run_state != RunState::Idle) else { continue };
             let agent = self.registry.load().by_id(head.agent).cloned();
-            if agent.is_some_and(|agent| agent.link.is_remote()) {
-                let place = self.runs.place(head.agent, usize::MAX, usize::MAX).ok();
+            if agent.as_ref().is_some_and(|agent| agent.link.is_remote()) {
+                let absent = agent.as_ref().is_some_and(|agent| agent.link.absence().is_some());
+                let place = self.place_of_old(agent.as_ref(), &head, absent);
                 self.start_run(&live, Start { run: head.run, watched: true, resumed: true }, place);
                 recovered.taken_up += 1;
                 continue;

@@ -1,9 +1,10 @@
 //! Runs: an agent's try at a task, from its start to its last report.
 
-use super::{Hub, LiveRef, Place};
+use super::queue::RunPlace;
+use super::{Hub, LiveRef};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
-use crate::ids::{AgentId, TaskId};
+use crate::ids::TaskId;
 use crate::limits::{count_over, limit_of};
 use crate::registry::Agent;
 use crate::task::{Command, Head, Retry, RunState};
@@ -24,12 +25,12 @@ const CHANGE_BYTES: usize = 256 * 1024;
 
 /// An agent's hold on its run. Dropping it before the run is over fails the run, so none is left WORKING.
 pub struct RunHandle {
-    hub: Arc<Hub>,
-    live: LiveRef,
-    run: u32,
-    over: bool,
+    pub(super) hub: Arc<Hub>,
+    pub(super) live: LiveRef,
+    pub(super) run: u32,
+    pub(super) over: bool,
     /// Given back with the handle.
-    _place: Option<Place<AgentId>>,
+    pub(super) place: Option<RunPlace>,
 }
 
 /// Which run is to be started, and why.
@@ -121,11 +122,13 @@ impl RunHandle {
         self.over = true;
     }
 
-    fn is_current(&self) -> bool {
+    /// Whether it is still this run's turn.
+    pub fn is_current(&self) -> bool {
         self.live.committed().is_some_and(|head| head.run == self.run && head.run_state != RunState::Idle)
     }
 
-    async fn fail(&mut self, reason: &str) {
+    /// The task ends here, and says why.
+    pub async fn fail(&mut self, reason: &str) {
         let contents = Some(Contents::text(reason));
         let report = Report::Status { state: TaskState::Failed, contents, metadata: None };
         let command = || Command::Report { run: self.run, reports: vec![report.clone()] };
@@ -170,9 +173,9 @@ impl Drop for RunHandle {
 
 impl Hub {
     /// Starts the work a commit called for. Called where the commit was made, so it only hands over.
-    pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, start: Start, place: Option<Place<AgentId>>) {
+    pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, start: Start, place: Option<RunPlace>) {
         let run = start.run;
-        let mut handle = RunHandle { hub: Arc::clone(self), live: live.clone(), run, over: false, _place: place };
+        let mut handle = RunHandle { hub: Arc::clone(self), live: live.clone(), run, over: false, place };
         self.runtime.spawn(async move {
             let hub = Arc::clone(&handle.hub);
             match hub.assignment(&handle.live, start).await {
@@ -196,11 +199,11 @@ impl Hub {
         };
         // The oldest message that no run has taken up: those after it still wait.
         let turn = head.turn - head.waiting;
-        let events = changes.iter().flat_map(|change| change.events.iter());
-        let mut asked = events.filter(|event| matches!(event, Event::Asked { .. }));
+        let events = changes.iter().flat_map(|change| change.events.iter().map(|event| (change.at, event)));
+        let mut asked = events.filter(|(_, event)| matches!(event, Event::Asked { .. }));
         let taken_up = asked.nth(turn.saturating_sub(1) as usize);
-        let assignment = taken_up.and_then(|event| match event {
-            Event::Asked { message, accepted_output_modes, metadata } => Some(Assignment {
+        let assignment = taken_up.and_then(|(asked_at, event)| match event {
+            Event::Asked { message, accepted_output_modes, metadata, from, ttl } => Some(Assignment {
                 task_id: head.id.to_string(),
                 context_id: head.context.to_string(),
                 run: start.run,
@@ -208,6 +211,9 @@ impl Hub {
                 message: Arc::clone(message),
                 accepted_output_modes: accepted_output_modes.clone(),
                 metadata: metadata.clone(),
+                asked_at,
+                from: from.clone(),
+                ttl: *ttl,
                 watched: start.watched,
                 trail,
                 lineage: self.lineage(&head, &agent, start.run),

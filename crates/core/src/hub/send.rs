@@ -20,6 +20,7 @@ use flotilla_protocol::a2a::validate;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// What a send brings besides the request itself.
@@ -80,9 +81,14 @@ impl Hub {
             self.change(&sent.live, || Command::Open).await?;
             return self.outcome(&sent.live, want).await;
         }
+        // Whoever is not there is not waited for as long as one who works.
+        let patience = match agent.link.absence() {
+            Some(_) => self.limits().absent_wait.min(self.limits().wait),
+            None => self.limits().wait,
+        };
         let mut sent = self.put(caller, agent, request, options, Wait::Rest).await?;
         loop {
-            match self.wait(&sent.live).await {
+            match self.wait(&sent.live, patience).await {
                 Waited::Rested => break,
                 Waited::TooLong => {
                     // The caller has waited long enough; the task has not.
@@ -120,7 +126,7 @@ impl Hub {
     }
 
     /// Waits until the task is settled; gives up when its time is over or the hub must go.
-    async fn wait(&self, live: &LiveRef) -> Waited {
+    async fn wait(&self, live: &LiveRef, patience: Duration) -> Waited {
         let settled = async {
             loop {
                 let mut woken = pin!(live.rested());
@@ -137,7 +143,7 @@ impl Hub {
                 woken.await;
             }
         };
-        tokio::time::timeout(self.limits().wait, settled).await.unwrap_or(Waited::TooLong)
+        tokio::time::timeout(patience, settled).await.unwrap_or(Waited::TooLong)
     }
 
     async fn outcome(&self, live: &LiveRef, want: Want) -> Result<Outcome, Error> {
@@ -184,6 +190,15 @@ impl Hub {
         dedupe: Option<Dedupe>,
         wait: Wait,
     ) -> Result<InLog, Error> {
+        let ttl = request.ttl()?;
+        let held = match self.held(agent, ttl) {
+            Ok(held) => held,
+            // It may not wait, but one that was sent before needs not.
+            Err(refusal) => match self.sent_before(dedupe).await? {
+                Some(sent) => return self.attach(caller, agent, sent, dedupe).await,
+                None => return Err(refusal.into()),
+            },
+        };
         let configuration = request.configuration.as_ref();
         let hook = self.inline_hook(configuration, request.metadata.as_ref()).await?;
         let accepted_output_modes = configuration.map(|c| c.accepted_output_modes.clone()).unwrap_or_default();
@@ -194,7 +209,9 @@ impl Hub {
         let as_task = wait == Wait::None;
         // Whoever waits for the end alone is shown nothing of the way there.
         let watched = wait != Wait::Rest || hook.is_some();
-        let say = Say { message: Arc::new(message), accepted_output_modes, metadata, as_task, watched };
+        let from = if agent.link.is_remote() { caller.name.to_string() } else { String::new() };
+        let message = Arc::new(message);
+        let say = Say { message, accepted_output_modes, metadata, as_task, watched, from, ttl, held };
         if say.message.task_id.is_empty() {
             self.open(caller, agent, say, dedupe, hook, wait).await
         } else {

@@ -6,7 +6,7 @@ use crate::error::Fault;
 use crate::ids::TaskId;
 use crate::ports::Record;
 use crate::project::Fold;
-use crate::task::Head;
+use crate::task::{Head, RunState};
 use flotilla_protocol::a2a::model::{Message, Role};
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::work::{Trail, Upstream};
@@ -16,7 +16,8 @@ impl Hub {
     /// All that a run of an agent elsewhere must know of what was before it.
     pub(super) async fn trail(&self, head: &Head, changes: &[Arc<Change>], start: Start) -> Result<Trail, Fault> {
         let fold = folded(Fold::default(), changes);
-        let mut trail = Trail { resumed: start.resumed, state: head.state, ..Trail::default() };
+        let started = head.run_state == RunState::Started;
+        let mut trail = Trail { resumed: start.resumed, started, state: head.state, ..Trail::default() };
         trail.linked = changes.iter().flat_map(|change| &change.events).any(|event| is_link(event, start.run));
         let told = |role: Role, message: &&Arc<Message>| message.role == role;
         let ids = |role: Role| {

@@ -9,7 +9,7 @@ use flotilla_protocol::work::{Contents, Report};
 use std::sync::Arc;
 
 /// A caller's message, with what its request asked for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Say {
     pub message: Arc<Message>,
     pub accepted_output_modes: Vec<String>,
@@ -18,6 +18,12 @@ pub struct Say {
     pub as_task: bool,
     /// Somebody may see how the work goes, and not only what comes of it.
     pub watched: bool,
+    /// Who asks, where the agent is to be told.
+    pub from: String,
+    /// How long it may wait for its agent, in seconds, where the caller says so.
+    pub ttl: Option<u32>,
+    /// Why it has to wait: its agent is not there.
+    pub held: Option<String>,
 }
 
 /// What may happen to a task.
@@ -34,6 +40,15 @@ pub enum Command {
     /// The work is known to have stopped, with what the agent said about it.
     Cancel {
         said: Option<Contents>,
+    },
+    /// The agent took the run, and has not said anything yet.
+    Taken {
+        run: u32,
+    },
+    /// The agent went away before it took the run, which waits for it.
+    Hold {
+        run: u32,
+        reason: String,
     },
     /// The run will not report any more.
     Lost {
@@ -74,6 +89,8 @@ pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
         Command::Open => Ok(open(head)),
         Command::Report { run, reports } => report::decide(head, run, reports),
         Command::Cancel { said } => cancel(head, said),
+        Command::Taken { run } => Ok(taken(head, run)),
+        Command::Hold { run, reason } => Ok(hold(head, run, reason)),
         Command::Lost { run, reason, retry } => Ok(lost(head, run, reason, retry)),
     }
 }
@@ -95,17 +112,51 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
         message: say.message,
         accepted_output_modes: say.accepted_output_modes,
         metadata: say.metadata,
+        from: say.from,
+        ttl: say.ttl,
     });
-    if head.kind == Kind::Undecided && say.as_task {
+    let starts = head.run_state == RunState::Idle;
+    let held = say.held.filter(|_| starts);
+    let opens = head.kind == Kind::Undecided && (say.as_task || held.is_some());
+    if opens {
         decision.events.push(Event::Opened {});
     }
-    if head.run_state == RunState::Idle {
-        if head.state.is_interrupted() {
+    if starts {
+        if let Some(reason) = held {
+            decision.events.push(waits(head, head.peer_seq + u64::from(opens) + 1, reason));
+        } else if head.state.is_interrupted() {
             decision.events.push(status(TaskState::Submitted));
         }
         queue_run(&mut decision, head.run + 1, say.watched || head.kind == Kind::Task);
     }
     Ok(decision)
+}
+
+/// A task that waits for its agent says why.
+fn waits(head: &Head, peer_seq: u64, reason: String) -> Event {
+    let said = report::said(head, peer_seq, Contents::text(reason), None);
+    Event::Status { state: TaskState::Submitted, said: Some(said), metadata: None }
+}
+
+fn taken(head: &Head, run: u32) -> Decision {
+    let mut decision = Decision::default();
+    if head.run == run && head.run_state == RunState::Claimed {
+        decision.events.push(Event::RunStarted { run });
+    }
+    decision
+}
+
+fn hold(head: &Head, run: u32, reason: String) -> Decision {
+    let mut decision = Decision::default();
+    if head.run != run || head.run_state != RunState::Claimed {
+        return decision;
+    }
+    let opens = head.kind == Kind::Undecided;
+    if opens {
+        decision.events.push(Event::Opened {});
+    }
+    decision.events.push(waits(head, head.peer_seq + u64::from(opens) + 1, reason));
+    decision
 }
 
 fn open(head: &Head) -> Decision {

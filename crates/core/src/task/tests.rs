@@ -20,13 +20,14 @@ fn command(word: &str, head: &Head) -> Command {
     let status = |state| Report::Status { state, contents: Some(Contents::text("said")), metadata: None };
     let artifact = Box::new(Artifact { artifact_id: "a".into(), ..Artifact::default() });
     match verb {
-        "say" | "say!" => Command::Say(Box::new(Say {
+        "say" | "say!" | "say?" => Command::Say(Box::new(Say {
             message: Arc::new(Message { parts: vec![Part::text("hi")], ..Message::default() }),
-            accepted_output_modes: Vec::new(),
-            metadata: None,
             as_task: verb == "say!",
-            watched: false,
+            held: (verb == "say?").then(|| "nobody is there".to_owned()),
+            ..Say::default()
         })),
+        "taken" => Command::Taken { run },
+        "hold" => Command::Hold { run, reason: "it went away".into() },
         "open" => Command::Open,
         "started" => report(status(TaskState::Working)),
         "ask" => report(status(TaskState::InputRequired)),
@@ -200,4 +201,14 @@ fn what_an_agent_elsewhere_said_keeps_all_but_the_ids() {
     let (kept, expected): (Value, Value) =
         (serde_json::to_value(&*said.message).unwrap(), serde_json::from_str(&expected).unwrap());
     assert_eq!(kept, expected);
+}
+
+#[test]
+fn a_message_for_an_agent_that_is_not_there_waits_and_says_so() {
+    let head = check("say?, done", "SUBMITTED COMPLETED");
+    assert_eq!(head.peer_seq, 3, "it was opened, said to wait, and completed");
+    check("say?, lost, lost", "SUBMITTED SUBMITTED SUBMITTED");
+    check("say, hold, taken, started, done", "UNDECIDED SUBMITTED SUBMITTED WORKING COMPLETED");
+    check("say, taken, hold, lost", "UNDECIDED UNDECIDED UNDECIDED FAILED");
+    check("say, started, ask, say?, done@2", "UNDECIDED WORKING INPUT_REQUIRED SUBMITTED COMPLETED");
 }

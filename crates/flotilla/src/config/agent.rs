@@ -1,7 +1,11 @@
 //! An agent in the configuration.
 
+use super::Span;
+use super::sockets::{Connections, SocketsConfig, check_ttl};
 use anyhow::{Result, bail};
 use flotilla_core::key::FullName;
+use flotilla_core::registry;
+use flotilla_core::roster::Terms;
 use flotilla_worker::script::{Script, ScriptConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,9 +46,18 @@ pub struct AgentConfig {
     /// What makes two sends the same: `message-id` (default) or only the `Idempotency-Key` `header`.
     #[serde(default)]
     pub dedupe: Dedupe,
-    /// What becomes of a started run when the hub stops: `fail` (default) or `retry`.
+    /// What becomes of a started run when the hub stops, or its agent goes away for good: `fail` (default) or `retry`.
     #[serde(default)]
     pub on_lost: OnLost,
+    /// Of a `socket` agent: how long a message waits while it is not connected; the `sockets` section's if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// Of a `socket` agent: how long a run it took is held while it is away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace: Option<Span>,
+    /// Of a `socket` agent: whether a new connection takes the place of the old (`replace`), or they `share` the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Connections>,
     /// What a `script` agent does; see docs/script-agent.md.
     #[serde(default, skip_serializing)]
     pub script: Option<ScriptConfig>,
@@ -57,6 +70,8 @@ pub enum Kind {
     Echo,
     /// Does what its script says.
     Script,
+    /// Connects to the hub by itself; see docs/sockets.md.
+    Socket,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -82,6 +97,25 @@ pub enum OnLost {
     #[default]
     Fail,
     Retry,
+}
+
+impl From<Visibility> for registry::Visibility {
+    fn from(visibility: Visibility) -> Self {
+        match visibility {
+            Visibility::Private => Self::Private,
+            Visibility::Workspace => Self::Workspace,
+            Visibility::Public => Self::Public,
+        }
+    }
+}
+
+impl From<OnLost> for registry::OnLost {
+    fn from(on_lost: OnLost) -> Self {
+        match on_lost {
+            OnLost::Fail => Self::Fail,
+            OnLost::Retry => Self::Retry,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -142,7 +176,23 @@ impl AgentConfig {
             extensions: Vec::new(),
             dedupe: Dedupe::MessageId,
             on_lost: OnLost::Fail,
+            ttl: None,
+            grace: None,
+            connections: None,
             script: None,
+        }
+    }
+
+    /// How it is treated when it connects by itself.
+    pub fn terms(&self, sockets: &SocketsConfig) -> Terms {
+        let usual = sockets.terms();
+        Terms {
+            ttl: self.ttl.map_or(usual.ttl, |ttl| ttl.0),
+            grace: self.grace.map_or(usual.grace, |grace| grace.0),
+            on_lost: self.on_lost.into(),
+            connections: self.connections.map_or(usual.connections, Into::into),
+            describes_itself: false,
+            window: usual.window,
         }
     }
 
@@ -152,9 +202,16 @@ impl AgentConfig {
 
     pub fn check(&self) -> Result<()> {
         match (self.kind, &self.script) {
-            (Kind::Echo, Some(_)) => bail!("script: an echo agent takes no script; say 'kind: script'"),
+            (Kind::Echo | Kind::Socket, Some(_)) => bail!("script: only 'kind: script' takes a script"),
             (Kind::Script, None) => bail!("a script agent needs 'script:' (docs/script-agent.md shows how)"),
             _ => {}
+        }
+        let of_sockets = [self.ttl.is_some(), self.grace.is_some(), self.connections.is_some()];
+        if self.kind != Kind::Socket && of_sockets.contains(&true) {
+            bail!("ttl, grace and connections are for agents that connect by themselves; say 'kind: socket'");
+        }
+        if let Some(ttl) = self.ttl {
+            check_ttl("ttl", ttl)?;
         }
         let owner = self.owner().map_err(|problem| anyhow::anyhow!("owner: {problem}"))?;
         if owner.is_anonymous() {

@@ -19,6 +19,7 @@ pub struct Hooks {
 fn sees(scope: Scope, hook: &Hook) -> bool {
     match scope {
         Scope::Caller { principal, agent } => hook.principal == principal && hook.agent == agent,
+        Scope::Own { principal } => hook.principal == principal,
         Scope::Agent { owner } => hook.owner == owner,
         Scope::Admin => true,
     }

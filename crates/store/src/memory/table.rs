@@ -2,6 +2,7 @@
 
 use super::key::Keyring;
 use crate::herald::Outcome;
+use flotilla_core::registry::Registration;
 use flotilla_core::caller::Scope;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::ports::{Commit, Dedupe, Digest, Folded, NotCommitted, Record, Sent};
@@ -44,6 +45,7 @@ pub struct Tables {
     pub hooks: super::push::Hooks,
     sends: HashMap<Digest, Sent>,
     agents: Vec<String>,
+    pub registrations: BTreeMap<String, (AgentId, Registration)>,
 }
 
 fn place(head: &Head) -> Place {

@@ -63,6 +63,7 @@ fn condition(scope: Scope) -> (&'static str, Vec<Value>) {
         Scope::Caller { principal, agent } => {
             (" AND principal = ? AND agent = ?", vec![principal.0.into(), agent.0.into()])
         }
+        Scope::Own { principal } => (" AND principal = ?", vec![principal.0.into()]),
         Scope::Agent { owner } => (" AND owner = ?", vec![owner.0.into()]),
         Scope::Admin => ("", Vec::new()),
     }

@@ -186,9 +186,8 @@ fn command(word: &str, head: &Head) -> Command {
         "say" | "say!" => Command::Say(Box::new(Say {
             message: Arc::new(message(head)),
             accepted_output_modes: vec!["text/plain".into()],
-            metadata: None,
             as_task: word == "say!",
-            watched: false,
+            ..Say::default()
         })),
         "open" => Command::Open,
         "work" => status(TaskState::Working),

@@ -49,7 +49,7 @@ macro_rules! suite {
                   hooks_go_with_their_task what_is_settled_together_is_all_there;
             key: keys_are_found_by_hash_and_revoked_by_name names_are_taken_once a_key_is_replaced_all_at_once
                  a_name_is_somebody_else_in_another_workspace every_change_of_keys_has_its_revision
-                 agents_keep_their_numbers;
+                 agents_keep_their_numbers agents_that_registered_are_there_with_what_they_last_said;
             list: pages_agree_with_a_model totals_do_not_depend_on_the_page exchanges_are_not_listed
                   artifacts_are_left_out_when_not_wanted;
             scope: a_task_is_seen_by_its_caller_its_owner_and_the_hub lists_are_of_one_principal_and_agent

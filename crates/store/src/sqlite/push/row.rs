@@ -39,6 +39,7 @@ fn hook(row: &Row<'_>) -> rusqlite::Result<Hook> {
 fn within(scope: Scope) -> String {
     match scope {
         Scope::Caller { principal, agent } => format!("principal = {} AND agent = {}", principal.0, agent.0),
+        Scope::Own { principal } => format!("principal = {}", principal.0),
         Scope::Agent { owner } => format!("owner = {}", owner.0),
         Scope::Admin => "1".into(),
     }
