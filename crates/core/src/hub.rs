@@ -315,7 +315,13 @@ impl Hub {
 
     /// Takes the places a decision needs before anything is written. Only a caller is refused for want of one: what
     /// follows from the work itself must go on.
-    fn places(&self, head: &Head, effects: &[Effect], from_caller: Option<bool>, limits: &Limits) -> Result<Places, Refusal> {
+    fn places(
+        &self,
+        head: &Head,
+        effects: &[Effect],
+        from_caller: Option<bool>,
+        limits: &Limits,
+    ) -> Result<Places, Refusal> {
         let mut places = Places { run: None, opens: head.version == 0 };
         if !effects.is_empty() {
             places.run = match from_caller {

@@ -169,7 +169,8 @@ pub fn hub_capabilities(streaming: bool, push_notifications: bool) -> AgentCapab
     };
     let mut extensions = Vec::new();
     if streaming {
-        let text = "Streams carry event ids; send the last one as Last-Event-ID to SubscribeToTask to go on without a gap.";
+        let text =
+            "Streams carry event ids; send the last one as Last-Event-ID to SubscribeToTask to go on without a gap.";
         extensions.push(extension(STREAM_RESUME, text));
     }
     if push_notifications {

@@ -23,14 +23,8 @@ pub enum Right {
 }
 
 impl Right {
-    pub const ALL: [Self; 6] = [
-        Self::AgentsRead,
-        Self::TasksRead,
-        Self::TasksWrite,
-        Self::PushWrite,
-        Self::AgentsConnect,
-        Self::Admin,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::AgentsRead, Self::TasksRead, Self::TasksWrite, Self::PushWrite, Self::AgentsConnect, Self::Admin];
 
     pub const fn name(self) -> &'static str {
         match self {

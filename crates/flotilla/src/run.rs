@@ -10,9 +10,9 @@ mod reload;
 mod secret;
 mod secure;
 
+use crate::assemble::Place;
 use crate::clock::SystemClock;
 use crate::config::{Config, SyncConfig, TlsConfig};
-use crate::assemble::Place;
 use crate::telemetry::{self, LogLevel};
 use crate::{assemble, data};
 use anyhow::{Context, Result};

@@ -3,11 +3,15 @@
 
 pub mod a2a;
 pub mod block;
+pub mod channel;
 pub mod decode;
 pub mod event;
+pub mod gopherhole;
+pub mod hub_frame;
 pub mod jsonrpc;
 pub mod lineage;
 pub mod proto03;
+pub mod relay;
 pub mod time;
 pub mod v03;
 pub mod wire;

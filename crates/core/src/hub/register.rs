@@ -23,7 +23,8 @@ impl Hub {
             }
             (None, Some([only])) => only,
             (None, Some(allowed)) => {
-                let text = format!("Your key speaks for several agents; say which with ?agent=NAME: {}.", allowed.join(", "));
+                let text =
+                    format!("Your key speaks for several agents; say which with ?agent=NAME: {}.", allowed.join(", "));
                 return Err(Refusal::invalid("agent", text));
             }
             (None, None) => &caller.principal_name,

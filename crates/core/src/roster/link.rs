@@ -47,7 +47,6 @@ impl Link for Dialed {
     fn dialed(&self) -> Option<Terms> {
         Some(self.terms)
     }
-
 }
 
 /// What a run is waited for, and until when.

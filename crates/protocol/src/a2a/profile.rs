@@ -85,7 +85,10 @@ impl Profile {
         }
         let modes = profile.default_input_modes.iter().chain(&profile.default_output_modes);
         if let Some(wrong) = modes.clone().find(|mode| !mode.contains('/') && *mode != "text") {
-            return Err(Refusal::invalid("defaultInputModes", format!("'{wrong}' is no media type, such as text/plain")));
+            return Err(Refusal::invalid(
+                "defaultInputModes",
+                format!("'{wrong}' is no media type, such as text/plain"),
+            ));
         }
         Ok(profile)
     }
@@ -121,7 +124,10 @@ mod tests {
     fn less_than_a_card_is_enough() {
         let profile = read(r#"{"name":"Weather","skills":[{"id":"now","name":"Now"}],"url":"http://x"}"#).unwrap();
         assert_eq!(profile.skills("w", "")[0].name, "Now");
-        assert_eq!((profile.version.as_str(), profile.default_input_modes.as_slice()), ("1.0.0", &["*/*".to_owned()][..]));
+        assert_eq!(
+            (profile.version.as_str(), profile.default_input_modes.as_slice()),
+            ("1.0.0", &["*/*".to_owned()][..])
+        );
         assert_eq!(read("{}").unwrap().skills("w", "does things")[0].description, "does things");
     }
 

@@ -2,10 +2,10 @@
 
 use super::key::Keyring;
 use crate::herald::Outcome;
-use flotilla_core::registry::Registration;
 use flotilla_core::caller::Scope;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::ports::{Commit, Dedupe, Digest, Folded, NotCommitted, Record, Sent};
+use flotilla_core::registry::Registration;
 use flotilla_core::task::{Head, Kind, RunState};
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
