@@ -8,6 +8,7 @@ pub mod profile;
 pub mod push;
 pub mod request;
 pub mod validate;
+pub mod version;
 
 /// The protocol version this crate speaks (spec 3.6: `Major.Minor` only).
 pub const VERSION: &str = "1.0";
