@@ -69,7 +69,8 @@ impl RunHandle {
                 }
                 // What was said is not lost because the disk is full for a while.
                 Err(Error::Failed(fault)) => {
-                    tracing::error!(task = %self.live.id(), %fault, "a report is not stored yet; trying again");
+                    let trace = self.trace();
+                    tracing::error!(task = %self.live.id(), trace, %fault, "a report is not stored yet; trying again");
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
@@ -109,6 +110,10 @@ impl RunHandle {
         self.live.committed().is_some_and(|head| head.run == self.run && head.run_state != RunState::Idle)
     }
 
+    fn trace(&self) -> Option<String> {
+        self.live.committed().map(|head| head.trace_id().to_string())
+    }
+
     async fn fail(&mut self, reason: &str) {
         let contents = Some(Contents::text(reason));
         let report = Report::Status { state: TaskState::Failed, contents, metadata: None };
@@ -122,7 +127,7 @@ impl RunHandle {
     async fn lost(&mut self, reason: &str) {
         let command = || Command::Lost { run: self.run, reason: reason.to_owned(), retry: Retry::Never };
         if let Err(error) = self.hub.change(&self.live, command).await {
-            tracing::error!(task = %self.live.id(), %error, "a lost run could not be recorded");
+            tracing::error!(task = %self.live.id(), trace = self.trace(), %error, "a lost run could not be recorded");
         }
     }
 }

@@ -4,6 +4,7 @@ use super::{Head, Kind, RunState};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::time::Millis;
+use std::sync::Arc;
 
 /// Folds a change into the head. Nothing else changes a head.
 pub fn apply(head: &mut Head, change: &Change) {
@@ -24,6 +25,10 @@ pub(super) fn apply_events(head: &mut Head, events: &[Event], at: Millis) {
 
 fn apply_event(head: &mut Head, event: &Event, at: Millis) {
     match event {
+        Event::Descended { origin, deadline } => {
+            head.origin = Some(Arc::clone(origin));
+            head.deadline = *deadline;
+        }
         Event::Asked { .. } => {
             head.turn += 1;
             head.waiting += 1;

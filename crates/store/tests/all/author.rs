@@ -187,6 +187,7 @@ fn command(word: &str, head: &Head) -> Command {
             message: Arc::new(message(head)),
             accepted_output_modes: vec!["text/plain".into()],
             metadata: None,
+            descent: None,
             as_task: word == "say!",
         })),
         "open" => Command::Open,
