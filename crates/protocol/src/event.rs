@@ -64,9 +64,10 @@ fn project(blocks: &[Block]) -> Vec<Part> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// Where the task comes from, and when it ends; again when a later message tells another deadline.
+    /// Where the task comes from, and when it ends; without an origin, when a later message tells another deadline.
     Descended {
-        origin: Arc<Origin>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Arc<Origin>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Millis>,
     },

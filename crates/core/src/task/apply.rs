@@ -4,7 +4,6 @@ use super::{Head, Kind, RunState};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::time::Millis;
-use std::sync::Arc;
 
 /// Folds a change into the head. Nothing else changes a head.
 pub fn apply(head: &mut Head, change: &Change) {
@@ -26,7 +25,7 @@ pub(super) fn apply_events(head: &mut Head, events: &[Event], at: Millis) {
 fn apply_event(head: &mut Head, event: &Event, at: Millis) {
     match event {
         Event::Descended { origin, deadline } => {
-            head.origin = Some(Arc::clone(origin));
+            head.origin = origin.clone().or(head.origin.take());
             head.deadline = *deadline;
         }
         Event::Asked { .. } => {

@@ -133,7 +133,7 @@ fn descend(
 ) -> Result<(), Refusal> {
     let Descent { origin, deadline, .. } = descent;
     if head.version == 0 {
-        decision.events.push(Event::Descended { origin, deadline });
+        decision.events.push(Event::Descended { origin: Some(origin), deadline });
         return Ok(());
     }
     if let Some(objection) = objection {
@@ -141,8 +141,7 @@ fn descend(
         return Err(refusal.fact("taskId", head.id.to_string()).fact("refused", objection.name()));
     }
     if deadline.is_some() && deadline != head.deadline {
-        let origin = head.origin.clone().unwrap_or_default();
-        decision.events.push(Event::Descended { origin, deadline });
+        decision.events.push(Event::Descended { origin: None, deadline });
     }
     Ok(())
 }

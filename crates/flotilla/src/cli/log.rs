@@ -148,7 +148,7 @@ fn readable(entry: &Entry, verbose: bool) -> Text {
 
 fn summary(event: &Event) -> (&'static str, String) {
     match event {
-        Event::Descended { origin, deadline } => ("descended", descent(origin, *deadline)),
+        Event::Descended { origin, deadline } => ("descended", descent(origin.as_deref(), *deadline)),
         Event::Asked { message, .. } => ("asked", message.message_id.clone()),
         Event::Opened {} => ("opened", String::new()),
         Event::Answered { .. } => ("answered", String::new()),
@@ -167,13 +167,14 @@ fn summary(event: &Event) -> (&'static str, String) {
 }
 
 /// `a2a-remote hops 2 from HUB/AGENT TASK, deadline TIME, trace ID`, as far as it is known.
-fn descent(origin: &Origin, deadline: Option<Millis>) -> String {
-    let mut told = vec![format!("{} hops {}", origin.provenance.name(), origin.hops)];
-    if let Some(Ancestor { hub, agent, task }) = origin.parent() {
+fn descent(origin: Option<&Origin>, deadline: Option<Millis>) -> String {
+    let told = origin.map(|origin| format!("{} hops {}", origin.provenance.name(), origin.hops));
+    let mut told: Vec<String> = told.into_iter().collect();
+    if let Some(Ancestor { hub, agent, task }) = origin.and_then(Origin::parent) {
         told.push(format!("from {hub}/{agent} {task}").trim_end().to_owned());
     }
     told.extend(deadline.map(|deadline| format!("deadline {deadline}")));
-    told.extend(origin.trace.as_ref().map(|trace| format!("trace {}", trace.id)));
+    told.extend(origin.and_then(|origin| origin.trace.as_ref()).map(|trace| format!("trace {}", trace.id)));
     told.join(", ")
 }
 

@@ -33,7 +33,7 @@ fn a_deadline_ends_what_is_at_work_silent_or_waiting() {
             assert_eq!(kinds(&view).iter().filter(|kind| *kind == "run_queued").count(), 1, "{said}");
             let metrics = flotilla_testkit::until("the run is cut off", || {
                 let text = owner.clone().through(Binding::HttpJson).get("/metrics").text().to_owned();
-                text.lines().any(|line| line == "flotilla_live_runs 0").then_some(text)
+                text.lines().any(|line| line == "flotilla_runs_live 0").then_some(text)
             });
             assert!(metrics.contains("flotilla_tasks_ended_total{state=\"failed\"}"));
         }
