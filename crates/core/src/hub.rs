@@ -32,7 +32,7 @@ use crate::limits::{Limit, Limits};
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
 use crate::push::Desk;
 use crate::rate::{Pace, Rate};
-use crate::registry::Registry;
+use crate::registry::{Agent, Registry};
 use crate::task::{Command, Effect, Head, apply, room, step};
 use arc_swap::ArcSwap;
 use flotilla_protocol::a2a::error::Refusal;
@@ -118,6 +118,14 @@ impl Hub {
     /// Puts other agents in place; runs under way go on with the ones they started with.
     pub fn replace_registry(&self, registry: Registry) {
         self.registry.store(Arc::new(registry));
+    }
+
+    /// Puts one agent in the place of itself: what its card says has changed.
+    pub fn replace_agent(&self, agent: &Agent) {
+        self.registry.rcu(|registry| match registry.with(agent.clone()) {
+            Some(changed) => Arc::new(changed),
+            None => Arc::clone(registry),
+        });
     }
 
     pub fn limits(&self) -> Limits {

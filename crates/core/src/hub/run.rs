@@ -96,14 +96,13 @@ impl RunHandle {
 
     /// Waits until the run is over, whoever ended it.
     pub async fn fenced(&self) {
-        loop {
-            let mut woken = pin!(self.live.woken());
-            woken.as_mut().enable();
-            if !self.is_current() {
-                return;
-            }
-            woken.await;
-        }
+        fenced(&self.live, self.run).await;
+    }
+
+    /// The same for whoever reports meanwhile.
+    pub fn fence(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (live, run) = (self.live.clone(), self.run);
+        async move { fenced(&live, run).await }
     }
 
     /// The agent has nothing more to say. If it left the task open, the task fails.
@@ -122,7 +121,7 @@ impl RunHandle {
     }
 
     fn is_current(&self) -> bool {
-        self.live.committed().is_some_and(|head| head.run == self.run && head.run_state != RunState::Idle)
+        is_current(&self.live, self.run)
     }
 
     async fn fail(&mut self, reason: &str) {
@@ -140,6 +139,21 @@ impl RunHandle {
         if let Err(error) = self.hub.change(&self.live, command).await {
             tracing::error!(task = %self.live.id(), %error, "a lost run could not be recorded");
         }
+    }
+}
+
+fn is_current(live: &LiveRef, run: u32) -> bool {
+    live.committed().is_some_and(|head| head.run == run && head.run_state != RunState::Idle)
+}
+
+async fn fenced(live: &LiveRef, run: u32) {
+    loop {
+        let mut woken = pin!(live.woken());
+        woken.as_mut().enable();
+        if !is_current(live, run) {
+            return;
+        }
+        woken.await;
     }
 }
 
