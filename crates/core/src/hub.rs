@@ -1,5 +1,6 @@
 //! The hub: every operation on tasks, for every binding. Everything appends to a log or follows one.
 
+mod cancel;
 mod deadline;
 mod deliver;
 mod follow;
@@ -14,6 +15,7 @@ mod repeat;
 mod run;
 mod send;
 mod tally;
+mod trail;
 
 pub use follow::{Follow, Framed, Next};
 pub use hook::HookPage;
@@ -31,7 +33,7 @@ use crate::limits::{Limit, Limits};
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
 use crate::push::Desk;
 use crate::rate::{Pace, Rate};
-use crate::registry::Registry;
+use crate::registry::{Agent, Registry};
 use crate::task::{Command, Effect, Head, apply, room, step};
 use arc_swap::ArcSwap;
 use deadline::Deadlines;
@@ -40,6 +42,7 @@ use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
 use live::{Lives, Loaded};
 use meters::Meters;
+use run::Start;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -120,6 +123,14 @@ impl Hub {
     /// Puts other agents in place; runs under way go on with the ones they started with.
     pub fn replace_registry(&self, registry: Registry) {
         self.registry.store(Arc::new(registry));
+    }
+
+    /// Puts one agent in the place of itself: what its card says has changed.
+    pub fn replace_agent(&self, agent: &Agent) {
+        self.registry.rcu(|registry| match registry.with(agent.clone()) {
+            Some(changed) => Arc::new(changed),
+            None => Arc::clone(registry),
+        });
     }
 
     pub fn limits(&self) -> Limits {
@@ -266,7 +277,7 @@ impl Hub {
         let Loaded { decided, .. } =
             sequencer.loaded().ok_or_else(|| Fault::new("a decision on a task that is not loaded"))?;
         // A full log must still be able to end.
-        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel | Command::Overdue { .. });
+        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel { .. } | Command::Overdue { .. });
         let from_caller = matches!(command, Command::Say(_));
         let mut decision = step(decided, command)?;
         if decision.events.is_empty() {
@@ -345,8 +356,8 @@ impl Hub {
                     if shows {
                         hub.desk.changed(live.id());
                     }
-                    for Effect::StartRun { run } in effects {
-                        hub.start_run(&live, run, places.run.take());
+                    for Effect::StartRun { run, watched } in effects {
+                        hub.start_run(&live, Start { run, watched, resumed: false }, places.run.take());
                     }
                     if let Tell::Each(tell) = tell {
                         // A caller that hung up is not told; the task goes on all the same.

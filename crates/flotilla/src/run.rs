@@ -116,6 +116,7 @@ async fn serve_until_stopped(
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(
             retried = recovered.retried,
+            taken_up = recovered.taken_up,
             failed = recovered.failed,
             "recovered runs the last stop left open"
         );

@@ -97,6 +97,9 @@ impl Store for Memory {
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage> {
         self.now(|tables| list::page(tables, principal, agent, &filter))
     }
+    fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>> {
+        self.now(|tables| list::earlier(tables, principal, agent, context, before))
+    }
     fn open_runs(&self) -> Later<Vec<TaskId>> {
         self.now(|tables| tables.open_runs())
     }

@@ -200,6 +200,10 @@ impl Store for Sqlite {
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage> {
         self.read(move |connection| list::page(connection, principal, agent, &filter))
     }
+    fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>> {
+        let context = context.to_owned();
+        self.read(move |connection| task::earlier(connection, principal, agent, &context, before))
+    }
     fn open_runs(&self) -> Later<Vec<TaskId>> {
         self.read(task::open_runs)
     }

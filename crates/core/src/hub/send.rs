@@ -204,7 +204,9 @@ impl Hub {
         // It stays in memory as long as its task is live.
         message.parts.shrink_to_fit();
         let as_task = wait == Wait::None;
-        let say = Say { message: Arc::new(message), accepted_output_modes, metadata, descent, as_task };
+        // Whoever waits for the end alone is shown nothing of the way there.
+        let watched = wait != Wait::Rest || hook.is_some();
+        let say = Say { message: Arc::new(message), accepted_output_modes, metadata, descent, as_task, watched };
         if say.message.task_id.is_empty() {
             self.open(caller, agent, say, dedupe, hook, wait).await
         } else {

@@ -59,6 +59,6 @@ fn apply_event(head: &mut Head, event: &Event, at: Millis) {
             head.run_state = RunState::Idle;
             head.waiting += 1;
         }
-        Event::Produced { .. } | Event::Noted { .. } | Event::NearLimit { .. } => {}
+        Event::Produced { .. } | Event::Noted { .. } | Event::Linked { .. } | Event::NearLimit { .. } => {}
     }
 }

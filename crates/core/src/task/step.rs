@@ -20,6 +20,8 @@ pub struct Say {
     pub descent: Option<Box<Descent>>,
     /// The caller wants a task at once, whatever the agent will say.
     pub as_task: bool,
+    /// Somebody may see how the work goes, and not only what comes of it.
+    pub watched: bool,
 }
 
 /// What may happen to a task.
@@ -33,7 +35,10 @@ pub enum Command {
         run: u32,
         reports: Vec<Report>,
     },
-    Cancel,
+    /// The work is known to have stopped, with what the agent said about it.
+    Cancel {
+        said: Option<Contents>,
+    },
     /// It is this time now, and the task's deadline may have passed.
     Overdue {
         now: Millis,
@@ -61,7 +66,7 @@ const SPARE_RUNS: u32 = 5;
 /// Work that follows from a decision, to be done after its commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    StartRun { run: u32 },
+    StartRun { run: u32, watched: bool },
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -76,7 +81,7 @@ pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
         Command::Say(say) => say_to(head, *say),
         Command::Open => Ok(open(head)),
         Command::Report { run, reports } => report::decide(head, run, reports),
-        Command::Cancel => cancel(head),
+        Command::Cancel { said } => cancel(head, said),
         Command::Overdue { now } => Ok(overdue(head, now)),
         Command::Lost { run, reason, retry } => Ok(lost(head, run, reason, retry)),
     }
@@ -118,7 +123,7 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
         if head.state.is_interrupted() {
             decision.events.push(status(TaskState::Submitted));
         }
-        queue_run(&mut decision, head.run + 1);
+        queue_run(&mut decision, head.run + 1, say.watched || head.kind == Kind::Task);
     }
     Ok(decision)
 }
@@ -154,7 +159,7 @@ fn open(head: &Head) -> Decision {
     decision
 }
 
-fn cancel(head: &Head) -> Result<Decision, Refusal> {
+fn cancel(head: &Head, said: Option<Contents>) -> Result<Decision, Refusal> {
     if head.kind != Kind::Task {
         return Err(Refusal::no_task(&head.id.to_string()));
     }
@@ -162,7 +167,9 @@ fn cancel(head: &Head) -> Result<Decision, Refusal> {
         let text = format!("The task has already ended ({}) and cannot be canceled.", head.state.name());
         return Err(Refusal::new(Reason::TaskNotCancelable, text).fact("taskId", head.id.to_string()));
     }
-    Ok(Decision { events: vec![status(TaskState::Canceled)], effects: Vec::new() })
+    let said = said.map(|contents| report::said(head, head.peer_seq + 1, contents, None));
+    let canceled = Event::Status { state: TaskState::Canceled, said, metadata: None };
+    Ok(Decision { events: vec![canceled], effects: Vec::new() })
 }
 
 /// A task that has not ended by its deadline fails, whether somebody works at it or its caller is waited for.
@@ -190,7 +197,7 @@ fn lost(head: &Head, run: u32, reason: String, retry: Retry) -> Decision {
     };
     decision.events.push(Event::RunLost { run, reason: reason.clone() });
     if again && head.run < head.turn + SPARE_RUNS {
-        queue_run(&mut decision, run + 1);
+        queue_run(&mut decision, run + 1, true);
         return decision;
     }
     fail(head, format!("The run was lost: {reason}."), &mut decision);
@@ -207,9 +214,9 @@ fn fail(head: &Head, text: String, decision: &mut Decision) {
     decision.events.push(Event::Status { state: TaskState::Failed, said: Some(said), metadata: None });
 }
 
-pub(super) fn queue_run(decision: &mut Decision, run: u32) {
+pub(super) fn queue_run(decision: &mut Decision, run: u32, watched: bool) {
     decision.events.push(Event::RunQueued { run });
-    decision.effects.push(Effect::StartRun { run });
+    decision.effects.push(Effect::StartRun { run, watched });
 }
 
 pub(super) fn status(state: TaskState) -> Event {

@@ -5,10 +5,11 @@ use crate::descent::Descent;
 use crate::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
 use flotilla_protocol::block::Block;
-use flotilla_protocol::event::Change;
+use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::lineage::{Ancestor, Origin};
 use flotilla_protocol::time::Millis;
-use flotilla_protocol::work::{Contents, Report};
+use flotilla_protocol::work::{Contents, Report, Upstream};
+use serde_json::Value;
 use std::sync::Arc;
 
 fn fresh() -> Head {
@@ -23,7 +24,8 @@ fn command(word: &str, head: &Head) -> Command {
     let say = |as_task, descent: Option<Descent>| {
         let message = Arc::new(Message { parts: vec![Part::text("hi")], ..Message::default() });
         let descent = descent.map(Box::new);
-        Command::Say(Box::new(Say { message, accepted_output_modes: Vec::new(), metadata: None, descent, as_task }))
+        let accepted_output_modes = Vec::new();
+        Command::Say(Box::new(Say { message, accepted_output_modes, metadata: None, descent, as_task, watched: false }))
     };
     match verb {
         "say" => say(false, None),
@@ -51,7 +53,12 @@ fn command(word: &str, head: &Head) -> Command {
             let contents = Contents::text("piece");
             report(Report::Artifact { artifact, contents, append: true, last_chunk: false, metadata: None })
         }
-        "cancel" => Command::Cancel,
+        "linked" | "context" => {
+            let task = if verb == "linked" { "theirs".to_owned() } else { String::new() };
+            let upstream = Upstream { task, context: "theirs too".into() };
+            report(Report::Linked { upstream, metadata: None, unknown: Vec::new() })
+        }
+        "cancel" => Command::Cancel { said: None },
         "lost" => Command::Lost { run, reason: "gone".into(), retry: Retry::IfUnstarted },
         "lost-always" => Command::Lost { run, reason: "gone".into(), retry: Retry::Always },
         "lost-never" => Command::Lost { run, reason: "gone".into(), retry: Retry::Never },
@@ -91,7 +98,7 @@ fn play(script: &str) -> (Head, String) {
                     assert_eq!(head.seq, change.last_seq());
                     assert_eq!(head.peer_seq, change.last_peer_seq());
                 }
-                for Effect::StartRun { run } in decision.effects {
+                for Effect::StartRun { run, .. } in decision.effects {
                     assert_eq!((run, head.run_state), (head.run, RunState::Claimed));
                 }
                 states.push(state(&head).to_owned());
@@ -224,4 +231,27 @@ fn a_deadline_ends_what_is_open_and_fences_its_run() {
     check("until10, done, at20", "UNDECIDED COMPLETED COMPLETED");
     check("until10, answer, at20", "UNDECIDED MESSAGE MESSAGE");
     check("say, started, at20", "UNDECIDED WORKING WORKING");
+}
+
+#[test]
+fn an_agent_elsewhere_that_has_a_task_makes_one() {
+    let head = check("say, linked, done", "UNDECIDED SUBMITTED COMPLETED");
+    assert_eq!(head.peer_seq, 2, "its ids are not for peers");
+    check("say, context, answer", "UNDECIDED UNDECIDED MESSAGE");
+    check("say, linked, lost", "UNDECIDED SUBMITTED FAILED");
+}
+
+#[test]
+fn what_an_agent_elsewhere_said_keeps_all_but_the_ids() {
+    let (head, _) = play("say!, started");
+    let told = r#"{"messageId":"m-1","contextId":"x","taskId":"y","role":"ROLE_AGENT","parts":[{"text":"hi"}],
+        "metadata":{"n":1.0},"extensions":["urn:x"],"referenceTaskIds":["r"],"later":[1]}"#;
+    let contents = Some(Contents::Message(serde_json::from_str(told).unwrap()));
+    let report = Report::Status { state: TaskState::Completed, contents, metadata: None };
+    let decision = step(&head, Command::Report { run: 1, reports: vec![report] }).unwrap();
+    let [Event::Status { said: Some(said), .. }] = decision.events.as_slice() else { panic!("{decision:?}") };
+    let expected = told.replace("\"x\"", "\"ctx\"").replace("\"y\"", &format!("\"{}\"", head.id));
+    let (kept, expected): (Value, Value) =
+        (serde_json::to_value(&*said.message).unwrap(), serde_json::from_str(&expected).unwrap());
+    assert_eq!(kept, expected);
 }

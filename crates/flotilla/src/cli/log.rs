@@ -161,6 +161,9 @@ fn summary(event: &Event) -> (&'static str, String) {
         Event::Noted { .. } => ("noted", String::new()),
         Event::RunQueued { run } => ("queued", format!("run {run}")),
         Event::RunStarted { run } => ("started", format!("run {run}")),
+        Event::Linked { run, upstream, .. } => {
+            ("linked", format!("run {run}: the agent's task '{}', context '{}'", upstream.task, upstream.context))
+        }
         Event::RunLost { run, reason } => ("lost", format!("run {run}: {reason}")),
         Event::NearLimit { limit, used, most } => ("near a limit", format!("{limit}: {used} of {most}")),
     }

@@ -6,12 +6,14 @@ use super::journal::entry::{kind_of, run_of};
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
-use flotilla_core::ports::{Folded, Record, Tail};
+use flotilla_core::ports::{EARLIER, Folded, Record, Tail};
 use flotilla_core::project::Fold;
 use flotilla_core::task::Head;
 use flotilla_protocol::a2a::model::{Artifact, Message, TaskState, TaskStatus};
 use flotilla_protocol::lineage::Origin;
 use flotilla_protocol::time::Millis;
+use flotilla_protocol::wire::{Object, Unknown};
+use flotilla_protocol::work::Upstream;
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
@@ -124,6 +126,27 @@ pub fn after(connection: &mut Connection, scope: Scope, id: TaskId, by: By, limi
     Ok(Tail::Changes(changes))
 }
 
+pub fn earlier(
+    connection: &mut Connection,
+    principal: PrincipalId,
+    agent: AgentId,
+    context: &str,
+    before: TaskId,
+) -> Result<Vec<Record>, Fault> {
+    let transaction = connection.transaction().map_err(fault("reading a context"))?;
+    let sql = format!(
+        "SELECT {HEAD} FROM tasks INDEXED BY tasks_by_context \
+         WHERE principal = ?1 AND agent = ?2 AND context = ?3 AND id < ?4 ORDER BY id DESC LIMIT ?5"
+    );
+    let heads: Vec<Head> = {
+        let mut statement = transaction.prepare_cached(&sql).map_err(fault("reading a context"))?;
+        let values = params![principal.0, agent.0, context, before.bytes(), EARLIER as i64];
+        let rows = statement.query_map(values, head_of);
+        rows.and_then(Iterator::collect).map_err(fault("reading a context"))?
+    };
+    heads.into_iter().map(|head| fill(&transaction, head, false).map(|(record, _)| record)).collect()
+}
+
 pub fn open_runs(connection: &mut Connection) -> Result<Vec<TaskId>, Fault> {
     let mut statement = connection
         .prepare("SELECT id FROM tasks INDEXED BY tasks_running WHERE run_state > 0 ORDER BY id")
@@ -147,6 +170,12 @@ struct FoldRow {
     artifacts: Vec<Arc<Artifact>>,
     history: Vec<Arc<Message>>,
     answer: Option<Arc<Message>>,
+    #[serde(default)]
+    upstream: Upstream,
+    #[serde(default)]
+    metadata: Option<Object>,
+    #[serde(default)]
+    unknown: Unknown,
 }
 
 fn fold(connection: &Connection, id: TaskId) -> Result<Option<(Folded, usize)>, Fault> {
@@ -159,13 +188,14 @@ fn fold(connection: &Connection, id: TaskId) -> Result<Option<(Folded, usize)>, 
         .map_err(fault("reading a fold"))?;
     let Some((seq, peer_seq, text)) = row else { return Ok(None) };
     let row: FoldRow = serde_json::from_str(&text).map_err(|error| Fault::new(format!("decoding a fold: {error}")))?;
-    let fold = Fold { status: row.status, artifacts: row.artifacts, history: row.history, answer: row.answer };
+    let FoldRow { status, artifacts, history, answer, upstream, metadata, unknown } = row;
+    let fold = Fold { status, artifacts, history, answer, upstream, metadata, unknown };
     Ok(Some((Folded { seq: seq as u64, peer_seq: peer_seq as u64, fold }, text.len())))
 }
 
 pub fn write_fold(connection: &Connection, head: &Head, fold: Fold) -> Result<(), Fault> {
-    let Fold { status, artifacts, history, answer } = fold;
-    let text = serde_json::to_string(&FoldRow { status, artifacts, history, answer })
+    let Fold { status, artifacts, history, answer, upstream, metadata, unknown } = fold;
+    let text = serde_json::to_string(&FoldRow { status, artifacts, history, answer, upstream, metadata, unknown })
         .map_err(|error| Fault::new(format!("encoding a fold: {error}")))?;
     connection
         .execute(

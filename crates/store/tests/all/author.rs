@@ -13,7 +13,7 @@ use flotilla_protocol::event::Change;
 use flotilla_protocol::lineage::{Ancestor, Origin, Provenance, Trace};
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::{Json, Object};
-use flotilla_protocol::work::{Contents, Report};
+use flotilla_protocol::work::{Contents, Report, Upstream};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -172,7 +172,7 @@ pub fn folded(record: &Record) -> Fold {
 }
 
 /// Words for what may happen to a task.
-pub const WORDS: [&str; 17] = [
+pub const WORDS: [&str; 18] = [
     "say",
     "say!",
     "open",
@@ -188,6 +188,7 @@ pub const WORDS: [&str; 17] = [
     "whole",
     "cancel",
     "lost",
+    "linked",
     "delegated",
     "sooner",
 ];
@@ -208,6 +209,7 @@ fn command(word: &str, head: &Head) -> Command {
             metadata: None,
             descent: None,
             as_task: word == "say!",
+            watched: false,
         })),
         // Somebody else's agent asks, and the work is to be done by then.
         "delegated" | "sooner" => Command::Say(Box::new(Say {
@@ -216,6 +218,7 @@ fn command(word: &str, head: &Head) -> Command {
             metadata: None,
             descent: Some(Box::new(descent(if word == "sooner" { 1_000 } else { 9_000 }))),
             as_task: false,
+            watched: false,
         })),
         "open" => Command::Open,
         "work" => status(TaskState::Working),
@@ -236,7 +239,16 @@ fn command(word: &str, head: &Head) -> Command {
             last_chunk: false,
             metadata: None,
         }),
-        "cancel" => Command::Cancel,
+        "linked" => {
+            let upstream = Upstream { task: format!("theirs-{}", head.seq), context: "theirs".into() };
+            let metadata = Some(Object(Json::new(r#"{"n": 1.0}"#.into()).unwrap()));
+            report(Report::Linked {
+                upstream,
+                metadata,
+                unknown: vec![("later".into(), Json::new("1e2".into()).unwrap())],
+            })
+        }
+        "cancel" => Command::Cancel { said: None },
         "lost" => Command::Lost { run: head.run, reason: "gone".into(), retry: Retry::IfUnstarted },
         other => panic!("no such word: {other}"),
     }

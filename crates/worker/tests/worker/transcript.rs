@@ -2,7 +2,7 @@
 
 use flotilla_protocol::a2a::model::{Artifact, Message, Part, Role};
 use flotilla_protocol::lineage::{Ancestor, Lineage, SpanId, Trace, TraceId};
-use flotilla_protocol::work::{Assignment, Contents, Report};
+use flotilla_protocol::work::{Assignment, Contents, Report, Trail};
 use flotilla_worker::script::{Script, ScriptConfig};
 use flotilla_worker::{Agent, Outbox};
 use serde::Serialize;
@@ -25,6 +25,8 @@ pub fn sending(message_id: &str, parts: Vec<Part>) -> Assignment {
         message: Arc::new(message),
         accepted_output_modes: Vec::new(),
         metadata: None,
+        watched: true,
+        trail: Trail::default(),
         lineage: lineage(),
     }
 }
@@ -81,6 +83,7 @@ pub fn line(report: &Report) -> String {
         ),
         Report::Answer { contents, metadata } => format!("message{}{}", show(contents), labelled("metadata", metadata)),
         Report::Note { blocks } => format!("note{}", each(blocks)),
+        Report::Linked { .. } => panic!("no agent here is elsewhere"),
     }
 }
 
@@ -103,6 +106,7 @@ fn show(contents: &Contents) -> String {
     match contents {
         Contents::Parts(parts) => each(parts),
         Contents::Blocks(blocks) => format!(" blocks{}", each(blocks)),
+        Contents::Message(message) => each(&message.parts),
     }
 }
 
