@@ -1,6 +1,7 @@
 //! The hub: every operation on tasks, for every binding. Everything appends to a log or follows one.
 
 mod cancel;
+mod deadline;
 mod deliver;
 mod follow;
 mod hook;
@@ -34,12 +35,14 @@ use crate::limits::{Limit, Limits};
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
 use crate::push::Desk;
 use crate::rate::{Pace, Rate};
-use crate::registry::Registry;
+use crate::registry::{Agent, Registry};
 use crate::roster::Roster;
 use crate::task::{Command, Effect, Head, apply, room, step};
 use arc_swap::ArcSwap;
+use deadline::Deadlines;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
+use flotilla_protocol::time::Millis;
 use live::{Lives, Loaded};
 use meters::Meters;
 use queue::RunPlace;
@@ -80,6 +83,7 @@ pub struct Hub {
     /// Who carries webhooks, and when again.
     push: Push,
     desk: Desk,
+    deadlines: Deadlines,
     stopping: watch::Sender<bool>,
     /// Set when those who wait for a task must be answered with what there is.
     hurrying: AtomicBool,
@@ -117,6 +121,7 @@ impl Hub {
             sends: Rate::default(),
             push,
             desk: Desk::default(),
+            deadlines: Deadlines::default(),
             stopping: watch::Sender::new(false),
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
@@ -135,6 +140,14 @@ impl Hub {
 
     pub fn roster(&self) -> &Arc<Roster> {
         &self.roster
+    }
+
+    /// Puts one agent in the place of itself: what its card says has changed.
+    pub fn replace_agent(&self, agent: &Agent) {
+        self.registry.rcu(|registry| match registry.with(agent.clone()) {
+            Some(changed) => Arc::new(changed),
+            None => Arc::clone(registry),
+        });
     }
 
     pub fn limits(&self) -> Limits {
@@ -281,7 +294,7 @@ impl Hub {
         let Loaded { decided, .. } =
             sequencer.loaded().ok_or_else(|| Fault::new("a decision on a task that is not loaded"))?;
         // A full log must still be able to end.
-        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel { .. });
+        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel { .. } | Command::Overdue { .. });
         let from_caller = match &command {
             Command::Say(say) => Some(say.held.is_some()),
             _ => None,
@@ -304,10 +317,11 @@ impl Hub {
         let body = crate::log::encode(&change)?;
         let state_before = (decided.version > 0).then(|| decided.state_code());
         let places = self.places(decided, &decision.effects, from_caller, &limits)?;
-        let was_over = decided.is_over();
+        let (was_over, deadline_before) = (decided.is_over(), decided.deadline);
         apply(decided, &change);
         let head = decided.clone();
-        let follows = Follows { effects: decision.effects, places, ends: head.is_over() && !was_over };
+        let ends = head.is_over() && !was_over;
+        let follows = Follows { effects: decision.effects, places, ends, deadline_before };
         let done = self.when_committed(live, &head, &change, body.len(), follows, (tell, permit));
         self.store.commit(Commit { head, state_before, change, body, dedupe, done });
         Ok(true)
@@ -349,7 +363,7 @@ impl Hub {
         head: &Head,
         change: &Arc<Change>,
         size: usize,
-        Follows { effects, mut places, ends }: Follows,
+        Follows { effects, mut places, ends, deadline_before }: Follows,
         (tell, permit): (Tell, OwnedSemaphorePermit),
     ) -> crate::ports::Done {
         let (hub, live, head, change) = (Arc::clone(self), live.clone(), head.clone(), Arc::clone(change));
@@ -358,10 +372,12 @@ impl Hub {
             let last = change.last_seq();
             match result {
                 Ok(()) => {
-                    hub.meters.changed(live.id(), &change);
+                    hub.meters.changed(&head, &change);
                     if ends {
                         hub.open_tasks.leave(head.principal);
                     }
+                    let deadline = head.deadline.filter(|_| !head.is_over());
+                    hub.deadlines.changed(live.id(), deadline_before, deadline);
                     let shows = change.peer_count() > 0;
                     live.publish(head, change, size);
                     if shows {
@@ -412,6 +428,7 @@ struct Follows {
     effects: Vec<Effect>,
     places: Places,
     ends: bool,
+    deadline_before: Option<Millis>,
 }
 
 fn no_run(full: Full, limits: &Limits) -> Refusal {

@@ -7,6 +7,7 @@ use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentSkill
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::profile::Profile;
 use flotilla_protocol::a2a::{PUSH_OPTIONS, STREAM_RESUME};
+use flotilla_protocol::lineage::ANCESTRY;
 use flotilla_protocol::time::Millis;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -31,6 +32,9 @@ const RESERVED: [&str; 17] = [
     "message",
     "extendedAgentCard",
 ];
+
+/// How many agents a refusal names.
+const NAMED: usize = 20;
 
 /// Whether an agent may have this name: it is a path segment, a tenant and a word people type.
 pub fn check_name(name: &str) -> Result<(), String> {
@@ -86,7 +90,18 @@ impl Visibility {
     }
 }
 
+/// What an agent's own card says of it, for an agent elsewhere.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Face {
+    pub description: String,
+    pub skills: Vec<AgentSkill>,
+    pub input_modes: Vec<String>,
+    pub output_modes: Vec<String>,
+    pub streaming: bool,
+}
+
 /// An agent: what its card says, how it is treated, and how it is reached.
+#[derive(Clone)]
 pub struct Agent {
     pub id: AgentId,
     pub name: String,
@@ -167,7 +182,9 @@ pub fn hub_capabilities(streaming: bool, push_notifications: bool) -> AgentCapab
         required: false,
         params: None,
     };
-    let mut extensions = Vec::new();
+    let text = "A request's metadata may say which agents it was made for, and until when: chain, hops, maxHops, deadline. \
+                Rings, long chains and work that is too late are rejected.";
+    let mut extensions = vec![extension(ANCESTRY, text)];
     if streaming {
         let text =
             "Streams carry event ids; send the last one as Last-Event-ID to SubscribeToTask to go on without a gap.";
@@ -192,21 +209,29 @@ impl Registry {
     pub fn new(agents: impl IntoIterator<Item = Agent>, default: Option<String>) -> Self {
         let mut registry = Self { default, ..Self::default() };
         for agent in agents {
-            registry.insert(agent);
+            registry.insert(Arc::new(agent));
         }
         registry
     }
 
     /// Adds an agent, or puts it in the place of one of the same name.
-    pub fn insert(&mut self, agent: Agent) -> Arc<Agent> {
-        let agent = Arc::new(agent);
+    pub fn insert(&mut self, agent: Arc<Agent>) {
         self.names.insert(agent.id, agent.name.clone());
-        self.agents.insert(agent.name.clone(), Arc::clone(&agent));
-        agent
+        self.agents.insert(agent.name.clone(), agent);
     }
 
     pub fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {
         self.agents.values()
+    }
+
+    /// The registry with another in the place of an agent, if it is still reached by the same link.
+    pub fn with(&self, agent: Agent) -> Option<Self> {
+        let known = self.agents.get(&agent.name).is_some_and(|known| Arc::ptr_eq(&known.link, &agent.link));
+        known.then(|| {
+            let mut changed = self.clone();
+            changed.agents.insert(agent.name.clone(), Arc::new(agent));
+            changed
+        })
     }
 
     pub fn by_name(&self, name: &str) -> Option<&Arc<Agent>> {
@@ -243,7 +268,11 @@ impl Registry {
     fn unknown(&self, caller: &Caller, named: Option<&str>) -> Refusal {
         let callable = self.agents.values().filter(|agent| agent.is_seen_by(caller));
         let callable: Vec<&str> = callable.map(|agent| agent.name.as_str()).collect();
-        let have = if callable.is_empty() { "none".to_owned() } else { callable.join(", ") };
+        let have = match callable.len() {
+            0 => "none".to_owned(),
+            few if few <= NAMED => callable.join(", "),
+            many => format!("{} and {} more", callable[..NAMED].join(", "), many - NAMED),
+        };
         let text = match named {
             Some(name) => format!("There is no agent '{name}' here. Agents you can call: {have}."),
             None => format!("Name an agent, by path (/agents/NAME) or as tenant. Agents you can call: {have}."),

@@ -31,6 +31,7 @@ use flotilla_protocol::a2a::request::{
 use frame::{Frames, Sent};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How an agent is to be called.
@@ -41,6 +42,8 @@ pub struct Options {
     /// The version to signal; the highest both sides know if absent.
     pub version: Option<String>,
     pub credentials: Credentials,
+    /// Where credentials go, for those who know it without the card; the credentials above are not looked at then.
+    pub attached: Option<Attached>,
     /// Service parameters (spec 3.2.6).
     pub parameters: Vec<(String, String)>,
 }
@@ -79,11 +82,12 @@ fn null_is_absent<'de, D: serde::Deserializer<'de>, T: Deserialize<'de> + Defaul
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
+#[derive(Clone)]
 pub struct Client {
     net: Net,
-    card: Card,
-    choice: Choice,
-    attached: Attached,
+    card: Arc<Card>,
+    choice: Arc<Choice>,
+    attached: Arc<Attached>,
     parameters: Vec<(String, String)>,
 }
 
@@ -97,12 +101,27 @@ impl Client {
                 problem: error.to_string(),
             });
         }
-        let attached = attach(&card, &options.credentials)?;
+        let attached = options.attached.map_or_else(|| attach(&card, &options.credentials), Ok)?;
         net.note(|| {
             let Choice { binding, interface, version } = &choice;
             format!("* {} at {}, A2A-Version {version}", binding.name(), interface.url)
         });
+        let (card, choice, attached) = (Arc::new(card), Arc::new(choice), Arc::new(attached));
         Ok(Self { net, card, choice, attached, parameters: options.parameters })
+    }
+
+    /// The same agent, called with these headers beside the others.
+    #[must_use]
+    pub fn carrying(&self, headers: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut client = self.clone();
+        client.parameters.extend(headers);
+        client
+    }
+
+    /// The same agent, called over another network.
+    #[must_use]
+    pub fn over(self, net: Net) -> Self {
+        Self { net, ..self }
     }
 
     pub fn card(&self) -> &Card {

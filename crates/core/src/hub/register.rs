@@ -73,9 +73,12 @@ impl Hub {
         let registration = Registration { name, owner, workspace, visibility, profile, at };
         let id = self.store.register(registration.clone()).await?;
         let agent = registration.agent(id, welcome.terms.on_lost, self.roster.link(id));
-        let mut registry = (*self.registry()).clone();
-        let agent = registry.insert(agent);
-        self.replace_registry(registry);
+        let agent = Arc::new(agent);
+        self.registry.rcu(|registry| {
+            let mut registry = (**registry).clone();
+            registry.insert(Arc::clone(&agent));
+            registry
+        });
         Ok(agent)
     }
 }

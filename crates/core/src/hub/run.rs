@@ -79,7 +79,8 @@ impl RunHandle {
                 }
                 // What was said is not lost because the disk is full for a while.
                 Err(Error::Failed(fault)) => {
-                    tracing::error!(task = %self.live.id(), %fault, "a report is not stored yet; trying again");
+                    let trace = self.trace();
+                    tracing::error!(task = %self.live.id(), trace, %fault, "a report is not stored yet; trying again");
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
@@ -97,14 +98,13 @@ impl RunHandle {
 
     /// Waits until the run is over, whoever ended it.
     pub async fn fenced(&self) {
-        loop {
-            let mut woken = pin!(self.live.woken());
-            woken.as_mut().enable();
-            if !self.is_current() {
-                return;
-            }
-            woken.await;
-        }
+        fenced(&self.live, self.run).await;
+    }
+
+    /// The same for whoever reports meanwhile.
+    pub fn fence(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (live, run) = (self.live.clone(), self.run);
+        async move { fenced(&live, run).await }
     }
 
     /// The agent has nothing more to say. If it left the task open, the task fails.
@@ -124,7 +124,11 @@ impl RunHandle {
 
     /// Whether it is still this run's turn.
     pub fn is_current(&self) -> bool {
-        self.live.committed().is_some_and(|head| head.run == self.run && head.run_state != RunState::Idle)
+        is_current(&self.live, self.run)
+    }
+
+    fn trace(&self) -> Option<String> {
+        self.live.committed().map(|head| head.trace_id().to_string())
     }
 
     /// The task ends here, and says why.
@@ -141,8 +145,23 @@ impl RunHandle {
     async fn lose(&mut self, reason: &str, retry: Retry) {
         let command = || Command::Lost { run: self.run, reason: reason.to_owned(), retry };
         if let Err(error) = self.hub.change(&self.live, command).await {
-            tracing::error!(task = %self.live.id(), %error, "a lost run could not be recorded");
+            tracing::error!(task = %self.live.id(), trace = self.trace(), %error, "a lost run could not be recorded");
         }
+    }
+}
+
+fn is_current(live: &LiveRef, run: u32) -> bool {
+    live.committed().is_some_and(|head| head.run == run && head.run_state != RunState::Idle)
+}
+
+async fn fenced(live: &LiveRef, run: u32) {
+    loop {
+        let mut woken = pin!(live.woken());
+        woken.as_mut().enable();
+        if !is_current(live, run) {
+            return;
+        }
+        woken.await;
     }
 }
 

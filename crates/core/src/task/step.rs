@@ -1,9 +1,11 @@
 //! The decision: from a task's head and a command to the facts and the work that follow. Pure.
 
 use super::{Head, Kind, RunState, report};
+use crate::descent::{Descent, Objection};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Role, TaskState};
 use flotilla_protocol::event::{Event, Said};
+use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::{Contents, Report};
 use std::sync::Arc;
@@ -14,6 +16,8 @@ pub struct Say {
     pub message: Arc<Message>,
     pub accepted_output_modes: Vec<String>,
     pub metadata: Option<Object>,
+    /// Where the message comes from, if its caller told.
+    pub descent: Option<Box<Descent>>,
     /// The caller wants a task at once, whatever the agent will say.
     pub as_task: bool,
     /// Somebody may see how the work goes, and not only what comes of it.
@@ -49,6 +53,10 @@ pub enum Command {
     Hold {
         run: u32,
         reason: String,
+    },
+    /// It is this time now, and the task's deadline may have passed.
+    Overdue {
+        now: Millis,
     },
     /// The run will not report any more.
     Lost {
@@ -91,6 +99,7 @@ pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
         Command::Cancel { said } => cancel(head, said),
         Command::Taken { run } => Ok(taken(head, run)),
         Command::Hold { run, reason } => Ok(hold(head, run, reason)),
+        Command::Overdue { now } => Ok(overdue(head, now)),
         Command::Lost { run, reason, retry } => Ok(lost(head, run, reason, retry)),
     }
 }
@@ -108,6 +117,10 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
         return Err(Refusal::new(Reason::UnsupportedOperation, text).fact("taskId", head.id.to_string()));
     }
     let mut decision = Decision::default();
+    let objection = say.descent.as_ref().and_then(|descent| descent.objection());
+    if let Some(descent) = say.descent {
+        descend(head, *descent, objection.as_ref(), &mut decision)?;
+    }
     decision.events.push(Event::Asked {
         message: say.message,
         accepted_output_modes: say.accepted_output_modes,
@@ -115,6 +128,13 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
         from: say.from,
         ttl: say.ttl,
     });
+    if let Some(objection) = objection {
+        decision.events.push(Event::Opened {});
+        let contents = Contents::text(objection.text());
+        let said = report::said(head, head.peer_seq + 2, contents, objection.metadata());
+        decision.events.push(Event::Status { state: TaskState::Rejected, said: Some(said), metadata: None });
+        return Ok(decision);
+    }
     let starts = head.run_state == RunState::Idle;
     let held = say.held.filter(|_| starts);
     let opens = head.kind == Kind::Undecided && (say.as_task || held.is_some());
@@ -159,6 +179,29 @@ fn hold(head: &Head, run: u32, reason: String) -> Decision {
     decision
 }
 
+/// A new task is of the message's descent. A later message can only tell another deadline, and what speaks against it
+/// speaks against the message, not against the task.
+fn descend(
+    head: &Head,
+    descent: Descent,
+    objection: Option<&Objection>,
+    decision: &mut Decision,
+) -> Result<(), Refusal> {
+    let Descent { origin, deadline, .. } = descent;
+    if head.version == 0 {
+        decision.events.push(Event::Descended { origin: Some(origin), deadline });
+        return Ok(());
+    }
+    if let Some(objection) = objection {
+        let refusal = Refusal::new(Reason::UnsupportedOperation, objection.text());
+        return Err(refusal.fact("taskId", head.id.to_string()).fact("refused", objection.name()));
+    }
+    if deadline.is_some() && deadline != head.deadline {
+        decision.events.push(Event::Descended { origin: None, deadline });
+    }
+    Ok(())
+}
+
 fn open(head: &Head) -> Decision {
     let mut decision = Decision::default();
     if head.kind == Kind::Undecided {
@@ -180,6 +223,18 @@ fn cancel(head: &Head, said: Option<Contents>) -> Result<Decision, Refusal> {
     Ok(Decision { events: vec![canceled], effects: Vec::new() })
 }
 
+/// A task that has not ended by its deadline fails, whether somebody works at it or its caller is waited for.
+fn overdue(head: &Head, now: Millis) -> Decision {
+    match head.deadline {
+        Some(deadline) if deadline <= now && !head.is_over() => {
+            let mut decision = Decision::default();
+            fail(head, format!("The deadline passed ({deadline})."), &mut decision);
+            decision
+        }
+        _ => Decision::default(),
+    }
+}
+
 /// A run that never started is simply run again; one that did is failed, unless the agent may be run twice.
 fn lost(head: &Head, run: u32, reason: String, retry: Retry) -> Decision {
     let mut decision = Decision::default();
@@ -196,14 +251,18 @@ fn lost(head: &Head, run: u32, reason: String, retry: Retry) -> Decision {
         queue_run(&mut decision, run + 1, true);
         return decision;
     }
+    fail(head, format!("The run was lost: {reason}."), &mut decision);
+    decision
+}
+
+/// Ends the task in the hub's own words.
+fn fail(head: &Head, text: String, decision: &mut Decision) {
     if head.kind == Kind::Undecided {
         decision.events.push(Event::Opened {});
     }
     let peer_seq = head.peer_seq + u64::from(head.kind == Kind::Undecided) + 1;
-    let text = format!("The run was lost: {reason}.");
     let said = report::said(head, peer_seq, Contents::text(text), None);
     decision.events.push(Event::Status { state: TaskState::Failed, said: Some(said), metadata: None });
-    decision
 }
 
 pub(super) fn queue_run(decision: &mut Decision, run: u32, watched: bool) {

@@ -10,6 +10,7 @@ mod grpc;
 mod idempotency;
 mod keys;
 mod limits;
+mod lineage;
 mod operations;
 mod push;
 mod scenarios;
