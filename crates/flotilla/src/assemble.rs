@@ -1,6 +1,10 @@
 //! Assembly: the only place that knows every crate. Configuration in, a working hub out.
 
-use crate::config::{AgentConfig, Config, Dedupe, Kind, SocketsConfig};
+mod remote;
+
+pub use remote::Watched;
+
+use crate::config::{AgentConfig, Config, Dedupe, Kind, anything};
 use anyhow::{Context, Result};
 use flotilla_core::hub::{Push, RunHandle};
 use flotilla_core::ports::{Link, Store};
@@ -57,21 +61,30 @@ impl Link for InProcess {
     }
 }
 
+/// The agents, and those of them whose cards are to be watched once there is a hub.
+pub struct Assembled {
+    pub registry: Registry,
+    pub watched: Vec<Watched>,
+}
+
 /// Where agents are kept, and where those are who dial in.
+#[derive(Clone, Copy)]
 pub struct Place<'a> {
     pub store: &'a Arc<dyn Store>,
     pub roster: &'a Roster,
 }
 
 /// The agents of the configuration, and those that registered themselves; of two with one name, the configured one.
-pub async fn registry(config: &Config, place: Place<'_>) -> Result<Registry> {
-    let mut agents = Vec::new();
+pub async fn registry(config: &Config, place: Place<'_>) -> Result<Assembled> {
+    let (mut agents, mut watched) = (Vec::new(), Vec::new());
     let echo = AgentConfig::echo();
     let fallback = [("echo", &echo)];
     let configured = config.agents.iter().map(|(name, agent)| (name.as_str(), agent));
     let chosen: Vec<_> = if config.agents.is_empty() { fallback.to_vec() } else { configured.collect() };
     for (name, agent) in chosen {
-        agents.push(build(name, agent, &config.sockets, &place).await.with_context(|| format!("agents.{name}"))?);
+        let (agent, watch) = build(name, agent, config, place).await.with_context(|| format!("agents.{name}"))?;
+        watched.extend(watch);
+        agents.push(agent);
     }
     let on_lost = config.sockets.on_lost.into();
     for (id, registration) in place.store.registrations().await? {
@@ -79,18 +92,31 @@ pub async fn registry(config: &Config, place: Place<'_>) -> Result<Registry> {
             agents.push(registration.agent(id, on_lost, place.roster.link(id)));
         }
     }
-    Ok(Registry::new(agents, config.default_agent()))
+    Ok(Assembled { registry: Registry::new(agents, config.default_agent()), watched })
 }
 
-async fn build(name: &str, config: &AgentConfig, sockets: &SocketsConfig, place: &Place<'_>) -> Result<Agent> {
-    let owner = place.store.principal(config.owner().map_err(anyhow::Error::msg)?).await?;
-    let id = place.store.agent(name, owner.id).await?;
-    let link: Arc<dyn Link> = match (&config.kind, &config.script) {
-        (Kind::Script, Some(script)) => Arc::new(InProcess(Doer::Script(Arc::new(Script::compile(script)?)))),
-        (Kind::Socket, _) => Arc::new(Dialed::new(place.roster, id, config.terms(sockets))),
-        _ => Arc::new(InProcess(Doer::Echo)),
+/// The way to an agent, and the watch over its card if it has one elsewhere.
+type Way = (Arc<dyn Link>, Option<Watched>);
+
+fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, roster: &Roster) -> Result<Way> {
+    let doer = match (&agent.kind, &agent.script) {
+        (Kind::A2a, _) => {
+            let (link, watched) = remote::link(name, agent, config)?;
+            return Ok((link, Some(watched)));
+        }
+        (Kind::Socket, _) => return Ok((Arc::new(Dialed::new(roster, id, agent.terms(&config.sockets))), None)),
+        (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
+        _ => Doer::Echo,
     };
-    Ok(Agent {
+    Ok((Arc::new(InProcess(doer)), None))
+}
+
+async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>) -> Result<(Agent, Option<Watched>)> {
+    let owner = place.store.principal(agent.owner().map_err(anyhow::Error::msg)?).await?;
+    let id = place.store.agent(name, owner.id).await?;
+    let (link, watched) = link(name, id, agent, whole, place.roster)?;
+    let config = agent;
+    let agent = Agent {
         id,
         name: name.to_owned(),
         owner: owner.id,
@@ -99,8 +125,10 @@ async fn build(name: &str, config: &AgentConfig, sockets: &SocketsConfig, place:
         description: describe(name, config),
         version: config.version.clone(),
         capabilities: capabilities(config)?,
-        input_modes: config.input_modes.clone(),
-        output_modes: config.output_modes.clone(),
+        input_modes: config.input_modes.clone().unwrap_or_else(anything),
+        output_modes: config.output_modes.clone().unwrap_or_else(anything),
+        // What only a card elsewhere says, the agent elsewhere judges by.
+        checks_modes: config.kind != Kind::A2a || config.input_modes.is_some() || config.output_modes.is_some(),
         skills: skills(name, config),
         dedupe: match config.dedupe {
             Dedupe::MessageId => DedupeBy::MessageId,
@@ -108,7 +136,8 @@ async fn build(name: &str, config: &AgentConfig, sockets: &SocketsConfig, place:
         },
         on_lost: config.on_lost.into(),
         link,
-    })
+    };
+    Ok((agent, watched))
 }
 
 /// The courier, and the public part of the key it signs with.
@@ -150,7 +179,7 @@ fn skills(name: &str, config: &AgentConfig) -> Vec<AgentSkill> {
 }
 
 fn capabilities(config: &AgentConfig) -> Result<AgentCapabilities> {
-    let mut capabilities = hub_capabilities(config.streaming, config.push_notifications);
+    let mut capabilities = hub_capabilities(config.streaming.unwrap_or(true), config.push_notifications);
     for extension in &config.extensions {
         capabilities.extensions.push(AgentExtension {
             uri: extension.uri.clone(),

@@ -7,11 +7,12 @@ mod environment;
 mod explain;
 mod limits;
 mod push;
+mod remote;
 mod sockets;
 mod span;
 mod tls;
 
-pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig, Visibility};
+pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig, Visibility, anything};
 pub use card::CardForm;
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};

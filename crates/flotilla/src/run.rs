@@ -111,10 +111,12 @@ async fn serve_until_stopped(
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let roster = Roster::new(config.sockets.welcome());
-    let registry = assemble::registry(&config, Place { store: &store, roster: &roster }).await?;
+    let place = Place { store: &store, roster: &roster };
+    let assemble::Assembled { registry, watched } = assemble::registry(&config, place).await?;
     let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
     let (push, jwks) = assemble::push(&config, &master)?;
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push, roster);
+    watched.into_iter().for_each(|agent| agent.start(&hub));
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(

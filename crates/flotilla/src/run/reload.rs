@@ -25,7 +25,7 @@ async fn reload(running: &Running) -> Result<()> {
     let config = running.overrides.apply()?;
     let tls = config.hub.tls.as_ref().map(TlsConfig::acceptor).transpose()?;
     let (store, roster) = (running.app.hub.store(), running.app.hub.roster());
-    let registry = assemble::registry(&config, Place { store, roster }).await?;
+    let assemble::Assembled { registry, watched } = assemble::registry(&config, Place { store, roster }).await?;
     let before = running.config.load_full();
     for (what, changed) in only_at_start(&before, &config) {
         if changed {
@@ -34,6 +34,7 @@ async fn reload(running: &Running) -> Result<()> {
     }
     running.app.hub.replace_registry(registry);
     roster.replace_welcome(config.sockets.welcome());
+    watched.into_iter().for_each(|agent| agent.start(&running.app.hub));
     running.app.hub.replace_limits(config.limits.limits());
     running.app.replace_settings(flotilla_inbound::Settings {
         // Who may come in is decided at the start, and cards must say what is.
