@@ -7,6 +7,7 @@ mod follow;
 mod hook;
 mod live;
 mod meters;
+mod own;
 mod owner;
 mod push;
 mod queue;

@@ -169,6 +169,8 @@ pub trait Store: HookStore {
     /// Changes with events after `seq`, oldest first, at most `limit`.
     fn after(&self, scope: Scope, id: TaskId, seq: u64, limit: usize) -> Later<Tail>;
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage>;
+    /// The agents a principal has tasks with.
+    fn agents_of(&self, principal: PrincipalId) -> Later<Vec<AgentId>>;
     /// The latest tasks and exchanges of a context before one of them, newest first, without their artifacts.
     fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>>;
     /// Tasks whose run was under way when the store was last used.

@@ -168,6 +168,7 @@ impl Registration {
             input_modes: self.profile.default_input_modes.clone(),
             output_modes: self.profile.default_output_modes.clone(),
             skills: self.profile.skills(&self.name, &description),
+            checks_modes: true,
             description,
             dedupe: DedupeBy::MessageId,
             on_lost,

@@ -6,9 +6,9 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-pub use desk::Desk;
+pub use desk::{Desk, Reported};
 pub use link::Dialed;
-pub use session::{Delivery, Order, Session};
+pub use session::{Delivery, NoRun, Order, Session};
 
 use crate::ids::AgentId;
 use crate::ports::Link;

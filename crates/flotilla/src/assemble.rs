@@ -7,6 +7,7 @@ pub use remote::Watched;
 use crate::config::{AgentConfig, Config, Dedupe, Kind, anything};
 use anyhow::{Context, Result};
 use flotilla_core::hub::{Push, RunHandle};
+use flotilla_core::ids::AgentId;
 use flotilla_core::ports::{Link, Store};
 use flotilla_core::registry::{Agent, DedupeBy, Registry, hub_capabilities};
 use flotilla_core::roster::{Dialed, Roster};

@@ -1,8 +1,12 @@
 //! What every binding is given.
 
 use crate::address::Network;
+use crate::gopherhole::Speakers;
 use crate::meters::Meters;
 use crate::rest::form::Forms;
+use crate::ws::Sockets;
+use crate::ws::lines::Lines;
+use crate::ws::ticket::Tickets;
 use flotilla_core::access::Access;
 use flotilla_core::error::Error;
 use flotilla_core::hub::Hub;
@@ -44,6 +48,8 @@ pub struct Settings {
     pub card_form: Option<CardForm>,
     /// How often a quiet stream shows that it is alive.
     pub keep_alive: Duration,
+    /// Bounds of connections that stay open.
+    pub sockets: Sockets,
 }
 
 /// Renders `/metrics`.
@@ -55,6 +61,9 @@ pub struct App {
     settings: RwLock<(Arc<Settings>, Millis)>,
     pub render_metrics: Render,
     pub(crate) meters: Meters,
+    pub(crate) tickets: Tickets,
+    pub(crate) lines: Arc<Lines>,
+    pub(crate) speakers: Speakers,
     /// Which form of 0.3 callers speak.
     pub(crate) forms: Forms,
 }
@@ -63,7 +72,17 @@ impl App {
     pub fn new(hub: Arc<Hub>, access: Arc<Access>, settings: Settings, render_metrics: Render) -> Arc<Self> {
         let now = hub.clock().now();
         let settings = RwLock::new((Arc::new(settings), now));
-        Arc::new(Self { hub, access, settings, render_metrics, meters: Meters::default(), forms: Forms::default() })
+        Arc::new(Self {
+            hub,
+            access,
+            settings,
+            render_metrics,
+            meters: Meters::default(),
+            tickets: Tickets::default(),
+            lines: Arc::default(),
+            speakers: Speakers::default(),
+            forms: Forms::default(),
+        })
     }
 
     pub fn settings(&self) -> Arc<Settings> {

@@ -11,7 +11,7 @@ use crate::parameters::Parameters;
 use crate::reading::Reading;
 use crate::spoken::Spoken;
 use crate::sse::{self, Dress};
-use crate::{body, caller};
+use crate::{body, caller, gopherhole};
 use axum::body::Body;
 use flotilla_core::error::{Error, Fault};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
@@ -20,6 +20,7 @@ use flotilla_protocol::jsonrpc::{self, Envelope};
 use flotilla_protocol::v03;
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -97,7 +98,13 @@ async fn answer(
     let envelope = Envelope::parse(&bytes)?;
     envelope.answer_id()?.clone_into(&mut asking.id);
     body::check_type(headers)?;
-    let (dialect, method) = dialect::of_method(&envelope.method_name()?, &parameters);
+    let name = envelope.method_name()?;
+    if agent.is_none()
+        && let Some(answered) = gopherhole::answer(app, &caller, &name, envelope.params_text()?).await
+    {
+        return in_gopherhole(app, &asking.id, answered);
+    }
+    let (dialect, method) = dialect::of_method(&name, &parameters);
     asking.dialect = dialect;
     let method = method?;
     let request = decode::request(dialect, method, envelope.params_text()?)?;
@@ -105,6 +112,19 @@ async fn answer(
     let response = encode(app, asking.clone(), answered)?;
     app.meters.served(Binding::JsonRpc, method, started);
     Ok(response)
+}
+
+/// Clients of this dialect read errors only where HTTP tells of none.
+fn in_gopherhole(app: &App, id: &str, answered: Result<Value, Error>) -> Result<Response<Body>, Error> {
+    let body = match answered {
+        Ok(result) => jsonrpc::result(id, |out| serde_json::to_writer(out, &result)),
+        Err(error) => {
+            let refusal = app.refusal(error);
+            app.meters.refused(Binding::JsonRpc, &refusal);
+            Ok(jsonrpc::error(id, &refusal, app.now()))
+        }
+    };
+    Ok(answer::finish(json(body)?, Dialect::V10, None))
 }
 
 fn encode(app: &Arc<App>, asking: Asking, answered: Answered) -> Result<Response<Body>, Error> {

@@ -13,6 +13,7 @@ mod dialect;
 mod door;
 #[doc(hidden)]
 pub mod fuzz;
+mod gopherhole;
 mod grpc;
 mod health;
 mod jsonrpc;
@@ -26,7 +27,9 @@ mod route;
 mod spoken;
 mod sse;
 mod well_known;
+mod ws;
 
 pub use address::{Network, Peer};
 pub use app::{App, CardForm, Render, Settings};
 pub use route::{serve, turn_away};
+pub use ws::Sockets;

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
-use crate::{answer, browser, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, well_known};
+use crate::{answer, browser, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, well_known, ws};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;
@@ -46,6 +46,8 @@ async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> R
         [tenant, rest @ ..] if !matches!(*tenant, "api" | "v1") && path::is_ours(rest) => {
             serve_rest(&app, Some(tenant), rest, Version::V10, request).await
         }
+        ["ws"] => ws::serve(&app, request).await,
+        ["api", "ws-ticket"] if *request.method() == Method::POST => ws::ticket::serve(&app, request).await,
         ["api", "keys", named @ ..] => keys::serve(&app, named, request).await,
         other => {
             let (parts, body) = request.into_parts();
@@ -123,7 +125,9 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
         | ["healthz" | "readyz" | "metrics"]
         | ["api", "tasks", _, "log"] => wrong_verb(app, request, "GET, HEAD"),
-        [] | ["a2a" | "rpc"] | ["agents", _] | ["agents", _, "a2a"] => wrong_verb(app, request, "POST"),
+        [] | ["a2a" | "rpc"] | ["agents", _] | ["agents", _, "a2a"] | ["api", "ws-ticket"] => {
+            wrong_verb(app, request, "POST")
+        }
         _ => no_such_path(app, request.uri.path()),
     }
 }

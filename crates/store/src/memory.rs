@@ -98,6 +98,9 @@ impl Store for Memory {
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage> {
         self.now(|tables| list::page(tables, principal, agent, &filter))
     }
+    fn agents_of(&self, principal: PrincipalId) -> Later<Vec<AgentId>> {
+        self.now(|tables| list::agents(tables, principal))
+    }
     fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>> {
         self.now(|tables| list::earlier(tables, principal, agent, context, before))
     }

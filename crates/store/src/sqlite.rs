@@ -202,6 +202,9 @@ impl Store for Sqlite {
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage> {
         self.read(move |connection| list::page(connection, principal, agent, &filter))
     }
+    fn agents_of(&self, principal: PrincipalId) -> Later<Vec<AgentId>> {
+        self.read(move |connection| list::agents(connection, principal))
+    }
     fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>> {
         let context = context.to_owned();
         self.read(move |connection| task::earlier(connection, principal, agent, &context, before))

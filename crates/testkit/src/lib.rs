@@ -8,6 +8,7 @@ pub mod http;
 pub mod http2;
 pub mod process;
 pub mod receiver;
+pub mod socket;
 pub mod sse;
 pub mod stream;
 pub mod transcript;

@@ -5,9 +5,9 @@ use super::{Connections, Terms};
 use crate::error::Fault;
 use crate::ids::TaskId;
 use flotilla_protocol::work::{Assignment, Report};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 /// Batches of reports an agent may be ahead of the store, in one run.
@@ -26,6 +26,16 @@ pub(super) enum Standing {
     Away(Instant),
 }
 
+/// What an agent says of a run at once, and who wants to know when it is kept.
+pub struct Reported {
+    pub reports: Vec<Report>,
+    /// Told whether it was: false if the run is over, so that it changed nothing.
+    pub kept: oneshot::Sender<bool>,
+}
+
+/// Ids of reports that are remembered in one run, so that one that comes again is recognised.
+const REMEMBERED: usize = 1_024;
+
 struct Entry {
     run: u32,
     /// Its place in the order.
@@ -35,7 +45,11 @@ struct Entry {
     attempt: u32,
     standing: watch::Sender<Standing>,
     work: Arc<Assignment>,
-    reports: mpsc::Sender<Vec<Report>>,
+    reports: mpsc::Sender<Reported>,
+    /// Artifacts it has made so far.
+    artifacts: HashSet<String>,
+    /// Ids of the latest reports.
+    told: VecDeque<String>,
 }
 
 impl Entry {
@@ -80,7 +94,7 @@ pub(super) struct Entered {
     task: TaskId,
     run: u32,
     pub standing: watch::Receiver<Standing>,
-    pub reports: mpsc::Receiver<Vec<Report>>,
+    pub reports: mpsc::Receiver<Reported>,
 }
 
 impl Drop for Entered {
@@ -117,7 +131,10 @@ impl Desk {
         let place = state.next;
         // What was under way when the hub stopped may have been sent before.
         let attempt = u32::from(work.trail.resumed);
-        state.runs.insert(task, Entry { run, place, touched: 0, attempt, standing: tell, work, reports: sender });
+        let artifacts = work.trail.artifacts.iter().map(|artifact| artifact.artifact_id.clone()).collect();
+        let told = VecDeque::new();
+        let entry = Entry { run, place, touched: 0, attempt, standing: tell, work, reports: sender, artifacts, told };
+        state.runs.insert(task, entry);
         if !taken {
             state.queue.insert(place, task);
             state.wake_all();
@@ -205,7 +222,7 @@ impl Desk {
     }
 
     /// The agent speaks of a run: it has taken it. None if there is no such run, or it is over.
-    pub(super) fn taken(&self, id: u64, task: TaskId, run: Option<u32>) -> Option<mpsc::Sender<Vec<Report>>> {
+    pub(super) fn taken(&self, id: u64, task: TaskId, run: Option<u32>) -> Option<mpsc::Sender<Reported>> {
         let mut state = self.state();
         let entry = state.runs.get(&task).filter(|entry| run.is_none_or(|run| run == entry.run))?;
         let (place, reports, before) = (entry.place, entry.reports.clone(), entry.stands());
@@ -237,6 +254,30 @@ impl Desk {
         Some(entry.run)
     }
 
+    /// What a run is about.
+    pub fn work_of(&self, task: TaskId) -> Option<Arc<Assignment>> {
+        self.state().runs.get(&task).map(|entry| Arc::clone(&entry.work))
+    }
+
+    /// Whether a run has made an artifact before; it has now.
+    pub fn knows_artifact(&self, task: TaskId, artifact: &str) -> bool {
+        self.state().runs.get_mut(&task).is_some_and(|entry| !entry.artifacts.insert(artifact.to_owned()))
+    }
+
+    /// Whether a report of this id was taken before; it is now.
+    pub fn knows_report(&self, task: TaskId, id: &str) -> bool {
+        let mut state = self.state();
+        let Some(entry) = state.runs.get_mut(&task) else { return false };
+        if entry.told.iter().any(|told| told == id) {
+            return true;
+        }
+        if entry.told.len() == REMEMBERED {
+            entry.told.pop_front();
+        }
+        entry.told.push_back(id.to_owned());
+        false
+    }
+
     /// Tells the connection that has a run to stop it. False if none has.
     pub(super) fn stop(&self, task: TaskId) -> bool {
         let mut state = self.state();
@@ -250,7 +291,7 @@ impl Desk {
     }
 
     /// A report that comes without a connection of its own, as an answer over HTTP does.
-    pub fn reports_of(&self, task: TaskId, run: u32) -> Option<mpsc::Sender<Vec<Report>>> {
+    pub fn reports_of(&self, task: TaskId, run: u32) -> Option<mpsc::Sender<Reported>> {
         let on = {
             let state = self.state();
             let entry = state.runs.get(&task)?;

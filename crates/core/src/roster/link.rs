@@ -1,12 +1,12 @@
 //! The way to an agent that dials in: its runs wait at its desk until it comes, and for as long as they may.
 
-use super::desk::{Desk, Entered, Standing};
+use super::desk::{Desk, Entered, Reported, Standing};
 use super::{Roster, Terms};
 use crate::hub::RunHandle;
 use crate::ids::{AgentId, TaskId};
 use crate::ports::{Absence, Link};
 use crate::registry::OnLost;
-use flotilla_protocol::work::{Assignment, Report};
+use flotilla_protocol::work::Assignment;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +61,7 @@ enum Until {
 
 /// What happens to a run next.
 enum Happened {
-    Reported(Vec<Report>),
+    Reported(Reported),
     Moved(Standing),
     Fenced,
     Stopping,
@@ -80,8 +80,12 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
             Standing::Sent(_) | Standing::Taken(_) => Until::Ever,
         };
         match next(&mut entered, &run, &until).await {
-            Happened::Reported(reports) => {
-                if run.report(reports).await.is_err() || !run.is_current() {
+            Happened::Reported(Reported { reports, kept }) => {
+                run.delivered();
+                let goes_on = run.report(reports).await.is_ok();
+                // Whoever reported may be gone.
+                let _ = kept.send(goes_on);
+                if !goes_on || !run.is_current() {
                     return;
                 }
             }
@@ -116,7 +120,7 @@ async fn next(entered: &mut Entered, run: &RunHandle, until: &Until) -> Happened
     };
     tokio::select! {
         biased;
-        Some(reports) = entered.reports.recv() => Happened::Reported(reports),
+        Some(reported) = entered.reports.recv() => Happened::Reported(reported),
         Ok(()) = entered.standing.changed() => Happened::Moved(*entered.standing.borrow()),
         () = run.fenced() => Happened::Fenced,
         () = run.stopping() => Happened::Stopping,

@@ -1,11 +1,11 @@
 //! A connection of an agent, as whoever serves it holds it.
 
-use super::desk::Desk;
+use super::desk::{Desk, Reported};
 use crate::ids::TaskId;
 use flotilla_protocol::work::{Assignment, Report};
 use std::pin::pin;
 use std::sync::Arc;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 /// A run for the agent to take.
 #[derive(Debug, Clone)]
@@ -79,9 +79,16 @@ impl Session {
         self.desk.taken(self.id, task, run).map(|_| ()).ok_or(NoRun)
     }
 
-    /// What the agent says of a run. Waits while the store is behind.
-    pub async fn report(&self, task: TaskId, run: Option<u32>, reports: Vec<Report>) -> Result<(), NoRun> {
+    /// What the agent says of a run. Waits while the store is behind; the answer says when it is kept, and whether.
+    pub async fn report(
+        &self,
+        task: TaskId,
+        run: Option<u32>,
+        reports: Vec<Report>,
+    ) -> Result<oneshot::Receiver<bool>, NoRun> {
         let to = self.desk.taken(self.id, task, run).ok_or(NoRun)?;
-        to.send(reports).await.map_err(|_| NoRun)
+        let (kept, told) = oneshot::channel();
+        to.send(Reported { reports, kept }).await.map_err(|_| NoRun)?;
+        Ok(told)
     }
 }

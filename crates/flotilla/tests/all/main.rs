@@ -14,5 +14,6 @@ mod lineage;
 mod operations;
 mod push;
 mod scenarios;
+mod socket;
 mod streams;
 mod tls;

@@ -6,7 +6,7 @@ use flotilla_core::ports::{EARLIER, ListFilter, ListPage, Record};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::Event;
 use flotilla_protocol::time::Millis;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 pub fn page(tables: &Tables, principal: PrincipalId, agent: AgentId, filter: &ListFilter) -> ListPage {
     let states: Vec<u8> = match filter.state {
@@ -103,4 +103,13 @@ fn record(task: &Task, with_artifacts: bool) -> Record {
         record.changes.retain(|change| !change.events.iter().all(only_output));
     }
     record
+}
+
+pub fn agents(tables: &Tables, principal: PrincipalId) -> Vec<AgentId> {
+    let own = tables
+        .by_status
+        .iter()
+        .filter(|((whose, _, state), tasks)| *whose == principal.0 && (1..=8).contains(state) && !tasks.is_empty());
+    let agents: BTreeSet<i64> = own.map(|((_, agent, _), _)| *agent).collect();
+    agents.into_iter().map(AgentId).collect()
 }

@@ -73,6 +73,8 @@ fn provoke(reason: Reason, hub: &HubProcess, client: &Client) -> Option<Refusal>
         }
         // These need another configuration; the tests of limits meet them over every binding.
         Reason::PayloadTooLarge | Reason::ResourceExhausted | Reason::RequestTimeout => return None,
+        // Limits, on sockets too.
+        Reason::QueueFull | Reason::TenantQueueFull => return None,
         // These are about one binding's wire alone: errors/ and grpc.rs.
         Reason::ParseError
         | Reason::InvalidRequest
