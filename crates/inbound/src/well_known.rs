@@ -12,6 +12,7 @@ use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::card::{AgentCard, AgentInterface, Scopes, SecurityRequirement, SecurityScheme};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;
+use flotilla_protocol::channel;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::v03;
 use http::header::{CACHE_CONTROL, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, VARY};
@@ -181,8 +182,16 @@ fn interfaces(settings: &Settings, address: &Address) -> Vec<AgentInterface> {
     };
     let mut all = in_version(Version::V10).to_vec();
     all.extend(authority(&settings.public_url).map(|place| interface(place, "GRPC", address.tenant, Version::V10)));
+    all.extend(socket(&settings.public_url).map(|url| interface(url, channel::BINDING, address.tenant, Version::V10)));
     all.extend(in_version(Version::V03));
     all
+}
+
+/// Where the socket is; its scheme is as safe as that of the hub's other addresses.
+fn socket(public_url: &str) -> Option<String> {
+    let (scheme, rest) = public_url.split_once("://")?;
+    let scheme = if scheme == "https" { "wss" } else { "ws" };
+    Some(format!("{scheme}://{rest}/ws"))
 }
 
 /// `host:port`, which is how gRPC names a place; none behind a path, where gRPC cannot go.

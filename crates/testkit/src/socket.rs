@@ -138,7 +138,12 @@ impl Socket {
 
     /// The next frame, or how the connection ended: `code reason`.
     pub fn try_next(&mut self) -> Result<Value, String> {
+        let deadline = Instant::now() + PATIENCE;
         loop {
+            // Pings keep a connection busy on which nothing is said.
+            if Instant::now() > deadline {
+                return Err(format!("nothing was said within {PATIENCE:?}"));
+            }
             match self.inner.read() {
                 Ok(Message::Text(text)) => {
                     return Ok(serde_json::from_str(text.as_str()).expect("the hub writes JSON"));

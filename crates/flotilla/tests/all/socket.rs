@@ -1,6 +1,10 @@
 //! Agents that dial in, and callers on the same socket.
 
+mod absence;
+mod channel;
 mod connect;
+mod gopherhole;
+mod storm;
 
 use flotilla_testkit::socket::{Dial, Socket};
 use flotilla_testkit::{Binding, Client, HubProcess};

@@ -13,7 +13,7 @@ fn a_connected_agent_is_called_over_every_binding() {
     assert_eq!(agent.welcome["agentId"], "weather");
     for binding in Binding::ALL {
         let client = caller(&hub, binding, "weather");
-        let asking = std::thread::spawn(move || client.say("m", "Will it rain?"));
+        let asking = std::thread::spawn(move || client.say(&format!("{binding:?}"), "Will it rain?"));
         let message = agent.kind("message");
         assert_eq!(asked(&message), "Will it rain?", "{binding:?}");
         assert_eq!((&message["run"], &message["attempt"], &message["from"]), (&json!(1), &json!(1), &json!("owner")));
