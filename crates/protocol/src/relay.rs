@@ -61,7 +61,7 @@ impl Relay {
 
     fn task_reports(&mut self, task: Task) -> Vec<Report> {
         let mut reports = self.link(&task.id, &task.context_id);
-        reports.extend(task.artifacts.iter().flatten().map(|artifact| whole(artifact)));
+        reports.extend(task.artifacts.iter().flatten().map(whole));
         reports.extend(self.status(task.status, None));
         reports
     }

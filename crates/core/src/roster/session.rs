@@ -53,6 +53,11 @@ impl Session {
         Self { desk, id, token, wake }
     }
 
+    #[cfg(test)]
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
     pub fn desk(&self) -> &Arc<Desk> {
         &self.desk
     }

@@ -172,6 +172,7 @@ mod tests {
     use super::{Scene, Template, Tree};
     use flotilla_protocol::a2a::model::{Message, Part};
     use flotilla_protocol::lineage::{Ancestor, Lineage, SpanId, Trace, TraceId};
+    use flotilla_protocol::time::Millis;
     use flotilla_protocol::work::{Assignment, Trail};
     use std::sync::Arc;
 
@@ -185,6 +186,9 @@ mod tests {
             message: Arc::new(Message { message_id: "m".into(), parts, ..Message::default() }),
             accepted_output_modes: Vec::new(),
             metadata: None,
+            asked_at: Millis(0),
+            from: String::new(),
+            ttl: None,
             watched: true,
             trail: Trail::default(),
             lineage: Lineage {
