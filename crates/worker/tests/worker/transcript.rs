@@ -2,6 +2,7 @@
 
 use flotilla_protocol::a2a::model::{Artifact, Message, Part, Role};
 use flotilla_protocol::lineage::{Ancestor, Lineage, SpanId, Trace, TraceId};
+use flotilla_protocol::time::Millis;
 use flotilla_protocol::work::{Assignment, Contents, Report, Trail};
 use flotilla_worker::script::{Script, ScriptConfig};
 use flotilla_worker::{Agent, Outbox};
@@ -25,6 +26,9 @@ pub fn sending(message_id: &str, parts: Vec<Part>) -> Assignment {
         message: Arc::new(message),
         accepted_output_modes: Vec::new(),
         metadata: None,
+        asked_at: Millis(0),
+        from: String::new(),
+        ttl: None,
         watched: true,
         trail: Trail::default(),
         lineage: lineage(),
