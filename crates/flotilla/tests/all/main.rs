@@ -11,6 +11,7 @@ mod keys;
 mod limits;
 mod operations;
 mod push;
+mod remote;
 mod scenarios;
 mod streams;
 mod tls;
