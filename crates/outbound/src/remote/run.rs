@@ -47,7 +47,7 @@ enum Unsent {
 /// What a send was answered with.
 enum Answered {
     Whole(Box<Sent>),
-    Stream(Frames),
+    Stream(Box<Frames>),
 }
 
 impl From<End> for Unsent {
@@ -192,7 +192,7 @@ impl Run {
         let watched = self.assignment.watched;
         let asked = request::send(&self.assignment, self.seen.upstream(), watched && !streams);
         let answered = match watched && streams {
-            true => client.send_streaming(asked).await.map(Answered::Stream),
+            true => client.send_streaming(asked).await.map(|frames| Answered::Stream(Box::new(frames))),
             false => client.send(asked).await.map(|answer| Answered::Whole(Box::new(answer.value))),
         };
         match answered {
