@@ -95,6 +95,8 @@ pub struct Agent {
     pub capabilities: AgentCapabilities,
     pub input_modes: Vec<String>,
     pub output_modes: Vec<String>,
+    /// Whether what does not fit the modes is refused here, before the agent sees it.
+    pub checks_modes: bool,
     pub skills: Vec<AgentSkill>,
     pub dedupe: DedupeBy,
     pub on_lost: OnLost,

@@ -6,10 +6,11 @@ mod environment;
 mod explain;
 mod limits;
 mod push;
+mod remote;
 mod span;
 mod tls;
 
-pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig, Visibility};
+pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig, Visibility, anything};
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};
 pub use span::Span;

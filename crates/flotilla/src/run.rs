@@ -108,10 +108,11 @@ async fn serve_until_stopped(
     let address = listener.local_addr().context("asking for the address")?;
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let registry = assemble::registry(&config, &store).await?;
+    let assemble::Assembled { registry, watched } = assemble::registry(&config, &store).await?;
     let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
     let (push, jwks) = assemble::push(&config, &master)?;
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push);
+    watched.into_iter().for_each(|agent| agent.start(&hub));
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(

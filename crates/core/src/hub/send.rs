@@ -248,7 +248,7 @@ impl Hub {
                 return Err(Limit::PartBytes.refuse_field(part_bytes, &format!("message.parts[{index}]"), text));
             }
             let offered = part.effective_media_type();
-            if !media::fits(&agent.input_modes, offered) {
+            if agent.checks_modes && !media::fits(&agent.input_modes, offered) {
                 let accepted = agent.input_modes.join(", ");
                 let text = format!(
                     "message.parts[{index}] is of media type {offered}, which the agent '{}' does not take. \
@@ -263,7 +263,7 @@ impl Hub {
             return Err(no_push(&agent.name));
         }
         let accepted = &configuration.accepted_output_modes;
-        if !accepted.is_empty() && !media::intersect(accepted, &agent.output_modes) {
+        if agent.checks_modes && !accepted.is_empty() && !media::intersect(accepted, &agent.output_modes) {
             let makes = agent.output_modes.join(", ");
             let text =
                 format!("The agent '{}' makes none of the accepted output modes. It makes: {makes}.", agent.name);
