@@ -204,8 +204,10 @@ impl Hub {
         // It stays in memory as long as its task is live.
         message.parts.shrink_to_fit();
         let as_task = wait == Wait::None;
-        // Whoever waits for the end alone is shown nothing of the way there.
-        let watched = wait != Wait::Rest || hook.is_some();
+        // Whoever waits for the end alone is shown nothing of the way there. But what may have to be called off must be
+        // known by its name before it has ended.
+        let ends_early = descent.as_ref().is_some_and(|descent| descent.deadline.is_some());
+        let watched = wait != Wait::Rest || hook.is_some() || ends_early;
         let say = Say { message: Arc::new(message), accepted_output_modes, metadata, descent, as_task, watched };
         if say.message.task_id.is_empty() {
             self.open(caller, agent, say, dedupe, hook, wait).await

@@ -1,5 +1,6 @@
 //! What travels down a chain of agents: who is believed, what is refused, when it ends, and what is kept of it.
 
+mod chains;
 mod deadlines;
 mod kept;
 mod rejected;
