@@ -12,6 +12,7 @@ mod limits;
 mod lineage;
 mod operations;
 mod push;
+mod remote;
 mod scenarios;
 mod streams;
 mod tls;
