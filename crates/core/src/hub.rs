@@ -1,6 +1,7 @@
 //! The hub: every operation on tasks, for every binding. Everything appends to a log or follows one.
 
 mod cancel;
+mod deadline;
 mod deliver;
 mod follow;
 mod hook;
@@ -35,8 +36,10 @@ use crate::rate::{Pace, Rate};
 use crate::registry::{Agent, Registry};
 use crate::task::{Command, Effect, Head, apply, room, step};
 use arc_swap::ArcSwap;
+use deadline::Deadlines;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
+use flotilla_protocol::time::Millis;
 use live::{Lives, Loaded};
 use meters::Meters;
 use run::Start;
@@ -71,6 +74,7 @@ pub struct Hub {
     /// Who carries webhooks, and when again.
     push: Push,
     desk: Desk,
+    deadlines: Deadlines,
     stopping: watch::Sender<bool>,
     /// Set when those who wait for a task must be answered with what there is.
     hurrying: AtomicBool,
@@ -104,6 +108,7 @@ impl Hub {
             sends: Rate::default(),
             push,
             desk: Desk::default(),
+            deadlines: Deadlines::default(),
             stopping: watch::Sender::new(false),
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
@@ -272,7 +277,7 @@ impl Hub {
         let Loaded { decided, .. } =
             sequencer.loaded().ok_or_else(|| Fault::new("a decision on a task that is not loaded"))?;
         // A full log must still be able to end.
-        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel { .. });
+        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel { .. } | Command::Overdue { .. });
         let from_caller = matches!(command, Command::Say(_));
         let mut decision = step(decided, command)?;
         if decision.events.is_empty() {
@@ -292,10 +297,11 @@ impl Hub {
         let body = crate::log::encode(&change)?;
         let state_before = (decided.version > 0).then(|| decided.state_code());
         let places = self.places(decided, &decision.effects, from_caller, &limits)?;
-        let was_over = decided.is_over();
+        let (was_over, deadline_before) = (decided.is_over(), decided.deadline);
         apply(decided, &change);
         let head = decided.clone();
-        let follows = Follows { effects: decision.effects, places, ends: head.is_over() && !was_over };
+        let ends = head.is_over() && !was_over;
+        let follows = Follows { effects: decision.effects, places, ends, deadline_before };
         let done = self.when_committed(live, &head, &change, body.len(), follows, (tell, permit));
         self.store.commit(Commit { head, state_before, change, body, dedupe, done });
         Ok(true)
@@ -330,7 +336,7 @@ impl Hub {
         head: &Head,
         change: &Arc<Change>,
         size: usize,
-        Follows { effects, mut places, ends }: Follows,
+        Follows { effects, mut places, ends, deadline_before }: Follows,
         (tell, permit): (Tell, OwnedSemaphorePermit),
     ) -> crate::ports::Done {
         let (hub, live, head, change) = (Arc::clone(self), live.clone(), head.clone(), Arc::clone(change));
@@ -339,10 +345,12 @@ impl Hub {
             let last = change.last_seq();
             match result {
                 Ok(()) => {
-                    hub.meters.changed(live.id(), &change);
+                    hub.meters.changed(&head, &change);
                     if ends {
                         hub.open_tasks.leave(head.principal);
                     }
+                    let deadline = head.deadline.filter(|_| !head.is_over());
+                    hub.deadlines.changed(live.id(), deadline_before, deadline);
                     let shows = change.peer_count() > 0;
                     live.publish(head, change, size);
                     if shows {
@@ -393,6 +401,7 @@ struct Follows {
     effects: Vec<Effect>,
     places: Places,
     ends: bool,
+    deadline_before: Option<Millis>,
 }
 
 fn no_run(full: Full, limits: &Limits) -> Refusal {

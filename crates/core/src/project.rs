@@ -87,7 +87,8 @@ impl Fold {
             | Event::RunQueued { .. }
             | Event::RunStarted { .. }
             | Event::RunLost { .. }
-            | Event::NearLimit { .. } => {}
+            | Event::NearLimit { .. }
+            | Event::Descended { .. } => {}
         }
     }
 

@@ -10,7 +10,7 @@ pub use step::{Command, Decision, Effect, Retry, Say, step};
 
 use crate::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_protocol::a2a::model::TaskState;
-use flotilla_protocol::lineage::{Origin, Trace};
+use flotilla_protocol::lineage::{Origin, Trace, TraceId};
 use flotilla_protocol::time::Millis;
 use std::sync::Arc;
 
@@ -95,6 +95,11 @@ impl Head {
     /// Nothing more comes until the caller says something, if ever.
     pub fn is_settled(&self) -> bool {
         self.is_over() || self.state.is_interrupted()
+    }
+
+    pub fn trace_id(&self) -> TraceId {
+        let told = self.origin.as_ref().and_then(|origin| origin.trace.as_ref());
+        told.map_or_else(|| self.id.trace(), |trace| trace.id)
     }
 
     /// The trace the task belongs to, with a span of one of its runs.

@@ -15,6 +15,7 @@ use flotilla_outbound::webhook::Webhooks;
 use flotilla_outbound::webhook::keys::{Keys, Master};
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentSkill};
 use flotilla_protocol::a2a::{PUSH_OPTIONS, STREAM_RESUME};
+use flotilla_protocol::lineage::ANCESTRY;
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::Assignment;
 use flotilla_worker::script::Script;
@@ -164,7 +165,15 @@ fn skills(name: &str, config: &AgentConfig) -> Vec<AgentSkill> {
 }
 
 fn capabilities(config: &AgentConfig) -> Result<AgentCapabilities> {
-    let mut extensions = Vec::new();
+    let mut extensions = vec![AgentExtension {
+        uri: ANCESTRY.into(),
+        description:
+            "A request's metadata may say whom it is made for and until when: chain, hops, maxHops, deadline. \
+                      Rings, long chains and work that is too late are rejected."
+                .into(),
+        required: false,
+        params: None,
+    }];
     let streaming = config.streaming.unwrap_or(true);
     if streaming {
         extensions.push(AgentExtension {

@@ -2,6 +2,8 @@
 
 use crate::a2a::model::{Artifact, Message, Part, TaskState};
 use crate::block::Block;
+use crate::lineage::Origin;
+use crate::time::Millis;
 use crate::wire::{Object, Unknown};
 use crate::work::Upstream;
 use serde::{Deserialize, Serialize};
@@ -65,6 +67,13 @@ fn project(blocks: &[Block]) -> Vec<Part> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
+    /// Where the task comes from, and when it ends; without an origin, when a later message tells another deadline.
+    Descended {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Arc<Origin>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Millis>,
+    },
     /// The caller said something. In the history, but not in a stream.
     Asked {
         message: Arc<Message>,
@@ -128,7 +137,8 @@ impl Event {
         match self {
             Self::Opened {} | Self::Answered { .. } | Self::Status { .. } => true,
             Self::Produced { chunk } => chunk.shows_something(),
-            Self::Asked { .. }
+            Self::Descended { .. }
+            | Self::Asked { .. }
             | Self::Noted { .. }
             | Self::RunQueued { .. }
             | Self::RunStarted { .. }
@@ -146,7 +156,7 @@ pub struct Change {
     pub first_seq: u64,
     /// Number of the first peer-visible event here, dense over those.
     pub first_peer_seq: u64,
-    pub at: crate::time::Millis,
+    pub at: Millis,
     pub events: Vec<Event>,
 }
 

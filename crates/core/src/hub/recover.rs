@@ -25,6 +25,11 @@ impl Hub {
         }
         // Before anything happens to a task: nothing that happens may find its webhooks missing.
         self.load_hooks().await?;
+        for (task, deadline) in self.store.deadlines().await? {
+            self.deadlines.changed(task, None, Some(deadline));
+        }
+        // What is too late is not run again.
+        self.end_overdue().await;
         let mut recovered = Recovered::default();
         for id in self.store.open_runs().await? {
             let Some(live) = self.find(Scope::Admin, id).await? else { continue };

@@ -78,7 +78,8 @@ impl RunHandle {
                 }
                 // What was said is not lost because the disk is full for a while.
                 Err(Error::Failed(fault)) => {
-                    tracing::error!(task = %self.live.id(), %fault, "a report is not stored yet; trying again");
+                    let trace = self.trace();
+                    tracing::error!(task = %self.live.id(), trace, %fault, "a report is not stored yet; trying again");
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
@@ -124,6 +125,10 @@ impl RunHandle {
         is_current(&self.live, self.run)
     }
 
+    fn trace(&self) -> Option<String> {
+        self.live.committed().map(|head| head.trace_id().to_string())
+    }
+
     async fn fail(&mut self, reason: &str) {
         let contents = Some(Contents::text(reason));
         let report = Report::Status { state: TaskState::Failed, contents, metadata: None };
@@ -137,7 +142,7 @@ impl RunHandle {
     async fn lose(&mut self, reason: &str, retry: Retry) {
         let command = || Command::Lost { run: self.run, reason: reason.to_owned(), retry };
         if let Err(error) = self.hub.change(&self.live, command).await {
-            tracing::error!(task = %self.live.id(), %error, "a lost run could not be recorded");
+            tracing::error!(task = %self.live.id(), trace = self.trace(), %error, "a lost run could not be recorded");
         }
     }
 }

@@ -24,6 +24,10 @@ pub(super) fn apply_events(head: &mut Head, events: &[Event], at: Millis) {
 
 fn apply_event(head: &mut Head, event: &Event, at: Millis) {
     match event {
+        Event::Descended { origin, deadline } => {
+            head.origin = origin.clone().or(head.origin.take());
+            head.deadline = *deadline;
+        }
         Event::Asked { .. } => {
             head.turn += 1;
             head.waiting += 1;

@@ -1,9 +1,11 @@
 //! The decision: from a task's head and a command to the facts and the work that follow. Pure.
 
 use super::{Head, Kind, RunState, report};
+use crate::descent::{Descent, Objection};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Role, TaskState};
 use flotilla_protocol::event::{Event, Said};
+use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::{Contents, Report};
 use std::sync::Arc;
@@ -14,6 +16,8 @@ pub struct Say {
     pub message: Arc<Message>,
     pub accepted_output_modes: Vec<String>,
     pub metadata: Option<Object>,
+    /// Where the message comes from, if its caller told.
+    pub descent: Option<Box<Descent>>,
     /// The caller wants a task at once, whatever the agent will say.
     pub as_task: bool,
     /// Somebody may see how the work goes, and not only what comes of it.
@@ -34,6 +38,10 @@ pub enum Command {
     /// The work is known to have stopped, with what the agent said about it.
     Cancel {
         said: Option<Contents>,
+    },
+    /// It is this time now, and the task's deadline may have passed.
+    Overdue {
+        now: Millis,
     },
     /// The run will not report any more.
     Lost {
@@ -74,6 +82,7 @@ pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
         Command::Open => Ok(open(head)),
         Command::Report { run, reports } => report::decide(head, run, reports),
         Command::Cancel { said } => cancel(head, said),
+        Command::Overdue { now } => Ok(overdue(head, now)),
         Command::Lost { run, reason, retry } => Ok(lost(head, run, reason, retry)),
     }
 }
@@ -91,11 +100,22 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
         return Err(Refusal::new(Reason::UnsupportedOperation, text).fact("taskId", head.id.to_string()));
     }
     let mut decision = Decision::default();
+    let objection = say.descent.as_ref().and_then(|descent| descent.objection());
+    if let Some(descent) = say.descent {
+        descend(head, *descent, objection.as_ref(), &mut decision)?;
+    }
     decision.events.push(Event::Asked {
         message: say.message,
         accepted_output_modes: say.accepted_output_modes,
         metadata: say.metadata,
     });
+    if let Some(objection) = objection {
+        decision.events.push(Event::Opened {});
+        let contents = Contents::text(objection.text());
+        let said = report::said(head, head.peer_seq + 2, contents, objection.metadata());
+        decision.events.push(Event::Status { state: TaskState::Rejected, said: Some(said), metadata: None });
+        return Ok(decision);
+    }
     if head.kind == Kind::Undecided && say.as_task {
         decision.events.push(Event::Opened {});
     }
@@ -106,6 +126,29 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
         queue_run(&mut decision, head.run + 1, say.watched || head.kind == Kind::Task);
     }
     Ok(decision)
+}
+
+/// A new task is of the message's descent. A later message can only tell another deadline, and what speaks against it
+/// speaks against the message, not against the task.
+fn descend(
+    head: &Head,
+    descent: Descent,
+    objection: Option<&Objection>,
+    decision: &mut Decision,
+) -> Result<(), Refusal> {
+    let Descent { origin, deadline, .. } = descent;
+    if head.version == 0 {
+        decision.events.push(Event::Descended { origin: Some(origin), deadline });
+        return Ok(());
+    }
+    if let Some(objection) = objection {
+        let refusal = Refusal::new(Reason::UnsupportedOperation, objection.text());
+        return Err(refusal.fact("taskId", head.id.to_string()).fact("refused", objection.name()));
+    }
+    if deadline.is_some() && deadline != head.deadline {
+        decision.events.push(Event::Descended { origin: None, deadline });
+    }
+    Ok(())
 }
 
 fn open(head: &Head) -> Decision {
@@ -129,6 +172,18 @@ fn cancel(head: &Head, said: Option<Contents>) -> Result<Decision, Refusal> {
     Ok(Decision { events: vec![canceled], effects: Vec::new() })
 }
 
+/// A task that has not ended by its deadline fails, whether somebody works at it or its caller is waited for.
+fn overdue(head: &Head, now: Millis) -> Decision {
+    match head.deadline {
+        Some(deadline) if deadline <= now && !head.is_over() => {
+            let mut decision = Decision::default();
+            fail(head, format!("The deadline passed ({deadline})."), &mut decision);
+            decision
+        }
+        _ => Decision::default(),
+    }
+}
+
 /// A run that never started is simply run again; one that did is failed, unless the agent may be run twice.
 fn lost(head: &Head, run: u32, reason: String, retry: Retry) -> Decision {
     let mut decision = Decision::default();
@@ -145,14 +200,18 @@ fn lost(head: &Head, run: u32, reason: String, retry: Retry) -> Decision {
         queue_run(&mut decision, run + 1, true);
         return decision;
     }
+    fail(head, format!("The run was lost: {reason}."), &mut decision);
+    decision
+}
+
+/// Ends the task in the hub's own words.
+fn fail(head: &Head, text: String, decision: &mut Decision) {
     if head.kind == Kind::Undecided {
         decision.events.push(Event::Opened {});
     }
     let peer_seq = head.peer_seq + u64::from(head.kind == Kind::Undecided) + 1;
-    let text = format!("The run was lost: {reason}.");
     let said = report::said(head, peer_seq, Contents::text(text), None);
     decision.events.push(Event::Status { state: TaskState::Failed, said: Some(said), metadata: None });
-    decision
 }
 
 pub(super) fn queue_run(decision: &mut Decision, run: u32, watched: bool) {

@@ -1,10 +1,12 @@
 //! Scripts for the task's decisions: what is done, and the state after each step.
 
 use super::{Command, Effect, Head, Kind, Retry, RunState, Say, apply, step};
+use crate::descent::Descent;
 use crate::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::lineage::{Ancestor, Origin};
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::work::{Contents, Report, Upstream};
 use serde_json::Value;
@@ -19,14 +21,24 @@ fn command(word: &str, head: &Head) -> Command {
     let report = |report| Command::Report { run, reports: vec![report] };
     let status = |state| Report::Status { state, contents: Some(Contents::text("said")), metadata: None };
     let artifact = Box::new(Artifact { artifact_id: "a".into(), ..Artifact::default() });
+    let say = |as_task, descent: Option<Descent>| {
+        let message = Arc::new(Message { parts: vec![Part::text("hi")], ..Message::default() });
+        let descent = descent.map(Box::new);
+        let accepted_output_modes = Vec::new();
+        Command::Say(Box::new(Say { message, accepted_output_modes, metadata: None, descent, as_task, watched: false }))
+    };
     match verb {
-        "say" | "say!" => Command::Say(Box::new(Say {
-            message: Arc::new(Message { parts: vec![Part::text("hi")], ..Message::default() }),
-            accepted_output_modes: Vec::new(),
-            metadata: None,
-            as_task: verb == "say!",
-            watched: false,
-        })),
+        "say" => say(false, None),
+        "say!" => say(true, None),
+        "far" => say(false, Some(descent(&["a", "b"], None))),
+        "farther" => say(false, Some(descent(&["a", "b", "c"], None))),
+        "ring" => say(false, Some(descent(&["here"], None))),
+        "until10" => say(false, Some(descent(&["a"], Some(10)))),
+        "until20" => say(false, Some(descent(&["a"], Some(20)))),
+        "late" => say(false, Some(descent(&[], Some(4)))),
+        "at9" => Command::Overdue { now: Millis(9) },
+        "at10" => Command::Overdue { now: Millis(10) },
+        "at20" => Command::Overdue { now: Millis(20) },
         "open" => Command::Open,
         "started" => report(status(TaskState::Working)),
         "ask" => report(status(TaskState::InputRequired)),
@@ -52,6 +64,14 @@ fn command(word: &str, head: &Head) -> Command {
         "lost-never" => Command::Lost { run, reason: "gone".into(), retry: Retry::Never },
         other => panic!("no such step: {other}"),
     }
+}
+
+/// The descent of a message that came through these hubs to one that allows two hops, at the time 5.
+fn descent(hubs: &[&str], deadline: Option<i64>) -> Descent {
+    let ancestor = |hub: &str| Ancestor { hub: hub.into(), agent: "agent".into(), task: "t".into() };
+    let chain: Vec<Ancestor> = hubs.iter().map(|hub| ancestor(hub)).collect();
+    let origin = Arc::new(Origin { hops: chain.len() as u32, chain, ..Origin::default() });
+    Descent { origin, deadline: deadline.map(Millis), here: ancestor("here"), most_hops: 2, now: Millis(5) }
 }
 
 fn state(head: &Head) -> &'static str {
@@ -177,6 +197,40 @@ fn hidden_events_do_not_count_for_peers() {
         check("say!, note, note, started, note, done", "SUBMITTED SUBMITTED SUBMITTED WORKING WORKING COMPLETED");
     assert_eq!(head.peer_seq, 3);
     assert_eq!(head.seq, 9);
+}
+
+#[test]
+fn a_call_that_may_not_go_on_is_rejected_and_nothing_runs() {
+    let head = check("far, done", "UNDECIDED COMPLETED");
+    assert_eq!(head.origin.map(|origin| origin.hops), Some(2));
+    for script in ["farther, done", "ring, done", "late, done"] {
+        let head = check(script, "REJECTED REJECTED");
+        assert_eq!((head.run, head.run_state, head.peer_seq), (0, RunState::Idle, 2), "{script}");
+        assert!(head.origin.is_some(), "where it came from is known all the same");
+    }
+}
+
+#[test]
+fn a_later_message_may_move_the_deadline_and_what_speaks_against_it_is_its_own_problem() {
+    let head = check("until10, ask, until20, at10, at20", "UNDECIDED INPUT_REQUIRED SUBMITTED SUBMITTED FAILED");
+    assert_eq!(head.deadline, Some(Millis(20)));
+    assert_eq!(head.origin.map(|origin| origin.hops), Some(1));
+    let head = check("until10, ask, say, done", "UNDECIDED INPUT_REQUIRED SUBMITTED COMPLETED");
+    assert_eq!(head.deadline, Some(Millis(10)), "who tells none changes none");
+    for wrong in ["ring", "farther", "late"] {
+        let script = format!("say, ask, {wrong}, say");
+        check(&script, "UNDECIDED INPUT_REQUIRED UNSUPPORTED_OPERATION SUBMITTED");
+    }
+}
+
+#[test]
+fn a_deadline_ends_what_is_open_and_fences_its_run() {
+    check("until10, at9, started, at10, done@1", "UNDECIDED UNDECIDED WORKING FAILED FAILED");
+    check("until10, at10", "UNDECIDED FAILED");
+    check("until10, ask, at10, say", "UNDECIDED INPUT_REQUIRED FAILED UNSUPPORTED_OPERATION");
+    check("until10, done, at20", "UNDECIDED COMPLETED COMPLETED");
+    check("until10, answer, at20", "UNDECIDED MESSAGE MESSAGE");
+    check("say, started, at20", "UNDECIDED WORKING WORKING");
 }
 
 #[test]

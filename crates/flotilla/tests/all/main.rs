@@ -9,6 +9,7 @@ mod grpc;
 mod idempotency;
 mod keys;
 mod limits;
+mod lineage;
 mod operations;
 mod push;
 mod remote;
