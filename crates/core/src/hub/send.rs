@@ -18,7 +18,6 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Task};
 use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
 use flotilla_protocol::a2a::validate;
-use flotilla_protocol::lineage::Ancestor;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -180,10 +179,7 @@ impl Hub {
             self.uncount_send(agent.id);
         }
         if let (Ok(InLog { live, repeated: false, .. }), Some((objection, origin))) = (&put, against) {
-            objection.count(&self.limits());
-            let trace = origin.trace.as_ref().map_or_else(|| live.id().trace(), |trace| trace.id);
-            let refused = objection.name();
-            tracing::info!(task = %live.id(), %trace, refused, "a call is rejected for where it comes from");
+            self.note_rejection(live.id(), &objection, &origin);
         }
         put
     }
@@ -214,19 +210,6 @@ impl Hub {
         } else {
             self.continue_task(caller, agent, say, dedupe, hook).await
         }
-    }
-
-    fn descent(
-        &self,
-        caller: &Caller,
-        agent: &Agent,
-        request: &SendMessageRequest,
-        told: Told,
-    ) -> Result<Option<Box<Descent>>, Refusal> {
-        let hub = self.store.hub_id();
-        let here = || Ancestor { hub: hub.to_owned(), agent: agent.name.clone(), task: String::new() };
-        let descent = Descent::of(caller, request, told, here, (&self.limits.load(), self.clock.now()))?;
-        Ok(descent.map(Box::new))
     }
 
     fn check_parts(
