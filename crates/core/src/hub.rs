@@ -10,6 +10,7 @@ mod live;
 mod meters;
 mod owner;
 mod pace;
+mod parts;
 mod push;
 mod read;
 mod recover;
