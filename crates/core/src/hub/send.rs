@@ -16,6 +16,7 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Task};
 use flotilla_protocol::a2a::request::SendMessageRequest;
 use flotilla_protocol::a2a::validate;
+use flotilla_protocol::a2a::version::Version;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,6 +29,8 @@ pub struct SendOptions {
     pub idempotency_key: Option<String>,
     /// What the headers tell of the request's lineage.
     pub told: Told,
+    /// The version the caller speaks, and the webhook that comes with the message is written in.
+    pub version: Version,
 }
 
 /// The answer to a send: a task, or a direct Message.
@@ -172,7 +175,7 @@ impl Hub {
             };
         }
         let against = descent.as_ref().and_then(|descent| Some((descent.objection()?, Arc::clone(&descent.origin))));
-        let put = self.put_counted(caller, agent, request, descent, (dedupe, wait)).await;
+        let put = self.put_counted(caller, agent, request, descent, (options.version, dedupe, wait)).await;
         if put.as_ref().map_or(true, |put| put.repeated) {
             self.uncount_send(agent.id);
         }
@@ -188,10 +191,10 @@ impl Hub {
         agent: &Arc<Agent>,
         request: SendMessageRequest,
         descent: Option<Box<Descent>>,
-        (dedupe, wait): (Option<Dedupe>, Wait),
+        (version, dedupe, wait): (Version, Option<Dedupe>, Wait),
     ) -> Result<InLog, Error> {
         let configuration = request.configuration.as_ref();
-        let hook = self.inline_hook(configuration, request.metadata.as_ref()).await?;
+        let hook = self.inline_hook(configuration, request.metadata.as_ref(), version).await?;
         let accepted_output_modes = configuration.map(|c| c.accepted_output_modes.clone()).unwrap_or_default();
         let SendMessageRequest { message, metadata, .. } = request;
         let mut message = message.unwrap_or_default();
