@@ -281,7 +281,7 @@ macro_rules! wire {
 
         impl $name {
             /// The names its fields have, in either spelling.
-            pub const NAMES: &'static [&'static str] = &[$($camel, $($snake,)?)*];
+            pub const NAMES: &'static [&'static str] = &[$($camel, $($other,)*)*];
         }
 
         impl<'de> serde::Deserialize<'de> for $name {

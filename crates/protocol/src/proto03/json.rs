@@ -1,12 +1,12 @@
 //! The ProtoJSON form of 0.3's HTTP+JSON, read and written with opaque JSON as it came.
 //! Readers of this form refuse fields their proto file does not have, so nothing else is written.
 
-mod model;
+pub mod model;
 mod read;
 mod write;
 
 pub use read::{frame, push_config, push_list, task};
-pub use write::{Form, write_create_push, write_send};
+pub use write::{Proto, write_create_push, write_send};
 
 use super::name;
 use crate::a2a::error::Refusal;

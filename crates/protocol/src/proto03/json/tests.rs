@@ -1,6 +1,6 @@
 //! What is written is read back the same, and what is read is the model, with opaque JSON byte for byte.
 
-use super::{Form, frame, push_config, read_create_push, read_send, write_create_push, write_send};
+use super::{Proto, frame, push_config, read_create_push, read_send, write_create_push, write_send};
 use crate::a2a::model::StreamResponse;
 use crate::a2a::request::PushConfig;
 
@@ -9,7 +9,7 @@ const TASK: &str = r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_
 #[test]
 fn a_task_comes_back_to_the_byte() {
     let model: StreamResponse = serde_json::from_str(TASK).unwrap();
-    let written = serde_json::to_string(&Form(&model)).unwrap();
+    let written = serde_json::to_string(&Proto(&model)).unwrap();
     for expected in [
         r#""state":"TASK_STATE_CANCELLED""#,
         r#""content":[{"text":"no"}]"#,
@@ -28,7 +28,7 @@ fn a_task_comes_back_to_the_byte() {
 fn nothing_is_written_that_strict_readers_refuse() {
     let text = r#"{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"x","mediaType":"text/html","later":1}],"referenceTaskIds":["r"],"later":1}}"#;
     let model: StreamResponse = serde_json::from_str(text).unwrap();
-    let written = serde_json::to_string(&Form(&model)).unwrap();
+    let written = serde_json::to_string(&Proto(&model)).unwrap();
     assert_eq!(written, r#"{"message":{"messageId":"m","role":"ROLE_AGENT","content":[{"text":"x"}]}}"#);
 }
 
@@ -36,7 +36,7 @@ fn nothing_is_written_that_strict_readers_refuse() {
 fn updates_say_whether_they_are_the_last() {
     let update = r#"{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED"}}}"#;
     let model: StreamResponse = serde_json::from_str(update).unwrap();
-    let written = serde_json::to_string(&Form(&model)).unwrap();
+    let written = serde_json::to_string(&Proto(&model)).unwrap();
     assert!(written.contains(r#""final":true"#), "{written}");
     assert_eq!(frame(written.as_bytes()).unwrap(), model);
 }
@@ -70,7 +70,7 @@ fn a_config_is_read_in_each_shape_it_is_sent_in() {
     let whole = write_create_push(&config).unwrap();
     assert_eq!(read_create_push("t", whole.as_bytes()), Ok(config.clone()));
     assert!(read_create_push("other", whole.as_bytes()).is_err());
-    let inner = serde_json::to_string(&Form(&config)).unwrap();
+    let inner = serde_json::to_string(&Proto(&config)).unwrap();
     assert_eq!(read_create_push("t", inner.as_bytes()), Ok(config.clone()));
     assert_eq!(push_config(inner.as_bytes()), Ok(config));
 }

@@ -10,11 +10,11 @@ use serde::{Serialize, Serializer};
 
 /// Something of the model that is written in this form.
 #[derive(Debug, Clone, Copy)]
-pub struct Form<'a, T>(pub &'a T);
+pub struct Proto<'a, T>(pub &'a T);
 
 macro_rules! written {
     ($($ty:ty => $convert:expr),* $(,)?) => {
-        $(impl Serialize for Form<'_, $ty> {
+        $(impl Serialize for Proto<'_, $ty> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 $convert(self.0).serialize(serializer)
             }
