@@ -5,10 +5,10 @@ use super::program::Place;
 use serde_json::{Value, json};
 
 /// The card of an agent of 0.3.
-fn old_card(transport: &str) -> Value {
+fn old_card(transport: &str, streaming: bool) -> Value {
     json!({
         "name": "Old", "description": "Speaks 0.3.", "version": "1", "protocolVersion": "0.3.0",
-        "url": "${URL}/place", "preferredTransport": transport, "capabilities": {"streaming": true},
+        "url": "${URL}/place", "preferredTransport": transport, "capabilities": {"streaming": streaming},
         "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "skills": [],
     })
 }
@@ -32,7 +32,7 @@ const OLD: [&str; 2] = ["--a2a-version", "0.3"];
 
 #[test]
 fn json_rpc_has_other_names_and_forms() {
-    let agent = Agent::start(old_card("JSONRPC"), |_, _| Says::Result(kind_task("completed")));
+    let agent = Agent::start(old_card("JSONRPC", false), |_, _| Says::Result(kind_task("completed")));
     let ran = Place::new().run(&[&["send", "hi", "-a", &agent.url][..], &OLD].concat()).ok();
     assert_eq!(ran.field("State"), "TASK_STATE_COMPLETED");
     assert!(ran.out.contains("the answer"), "{ran:?}");
@@ -49,7 +49,7 @@ fn json_rpc_has_other_names_and_forms() {
 #[test]
 fn a_stream_of_0_3_is_followed() {
     let update = |state: &str, last: bool| json!({"kind": "status-update", "taskId": "t-1", "contextId": "c-1", "status": {"state": state}, "final": last});
-    let agent = Agent::start(old_card("JSONRPC"), move |_, _| {
+    let agent = Agent::start(old_card("JSONRPC", true), move |_, _| {
         Says::Events(vec![kind_task("working"), update("working", false), update("canceled", true)])
     });
     let ran = Place::new().run(&[&["send", "hi", "--stream", "-o", "json", "-a", &agent.url][..], &OLD].concat());
@@ -76,7 +76,7 @@ fn a_card_of_four_fields_is_enough() {
 
 #[test]
 fn http_json_is_asked_in_the_form_of_the_proto() {
-    let agent = Agent::start(old_card("HTTP+JSON"), |asked, _| {
+    let agent = Agent::start(old_card("HTTP+JSON", false), |asked, _| {
         Says::Json(if asked.path.contains("message:send") {
             json!({"task": proto_task("CANCELLED")})
         } else {
@@ -108,7 +108,7 @@ fn picky(asked: &Asked, _: usize) -> Says {
 
 #[test]
 fn http_json_is_asked_in_the_other_form_if_the_first_is_not_understood() {
-    let agent = Agent::start(old_card("HTTP+JSON"), picky);
+    let agent = Agent::start(old_card("HTTP+JSON", false), picky);
     let ran = Place::new().run(&[&["send", "hi", "-a", &agent.url][..], &OLD].concat()).ok();
     assert_eq!(ran.field("State"), "TASK_STATE_COMPLETED");
     let bodies: Vec<Value> = agent.asked().iter().map(Asked::json).collect();
@@ -125,7 +125,7 @@ fn errors_of_0_3_have_the_names_they_have_in_1_0() {
         (400, json!({"code": -32001, "message": "gone"}), "TaskNotFoundError"),
     ] {
         let told = body.clone();
-        let agent = Agent::start(old_card("HTTP+JSON"), move |_, _| Says::Status(status, told.clone()));
+        let agent = Agent::start(old_card("HTTP+JSON", false), move |_, _| Says::Status(status, told.clone()));
         let args = ["task", "cancel", "t-1", "-o", "json", "-a", &agent.url];
         let ran = Place::new().run(&[&args[..], &OLD].concat());
         assert_eq!((ran.code, ran.error().as_str()), (1, name), "{body}");
