@@ -54,6 +54,11 @@ impl WireField for bool {
     }
 }
 
+/// A message, by the names its fields have, in every spelling.
+pub trait Named {
+    const NAMES: &'static [&'static str];
+}
+
 /// Opaque JSON, kept exactly as it was written.
 #[derive(Debug, Clone)]
 pub struct Json(pub Box<RawValue>);
@@ -279,9 +284,8 @@ macro_rules! wire {
             pub unknown: $crate::wire::Unknown,
         }
 
-        impl $name {
-            /// The names its fields have, in either spelling.
-            pub const NAMES: &'static [&'static str] = &[$($camel, $($other,)*)*];
+        impl $crate::wire::Named for $name {
+            const NAMES: &'static [&'static str] = &[$($camel, $($other,)*)*];
         }
 
         impl<'de> serde::Deserialize<'de> for $name {
@@ -332,7 +336,7 @@ macro_rules! wire {
 
 #[cfg(test)]
 mod tests {
-    use super::{AnyValue, Base64, Int32};
+    use super::{AnyValue, Base64, Int32, Named as _};
 
     wire! {
         /// A sample.

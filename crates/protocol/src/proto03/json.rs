@@ -1,7 +1,7 @@
 //! The ProtoJSON form of 0.3's HTTP+JSON, read and written with opaque JSON as it came.
 //! Readers of this form refuse fields their proto file does not have, so nothing else is written.
 
-pub mod model;
+mod model;
 mod read;
 mod write;
 

@@ -1,6 +1,6 @@
 //! Refusals as 0.3 tells them: the same codes, with an object instead of a list of details.
 
-use crate::a2a::error::{Refusal, Violation};
+use crate::a2a::error::{Reason, Refusal, Violation};
 use crate::time::Millis;
 use serde_json::{Map, Value, json};
 
@@ -22,6 +22,18 @@ pub fn data(refusal: &Refusal, now: Millis) -> Value {
         data.insert("fieldViolations".into(), fields.into());
     }
     Value::Object(data)
+}
+
+/// The HTTP status over HTTP+JSON, which the text of 0.3 leaves open: what its SDKs answer with, where 1.0 has another.
+pub fn http(reason: Reason) -> u16 {
+    match reason {
+        Reason::TaskNotCancelable => 409,
+        Reason::PushNotificationNotSupported | Reason::UnsupportedOperation => 501,
+        Reason::ContentTypeNotSupported => 415,
+        Reason::InvalidAgentResponse => 502,
+        Reason::ExtendedAgentCardNotConfigured => 404,
+        other => other.row().http,
+    }
 }
 
 /// The error object of JSON-RPC, which over HTTP+JSON is the whole body.

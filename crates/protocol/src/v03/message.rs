@@ -3,7 +3,7 @@
 use super::{Out, V03, Write, carried, plain};
 use crate::a2a::model::{Artifact, Message, Part, Role};
 use crate::wire;
-use crate::wire::Object;
+use crate::wire::{Named as _, Object};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde::ser::Serializer;

@@ -3,7 +3,7 @@
 use super::{Members, Out, V03, Write, carried};
 use crate::a2a::model::Part;
 use crate::wire;
-use crate::wire::{AnyValue, Base64, Json, Object, WireField as _};
+use crate::wire::{AnyValue, Base64, Json, Named as _, Object, WireField as _};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde::ser::Serializer;

@@ -3,7 +3,7 @@
 use super::{Out, V03, Write, carried};
 use crate::a2a::request::{AuthenticationInfo, PushConfig};
 use crate::wire;
-use crate::wire::Json;
+use crate::wire::{Json, Named as _};
 use serde::Deserialize;
 use serde::de::Deserializer;
 use serde::ser::Serializer;

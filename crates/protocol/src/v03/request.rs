@@ -12,7 +12,7 @@ use crate::a2a::request::{
 use crate::decode::message;
 use crate::time::Millis;
 use crate::wire;
-use crate::wire::{Int32, Object};
+use crate::wire::{Int32, Named as _, Object};
 use serde::Deserialize;
 use serde::de::Deserializer;
 use serde::ser::Serializer;

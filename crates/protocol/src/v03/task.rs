@@ -5,7 +5,7 @@ use super::state::Moment;
 use super::{Out, V03, Write, carried, plain};
 use crate::a2a::model::{Artifact, ArtifactUpdate, Message, StatusUpdate, StreamResponse, Task, TaskState, TaskStatus};
 use crate::wire;
-use crate::wire::{Json, Object, WireField as _};
+use crate::wire::{Json, Named as _, Object, WireField as _};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde::ser::Serializer;

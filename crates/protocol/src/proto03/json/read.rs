@@ -7,7 +7,7 @@ use crate::a2a::push::ListPushConfigsResponse;
 use crate::a2a::request::{AuthenticationInfo, PushConfig, SendMessageConfiguration, SendMessageRequest};
 use crate::decode;
 use crate::proto03::{file, name, opaque};
-use crate::wire::{AnyValue, Unknown};
+use crate::wire::{AnyValue, Named as _, Unknown};
 use std::sync::Arc;
 
 pub fn task(json: &[u8]) -> Result<Task, Refusal> {
