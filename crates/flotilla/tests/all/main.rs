@@ -6,6 +6,7 @@ mod crash;
 mod doors;
 mod errors;
 mod grpc;
+mod grpc03;
 mod idempotency;
 mod keys;
 mod limits;

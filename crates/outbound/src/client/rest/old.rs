@@ -42,8 +42,10 @@ fn has_form(request: &Request) -> bool {
 
 fn body(request: &Request, form: Form) -> Result<Option<String>, ClientError> {
     let written = match (request, form) {
-        (Request::SendMessage(r) | Request::SendStreamingMessage(r), Form::Proto) => proto::write_send(r),
-        (Request::CreatePushConfig(config), Form::Proto) => proto::write_create_push(config),
+        (Request::SendMessage(r) | Request::SendStreamingMessage(r), Form::Proto | Form::ProtoBytes) => {
+            proto::write_send(r)
+        }
+        (Request::CreatePushConfig(config), Form::Proto | Form::ProtoBytes) => proto::write_create_push(config),
         (request, Form::Kind) if has_form(request) => serde_json::to_string(&V03(request)),
         (Request::CancelTask(r), _) => Ok(json!({"name": name::of_task(&r.id)}).to_string()),
         _ => return Ok(None),
