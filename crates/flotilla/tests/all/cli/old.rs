@@ -53,7 +53,7 @@ fn a_stream_of_0_3_is_followed() {
         Says::Events(vec![kind_task("working"), update("working", false), update("canceled", true)])
     });
     let ran = Place::new().run(&[&["send", "hi", "--stream", "-o", "json", "-a", &agent.url][..], &OLD].concat());
-    let states: Vec<Value> = ran.lines().iter().map(|line| state(line)).collect();
+    let states: Vec<Value> = ran.lines().iter().map(state).collect();
     assert_eq!(states, ["TASK_STATE_WORKING", "TASK_STATE_WORKING", "TASK_STATE_CANCELED"], "{ran:?}");
 }
 
