@@ -249,11 +249,14 @@ fn push_config(config: pb::PushNotificationConfig) -> PushConfig {
         id: config.id,
         url: config.url,
         token: config.token,
-        authentication: config.authentication.map(|shown| AuthenticationInfo {
-            scheme: shown.schemes.into_iter().next().unwrap_or_default(),
-            credentials: shown.credentials,
-            ..Default::default()
-        }),
+        // An empty one is what some senders write where there is none.
+        authentication: config.authentication.filter(|shown| *shown != pb::AuthenticationInfo::default()).map(
+            |shown| AuthenticationInfo {
+                scheme: shown.schemes.into_iter().next().unwrap_or_default(),
+                credentials: shown.credentials,
+                ..Default::default()
+            },
+        ),
         ..Default::default()
     }
 }

@@ -65,10 +65,13 @@ pub fn bare_config(config: old::PushConfig) -> PushConfig {
         id: config.id,
         url: config.url,
         token: config.token,
-        authentication: config.authentication.map(|shown| AuthenticationInfo {
-            scheme: shown.schemes.into_iter().next().unwrap_or_default(),
-            credentials: shown.credentials,
-            unknown: kept(shown.unknown, AuthenticationInfo::NAMES),
+        // An empty one is what some senders write where there is none.
+        authentication: config.authentication.filter(|shown| *shown != old::Authentication::default()).map(|shown| {
+            AuthenticationInfo {
+                scheme: shown.schemes.into_iter().next().unwrap_or_default(),
+                credentials: shown.credentials,
+                unknown: kept(shown.unknown, AuthenticationInfo::NAMES),
+            }
         }),
         unknown: kept(config.unknown, PushConfig::NAMES),
         ..PushConfig::default()
