@@ -81,13 +81,13 @@ def card(url, grpc_address):
             interface(grpc_address, "GRPC"),
         ],
         capabilities=AgentCapabilities(streaming=True, push_notifications=True),
-        default_input_modes=["text/plain", "application/json", "application/octet-stream"],
+        default_input_modes=["text/plain", "application/json", "application/octet-stream", "image/png"],
         default_output_modes=["text/plain"],
         skills=[AgentSkill(id="obey", name="Obey", description="Does what the first word says.", tags=["test"])],
     )
 
 
-async def main(tls):
+async def main(executor, tls=None):
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"{'https' if tls else 'http'}://127.0.0.1:{listener.getsockname()[1]}"
     server = grpc.aio.server()
@@ -100,7 +100,7 @@ async def main(tls):
     shown = card(url, f"127.0.0.1:{port}")
     configs = InMemoryPushNotificationConfigStore()
     handler = DefaultRequestHandler(
-        agent_executor=Obedient(),
+        agent_executor=executor,
         task_store=InMemoryTaskStore(),
         agent_card=shown,
         push_config_store=configs,
@@ -128,4 +128,4 @@ async def main(tls):
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[2:] if sys.argv[1:2] == ["--tls"] else None))
+    asyncio.run(main(Obedient(), sys.argv[2:] if sys.argv[1:2] == ["--tls"] else None))
