@@ -16,6 +16,7 @@ import { connect } from './talk.js';
 class Client {
   saysFinal = false;
   pushesTasks = false;
+  loses = new Set();
 
   constructor(client) {
     this.client = client;

@@ -49,7 +49,7 @@ async function connect(agent, binding) {
     'HTTP+JSON': () => new RestTransportFactory({ fetchImpl }),
     'GRPC': () => grpcTransport(agent),
   }[binding]();
-  return new Client(await new ClientFactory({ transports: [transport] }).createFromAgentCard(card));
+  return new Client(await new ClientFactory({ transports: [transport] }).createFromAgentCard(card), binding);
 }
 
 function partIn03({ text, data, raw, url, filename: name, mediaType: mimeType }) {
@@ -58,12 +58,20 @@ function partIn03({ text, data, raw, url, filename: name, mediaType: mimeType })
   return { kind: 'file', file: { name, mimeType, ...(raw ? { bytes: raw.toString('base64') } : { uri: url }) } };
 }
 
+// What this SDK loses by itself (../README.md).
+const LOSSES = {
+  'JSONRPC': [],
+  'HTTP+JSON': ['append', 'filename', 'metadata'],
+  'GRPC': ['append', 'filename', 'metadata', 'null'],
+};
+
 class Client {
   saysFinal = true;
   pushesTasks = true;
 
-  constructor(client) {
+  constructor(client, binding) {
     this.client = client;
+    this.loses = new Set(LOSSES[binding]);
   }
 
   params(parts, { wait = true, hook, ...message }) {
