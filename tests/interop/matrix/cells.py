@@ -5,7 +5,6 @@ things the way of that SDK and says what came of them in the forms of plain.py.
 """
 
 import asyncio
-import base64
 import os
 import time
 import uuid
@@ -37,11 +36,6 @@ FILES = [
 
 def words(text):
     return [{"text": text}]
-
-
-def as_json(part):
-    """A plain part in the JSON form of 1.0."""
-    return part | {"raw": base64.b64encode(part["raw"]).decode()} if "raw" in part else part
 
 
 def texts(parts):

@@ -99,3 +99,8 @@ def event_of(event):
         case "message":
             return "message", message_of(value)
     raise AssertionError(f"an event of the kind {kind}")
+
+
+def json_of(part):
+    """A plain part in the JSON form of 1.0."""
+    return part | {"raw": base64.b64encode(part["raw"]).decode()} if "raw" in part else part

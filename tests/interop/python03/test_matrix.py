@@ -22,8 +22,8 @@ from a2a.types import (
     TaskQueryParams,
 )
 from cells import *  # noqa: F403
-from cells import KEY, URL, as_json
-from plain import event_of, task_of
+from cells import KEY, URL
+from plain import event_of, json_of, task_of
 
 
 class Key(CredentialService):
@@ -35,7 +35,7 @@ def part_in_03(part):
     """A plain part in the JSON form of 0.3."""
     if "raw" in part or "url" in part:
         names = {"raw": "bytes", "url": "uri", "filename": "name", "mediaType": "mimeType"}
-        return {"kind": "file", "file": {names[name]: value for name, value in as_json(part).items()}}
+        return {"kind": "file", "file": {names[name]: value for name, value in json_of(part).items()}}
     return {"kind": "text" if "text" in part else "data", **part}
 
 
