@@ -87,17 +87,17 @@ def card(url, grpc_address):
     )
 
 
-async def main(executor, tls=None):
-    listener = socket.create_server(("127.0.0.1", 0))
+async def main(executor, tls=None, port=0):
+    listener = socket.create_server(("127.0.0.1", port))
     url = f"{'https' if tls else 'http'}://127.0.0.1:{listener.getsockname()[1]}"
     server = grpc.aio.server()
     if tls:
         with open(tls[0], "rb") as cert, open(tls[1], "rb") as key:
             credentials = grpc.ssl_server_credentials([(key.read(), cert.read())])
-        port = server.add_secure_port("127.0.0.1:0", credentials)
+        grpc_port = server.add_secure_port("127.0.0.1:0", credentials)
     else:
-        port = server.add_insecure_port("127.0.0.1:0")
-    shown = card(url, f"127.0.0.1:{port}")
+        grpc_port = server.add_insecure_port("127.0.0.1:0")
+    shown = card(url, f"127.0.0.1:{grpc_port}")
     configs = InMemoryPushNotificationConfigStore()
     handler = DefaultRequestHandler(
         agent_executor=executor,

@@ -1,9 +1,10 @@
 """A remote agent of the matrix on the Python SDK of A2A 1.0, over its three bindings: does what ../matrix/README.md says.
 
-python peer.py prints its URL, serves, and ends when its standard input does.
+python peer.py [PORT] prints its URL, serves, and ends when its standard input does.
 """
 
 import asyncio
+import sys
 
 from a2a.helpers.proto_helpers import new_data_part, new_task_from_user_message, new_text_part
 from a2a.server.agent_execution import AgentExecutor
@@ -99,4 +100,4 @@ class Peer(AgentExecutor):
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Peer()))
+    asyncio.run(main(Peer(), port=int(sys.argv[1]) if sys.argv[1:] else 0))
