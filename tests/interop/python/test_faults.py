@@ -5,6 +5,7 @@ import time
 
 import pytest
 from a2a.client import A2ACardResolver
+from a2a.types import ListTasksRequest, TaskState
 from cells import ENDED, KEY, only, reaches, texts, words
 from faulty import Hub, Upstream
 from plain_client import Client
@@ -133,12 +134,24 @@ async def test_a_hub_killed_in_mid_call_picks_the_task_up_and_loses_and_repeats_
     assert [texts(message["parts"]) for message in ended["history"] if message["role"] == "user"] == ["drip 20 0.1"]
 
 
-async def test_what_ended_while_the_hub_was_down_is_complete_afterwards(upstream, hub, connect):
+async def until_done(upstream, http, channels):
+    """Asks the agent itself."""
+    card = await A2ACardResolver(http, upstream.url).get_agent_card()
+    client = Client.of(card, "JSONRPC", http, channels, KEY).client
+    for _ in range(500):
+        tasks = (await client.list_tasks(ListTasksRequest())).tasks
+        if tasks and all(task.status.state == TaskState.TASK_STATE_COMPLETED for task in tasks):
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("the agent is not done in ten seconds")
+
+
+async def test_what_ended_while_the_hub_was_down_is_complete_afterwards(upstream, hub, connect, http, channels):
     upstream.start(), hub.start()
     client = await connect()
     task = await dripped(client, 1)
     hub.kill()
-    await asyncio.sleep(3)  # by now the agent is done
+    await until_done(upstream, http, channels)
     hub.start()
     ended = await reaches(client, task["id"], *ENDED, seconds=30)
     assert (ended["state"], texts(only(ended["artifacts"])["parts"])) == ("COMPLETED", ALL_OF_IT)
