@@ -19,7 +19,8 @@ export function partOf(part) {
 }
 
 const stateOf = ({ state }) => state.replace('TASK_STATE_', '').toUpperCase().replace('-', '_');
-const saidIn = ({ message }) => (message ? message.parts.map(({ text }) => text ?? '').join('') : undefined);
+/** The text of a status; undefined where it has no message, or one that an SDK made up and left empty. */
+const saidIn = ({ message }) => message?.parts.map(({ text }) => text ?? '').join('') || undefined;
 
 export function messageOf({ messageId, role, parts, taskId, contextId }) {
   return { id: messageId, role: role.replace('ROLE_', '').toLowerCase(), parts: parts.map(partOf), taskId, contextId };

@@ -42,9 +42,9 @@ def state_of(status):
 
 
 def said_in(status):
-    """The text of a status, and None where it has no message."""
+    """The text of a status; None where it has no message, or one that an SDK made up and left empty."""
     message = status.get("message")
-    return "".join(part.get("text", "") for part in message["parts"]) if message else None
+    return "".join(part.get("text", "") for part in message["parts"]) or None if message else None
 
 
 def artifact_of(artifact):

@@ -1,7 +1,8 @@
 """The matrix with the Python SDK of A2A 0.3 as the client; the cells are in ../matrix.
 
-This SDK has no receiver of webhooks: bodies are read with its own type, Task. Its gRPC transport calls no interceptors,
-so the key goes with the channel, and so does the name of the agent, for which 0.3 has no field.
+This SDK has no receiver of webhooks: bodies are read with its own type, Task. Only its JSON-RPC transport calls
+interceptors: elsewhere the key goes with the HTTP client and the gRPC channel, and with the latter the name of the
+agent, for which 0.3 has no field.
 """
 
 import uuid
@@ -49,20 +50,19 @@ class Client:
     refusal = (A2AClientError, grpc.aio.AioRpcError)
     not_cancelable = "(?i)cancel"
 
-    def __init__(self, live, client):
-        self.live, self.client = live, client
+    def __init__(self, make):
+        """`make` gives a client of the SDK that streams or not, and has these webhooks told of every task."""
+        self.make, self.live, self.client = make, make(True, []), make(False, [])
 
-    def asked(self, parts, wait=True, hook=None, **message):
+    def asked(self, parts, wait=True, **message):
         names = {"message_id": "messageId", "task_id": "taskId", "context_id": "contextId"}
         message = {"messageId": str(uuid.uuid4()), **{names[name]: value for name, value in message.items()}}
         said = {"kind": "message", "role": "user", "parts": [part_in_03(part) for part in parts], **message}
-        config = MessageSendConfiguration(blocking=wait)
-        if hook:
-            config.push_notification_config = PushNotificationConfig(**hook)
-        return {"request": Message.model_validate(said), "configuration": config}
+        return {"request": Message.model_validate(said), "configuration": MessageSendConfiguration(blocking=wait)}
 
-    async def send(self, parts, **how):
-        [(task, update)] = [event async for event in self.client.send_message(**self.asked(parts, **how))]
+    async def send(self, parts, hook=None, **how):
+        client = self.make(False, [PushNotificationConfig(**hook)]) if hook else self.client
+        [(task, update)] = [event async for event in client.send_message(**self.asked(parts, **how))]
         assert isinstance(task, Task) and update is None
         return task_of(dumped(task))
 
@@ -115,8 +115,9 @@ class WithStreams(Metadata, grpc.aio.UnaryStreamClientInterceptor):
 
 
 @pytest.fixture
-async def http():
-    async with httpx.AsyncClient(timeout=10) as client:
+async def http(binding):
+    key = {"Authorization": f"Bearer {KEY}"} if binding == "HTTP+JSON" else {}
+    async with httpx.AsyncClient(timeout=10, headers=key) as client:
         yield client
 
 
@@ -136,16 +137,17 @@ async def connect(request, binding, http):
             opened.append(grpc.aio.insecure_channel(address, interceptors=interceptors))
             return opened[-1]
 
-        def client(streaming):
+        def make(streaming, hooks):
             config = ClientConfig(
                 httpx_client=http,
                 grpc_channel_factory=channel,
                 supported_transports=[binding],
                 streaming=streaming,
+                push_notification_configs=hooks,
             )
             return ClientFactory(config).create(card, interceptors=[AuthInterceptor(Key())])
 
-        return Client(client(True), client(False))
+        return Client(make)
 
     yield connect
     for channel in opened:
