@@ -17,7 +17,7 @@ mod send;
 mod tally;
 mod trail;
 
-pub use follow::{Follow, Framed, Next};
+pub use follow::{Ended, Follow, Framed, Next};
 pub use hook::HookPage;
 pub use live::LiveRef;
 pub use owner::{LogPage, OwnerFollow, OwnerNext};
