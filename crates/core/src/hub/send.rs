@@ -8,17 +8,14 @@ use crate::descent::{Descent, Told};
 use crate::error::{Error, Fault};
 use crate::hub::read::history_bound;
 use crate::ids::TaskId;
-use crate::limits::{Limit, Limits};
-use crate::media;
 use crate::ports::{Dedupe, NotCommitted};
 use crate::project::{Artifacts, Want};
 use crate::registry::Agent;
 use crate::task::{Command, Head, Kind, Say};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Task};
-use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
+use flotilla_protocol::a2a::request::SendMessageRequest;
 use flotilla_protocol::a2a::validate;
-use flotilla_protocol::lineage::Ancestor;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -180,10 +177,7 @@ impl Hub {
             self.uncount_send(agent.id);
         }
         if let (Ok(InLog { live, repeated: false, .. }), Some((objection, origin))) = (&put, against) {
-            objection.count(&self.limits());
-            let trace = origin.trace.as_ref().map_or_else(|| live.id().trace(), |trace| trace.id);
-            let refused = objection.name();
-            tracing::info!(task = %live.id(), %trace, refused, "a call is rejected for where it comes from");
+            self.note_rejection(live.id(), &objection, &origin);
         }
         put
     }
@@ -214,64 +208,6 @@ impl Hub {
         } else {
             self.continue_task(caller, agent, say, dedupe, hook).await
         }
-    }
-
-    fn descent(
-        &self,
-        caller: &Caller,
-        agent: &Agent,
-        request: &SendMessageRequest,
-        told: Told,
-    ) -> Result<Option<Box<Descent>>, Refusal> {
-        let hub = self.store.hub_id();
-        let here = || Ancestor { hub: hub.to_owned(), agent: agent.name.clone(), task: String::new() };
-        let descent = Descent::of(caller, request, told, here, (&self.limits.load(), self.clock.now()))?;
-        Ok(descent.map(Box::new))
-    }
-
-    fn check_parts(
-        &self,
-        agent: &Agent,
-        message: &Message,
-        configuration: Option<&SendMessageConfiguration>,
-    ) -> Result<(), Refusal> {
-        let Limits { parts, part_bytes, .. } = self.limits();
-        if message.parts.len() > parts {
-            let text = format!(
-                "must hold at most {parts} parts, got {}; send the rest in another message",
-                message.parts.len()
-            );
-            return Err(Limit::Parts.refuse_field(parts, "message.parts", text));
-        }
-        for (index, part) in message.parts.iter().enumerate() {
-            let size = part.size();
-            if size > part_bytes {
-                let text = format!("must be at most {part_bytes} bytes, got {size}; send large files as a url part");
-                return Err(Limit::PartBytes.refuse_field(part_bytes, &format!("message.parts[{index}]"), text));
-            }
-            let offered = part.effective_media_type();
-            if agent.checks_modes && !media::fits(&agent.input_modes, offered) {
-                let accepted = agent.input_modes.join(", ");
-                let text = format!(
-                    "message.parts[{index}] is of media type {offered}, which the agent '{}' does not take. \
-                     It takes: {accepted}.",
-                    agent.name
-                );
-                return Err(Refusal::new(Reason::ContentTypeNotSupported, text).fact("mediaType", offered));
-            }
-        }
-        let Some(configuration) = configuration else { return Ok(()) };
-        if configuration.push_config.is_some() && !agent.capabilities.push_notifications {
-            return Err(no_push(&agent.name));
-        }
-        let accepted = &configuration.accepted_output_modes;
-        if agent.checks_modes && !accepted.is_empty() && !media::intersect(accepted, &agent.output_modes) {
-            let makes = agent.output_modes.join(", ");
-            let text =
-                format!("The agent '{}' makes none of the accepted output modes. It makes: {makes}.", agent.name);
-            return Err(Refusal::new(Reason::ContentTypeNotSupported, text));
-        }
-        Ok(())
     }
 
     async fn open(
