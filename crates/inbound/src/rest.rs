@@ -123,7 +123,7 @@ async fn answer(
         Dialect::V10 => decode::request(&target, &parts.uri, &bytes)?,
         Dialect::V03(_) => {
             let form = app.forms.settle(caller.principal, form::of(&target, &bytes));
-            asking.dialect = Dialect::V03(form);
+            asking.dialect = Dialect::V03(form::for_reader(form, &parts.headers));
             old::request(form, &target, &parts.uri, &bytes)?
         }
     };

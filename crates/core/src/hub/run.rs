@@ -209,31 +209,32 @@ impl Hub {
             Some((_, changes)) => changes,
             None => self.whole_log(live.id()).await?,
         };
-        let trail = match agent.link.is_remote() {
-            true => self.trail(&head, &changes, start).await?,
-            false => Trail::default(),
-        };
         // The oldest message that no run has taken up: those after it still wait.
         let turn = head.turn - head.waiting;
         let events = changes.iter().flat_map(|change| change.events.iter());
         let mut asked = events.filter(|event| matches!(event, Event::Asked { .. }));
-        let taken_up = asked.nth(turn.saturating_sub(1) as usize);
-        let assignment = taken_up.and_then(|event| match event {
-            Event::Asked { message, accepted_output_modes, metadata } => Some(Assignment {
-                task_id: head.id.to_string(),
-                context_id: head.context.to_string(),
-                run: start.run,
-                turn,
-                message: Arc::clone(message),
-                accepted_output_modes: accepted_output_modes.clone(),
-                metadata: metadata.clone(),
-                watched: start.watched,
-                trail,
-                lineage: self.lineage(&head, &agent, start.run),
-            }),
-            _ => None,
-        });
-        assignment.map(|assignment| Some((agent, assignment))).ok_or_else(|| Fault::new("no message in the log"))
+        let Some(Event::Asked { message, accepted_output_modes, metadata }) =
+            asked.nth(turn.saturating_sub(1) as usize)
+        else {
+            return Err(Fault::new("no message in the log"));
+        };
+        let trail = match agent.link.is_remote() {
+            true => self.trail(&head, &changes, message, start).await?,
+            false => Trail::default(),
+        };
+        let assignment = Assignment {
+            task_id: head.id.to_string(),
+            context_id: head.context.to_string(),
+            run: start.run,
+            turn,
+            message: Arc::clone(message),
+            accepted_output_modes: accepted_output_modes.clone(),
+            metadata: metadata.clone(),
+            watched: start.watched,
+            trail,
+            lineage: self.lineage(&head, &agent, start.run),
+        };
+        Ok(Some((agent, assignment)))
     }
 
     fn lineage(&self, head: &Head, agent: &Agent, run: u32) -> Lineage {

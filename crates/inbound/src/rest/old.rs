@@ -53,7 +53,7 @@ pub fn request(form: Form, target: &Target, uri: &Uri, body: &[u8]) -> Result<Re
 fn send(form: Form, uri: &Uri, body: &[u8]) -> Result<SendMessageRequest, Refusal> {
     let mut request = match form {
         Form::Kind => from_body::<V03<SendMessageRequest>>(body)?.0,
-        Form::Proto => proto::read_send(if body.is_empty() { b"{}" } else { body })?,
+        Form::Proto | Form::ProtoBytes => proto::read_send(if body.is_empty() { b"{}" } else { body })?,
     };
     tenant(uri, &mut request.tenant);
     Ok(request)
@@ -74,7 +74,7 @@ fn cancel(id: &str, uri: &Uri, body: &[u8]) -> Result<CancelTaskRequest, Refusal
 
 fn create(form: Form, id: &str, uri: &Uri, body: &[u8]) -> Result<PushConfig, Refusal> {
     let mut config = match form {
-        Form::Proto => proto::read_create_push(id, if body.is_empty() { b"{}" } else { body })?,
+        Form::Proto | Form::ProtoBytes => proto::read_create_push(id, if body.is_empty() { b"{}" } else { body })?,
         Form::Kind => {
             let place: Place = from_body(body)?;
             if place.config.is_some() {

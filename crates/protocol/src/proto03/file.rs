@@ -14,9 +14,31 @@ pub fn read(field: &[u8], media_type: &str) -> Base64 {
     }
 }
 
-/// As the published SDKs read it: those in use cannot read anything else.
-pub fn write(file: &Base64) -> Vec<u8> {
-    file.text().as_bytes().to_vec()
+/// How a reader wants files there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Files {
+    /// As base64 text: the SDKs for Python, Go and Java cannot read anything else.
+    Text,
+    /// As bytes, which is what the proto file says.
+    Bytes,
+}
+
+/// How those programs call themselves whose files are base64 text.
+const TEXT_READERS: [&str; 5] = ["grpc-python-asyncio", "python-httpx", "grpc-go", "grpc-java", "java-http-client"];
+
+impl Files {
+    /// What a caller reads, by the name its `user-agent` gives. Nothing else tells the two apart.
+    pub fn for_reader(user_agent: &str) -> Self {
+        let name = user_agent.to_ascii_lowercase();
+        if TEXT_READERS.iter().any(|reader| name.contains(reader)) { Self::Text } else { Self::Bytes }
+    }
+
+    pub fn write(self, file: &Base64) -> Vec<u8> {
+        match self {
+            Self::Text => file.text().as_bytes().to_vec(),
+            Self::Bytes => file.decode(),
+        }
+    }
 }
 
 fn is_text(media_type: &str) -> bool {
@@ -25,14 +47,15 @@ fn is_text(media_type: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{read, write};
+    use super::{Files, read};
     use crate::wire::Base64;
 
     #[test]
     fn both_ways_to_put_a_file_there_are_read() {
         let file = Base64::encode(b"\x89PNG\r\n");
-        assert_eq!(read(&write(&file), "image/png"), file);
-        assert_eq!(read(b"\x89PNG\r\n", "image/png"), file);
+        for files in [Files::Text, Files::Bytes] {
+            assert_eq!(read(&files.write(&file), "image/png"), file);
+        }
         assert_eq!(read(b"hello", ""), Base64::encode(b"hello"));
         assert_eq!(read(b"", ""), Base64::encode(b""));
     }
@@ -41,5 +64,21 @@ mod tests {
     fn a_text_that_looks_like_base64_by_chance_stays_a_text() {
         assert_eq!(read(b"test", "text/plain"), Base64::encode(b"test"));
         assert_eq!(read(b"aGVsbG8=", "text/plain").decode(), b"hello");
+    }
+
+    #[test]
+    fn a_reader_is_known_by_its_name() {
+        for (name, files) in [
+            ("grpc-python-asyncio/1.76.0 grpc-c/51.0.0 (linux; chttp2)", Files::Text),
+            ("grpc-python/1.76.0 grpc-c/51.0.0 (linux; chttp2)", Files::Bytes),
+            ("python-httpx/0.28.1", Files::Text),
+            ("grpc-java-netty/1.66.0", Files::Text),
+            ("Java-http-client/21", Files::Text),
+            ("grpc-node-js/1.14.0", Files::Bytes),
+            ("node", Files::Bytes),
+            ("", Files::Bytes),
+        ] {
+            assert_eq!(Files::for_reader(name), files, "{name}");
+        }
     }
 }

@@ -6,7 +6,7 @@ mod read;
 mod write;
 
 pub use read::{frame, push_config, push_list, task};
-pub use write::{Form, write_create_push, write_send};
+pub use write::{Proto, write_create_push, write_send};
 
 use super::name;
 use crate::a2a::error::Refusal;

@@ -6,11 +6,19 @@ use flotilla_testkit::client::message;
 use flotilla_testkit::{Binding, Client, HubProcess};
 use serde_json::{Value, json};
 
-/// Runs a test for each binding between the two hubs.
+/// Runs a test for each binding and version between the two hubs.
 fn over_each(agent: &str, check: impl Fn(&HubProcess, &HubProcess, &Client)) {
-    let far = hub();
-    for transport in ["JSONRPC", "HTTP+JSON", "GRPC"] {
-        let near = chained(&far, agent, &format!(", transports: ['{transport}']"));
+    for (transport, version) in [
+        ("JSONRPC", "1.0"),
+        ("HTTP+JSON", "1.0"),
+        ("GRPC", "1.0"),
+        ("JSONRPC", "0.3"),
+        ("HTTP+JSON", "0.3"),
+        ("GRPC", "0.3"),
+    ] {
+        let far = hub();
+        let settings = format!(", transports: ['{transport}'], protocol_version: '{version}'");
+        let near = chained(&far, agent, &settings);
         check(&near, &far, &near.owner(Binding::JsonRpc));
     }
 }

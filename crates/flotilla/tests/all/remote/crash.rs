@@ -130,11 +130,13 @@ fn the_conversation_there_outlives_the_hub() {
     near.restart();
     let mut params = message("m-2", "go on");
     params["message"]["contextId"] = first["contextId"].clone();
+    params["message"]["referenceTaskIds"] = json!([first["id"], "of somebody else"]);
     near.owner(Binding::JsonRpc).call("SendMessage", &params).expect("an answer");
     let asked = agent.asked("SendMessage");
     assert_eq!(asked[0].params["message"]["contextId"], json!(null), "the agent names its conversations");
     assert_eq!(asked[1].params["message"]["contextId"], "their-context");
     assert_eq!(asked[1].params["message"]["taskId"], json!(null));
+    assert_eq!(asked[1].params["message"]["referenceTaskIds"], json!(["t-1", "of somebody else"]));
 }
 
 /// Either hub is killed at any moment: each message is worked at once, and every task ends.

@@ -15,10 +15,10 @@ fn answers() -> Vec<(Act, &'static str)> {
         (Act::Answer(json!(null)), "null"),
         (Act::Answer(json!({"tusk": {}})), "neither task"),
         (Act::Answer(json!([1, 2])), "invalid"),
-        (Act::Answer(json!({"task": {"id": 7, "status": {"state": "TASK_STATE_WORKING"}}})), "id"),
+        (Act::Answer(json!({"task": {"id": 7, "status": {"state": "TASK_STATE_WORKING"}}})), "task.id: "),
         (Act::Answer(json!({"task": {"id": "t", "contextId": "c"}})), "task.status.state is missing"),
         (Act::Answer(json!({"task": {"status": {"state": "TASK_STATE_COMPLETED"}}})), "task.id is missing"),
-        (Act::Answer(json!({"task": {"id": "t", "status": {"state": "TASK_STATE_DREAMING"}}})), "TASK_STATE_DREAMING"),
+        (Act::Answer(json!({"task": {"id": "t", "status": {"state": "TASK_STATE_DREAMING"}}})), "task.status.state: "),
         (
             Act::Answer(json!({"task": {"id": "t", "status": {"state": "TASK_STATE_COMPLETED"},
                 "artifacts": [{"parts": [{"text": "x"}]}]}})),
@@ -51,7 +51,7 @@ fn a_stream_of_garbage_fails_and_says_why() {
         (vec![first(), Act::Event(status("t-2", "COMPLETED"))], "statusUpdate.taskId is 't-2'"),
         (vec![first(), Act::Event(chunk("t-2", "x", false))], "artifactUpdate.taskId is 't-2'"),
         (vec![first(), Act::Event(json!({"task": task("t-2", "COMPLETED")}))], "task.id is 't-2'"),
-        (vec![first(), Act::Event(status("t-1", "DREAMING"))], "TASK_STATE_DREAMING"),
+        (vec![first(), Act::Event(status("t-1", "DREAMING"))], "statusUpdate.status.state: "),
         (vec![first(), Act::Event(nameless)], "artifactUpdate.artifact.artifactId is missing"),
         (vec![first(), Act::Flood], "larger than"),
     ];

@@ -146,6 +146,7 @@ fn slips_in_the_configuration_are_told() {
         ("{kind: a2a, url: 'ftp://h'}", "must start with http"),
         ("{kind: a2a, url: 'http://me:pw@h'}", "url"),
         ("{kind: a2a, url: 'http://h', transports: [SOAP]}", "none of JSONRPC"),
+        ("{kind: a2a, url: 'http://h', protocol_version: '2.0'}", "not spoken"),
         ("{kind: a2a, url: 'http://h', auth: {bearer: hunter2}}", "env:NAME or file:PATH"),
         ("{kind: a2a, url: 'http://h', auth: {bearer: 'env:FAR_NOT_SET'}}", "FAR_NOT_SET"),
         ("{kind: a2a, url: 'http://h', headers: {Authorization: x}}", "belongs under 'auth:'"),

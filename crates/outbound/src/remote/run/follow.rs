@@ -2,6 +2,7 @@
 
 use super::{Run, is_open};
 use crate::client::Client;
+use crate::client::choose::Dialect;
 use crate::client::error::ClientError;
 use crate::client::frame::{Frame, Frames, Sent};
 use crate::remote::fault::{End, Failure, bare};
@@ -34,8 +35,10 @@ impl Run {
         let (mut fruitless, mut asked, mut failures) = (0, 0, 0);
         let mut reached = Instant::now();
         while !self.seen.is_settled() {
+            let mut streams = false;
             let client = match self.client().await {
-                Ok(client) if fruitless < FRUITLESS && client.card().capabilities.streaming => {
+                Ok(client) if fruitless < FRUITLESS && may_subscribe(&client) => {
+                    streams = true;
                     match self.resume(&client).await? {
                         Resumed::Settled => return Ok(()),
                         Resumed::Broke { fruitful: true } => (fruitless, reached) = (1, Instant::now()),
@@ -58,7 +61,7 @@ impl Run {
             let pause = match told {
                 None => {
                     (reached, failures, asked) = (Instant::now(), 0, asked + 1);
-                    if fruitless < FRUITLESS {
+                    if streams && fruitless < FRUITLESS {
                         retries.pause(fruitless.max(1))
                     } else {
                         growing(poll.first, asked, poll.longest)
@@ -177,6 +180,12 @@ impl Run {
         }
         self.tell(frames.into_iter().map(|frame| frame.sent).collect()).await
     }
+}
+
+/// The usual server of 0.3 adds what it streams to a second reader to its own task once more, so such a task is asked
+/// for instead.
+fn may_subscribe(client: &Client) -> bool {
+    client.card().capabilities.streaming && client.dialect() == Dialect::Current
 }
 
 /// Whatever else the stream holds already, so that it is reported together.

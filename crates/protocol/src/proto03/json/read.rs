@@ -7,7 +7,7 @@ use crate::a2a::push::ListPushConfigsResponse;
 use crate::a2a::request::{AuthenticationInfo, PushConfig, SendMessageConfiguration, SendMessageRequest};
 use crate::decode;
 use crate::proto03::{file, name, opaque};
-use crate::wire::{AnyValue, Unknown};
+use crate::wire::{AnyValue, Named as _, Unknown};
 use std::sync::Arc;
 
 pub fn task(json: &[u8]) -> Result<Task, Refusal> {
@@ -27,7 +27,7 @@ pub fn frame(json: &[u8]) -> Result<StreamResponse, Refusal> {
             context_id: update.context_id,
             status: to_status(update.status.unwrap_or_default()),
             metadata: update.metadata,
-            unknown: kept(update.unknown),
+            unknown: kept(update.unknown, StatusUpdate::NAMES),
         }))
     } else if let Some(update) = frame.artifact_update {
         Ok(StreamResponse::ArtifactUpdate(ArtifactUpdate {
@@ -37,7 +37,7 @@ pub fn frame(json: &[u8]) -> Result<StreamResponse, Refusal> {
             append: update.append,
             last_chunk: update.last_chunk,
             metadata: update.metadata,
-            unknown: kept(update.unknown),
+            unknown: kept(update.unknown, ArtifactUpdate::NAMES),
         }))
     } else {
         Err(Refusal::invalid("", "neither task, message, statusUpdate nor artifactUpdate"))
@@ -70,10 +70,10 @@ pub fn bare_config(config: old::PushConfig) -> PushConfig {
             AuthenticationInfo {
                 scheme: shown.schemes.into_iter().next().unwrap_or_default(),
                 credentials: shown.credentials,
-                unknown: kept(shown.unknown),
+                unknown: kept(shown.unknown, AuthenticationInfo::NAMES),
             }
         }),
-        unknown: kept(config.unknown),
+        unknown: kept(config.unknown, PushConfig::NAMES),
         ..PushConfig::default()
     }
 }
@@ -88,33 +88,34 @@ pub fn send_message(request: old::SendMessageRequest) -> SendMessageRequest {
             push_config: asked.push_config.map(bare_config),
             history_length: asked.history_length.filter(|length| length.0 != 0),
             return_immediately: !asked.blocking,
-            unknown: kept(asked.unknown),
+            unknown: kept(asked.unknown, SendMessageConfiguration::NAMES),
         }),
         metadata: request.metadata,
-        unknown: kept(request.unknown),
+        unknown: kept(request.unknown, SendMessageRequest::NAMES),
         ..SendMessageRequest::default()
     }
 }
 
-/// What a part or message is, is told by `kind` in the other form of 0.3; it is not a field to keep.
-fn kept(unknown: Unknown) -> Unknown {
-    unknown.into_iter().filter(|(name, _)| name != "kind").collect()
+/// Fields neither version names are kept. One whose name means something in 1.0 cannot be, nor can `kind`, by which the
+/// other form of 0.3 tells what something is.
+fn kept(mut unknown: Unknown, taken: &[&str]) -> Unknown {
+    unknown.retain(|(name, _)| name != "kind" && !taken.contains(&name.as_str()));
+    unknown
 }
 
 fn to_part(part: old::Part) -> Part {
-    let mut read = Part { text: part.text, metadata: part.metadata, unknown: kept(part.unknown), ..Part::default() };
+    let mut read =
+        Part { text: part.text, metadata: part.metadata, unknown: kept(part.unknown, Part::NAMES), ..Part::default() };
     if let Some(content) = part.file {
         read.url = content.file_with_uri;
         read.raw = content.file_with_bytes.map(|bytes| file::read(&bytes.decode(), &content.mime_type));
         (read.media_type, read.filename) = (content.mime_type, content.name);
-        read.unknown.extend(kept(content.unknown));
     }
     if let Some(content) = part.data
         && let Some(data) = content.data
     {
         let (data, metadata) = opaque::unwrap(data, read.metadata.take());
         (read.data, read.metadata) = (AnyValue(Some(data)), metadata);
-        read.unknown.extend(kept(content.unknown));
     }
     read
 }
@@ -128,8 +129,8 @@ fn to_message(message: old::Message) -> Message {
         parts: message.content.into_iter().map(to_part).collect(),
         metadata: message.metadata,
         extensions: message.extensions,
-        unknown: kept(message.unknown),
-        ..Message::default()
+        reference_task_ids: message.reference_task_ids,
+        unknown: kept(message.unknown, Message::NAMES),
     }
 }
 
@@ -141,7 +142,7 @@ fn to_artifact(artifact: old::Artifact) -> Artifact {
         parts: artifact.parts.into_iter().map(to_part).collect(),
         metadata: artifact.metadata,
         extensions: artifact.extensions,
-        unknown: kept(artifact.unknown),
+        unknown: kept(artifact.unknown, Artifact::NAMES),
     }
 }
 
@@ -152,7 +153,7 @@ fn to_status(status: old::TaskStatus) -> TaskStatus {
         state: status.state.0,
         message: said.map(|message| Arc::new(to_message(message))),
         timestamp: status.timestamp,
-        unknown: kept(status.unknown),
+        unknown: kept(status.unknown, TaskStatus::NAMES),
     }
 }
 
@@ -165,6 +166,6 @@ fn to_task(task: old::Task) -> Task {
         artifacts: (!artifacts.is_empty()).then_some(artifacts),
         history: task.history.into_iter().map(|message| Arc::new(to_message(message))).collect(),
         metadata: task.metadata,
-        unknown: kept(task.unknown),
+        unknown: kept(task.unknown, Task::NAMES),
     }
 }
