@@ -7,16 +7,23 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// How the hubs of a chain speak to each other.
-const TRANSPORTS: [&str; 3] = ["JSONRPC", "HTTP+JSON", "GRPC"];
+const WAYS: [Way; 5] =
+    [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("GRPC", "1.0"), ("JSONRPC", "0.3"), ("HTTP+JSON", "0.3")];
+
+/// A transport and a version.
+type Way = (&'static str, &'static str);
 
 /// An agent that hands everything on to an agent of another hub, with a key.
-fn relay(name: &str, transport: &str, to: &HubProcess, agent: &str) -> String {
-    format!("{}    auth: {{bearer: \"env:FLOTILLA_OWNER_KEY\"}}\n", keyless_relay(name, transport, to, agent))
+fn relay(name: &str, way: Way, to: &HubProcess, agent: &str) -> String {
+    format!("{}    auth: {{bearer: \"env:FLOTILLA_OWNER_KEY\"}}\n", keyless_relay(name, way, to, agent))
 }
 
-fn keyless_relay(name: &str, transport: &str, to: &HubProcess, agent: &str) -> String {
+fn keyless_relay(name: &str, (transport, version): Way, to: &HubProcess, agent: &str) -> String {
     let url = to.url();
-    format!("agents:\n  {name}:\n    kind: a2a\n    url: {url}/agents/{agent}\n    transports: [\"{transport}\"]\n")
+    format!(
+        "agents:\n  {name}:\n    kind: a2a\n    url: {url}/agents/{agent}\n    transports: [\"{transport}\"]\n    \
+         protocol_version: \"{version}\"\n"
+    )
 }
 
 /// All tasks the owner has with an agent, the oldest first.
@@ -29,22 +36,22 @@ fn tasks(hub: &HubProcess, agent: &str) -> Vec<Value> {
 }
 
 /// Three hubs, each with one agent that calls the next one's: alpha, beta, gamma, alpha.
-fn ring(transport: &str) -> [HubProcess; 3] {
+fn ring(way: Way) -> [HubProcess; 3] {
     let mut first = setup().config("agents:\n  alpha: {kind: echo}\n").start();
-    let third = setup().config(&relay("gamma", transport, &first, "alpha")).start();
-    let second = setup().config(&relay("beta", transport, &third, "gamma")).start();
-    first.write_config(&relay("alpha", transport, &second, "beta"));
+    let third = setup().config(&relay("gamma", way, &first, "alpha")).start();
+    let second = setup().config(&relay("beta", way, &third, "gamma")).start();
+    first.write_config(&relay("alpha", way, &second, "beta"));
     first.restart();
     [first, second, third]
 }
 
 #[test]
 fn a_ring_of_three_hubs_is_refused_where_it_closes() {
-    for transport in TRANSPORTS {
-        let hubs = ring(transport);
+    for way in WAYS {
+        let hubs = ring(way);
         let owner = hubs[0].owner(Binding::JsonRpc).agent("alpha").header("traceparent", PARENT);
         let task = owner.say("round", "Hello");
-        assert_eq!(state(&task), "TASK_STATE_REJECTED", "{transport}: {task}");
+        assert_eq!(state(&task), "TASK_STATE_REJECTED", "{way:?}: {task}");
         assert!(text(&task["status"]["message"]).contains("alpha to beta to gamma to alpha"), "{task}");
         let [first, second, third] = [("alpha", 0), ("beta", 1), ("gamma", 2)].map(|(agent, n)| tasks(&hubs[n], agent));
         assert_eq!((first.len(), second.len(), third.len()), (2, 1, 1), "each was asked once, and the first once more");
@@ -67,7 +74,7 @@ fn a_ring_of_three_hubs_is_refused_where_it_closes() {
 #[test]
 fn an_agent_that_calls_itself_is_refused() {
     let mut hub = setup().config("agents:\n  alpha: {kind: echo}\n").start();
-    hub.write_config(&relay("alpha", "JSONRPC", &hub, "alpha"));
+    hub.write_config(&relay("alpha", WAYS[0], &hub, "alpha"));
     hub.restart();
     let task = hub.owner(Binding::JsonRpc).say("self", "Hello");
     assert_eq!(state(&task), "TASK_STATE_REJECTED");
@@ -80,8 +87,8 @@ fn an_agent_that_calls_itself_is_refused() {
 #[test]
 fn a_chain_ends_where_its_hops_are_used_up() {
     let third = cast::hub_with("limits: {hops: 1}");
-    let second = setup().config(&relay("beta", "GRPC", &third, "mock")).start();
-    let first = setup().config(&relay("alpha", "HTTP+JSON", &second, "beta")).start();
+    let second = setup().config(&relay("beta", WAYS[2], &third, "mock")).start();
+    let first = setup().config(&relay("alpha", WAYS[1], &second, "beta")).start();
     let direct = second.owner(Binding::JsonRpc).agent("beta").say("near", "complete");
     assert_eq!(state(&direct), "TASK_STATE_COMPLETED", "one hop is allowed: {direct}");
     let task = first.owner(Binding::JsonRpc).agent("alpha").say("far", "complete");
@@ -92,7 +99,7 @@ fn a_chain_ends_where_its_hops_are_used_up() {
 #[test]
 fn the_next_hub_knows_whom_it_works_for_and_until_when() {
     let second = cast::hub();
-    let first = setup().config(&relay("alpha", "JSONRPC", &second, "mock")).start();
+    let first = setup().config(&relay("alpha", WAYS[0], &second, "mock")).start();
     let deadline = in_time(Duration::from_millis(1500));
     let params = descending("hold", "hold", &json!({"deadline": deadline, "maxHops": 3}));
     let owner = first.owner(Binding::HttpJson).agent("alpha").header("traceparent", PARENT);
@@ -121,7 +128,7 @@ fn hub_id_of(hub: &HubProcess, task: &Value) -> Value {
 fn an_agent_that_knows_no_deadlines_is_told_to_stop() {
     // It believes nobody without a key, so it does not know of any.
     let second = cast::hub_set("allow_anonymous: true");
-    let first = setup().config(&keyless_relay("alpha", "JSONRPC", &second, "mock")).start();
+    let first = setup().config(&keyless_relay("alpha", WAYS[0], &second, "mock")).start();
     let params = descending("hold", "hold", &json!({"deadline": in_time(Duration::from_millis(1500))}));
     let task = sent(&first.owner(Binding::HttpJson).agent("alpha"), &params);
     assert_eq!(state(&task), "TASK_STATE_FAILED", "{task}");
