@@ -39,6 +39,24 @@ fn a_task_that_was_taken_up_is_taken_up_again() {
 }
 
 #[test]
+fn a_hub_that_stops_leaves_the_work_to_the_agent() {
+    let agent = StandIn::start(true, |asked: &Asked| match asked.method.as_str() {
+        "SendStreamingMessage" => vec![Act::Event(json!({"task": task("t-1", "WORKING")})), Act::Hold],
+        "CancelTask" => panic!("nobody wants it canceled"),
+        _ => vec![Act::Answer(task("t-1", "COMPLETED"))],
+    });
+    let config = super::config(&agent.url(), "").replace("hub: {", "hub: {drain: 200ms, ");
+    let mut near = setup().config(&config).start();
+    let client = near.owner(Binding::JsonRpc);
+    let task = client.start("m-1", "go");
+    reached(&client, id(&task), "TASK_STATE_WORKING");
+    assert!(near.terminate().success());
+    near.restart();
+    reached(&near.owner(Binding::JsonRpc), id(&task), "TASK_STATE_COMPLETED");
+    assert_eq!(agent.asked("SendStreamingMessage").len(), 1);
+}
+
+#[test]
 fn a_send_whose_answer_was_never_heard_is_found_there() {
     let agent = StandIn::start(false, |asked: &Asked| match asked.method.as_str() {
         "SendMessage" => vec![Act::Hold],

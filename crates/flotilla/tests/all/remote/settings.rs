@@ -139,6 +139,21 @@ fn a_card_may_be_a_file_or_have_an_address_of_its_own() {
 }
 
 #[test]
+fn an_agent_with_four_fields_on_its_card_is_called_as_they_were_then() {
+    let minimal = |url: &str| json!({"name": "old", "description": "Old.", "url": url, "version": "1"});
+    let agent = StandIn::with_card(minimal, |asked: &Asked| match asked.method.as_str() {
+        "message/send" => vec![Act::Answer(json!({"kind": "task", "id": "t-1", "contextId": "c",
+            "status": {"state": "completed"},
+            "artifacts": [{"artifactId": "a", "parts": [{"kind": "text", "text": "old words"}]}]}))],
+        _ => vec![Act::Refuse(-32601, "no such method")],
+    });
+    let near = before(&agent, "");
+    let task = near.owner(Binding::JsonRpc).say("m-1", "go");
+    assert_eq!((state(&task), super::texts(&task["artifacts"][0])), ("TASK_STATE_COMPLETED", vec!["old words"]));
+    assert_eq!(near.owner(Binding::JsonRpc).get("/api/agents").json()["agents"][0]["remote"]["version"], "0.3");
+}
+
+#[test]
 fn slips_in_the_configuration_are_told() {
     for (agent, told) in [
         ("{kind: a2a}", "needs 'url:'"),
