@@ -70,7 +70,7 @@ async fn operate(
 ) -> Result<Answer, Error> {
     let hub = &app.hub;
     let scope = caller.with_agent(agent.id);
-    let options = || SendOptions { idempotency_key: parameters.idempotency_key.clone() };
+    let options = || SendOptions { idempotency_key: parameters.idempotency_key.clone(), version: dialect.version() };
     match request {
         Request::SendMessage(request) => {
             let mut leave = app.access.leave(caller);
@@ -105,7 +105,7 @@ async fn operate(
             Ok(Answer::Stream(Box::new(follow), app.access.leave(caller)))
         }
         Request::CreatePushConfig(config) => {
-            Ok(Answer::PushConfig(Box::new(hub.create_push(caller, agent, config).await?)))
+            Ok(Answer::PushConfig(Box::new(hub.create_push(caller, agent, config, dialect.version()).await?)))
         }
         Request::GetPushConfig(request) if matches!(request.id.as_str(), "" | "default") && dialect != Dialect::V10 => {
             Ok(Answer::PushConfig(Box::new(first_push(app, caller, agent, request).await?)))

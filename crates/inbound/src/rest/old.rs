@@ -15,6 +15,8 @@ use http::Uri;
 wire! {
     /// What a cancel may say in either form.
     pub struct Cancel {
+        /// No field of 0.3, but whoever names an agent means it.
+        tenant: String = "tenant",
         id: String = "id",
         name: String = "name",
         metadata: Option<Object> = "metadata",
@@ -64,7 +66,8 @@ fn cancel(id: &str, uri: &Uri, body: &[u8]) -> Result<CancelTaskRequest, Refusal
         name::task("name", &said.name)?.clone_into(&mut named);
     }
     same("id", id, &mut named)?;
-    let mut request = CancelTaskRequest { id: named, metadata: said.metadata, ..Default::default() };
+    let mut request =
+        CancelTaskRequest { tenant: said.tenant, id: named, metadata: said.metadata, ..Default::default() };
     tenant(uri, &mut request.tenant);
     Ok(request)
 }
