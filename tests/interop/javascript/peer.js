@@ -42,10 +42,9 @@ class Peer {
       taskId, contextId, append, lastChunk, metadata: undefined,
       artifact: { artifactId, name: artifactId, description: '', parts, metadata: undefined, extensions: [] },
     }));
-    if (!task) {
-      const history = [userMessage];
-      bus.publish(AgentEvent.task({ id: taskId, contextId, status: status('SUBMITTED'), artifacts: [], history }));
-    }
+    // The SDK wants the task first, on every turn.
+    const fresh = { id: taskId, contextId, artifacts: [], history: [userMessage] };
+    bus.publish(AgentEvent.task({ ...(task ?? fresh), status: status('SUBMITTED') }));
     running.set(taskId, { words, update });
     const said = new Set([...(task?.history ?? []), userMessage].filter((m) => m.role === 1).map((m) => m.messageId));
     await this.obey(words, said.size, userMessage, { update, artifact, going: () => running.has(taskId) });

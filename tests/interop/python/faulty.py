@@ -12,13 +12,16 @@ import httpx
 from cells import KEY
 from program import PROGRAM
 
+# Patience is short, so that tests are.
 CONFIG = """
 agents:
   echo: {kind: echo}
   upstream:
     kind: a2a
     url: %s
-%s
+    timeouts: {connect: 2s, lost: 2s}
+    retries: {most: 1, first: 100ms}
+    breaker: {failures: 3, pause: 1s}
 """
 
 
@@ -49,14 +52,13 @@ class Upstream:
 
 
 class Hub:
-    """A hub whose agent `upstream` is elsewhere; `more` are lines of that agent's configuration."""
+    """A hub whose agent `upstream` is elsewhere."""
 
-    def __init__(self, home, upstream, more=""):
+    def __init__(self, home, upstream):
         self.home, self.process = home, None
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        lines = "\n".join(f"    {line}" for line in more.splitlines())
-        (home / "hub.yaml").write_text(CONFIG % (upstream.url, lines))
+        (home / "hub.yaml").write_text(CONFIG % upstream.url)
 
     def start(self):
         command = [PROGRAM, "serve", "--config", "hub.yaml", "--data-dir", "data", "--listen", f"127.0.0.1:{self.port}"]
