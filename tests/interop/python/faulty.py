@@ -30,16 +30,25 @@ def free_port():
         return listener.getsockname()[1]
 
 
-class Upstream:
-    """peer.py, always at the same port."""
+HERE = Path(__file__).parent
+PEERS = {
+    "python-1.x": [sys.executable, "-B", str(HERE / "peer.py")],
+    "python-0.3": [os.environ["FLOTILLA_PYTHON03"], "-B", str(HERE.parent / "python03/peer.py")],
+    "javascript-1.x": ["node", str(HERE.parent / "javascript/peer.js")],
+}
 
-    def __init__(self):
+
+class Upstream:
+    """A remote agent of the matrix, always at the same port."""
+
+    def __init__(self, peer):
+        self.command = PEERS[peer]
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.process = None
 
     def start(self):
-        command = [sys.executable, "-B", str(Path(__file__).with_name("peer.py")), str(self.port)]
+        command = [*self.command, str(self.port)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline().strip() == self.url, "the agent did not start"
         return self
