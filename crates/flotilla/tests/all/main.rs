@@ -7,6 +7,7 @@ mod dialects;
 mod doors;
 mod errors;
 mod grpc;
+mod grpc03;
 mod idempotency;
 mod keys;
 mod limits;
