@@ -7,6 +7,7 @@ pub mod head;
 pub mod journal;
 pub mod lineage;
 pub mod mutate;
+pub mod old;
 pub mod peers;
 pub mod targets;
 
@@ -40,6 +41,9 @@ entries! {
     journal::journal_entry,
     journal::stored_events,
     lineage::lineage,
+    old::old_request,
+    old::old_result,
+    old::old_card,
     peers::agent_card,
     peers::sse,
     peers::stream_frame,

@@ -191,9 +191,9 @@ fn interfaces(settings: &Settings, address: &Address) -> Vec<AgentInterface> {
     let mut all = in_version(Version::V10).to_vec();
     all.extend(authority(&settings.public_url).map(|place| interface(place, "GRPC", address.tenant, Version::V10)));
     all.extend(in_version(Version::V03));
-    // In 0.3 nobody can name a tenant, so only what needs none is there; and its readers want a URL.
-    if address.tenant.is_empty() && authority(&settings.public_url).is_some() {
-        all.push(interface(settings.public_url.clone(), "GRPC", "", Version::V03));
+    // Readers of 0.3 want a URL, and name the agent by metadata.
+    if authority(&settings.public_url).is_some() {
+        all.push(interface(settings.public_url.clone(), "GRPC", address.tenant, Version::V03));
     }
     all
 }

@@ -1,5 +1,5 @@
 // A remote agent of the matrix on the JavaScript SDK of A2A 1.0, over its three bindings: does what ../matrix/README.md
-// says. `node peer.js` prints its URL, serves, and ends when its standard input does.
+// says. `node peer.js [PORT]` prints its URL, serves, and ends when its standard input does.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Part, TaskState } from '@a2a-js/sdk';
@@ -42,10 +42,9 @@ class Peer {
       taskId, contextId, append, lastChunk, metadata: undefined,
       artifact: { artifactId, name: artifactId, description: '', parts, metadata: undefined, extensions: [] },
     }));
-    if (!task) {
-      const history = [userMessage];
-      bus.publish(AgentEvent.task({ id: taskId, contextId, status: status('SUBMITTED'), artifacts: [], history }));
-    }
+    // The SDK wants the task first, on every turn.
+    const fresh = { id: taskId, contextId, artifacts: [], history: [userMessage] };
+    bus.publish(AgentEvent.task({ ...(task ?? fresh), status: status('SUBMITTED') }));
     running.set(taskId, { words, update });
     const said = new Set([...(task?.history ?? []), userMessage].filter((m) => m.role === 1).map((m) => m.messageId));
     await this.obey(words, said.size, userMessage, { update, artifact, going: () => running.has(taskId) });
@@ -108,7 +107,7 @@ class Peer {
 }
 
 const app = express();
-const http = app.listen(0, '127.0.0.1');
+const http = app.listen(+(process.argv[2] ?? 0), '127.0.0.1');
 await new Promise((resolve) => http.once('listening', resolve));
 const url = `http://127.0.0.1:${http.address().port}`;
 const calls = new Server();

@@ -12,13 +12,16 @@ import httpx
 from cells import KEY
 from program import PROGRAM
 
+# Patience is short, so that tests are.
 CONFIG = """
 agents:
   echo: {kind: echo}
   upstream:
     kind: a2a
     url: %s
-%s
+    timeouts: {connect: 2s, lost: 2s}
+    retries: {most: 1, first: 100ms}
+    breaker: {failures: 3, pause: 1s}
 """
 
 
@@ -27,16 +30,25 @@ def free_port():
         return listener.getsockname()[1]
 
 
-class Upstream:
-    """peer.py, always at the same port."""
+HERE = Path(__file__).parent
+PEERS = {
+    "python-1.x": [sys.executable, "-B", str(HERE / "peer.py")],
+    "python-0.3": [os.environ["FLOTILLA_PYTHON03"], "-B", str(HERE.parent / "python03/peer.py")],
+    "javascript-1.x": ["node", str(HERE.parent / "javascript/peer.js")],
+}
 
-    def __init__(self):
+
+class Upstream:
+    """A remote agent of the matrix, always at the same port."""
+
+    def __init__(self, peer):
+        self.command = PEERS[peer]
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.process = None
 
     def start(self):
-        command = [sys.executable, "-B", str(Path(__file__).with_name("peer.py")), str(self.port)]
+        command = [*self.command, str(self.port)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline().strip() == self.url, "the agent did not start"
         return self
@@ -49,14 +61,13 @@ class Upstream:
 
 
 class Hub:
-    """A hub whose agent `upstream` is elsewhere; `more` are lines of that agent's configuration."""
+    """A hub whose agent `upstream` is elsewhere."""
 
-    def __init__(self, home, upstream, more=""):
+    def __init__(self, home, upstream):
         self.home, self.process = home, None
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        lines = "\n".join(f"    {line}" for line in more.splitlines())
-        (home / "hub.yaml").write_text(CONFIG % (upstream.url, lines))
+        (home / "hub.yaml").write_text(CONFIG % upstream.url)
 
     def start(self):
         command = [PROGRAM, "serve", "--config", "hub.yaml", "--data-dir", "data", "--listen", f"127.0.0.1:{self.port}"]

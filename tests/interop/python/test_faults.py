@@ -7,13 +7,13 @@ import pytest
 from a2a.client import A2ACardResolver
 from a2a.types import ListTasksRequest, TaskState
 from cells import ENDED, KEY, only, reaches, texts, words
-from faulty import Hub, Upstream
+from faulty import PEERS, Hub, Upstream
 from plain_client import Client
 
 
 @pytest.fixture
-def upstream():
-    upstream = Upstream()
+def upstream(request):
+    upstream = Upstream(getattr(request, "param", "python-1.x"))
     yield upstream
     upstream.kill()
 
@@ -53,6 +53,10 @@ async def with_chunks(client, task_id, least):
 ALL_OF_IT = "".join(f"{n} " for n in range(20))
 
 
+of_every_make = pytest.mark.parametrize("upstream", PEERS, indirect=True)
+
+
+@of_every_make
 async def test_an_agent_that_dies_in_mid_stream_ends_the_task_with_what_had_come(upstream, hub, connect):
     upstream.start(), hub.start()
     client = await connect()
@@ -122,6 +126,7 @@ async def test_a_slow_agent_keeps_nobody_else_waiting(upstream, hub, connect):
     assert (task["state"], texts(only(task["artifacts"])["parts"])) == ("COMPLETED", "At last")
 
 
+@of_every_make
 async def test_a_hub_killed_in_mid_call_picks_the_task_up_and_loses_and_repeats_nothing(upstream, hub, connect):
     upstream.start(), hub.start()
     client = await connect()

@@ -1,6 +1,6 @@
 """A remote agent of the matrix on the Python SDK of A2A 0.3, over its three bindings: does what ../matrix/README.md says.
 
-python peer.py prints its URL, serves, and ends when its standard input does.
+python peer.py [PORT] prints its URL, serves, and ends when its standard input does.
 """
 
 import asyncio
@@ -146,12 +146,12 @@ def card(url, grpc_address):
     )
 
 
-async def main():
-    listener = socket.create_server(("127.0.0.1", 0))
+async def main(port):
+    listener = socket.create_server(("127.0.0.1", port))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     server = grpc.aio.server()
-    port = server.add_insecure_port("127.0.0.1:0")
-    shown = card(url, f"127.0.0.1:{port}")
+    grpc_port = server.add_insecure_port("127.0.0.1:0")
+    shown = card(url, f"127.0.0.1:{grpc_port}")
     handler = DefaultRequestHandler(agent_executor=Peer(), task_store=InMemoryTaskStore())
     add_A2AServiceServicer_to_server(GrpcHandler(shown, handler), server)
     await server.start()
@@ -171,4 +171,4 @@ async def main():
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(main(int(sys.argv[1]) if sys.argv[1:] else 0))

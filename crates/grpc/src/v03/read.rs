@@ -12,7 +12,8 @@ use flotilla_protocol::a2a::request::{
     AuthenticationInfo, CancelTaskRequest, ExtendedCardRequest, GetTaskRequest, ListPushConfigsRequest, PushConfig,
     PushConfigRequest, Request, SendMessageConfiguration, SendMessageRequest, SubscribeToTaskRequest,
 };
-use flotilla_protocol::proto03::{file, name, opaque};
+use flotilla_protocol::proto03::file::Files;
+use flotilla_protocol::proto03::{name, opaque};
 use flotilla_protocol::v03;
 use flotilla_protocol::wire::{AnyValue, Int32};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 pub struct Reader {
     pub json_depth: usize,
+    /// What whoever wrote them puts for files.
+    pub files: Files,
 }
 
 fn decode<T: prost::Message + Default>(bytes: &[u8]) -> Result<T, Refusal> {
@@ -125,7 +128,7 @@ impl Reader {
                 match content.file {
                     None => {}
                     Some(File::FileWithUri(uri)) => read.url = Some(uri),
-                    Some(File::FileWithBytes(bytes)) => read.raw = Some(file::read(&bytes, &content.mime_type)),
+                    Some(File::FileWithBytes(bytes)) => read.raw = Some(self.files.read(&bytes, &content.mime_type)),
                 }
                 (read.media_type, read.filename) = (content.mime_type, content.name);
             }

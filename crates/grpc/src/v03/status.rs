@@ -7,6 +7,8 @@ use flotilla_protocol::time::Millis;
 /// A refusal's status, with the same details as in 1.0.
 pub fn status(refusal: &Refusal, now: Millis) -> Status {
     let message = match name(refusal.reason) {
+        // These two words are what clients look for.
+        Some(name) if refusal.reason == Reason::TaskNotFound => format!("{name}: Task not found. {}", refusal.message),
         Some(name) => format!("{name}: {}", refusal.message),
         None => refusal.message.clone(),
     };
@@ -51,7 +53,7 @@ mod tests {
     #[test]
     fn errors_have_their_name_in_front_and_the_codes_of_their_version() {
         for (reason, code, text) in [
-            (Reason::TaskNotFound, Code::NotFound, "TaskNotFoundError: x"),
+            (Reason::TaskNotFound, Code::NotFound, "TaskNotFoundError: Task not found. x"),
             (Reason::TaskNotCancelable, Code::FailedPrecondition, "TaskNotCancelableError: x"),
             (Reason::UnsupportedOperation, Code::Unimplemented, "UnsupportedOperationError: x"),
             (Reason::Unauthenticated, Code::Unauthenticated, "x"),

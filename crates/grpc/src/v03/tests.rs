@@ -9,7 +9,7 @@ use flotilla_protocol::a2a::request::{PushConfig, Request};
 use flotilla_protocol::proto03::file::Files;
 use prost::Message as _;
 
-const READER: Reader = Reader { json_depth: 64 };
+const READER: Reader = Reader { json_depth: 64, files: Files::Text };
 
 const TASK: &str = r#"{"task":{"id":"t","contextId":"c",
     "status":{"state":"TASK_STATE_CANCELED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"no"}]},

@@ -29,7 +29,7 @@ impl Speech {
         let caller = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         match service {
             SERVICE => Some(Self::V10),
-            v03::SERVICE => Some(Self::V03(Files::for_reader(caller))),
+            v03::SERVICE => Some(Self::V03(Files::of_caller(caller))),
             _ => None,
         }
     }
@@ -59,7 +59,7 @@ impl Speech {
     pub fn request(self, method: Method, message: &[u8], json_depth: usize) -> Result<Request, Refusal> {
         match self {
             Self::V10 => Reader { json_depth }.request(method, message),
-            Self::V03(_) => v03::Reader { json_depth }.request(method, message),
+            Self::V03(files) => v03::Reader { json_depth, files }.request(method, message),
         }
     }
 

@@ -71,10 +71,10 @@ pub fn of(target: &Target, body: &[u8]) -> Option<Form> {
     }
 }
 
-/// The form with files as this reader wants them.
-pub fn for_reader(form: Form, headers: &HeaderMap) -> Form {
+/// The form with files as this caller has them.
+pub fn of_caller(form: Form, headers: &HeaderMap) -> Form {
     let name = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    match (form, Files::for_reader(name)) {
+    match (form, Files::of_caller(name)) {
         (Form::Proto, Files::Bytes) => Form::ProtoBytes,
         _ => form,
     }

@@ -3,6 +3,7 @@
 use super::error::ClientError;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
+use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::proto03::json as proto;
 use flotilla_protocol::v03;
 use serde::Serialize;
@@ -61,10 +62,10 @@ fn from_proto(method: Method, json: &str) -> Result<String, Refusal> {
     }
     let bytes = json.as_bytes();
     match method {
-        Method::GetTask | Method::CancelTask => written(&proto::task(bytes)?),
+        Method::GetTask | Method::CancelTask => written(&proto::task(bytes, Files::Text)?),
         Method::CreatePushConfig | Method::GetPushConfig => written(&proto::push_config(bytes)?),
         Method::ListPushConfigs => written(&proto::push_list(bytes)?),
-        _ => written(&proto::frame(bytes)?),
+        _ => written(&proto::frame(bytes, Files::Text)?),
     }
 }
 

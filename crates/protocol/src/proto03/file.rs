@@ -2,24 +2,13 @@
 
 use crate::wire::Base64;
 
-/// What the field holds. The published SDKs put the base64 text of a file where the proto has bytes; others put the
-/// bytes themselves. Base64 text in its canonical form is taken for the former, unless the file says that it is text
-/// and what it would decode to is none.
-pub fn read(field: &[u8], media_type: &str) -> Base64 {
-    let text = std::str::from_utf8(field).ok().filter(|text| !text.is_empty());
-    let decoded = text.and_then(|text| Base64::parse(text).ok().filter(|parsed| parsed.text() == text));
-    match decoded {
-        Some(decoded) if !is_text(media_type) || String::from_utf8(decoded.decode()).is_ok() => decoded,
-        _ => Base64::encode(field),
-    }
-}
-
-/// How a reader wants files there.
+/// What somebody has there. The published SDKs put the base64 text of a file where the proto has bytes; others put the
+/// bytes themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Files {
-    /// As base64 text: the SDKs for Python, Go and Java cannot read anything else.
+    /// Base64 text: the SDKs for Python, Go and Java cannot read anything else.
     Text,
-    /// As bytes, which is what the proto file says.
+    /// The bytes, which is what the proto file says.
     Bytes,
 }
 
@@ -27,10 +16,21 @@ pub enum Files {
 const TEXT_READERS: [&str; 5] = ["grpc-python-asyncio", "python-httpx", "grpc-go", "grpc-java", "java-http-client"];
 
 impl Files {
-    /// What a caller reads, by the name its `user-agent` gives. Nothing else tells the two apart.
-    pub fn for_reader(user_agent: &str) -> Self {
+    /// Those of a caller, by the name its `user-agent` gives. Nothing else tells the two apart.
+    pub fn of_caller(user_agent: &str) -> Self {
         let name = user_agent.to_ascii_lowercase();
         if TEXT_READERS.iter().any(|reader| name.contains(reader)) { Self::Text } else { Self::Bytes }
+    }
+
+    /// What the field holds. Base64 text in its canonical form is taken for that, also where bytes are expected: many
+    /// callers do not give their name. Not so, then, if the file is said to be a text and would decode to something else.
+    pub fn read(self, field: &[u8], media_type: &str) -> Base64 {
+        let text = std::str::from_utf8(field).ok().filter(|text| !text.is_empty());
+        let decoded = text.and_then(|text| Base64::parse(text).ok().filter(|parsed| parsed.text() == text));
+        let fits = |decoded: &Base64| {
+            self == Self::Text || !is_text(media_type) || String::from_utf8(decoded.decode()).is_ok()
+        };
+        decoded.filter(fits).unwrap_or_else(|| Base64::encode(field))
     }
 
     pub fn write(self, file: &Base64) -> Vec<u8> {
@@ -47,23 +47,25 @@ fn is_text(media_type: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Files, read};
+    use super::Files;
     use crate::wire::Base64;
 
     #[test]
     fn both_ways_to_put_a_file_there_are_read() {
         let file = Base64::encode(b"\x89PNG\r\n");
         for files in [Files::Text, Files::Bytes] {
-            assert_eq!(read(&files.write(&file), "image/png"), file);
+            assert_eq!(files.read(&files.write(&file), "image/png"), file);
+            assert_eq!(files.read(b"hello", ""), Base64::encode(b"hello"));
+            assert_eq!(files.read(b"", ""), Base64::encode(b""));
         }
-        assert_eq!(read(b"hello", ""), Base64::encode(b"hello"));
-        assert_eq!(read(b"", ""), Base64::encode(b""));
     }
 
     #[test]
     fn a_text_that_looks_like_base64_by_chance_stays_a_text() {
-        assert_eq!(read(b"test", "text/plain"), Base64::encode(b"test"));
-        assert_eq!(read(b"aGVsbG8=", "text/plain").decode(), b"hello");
+        assert_eq!(Files::Bytes.read(b"test", "text/plain"), Base64::encode(b"test"));
+        assert_eq!(Files::Bytes.read(b"aGVsbG8=", "text/plain").decode(), b"hello");
+        let latin = Base64::encode(b"caf\xe9");
+        assert_eq!(Files::Text.read(&Files::Text.write(&latin), "text/plain"), latin, "a text need not be UTF-8");
     }
 
     #[test]
@@ -78,7 +80,7 @@ mod tests {
             ("node", Files::Bytes),
             ("", Files::Bytes),
         ] {
-            assert_eq!(Files::for_reader(name), files, "{name}");
+            assert_eq!(Files::of_caller(name), files, "{name}");
         }
     }
 }

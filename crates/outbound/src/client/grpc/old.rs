@@ -7,9 +7,10 @@ use flotilla_grpc::v03::{self, Reader};
 use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::push::ListPushConfigsResponse;
 use flotilla_protocol::a2a::request::Request;
+use flotilla_protocol::proto03::file::Files;
 
-/// How deep an agent's opaque JSON may be nested.
-const READER: Reader = Reader { json_depth: 64 };
+/// How deep an agent's opaque JSON may be nested, and what most put for files.
+const READER: Reader = Reader { json_depth: 64, files: Files::Text };
 
 /// What the operation is called.
 pub fn name(request: &Request) -> Result<&'static str, ClientError> {

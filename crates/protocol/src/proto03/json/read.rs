@@ -6,26 +6,27 @@ use crate::a2a::model::{Artifact, ArtifactUpdate, Message, Part, StatusUpdate, S
 use crate::a2a::push::ListPushConfigsResponse;
 use crate::a2a::request::{AuthenticationInfo, PushConfig, SendMessageConfiguration, SendMessageRequest};
 use crate::decode;
-use crate::proto03::{file, name, opaque};
+use crate::proto03::file::Files;
+use crate::proto03::{name, opaque};
 use crate::wire::{AnyValue, Named as _, Unknown};
 use std::sync::Arc;
 
-pub fn task(json: &[u8]) -> Result<Task, Refusal> {
-    decode::message(json).map(to_task)
+pub fn task(json: &[u8], files: Files) -> Result<Task, Refusal> {
+    decode::message(json).map(|task| to_task(task, files))
 }
 
 /// One frame of a stream, or the answer to a send.
-pub fn frame(json: &[u8]) -> Result<StreamResponse, Refusal> {
+pub fn frame(json: &[u8], files: Files) -> Result<StreamResponse, Refusal> {
     let frame: old::StreamResponse = decode::message(json)?;
     if let Some(task) = frame.task {
-        Ok(StreamResponse::Task(to_task(task)))
+        Ok(StreamResponse::Task(to_task(task, files)))
     } else if let Some(message) = frame.message {
-        Ok(StreamResponse::Message(Arc::new(to_message(message))))
+        Ok(StreamResponse::Message(Arc::new(to_message(message, files))))
     } else if let Some(update) = frame.status_update {
         Ok(StreamResponse::StatusUpdate(StatusUpdate {
             task_id: update.task_id,
             context_id: update.context_id,
-            status: to_status(update.status.unwrap_or_default()),
+            status: to_status(update.status.unwrap_or_default(), files),
             metadata: update.metadata,
             unknown: kept(update.unknown, StatusUpdate::NAMES),
         }))
@@ -33,7 +34,7 @@ pub fn frame(json: &[u8]) -> Result<StreamResponse, Refusal> {
         Ok(StreamResponse::ArtifactUpdate(ArtifactUpdate {
             task_id: update.task_id,
             context_id: update.context_id,
-            artifact: Arc::new(to_artifact(update.artifact.unwrap_or_default())),
+            artifact: Arc::new(to_artifact(update.artifact.unwrap_or_default(), files)),
             append: update.append,
             last_chunk: update.last_chunk,
             metadata: update.metadata,
@@ -80,9 +81,9 @@ pub fn bare_config(config: old::PushConfig) -> PushConfig {
 
 /// Without a configuration nothing was said about waiting, and a send waits. With one its `blocking` counts, which is
 /// left out of this form where it is false.
-pub fn send_message(request: old::SendMessageRequest) -> SendMessageRequest {
+pub fn send_message(request: old::SendMessageRequest, files: Files) -> SendMessageRequest {
     SendMessageRequest {
-        message: request.message.map(to_message),
+        message: request.message.map(|message| to_message(message, files)),
         configuration: request.configuration.map(|asked| SendMessageConfiguration {
             accepted_output_modes: asked.accepted_output_modes,
             push_config: asked.push_config.map(bare_config),
@@ -103,12 +104,12 @@ fn kept(mut unknown: Unknown, taken: &[&str]) -> Unknown {
     unknown
 }
 
-fn to_part(part: old::Part) -> Part {
+fn to_part(part: old::Part, files: Files) -> Part {
     let mut read =
         Part { text: part.text, metadata: part.metadata, unknown: kept(part.unknown, Part::NAMES), ..Part::default() };
     if let Some(content) = part.file {
         read.url = content.file_with_uri;
-        read.raw = content.file_with_bytes.map(|bytes| file::read(&bytes.decode(), &content.mime_type));
+        read.raw = content.file_with_bytes.map(|bytes| files.read(&bytes.decode(), &content.mime_type));
         (read.media_type, read.filename) = (content.mime_type, content.name);
     }
     if let Some(content) = part.data
@@ -120,13 +121,13 @@ fn to_part(part: old::Part) -> Part {
     read
 }
 
-fn to_message(message: old::Message) -> Message {
+fn to_message(message: old::Message, files: Files) -> Message {
     Message {
         message_id: message.message_id,
         context_id: message.context_id,
         task_id: message.task_id,
         role: message.role,
-        parts: message.content.into_iter().map(to_part).collect(),
+        parts: message.content.into_iter().map(|part| to_part(part, files)).collect(),
         metadata: message.metadata,
         extensions: message.extensions,
         reference_task_ids: message.reference_task_ids,
@@ -134,12 +135,12 @@ fn to_message(message: old::Message) -> Message {
     }
 }
 
-fn to_artifact(artifact: old::Artifact) -> Artifact {
+fn to_artifact(artifact: old::Artifact, files: Files) -> Artifact {
     Artifact {
         artifact_id: artifact.artifact_id,
         name: artifact.name,
         description: artifact.description,
-        parts: artifact.parts.into_iter().map(to_part).collect(),
+        parts: artifact.parts.into_iter().map(|part| to_part(part, files)).collect(),
         metadata: artifact.metadata,
         extensions: artifact.extensions,
         unknown: kept(artifact.unknown, Artifact::NAMES),
@@ -147,24 +148,24 @@ fn to_artifact(artifact: old::Artifact) -> Artifact {
 }
 
 /// The published SDKs write an empty message where there is none.
-fn to_status(status: old::TaskStatus) -> TaskStatus {
+fn to_status(status: old::TaskStatus, files: Files) -> TaskStatus {
     let said = status.update.filter(|message| *message != old::Message::default());
     TaskStatus {
         state: status.state.0,
-        message: said.map(|message| Arc::new(to_message(message))),
+        message: said.map(|message| Arc::new(to_message(message, files))),
         timestamp: status.timestamp,
         unknown: kept(status.unknown, TaskStatus::NAMES),
     }
 }
 
-fn to_task(task: old::Task) -> Task {
-    let artifacts: Vec<_> = task.artifacts.into_iter().map(|artifact| Arc::new(to_artifact(artifact))).collect();
+fn to_task(task: old::Task, files: Files) -> Task {
+    let artifacts: Vec<_> = task.artifacts.into_iter().map(|artifact| Arc::new(to_artifact(artifact, files))).collect();
     Task {
         id: task.id,
         context_id: task.context_id,
-        status: to_status(task.status.unwrap_or_default()),
+        status: to_status(task.status.unwrap_or_default(), files),
         artifacts: (!artifacts.is_empty()).then_some(artifacts),
-        history: task.history.into_iter().map(|message| Arc::new(to_message(message))).collect(),
+        history: task.history.into_iter().map(|message| Arc::new(to_message(message, files))).collect(),
         metadata: task.metadata,
         unknown: kept(task.unknown, Task::NAMES),
     }

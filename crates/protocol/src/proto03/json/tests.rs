@@ -24,7 +24,7 @@ fn a_task_comes_back_to_the_byte() {
     let other = serde_json::to_string(&Proto(&model, Files::Bytes)).unwrap();
     assert!(other.contains(r#""fileWithBytes":"iVBORw==""#), "{other}");
     for written in [written, other] {
-        assert_eq!(serde_json::to_string(&frame(written.as_bytes()).unwrap()).unwrap(), TASK);
+        assert_eq!(serde_json::to_string(&frame(written.as_bytes(), Files::Text).unwrap()).unwrap(), TASK);
     }
 }
 
@@ -42,14 +42,14 @@ fn updates_say_whether_they_are_the_last() {
     let model: StreamResponse = serde_json::from_str(update).unwrap();
     let written = serde_json::to_string(&Proto(&model, Files::Text)).unwrap();
     assert!(written.contains(r#""final":true"#), "{written}");
-    assert_eq!(frame(written.as_bytes()).unwrap(), model);
+    assert_eq!(frame(written.as_bytes(), Files::Text).unwrap(), model);
 }
 
 #[test]
 fn a_send_waits_unless_its_configuration_does_not_say_so() {
     let waits = |configuration: &str| {
         let body = format!(r#"{{"message":{{"messageId":"m","role":1,"content":[{{"text":"x"}}]}}{configuration}}}"#);
-        let read = read_send(body.as_bytes()).unwrap();
+        let read = read_send(body.as_bytes(), Files::Bytes).unwrap();
         assert_eq!(read.message.as_ref().unwrap().parts.len(), 1);
         !read.configuration.unwrap_or_default().return_immediately
     };
@@ -62,9 +62,9 @@ fn a_send_waits_unless_its_configuration_does_not_say_so() {
 
 #[test]
 fn wrong_fields_are_named() {
-    let refusal = read_send(br#"{"message":{"content":[{"file":{"fileWithBytes":"***"}}]}}"#).unwrap_err();
+    let refusal = read_send(br#"{"message":{"content":[{"file":{"fileWithBytes":"***"}}]}}"#, Files::Text).unwrap_err();
     assert_eq!(refusal.violations[0].field, "message.content[0].file.fileWithBytes");
-    let refusal = read_send(br#"{"message":{"content":[{"data":{"data":[]}}]}}"#).unwrap_err();
+    let refusal = read_send(br#"{"message":{"content":[{"data":{"data":[]}}]}}"#, Files::Text).unwrap_err();
     assert_eq!(refusal.violations[0].field, "message.content[0].data.data");
 }
 
