@@ -3,12 +3,15 @@
 mod cancel;
 mod deadline;
 mod deliver;
+mod descend;
 mod follow;
 mod hook;
 mod live;
 mod meters;
 mod own;
 mod owner;
+mod pace;
+mod parts;
 mod push;
 mod queue;
 mod read;
@@ -35,7 +38,7 @@ use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::limits::{Limit, Limits};
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
 use crate::push::Desk;
-use crate::rate::{Pace, Rate};
+use crate::rate::Rate;
 use crate::registry::{Agent, Registry};
 use crate::roster::Roster;
 use crate::task::{Command, Effect, Head, apply, room, step};
@@ -50,7 +53,6 @@ use queue::RunPlace;
 use run::Start;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 use tally::{Full, Place, Tally};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
@@ -165,35 +167,6 @@ impl Hub {
 
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
-    }
-
-    /// Counts a request of a caller, unless there were too many of late.
-    pub fn count_request(&self, principal: PrincipalId) -> Result<(), Refusal> {
-        let most = self.limits.load().requests_per_caller;
-        self.requests.take(principal, Pace { most, per: Duration::from_secs(1) }).map_err(|wait| {
-            let text =
-                format!("You make more requests than you may ({most} a second). Wait a moment, then go on slower.");
-            Limit::RequestsPerCaller.refuse(most, text).retry_after(wait)
-        })
-    }
-
-    /// Counts a message to an agent, unless there were too many of late. Reading does not reach an agent.
-    fn count_send(&self, agent: AgentId) -> Result<(), Refusal> {
-        let pace = self.send_pace();
-        let most = pace.most;
-        self.sends.take(agent, pace).map_err(|wait| {
-            let text = format!("The agent gets more messages than it may ({most} a second). Try again in a moment.");
-            Limit::SendsPerAgent.refuse(most, text).retry_after(wait)
-        })
-    }
-
-    /// A message that was counted did not get there.
-    fn uncount_send(&self, agent: AgentId) {
-        self.sends.give_back(agent, self.send_pace());
-    }
-
-    fn send_pace(&self) -> Pace {
-        Pace { most: self.limits.load().sends_per_agent, per: Duration::from_secs(1) }
     }
 
     /// Tells every stream to end and come back later.

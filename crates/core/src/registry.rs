@@ -185,7 +185,7 @@ pub fn hub_capabilities(streaming: bool, push_notifications: bool) -> AgentCapab
         required: false,
         params: None,
     };
-    let text = "A request's metadata may say which agents it was made for, and until when: chain, hops, maxHops, deadline. \
+    let text = "A request's metadata may say whom it is made for and until when: chain, hops, maxHops, deadline. \
                 Rings, long chains and work that is too late are rejected.";
     let mut extensions = vec![extension(ANCESTRY, text)];
     if streaming {

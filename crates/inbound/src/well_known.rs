@@ -97,6 +97,15 @@ pub async fn serve(app: &App, place: Place<'_>, request: &Parts) -> Response<Bod
     }
 }
 
+/// The card for somebody who is known: of the agent they name, or the hub's own.
+pub fn card_for(app: &App, caller: &Caller, agent: Option<&str>) -> Result<AgentCard, Refusal> {
+    caller.rights.check(Right::AgentsRead)?;
+    let registry = app.hub.registry();
+    let found = registry.resolve(caller, agent, "")?;
+    let settings = app.settings();
+    Ok(if agent.is_some() { agent_card(&settings, found) } else { hub_card(&settings, found) })
+}
+
 fn written(card: &AgentCard, form: CardForm) -> Result<Vec<u8>, serde_json::Error> {
     match form {
         CardForm::V10 => serde_json::to_vec(card),
@@ -184,6 +193,10 @@ fn interfaces(settings: &Settings, address: &Address) -> Vec<AgentInterface> {
     all.extend(authority(&settings.public_url).map(|place| interface(place, "GRPC", address.tenant, Version::V10)));
     all.extend(socket(&settings.public_url).map(|url| interface(url, channel::BINDING, address.tenant, Version::V10)));
     all.extend(in_version(Version::V03));
+    // Readers of 0.3 want a URL, and name the agent by metadata.
+    if authority(&settings.public_url).is_some() {
+        all.push(interface(settings.public_url.clone(), "GRPC", address.tenant, Version::V03));
+    }
     all
 }
 

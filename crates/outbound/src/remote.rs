@@ -76,7 +76,7 @@ impl Link for RemoteLink {
         Some(Reach {
             address: self.0.options.address(),
             binding: chosen.as_ref().map(|client| client.choice().binding.name()),
-            version: chosen.as_ref().map(|client| client.choice().version.clone()),
+            version: chosen.as_ref().map(|client| client.version()),
             breaker,
             failures,
             problem,

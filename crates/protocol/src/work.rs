@@ -54,6 +54,8 @@ pub struct Trail {
     pub started: bool,
     /// It is known to have been: the ids were told during this run.
     pub linked: bool,
+    /// The tasks the message refers to, and what the agent calls them.
+    pub references: Vec<(String, String)>,
     /// The ids of the caller's earlier messages in this task.
     pub asked: Vec<String>,
     /// The ids of what the agent said in this task.

@@ -25,7 +25,8 @@ impl Hub {
         self.view(&live, Want::ALL).await
     }
 
-    async fn stop(&self, live: &LiveRef, head: &Head) -> Result<Stopped, Error> {
+    /// Has an agent elsewhere told; one in this process is stopped by the commit.
+    pub(super) async fn stop(&self, live: &LiveRef, head: &Head) -> Result<Stopped, Error> {
         let agent = self.registry.load().by_id(head.agent).cloned();
         let Some(agent) = agent.filter(|agent| agent.link.is_remote()) else { return Ok(Stopped::Now(None)) };
         let upstream = self.upstream(live, head).await?;

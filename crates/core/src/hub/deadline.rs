@@ -1,10 +1,10 @@
 //! Deadlines: the tasks that end by themselves, in the order of their time.
 
-use super::Hub;
+use super::{Hub, LiveRef};
 use crate::caller::Scope;
 use crate::error::Error;
 use crate::ids::TaskId;
-use crate::task::Command;
+use crate::task::{Command, Head};
 use flotilla_protocol::time::Millis;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -84,6 +84,7 @@ impl Hub {
                 let ended = self.change(&live, || Command::Overdue { now: self.clock.now() }).await;
                 if let (Ok(Some(_)), Some(head)) = (&ended, live.committed()) {
                     tracing::info!(%task, trace = %head.trace_id(), deadline = %at, "a task's deadline passed");
+                    self.call_off(live.clone(), head);
                 }
                 ended.map(|_| ())
             }
@@ -100,6 +101,17 @@ impl Hub {
                 false
             }
         }
+    }
+
+    /// The task has ended here, whatever an agent elsewhere makes of being told.
+    fn call_off(self: &Arc<Self>, live: LiveRef, head: Head) {
+        let hub = Arc::clone(self);
+        self.runtime.spawn(async move {
+            if let Err(error) = hub.stop(&live, &head).await {
+                let (task, trace) = (head.id, head.trace_id());
+                tracing::warn!(%task, %trace, %error, "an agent may go on after the deadline of its task");
+            }
+        });
     }
 
     /// Waits until a deadline comes that is sooner than all others.

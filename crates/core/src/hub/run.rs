@@ -212,34 +212,35 @@ impl Hub {
             Some((_, changes)) => changes,
             None => self.whole_log(live.id()).await?,
         };
-        let trail = match agent.link.is_remote() {
-            true => self.trail(&head, &changes, start).await?,
-            false => Trail::default(),
-        };
         // The oldest message that no run has taken up: those after it still wait.
         let turn = head.turn - head.waiting;
         let events = changes.iter().flat_map(|change| change.events.iter().map(|event| (change.at, event)));
         let mut asked = events.filter(|(_, event)| matches!(event, Event::Asked { .. }));
-        let taken_up = asked.nth(turn.saturating_sub(1) as usize);
-        let assignment = taken_up.and_then(|(asked_at, event)| match event {
-            Event::Asked { message, accepted_output_modes, metadata, from, ttl } => Some(Assignment {
-                task_id: head.id.to_string(),
-                context_id: head.context.to_string(),
-                run: start.run,
-                turn,
-                message: Arc::clone(message),
-                accepted_output_modes: accepted_output_modes.clone(),
-                metadata: metadata.clone(),
-                asked_at,
-                from: from.clone(),
-                ttl: *ttl,
-                watched: start.watched,
-                trail,
-                lineage: self.lineage(&head, &agent, start.run),
-            }),
-            _ => None,
-        });
-        assignment.map(|assignment| Some((agent, assignment))).ok_or_else(|| Fault::new("no message in the log"))
+        let Some((asked_at, Event::Asked { message, accepted_output_modes, metadata, from, ttl })) =
+            asked.nth(turn.saturating_sub(1) as usize)
+        else {
+            return Err(Fault::new("no message in the log"));
+        };
+        let trail = match agent.link.is_remote() {
+            true => self.trail(&head, &changes, message, start).await?,
+            false => Trail::default(),
+        };
+        let assignment = Assignment {
+            task_id: head.id.to_string(),
+            context_id: head.context.to_string(),
+            run: start.run,
+            turn,
+            message: Arc::clone(message),
+            accepted_output_modes: accepted_output_modes.clone(),
+            metadata: metadata.clone(),
+            asked_at,
+            from: from.clone(),
+            ttl: *ttl,
+            watched: start.watched,
+            trail,
+            lineage: self.lineage(&head, &agent, start.run),
+        };
+        Ok(Some((agent, assignment)))
     }
 
     fn lineage(&self, head: &Head, agent: &Agent, run: u32) -> Lineage {

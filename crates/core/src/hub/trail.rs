@@ -2,6 +2,7 @@
 
 use super::Hub;
 use super::run::Start;
+use crate::caller::Scope;
 use crate::error::Fault;
 use crate::ids::TaskId;
 use crate::ports::Record;
@@ -12,9 +13,18 @@ use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::work::{Trail, Upstream};
 use std::sync::Arc;
 
+/// How many tasks a message may refer to that are looked up.
+const MOST_REFERENCES: usize = 16;
+
 impl Hub {
     /// All that a run of an agent elsewhere must know of what was before it.
-    pub(super) async fn trail(&self, head: &Head, changes: &[Arc<Change>], start: Start) -> Result<Trail, Fault> {
+    pub(super) async fn trail(
+        &self,
+        head: &Head,
+        changes: &[Arc<Change>],
+        message: &Message,
+        start: Start,
+    ) -> Result<Trail, Fault> {
         let fold = folded(Fold::default(), changes);
         let started = head.run_state == RunState::Started;
         let mut trail = Trail { resumed: start.resumed, started, state: head.state, ..Trail::default() };
@@ -31,7 +41,24 @@ impl Hub {
         if trail.upstream == Upstream::default() && !is_new_context(head) {
             trail.upstream.context = self.upstream_context(head).await?;
         }
+        trail.references = self.references(head, message).await?;
         Ok(trail)
+    }
+
+    /// What the agent calls the tasks a message refers to. Those it does not know, and those that are not the caller's,
+    /// are left as they are.
+    async fn references(&self, head: &Head, message: &Message) -> Result<Vec<(String, String)>, Fault> {
+        let scope = Scope::Caller { principal: head.principal, agent: head.agent };
+        let mut known = Vec::new();
+        for id in message.reference_task_ids.iter().take(MOST_REFERENCES) {
+            let Some(task) = TaskId::parse(id) else { continue };
+            let record = self.store.record(scope, task).await?;
+            let theirs = record.map(|record| upstream_of(&record).task).unwrap_or_default();
+            if !theirs.is_empty() {
+                known.push((id.clone(), theirs));
+            }
+        }
+        Ok(known)
     }
 
     /// What an agent elsewhere called the conversation when it was last asked in it.

@@ -7,6 +7,7 @@ use flotilla_core::ports::Link;
 use flotilla_core::registry::{Agent, Face};
 use flotilla_outbound::guard::Guard;
 use flotilla_outbound::remote::{Remote, RemoteLink, watch};
+use flotilla_protocol::a2a::STREAM_RESUME;
 use std::sync::{Arc, Weak};
 
 /// An agent whose card is to be watched.
@@ -66,6 +67,9 @@ fn with_face(mut agent: Agent, config: &AgentConfig, face: Face) -> Agent {
     }
     if config.streaming.is_none() {
         agent.capabilities.streaming = face.streaming;
+        if !face.streaming {
+            agent.capabilities.extensions.retain(|extension| extension.uri != STREAM_RESUME);
+        }
     }
     agent
 }

@@ -4,7 +4,7 @@ use super::{AgentConfig, Kind, OnLost, Span};
 use anyhow::{Context, Result, bail};
 use flotilla_outbound::client::choose::Binding;
 use flotilla_outbound::oauth::Requester;
-use flotilla_outbound::remote::options::{Auth, BreakerRules, Options, Place, Poll, Retries, Times};
+use flotilla_outbound::remote::options::{Auth, BreakerRules, Options, Place, Poll, Protocol, Retries, Times};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -241,6 +241,9 @@ impl AgentConfig {
         if let Some(wrong) = self.transports.iter().find(|text| Binding::parse(text).is_none()) {
             bail!("transports: '{wrong}' is none of JSONRPC, HTTP+JSON, GRPC");
         }
+        if let Some(wrong) = self.protocol_version.as_ref().filter(|text| Protocol::parse(text).is_none()) {
+            bail!("protocol_version: '{wrong}' is not spoken; write '1.0' or '0.3', or leave it to the card");
+        }
         if let Some(auth) = &self.auth {
             auth.check()?;
         }
@@ -288,7 +291,7 @@ impl AgentConfig {
             name: name.to_owned(),
             place,
             transports: self.transports.iter().filter_map(|text| Binding::parse(text)).collect(),
-            protocol: self.protocol_version.clone(),
+            protocol: self.protocol_version.as_deref().and_then(Protocol::parse).unwrap_or_default(),
             auth,
             headers: self.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
             times: Times {

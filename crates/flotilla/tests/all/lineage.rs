@@ -1,5 +1,6 @@
 //! What travels down a chain of agents: who is believed, what is refused, when it ends, and what is kept of it.
 
+mod chains;
 mod deadlines;
 mod kept;
 mod rejected;
@@ -14,6 +15,13 @@ use std::time::{Duration, SystemTime};
 const ANCESTRY: &str = "urn:flotilla:ext:ancestry:1.0";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+/// The owner through every door, by name: each binding, and those of 0.3 that are JSON.
+fn owners(hub: &HubProcess) -> Vec<(String, Client)> {
+    let current = Binding::ALL.map(|binding| (format!("{binding:?}"), hub.owner(binding)));
+    let old = Binding::JSON.map(|binding| (format!("{binding:?} of 0.3"), hub.owner(binding).in_03()));
+    current.into_iter().chain(old).collect()
+}
 
 /// The parameters of a send that tells an ancestry beside the message.
 fn descending(id: &str, text: &str, ancestry: &Value) -> Value {

@@ -2,6 +2,7 @@
 
 use flotilla_protocol::a2a::error::Reason;
 use http::HeaderMap;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// What the transport called an error.
@@ -55,6 +56,15 @@ impl ClientError {
     pub fn malformed(problem: impl std::fmt::Display) -> Self {
         let message = format!("the agent's answer is not A2A: {problem}");
         Self::Refused { name: name_of(Reason::InvalidAgentResponse), code: None, message }
+    }
+
+    /// The same, with the place of what cannot be read. It is read once more to find it, which only garbage costs.
+    pub fn unreadable<T: DeserializeOwned>(json: &str, problem: &serde_json::Error) -> Self {
+        let mut reader = serde_json::Deserializer::from_str(json);
+        match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+            Err(placed) if placed.path().iter().next().is_some() => Self::malformed(placed),
+            _ => Self::malformed(problem),
+        }
     }
 
     /// A refusal this side makes in the protocol's own words, before asking.

@@ -1,7 +1,9 @@
 //! How an agent elsewhere is called: what its configuration comes to.
 
-use crate::client::choose::Binding;
+use crate::client::choose::{Binding, Versions};
 use crate::oauth::Requester;
+use flotilla_protocol::a2a::VERSION;
+use flotilla_protocol::v03;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,6 +27,47 @@ pub enum Auth {
     Header { name: String, value: String },
     /// Tokens by client credentials; without an address, from the one the card names.
     OAuth2 { token_url: Option<String>, requester: Requester },
+}
+
+/// The version of A2A that is spoken.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Protocol {
+    /// The highest both sides know.
+    #[default]
+    Highest,
+    /// One of 1.x, as it is signalled.
+    Current(String),
+    /// 0.3.
+    Old,
+}
+
+impl Protocol {
+    pub fn parse(text: &str) -> Option<Self> {
+        let is =
+            |version: &str| text == version || text.strip_prefix(version).is_some_and(|rest| rest.starts_with('.'));
+        if is(v03::VERSION) {
+            return Some(Self::Old);
+        }
+        is("1").then(|| Self::Current(text.to_owned()))
+    }
+
+    pub fn versions(&self) -> Versions {
+        match self {
+            Self::Highest => Versions::Any,
+            Self::Current(_) => Versions::Current,
+            Self::Old => Versions::Old,
+        }
+    }
+
+    /// What is signalled, where that is not left to the card.
+    pub fn version(&self) -> Option<String> {
+        if let Self::Current(version) = self { Some(version.clone()) } else { None }
+    }
+
+    /// The version in whose form the card is asked for.
+    pub fn card_version(&self) -> &'static str {
+        if *self == Self::Old { v03::VERSION } else { VERSION }
+    }
 }
 
 /// How long is waited.
@@ -111,8 +154,7 @@ pub struct Options {
     pub name: String,
     pub place: Place,
     pub transports: Vec<Binding>,
-    /// The version to speak; the highest both know if absent.
-    pub protocol: Option<String>,
+    pub protocol: Protocol,
     pub auth: Auth,
     pub headers: Vec<(String, String)>,
     pub times: Times,

@@ -5,7 +5,7 @@ use super::trust;
 use crate::client::card::Card;
 use crate::client::credential::{Attached, Credentials};
 use crate::client::error::ClientError;
-use crate::client::resolve::{Reference, resolve};
+use crate::client::resolve::{Reference, resolve_in};
 use crate::client::{self, Client};
 use crate::guard::Guard;
 use crate::net::redact::Redactor;
@@ -91,7 +91,8 @@ impl Way {
         let attached = self.attached();
         let options = client::Options {
             transports: self.options.transports.clone(),
-            version: self.options.protocol.clone(),
+            version: self.options.protocol.version(),
+            versions: self.options.protocol.versions(),
             attached: Some(attached),
             parameters: self.options.headers.clone(),
             ..client::Options::default()
@@ -111,13 +112,13 @@ impl Way {
     }
 
     async fn fetch(&self) -> Result<Card, ClientError> {
-        let shown = self.shown();
+        let (shown, version) = (self.shown(), self.options.protocol.card_version());
         let get = |url: String| {
             let shown = shown.clone();
-            async move { resolve(&self.net, &Reference::Url(url), None, &shown).await }
+            async move { resolve_in(version, &self.net, &Reference::Url(url), None, &shown).await }
         };
         match &self.options.place {
-            Place::File(path) => resolve(&self.net, &Reference::File(path.clone()), None, &shown).await,
+            Place::File(path) => resolve_in(version, &self.net, &Reference::File(path.clone()), None, &shown).await,
             Place::Card(url) => get(url.clone()).await,
             Place::Base(url) => {
                 let base = url.trim_end_matches('/');

@@ -28,7 +28,12 @@ pub fn key(assignment: &Assignment) -> (String, String) {
 /// The message as its caller wrote it, under the agent's own ids. `at_once` asks for a receipt instead of the result.
 pub fn send(assignment: &Assignment, upstream: &Upstream, at_once: bool) -> SendMessageRequest {
     let onward = assignment.lineage.onward();
+    let theirs = |id: &String| {
+        let known = assignment.trail.references.iter().find(|(ours, _)| ours == id);
+        known.map_or_else(|| id.clone(), |(_, theirs)| theirs.clone())
+    };
     let message = Message {
+        reference_task_ids: assignment.message.reference_task_ids.iter().map(theirs).collect(),
         task_id: upstream.task.clone(),
         context_id: upstream.context.clone(),
         role: Role::User,

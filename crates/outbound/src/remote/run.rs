@@ -10,7 +10,7 @@ use super::seen::Seen;
 use super::{request, seen};
 use crate::client::Client;
 use crate::client::error::ClientError;
-use crate::client::frame::Sent;
+use crate::client::frame::{Frames, Sent};
 use flotilla_core::hub::RunHandle;
 use flotilla_core::ids::TaskId;
 use flotilla_protocol::a2a::error::Reason;
@@ -33,6 +33,8 @@ pub struct Run {
     headers: Vec<(String, String)>,
     /// The last event of a stream that can be gone on from.
     cursor: Option<String>,
+    /// Frames that streams have brought.
+    frames: usize,
 }
 
 /// A send that did not work.
@@ -42,6 +44,12 @@ enum Unsent {
     /// It may have been.
     Perhaps(ClientError),
     End(End),
+}
+
+/// What a send was answered with.
+enum Answered {
+    Whole(Box<Sent>),
+    Stream(Box<Frames>),
 }
 
 impl From<End> for Unsent {
@@ -54,7 +62,7 @@ impl Run {
     pub fn new(remote: Arc<Remote>, task: TaskId, assignment: Assignment, handle: RunHandle) -> Self {
         let (entered, letters) = remote.calls.enter(task);
         let (seen, headers) = (Seen::of(&assignment.trail), request::headers(&assignment));
-        Self { remote, assignment, handle, entered, letters, seen, headers, cursor: None }
+        Self { remote, assignment, handle, entered, letters, seen, headers, cursor: None, frames: 0 }
     }
 
     pub async fn perform(mut self) {
@@ -152,30 +160,27 @@ impl Run {
             // The task is being canceled, which ends this run.
             return std::future::pending().await;
         }
-        let sent = self.call(&client).await;
-        match &sent {
-            Err(Unsent::NotYet(error) | Unsent::Perhaps(error)) => {
-                let gone = !matches!(error, ClientError::Exhausted { .. });
-                if gone {
-                    admitted.failed(&error.to_string());
-                    self.remote.way.doubt();
-                } else {
-                    admitted.reached();
-                }
-                if matches!(&sent, Err(Unsent::NotYet(_))) {
-                    self.entered.call.rewind();
-                }
+        let answered = self.call(&client).await;
+        let outcome = match &answered {
+            Err(Unsent::NotYet(error) | Unsent::Perhaps(error)) if !matches!(error, ClientError::Exhausted { .. }) => {
+                admitted.failed(&error.to_string());
+                self.remote.way.doubt();
+                "unreached"
             }
-            Ok(()) | Err(Unsent::End(_)) => admitted.reached(),
-        }
-        let outcome = match &sent {
-            Ok(()) => "answered",
-            Err(Unsent::NotYet(_)) => "not-sent",
-            Err(Unsent::Perhaps(_)) => "unknown",
-            Err(Unsent::End(_)) => "refused",
+            Err(_) => {
+                admitted.reached();
+                "refused"
+            }
+            Ok(_) => {
+                admitted.reached();
+                "answered"
+            }
         };
         counter!("flotilla_remote_calls_total", "agent" => self.name().to_owned(), "outcome" => outcome).increment(1);
-        sent
+        if matches!(&answered, Err(Unsent::NotYet(_))) {
+            self.entered.call.rewind();
+        }
+        self.take_in(&client, answered?).await
     }
 
     /// A client with the headers of this run.
@@ -183,25 +188,29 @@ impl Run {
         Ok(self.remote.way.client().await?.carrying(self.headers.iter().cloned()))
     }
 
-    async fn call(&mut self, client: &Client) -> Result<(), Unsent> {
+    async fn call(&mut self, client: &Client) -> Result<Answered, Unsent> {
         let streams = client.card().capabilities.streaming;
         let client = client.carrying([request::key(&self.assignment)]);
-        let at_once = self.assignment.watched && !streams;
-        let asked = request::send(&self.assignment, self.seen.upstream(), at_once);
-        if self.assignment.watched && streams {
-            let mut frames = match client.send_streaming(asked).await {
-                Ok(frames) => frames,
-                Err(error) => return Err(self.unsent(error, &client).await),
-            };
-            return match self.pump(&client, &mut frames, true).await? {
+        let watched = self.assignment.watched;
+        let asked = request::send(&self.assignment, self.seen.upstream(), watched && !streams);
+        let answered = match watched && streams {
+            true => client.send_streaming(asked).await.map(|frames| Answered::Stream(Box::new(frames))),
+            false => client.send(asked).await.map(|answer| Answered::Whole(Box::new(answer.value))),
+        };
+        match answered {
+            Ok(answered) => Ok(answered),
+            Err(error) => Err(self.unsent(error, &client).await),
+        }
+    }
+
+    async fn take_in(&mut self, client: &Client, answered: Answered) -> Result<(), Unsent> {
+        match answered {
+            Answered::Whole(sent) => Ok(self.tell(vec![*sent]).await?),
+            Answered::Stream(mut frames) => match self.pump(client, &mut frames, true).await? {
                 Some(problem) if !self.seen.is_linked() => Err(Unsent::Perhaps(ClientError::Broken(problem))),
                 // What is missing is asked for.
                 _ => Ok(()),
-            };
-        }
-        match client.send(asked).await {
-            Ok(answer) => Ok(self.tell(vec![answer.value]).await?),
-            Err(error) => Err(self.unsent(error, &client).await),
+            },
         }
     }
 
@@ -221,7 +230,8 @@ impl Run {
 
     /// A token may have run out before its time.
     async fn refused(&mut self, error: ClientError) -> Unsent {
-        if matches!(error, ClientError::AuthFailed { .. }) && self.remote.way.drop_token().await {
+        let unknown = matches!(error, ClientError::AuthFailed { .. } | ClientError::CredentialsMissing { .. });
+        if unknown && self.remote.way.drop_token().await {
             return Unsent::NotYet(error);
         }
         Unsent::End(Failure::of(self.name(), &error).into())

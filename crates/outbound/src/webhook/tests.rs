@@ -61,6 +61,7 @@ async fn carried(courier: &Webhooks, config: PushConfig) -> Came {
         at: Millis(1_700_000_000_000),
         target,
         options: PushOptions::default(),
+        version: Default::default(),
         trace: trace(),
         body: b"{}".to_vec(),
     };
@@ -99,7 +100,8 @@ async fn a_target_stored_under_other_rules_is_refused_when_it_is_called() {
     let open = courier(&["127.0.0.1"], 5_000);
     let target = open.accept(config(&url), PushOptions::default()).await.expect("accepted");
     let (id, at, options) = ("msg_1".into(), Millis(0), PushOptions::default());
-    let came = courier(&[], 5_000).carry(Parcel { id, at, target, options, trace: trace(), body: Vec::new() }).await;
+    let parcel = Parcel { id, at, target, options, version: Default::default(), trace: trace(), body: Vec::new() };
+    let came = courier(&[], 5_000).carry(parcel).await;
     assert!(matches!(&came, Came::Failure(why) if why.contains("loopback")), "{came:?}");
     assert_eq!(calls.load(Ordering::Relaxed), 0);
 }

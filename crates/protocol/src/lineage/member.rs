@@ -8,8 +8,8 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A chain that is longer is beyond any limit of hops, and not read.
-pub const MOST_ANCESTORS: usize = 64;
+/// A chain that is longer is far beyond any limit of hops, and not read.
+pub const MOST_ANCESTORS: usize = 128;
 /// The longest name of a hub, an agent or a task.
 const MOST_NAME: usize = 256;
 

@@ -77,7 +77,7 @@ fn what_is_malformed_is_told_by_its_place() {
         (chain(json!({"hub": "", "agent": "a"})), "chain[0].hub"),
         (chain(json!({"hub": "h", "agent": "a\nb"})), "chain[0].agent"),
         (chain(json!({"hub": "h", "agent": "a", "task": "t".repeat(257)})), "chain[0].task"),
-        (json!({"chain": vec![json!({"hub": "h", "agent": "a"}); 65]}), "65 entries"),
+        (json!({"chain": vec![json!({"hub": "h", "agent": "a"}); 129]}), "129 entries"),
     ];
     for (value, told) in wrong {
         let refusal = Ancestry::of(Some(&member(&value)), None).unwrap_err();
@@ -119,4 +119,24 @@ fn a_first_call_begins_the_chain() {
     let onward = lineage.onward();
     assert_eq!(onward.ancestry, Ancestry { chain: vec![ancestor("here")], hops: Some(1), ..Ancestry::default() });
     assert_eq!(onward.headers.len(), 2, "no state that nobody told");
+}
+
+/// The blocks of JSON in the document: an example of a request, and the schema.
+fn documented() -> Vec<Value> {
+    let text = include_str!("../../../../docs/ancestry.md");
+    let blocks = text.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.map(|block| serde_json::from_str(block).expect("the document's JSON is JSON")).collect()
+}
+
+#[test]
+fn the_document_says_what_is_read() {
+    let [example, schema] = documented().try_into().expect("an example and a schema");
+    let metadata = Object::of(&example["metadata"]).unwrap();
+    let read = Ancestry::of(Some(&metadata), None).unwrap().unwrap();
+    assert_eq!((read.chain.len(), read.hops, read.max_hops), (2, Some(2), Some(4)));
+    let names = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&schema["properties"]), names(&serde_json::to_value(&read).unwrap()));
+    let chain = &schema["properties"]["chain"];
+    assert_eq!((&chain["maxItems"], &schema["$id"]), (&json!(super::MOST_ANCESTORS), &json!(ANCESTRY)));
+    assert_eq!(names(&chain["items"]["properties"]), names(&serde_json::to_value(ancestor("h")).unwrap()));
 }

@@ -12,7 +12,7 @@ pub const APPLICATION_ID: i32 = 0x464c_4f54;
 pub const LONG_LOG: u64 = 32;
 
 /// Each entry takes the schema one version up. Never edit one that was released.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE principals (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, admin INTEGER NOT NULL);
@@ -106,6 +106,9 @@ const MIGRATIONS: [&str; 5] = [
     ALTER TABLE tasks ADD COLUMN deadline INTEGER;
     CREATE INDEX tasks_with_deadline ON tasks (deadline)
         WHERE deadline IS NOT NULL AND state IN (0, 1, 2, 6, 8);
+",
+    "
+    ALTER TABLE push_configs ADD COLUMN version TEXT NOT NULL DEFAULT '1.0';
 ",
     "
     CREATE TABLE registrations (

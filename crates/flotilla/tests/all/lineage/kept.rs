@@ -1,6 +1,6 @@
 //! What is kept of a lineage, who reads it, and what goes on with webhooks.
 
-use super::{ANCESTRY, PARENT, TRACE, descending, hub_id, owners_view, sent, through};
+use super::{ANCESTRY, PARENT, TRACE, descending, hub_id, owners, owners_view, sent, through};
 use crate::cast::{hub, hub_with, state};
 use flotilla_testkit::{Binding, Receiver};
 use serde_json::{Value, json};
@@ -14,19 +14,19 @@ fn the_owner_reads_where_a_task_comes_from_also_after_a_restart() {
     let expected = json!({
         "provenance": "a2a-remote", "chain": through(&["first", "second"]), "hops": 5, "maxHops": 7, "trace": trace,
     });
-    let tasks: Vec<(Binding, Value)> = Binding::ALL
+    let tasks: Vec<(String, Value)> = owners(&hub)
         .into_iter()
-        .map(|binding| {
-            let client = hub.owner(binding).header("traceparent", PARENT).header("tracestate", "vendor=1");
-            let task = sent(&client, &descending(&format!("{binding:?}"), "complete", &ancestry));
+        .map(|(door, owner)| {
+            let client = owner.header("traceparent", PARENT).header("tracestate", "vendor=1");
+            let task = sent(&client, &descending(&door, "complete", &ancestry));
             assert_eq!(state(&task), "TASK_STATE_COMPLETED");
-            (binding, task)
+            (door, task)
         })
         .collect();
     let check = |hub: &flotilla_testkit::HubProcess| {
-        for (binding, task) in &tasks {
+        for (door, task) in &tasks {
             let view = owners_view(hub, task);
-            assert_eq!(view["origin"], expected, "{binding:?}");
+            assert_eq!(view["origin"], expected, "{door}");
             assert_eq!((&view["deadline"], &view["traceId"]), (&json!(deadline), &json!(TRACE)));
             let first = &view["events"][0];
             assert_eq!(first["event"]["descended"], json!({"origin": expected, "deadline": deadline}));

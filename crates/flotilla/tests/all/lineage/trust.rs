@@ -37,7 +37,7 @@ fn what_cannot_be_read_is_refused_and_opens_nothing() {
         (json!({"deadline": "tomorrow"}), "RFC 3339"),
         (json!({"chain": [{"hub": "h"}]}), "chain[0]"),
         (json!({"chain": [{"hub": "", "agent": "a"}]}), "chain[0].hub"),
-        (json!({"chain": through(&["h"; 65])}), "65 entries"),
+        (json!({"chain": through(&["h"; 129])}), "129 entries"),
     ];
     for binding in Binding::ALL {
         let owner = hub.owner(binding);

@@ -45,6 +45,13 @@ CREATE TABLE counters (
     PRIMARY KEY (principal, agent, state)
 ) WITHOUT ROWID;
 
+CREATE TRIGGER keys_added AFTER INSERT ON keys
+    BEGIN UPDATE meta SET value = value + 1 WHERE name = 'keys_revision'; END;
+CREATE TRIGGER keys_changed AFTER UPDATE ON keys
+    BEGIN UPDATE meta SET value = value + 1 WHERE name = 'keys_revision'; END;
+CREATE TRIGGER keys_removed AFTER DELETE ON keys
+    BEGIN UPDATE meta SET value = value + 1 WHERE name = 'keys_revision'; END;
+
 CREATE TABLE push_configs (
     uid BLOB PRIMARY KEY, task BLOB NOT NULL, id TEXT NOT NULL,
     principal INTEGER NOT NULL, agent INTEGER NOT NULL, owner INTEGER NOT NULL,
@@ -59,14 +66,6 @@ CREATE TABLE push_attempts (
     millis INTEGER NOT NULL, status INTEGER, delivered INTEGER NOT NULL, next_at INTEGER, reason TEXT NOT NULL,
     PRIMARY KEY (config, number)
 ) WITHOUT ROWID;
-
-CREATE TRIGGER keys_added AFTER INSERT ON keys
-    BEGIN UPDATE meta SET value = value + 1 WHERE name = 'keys_revision'; END;
-CREATE TRIGGER keys_changed AFTER UPDATE ON keys
-    BEGIN UPDATE meta SET value = value + 1 WHERE name = 'keys_revision'; END;
-CREATE TRIGGER keys_removed AFTER DELETE ON keys
-    BEGIN UPDATE meta SET value = value + 1 WHERE name = 'keys_revision'; END;
-
 INSERT INTO meta (name, value) VALUES ('epoch', '0123456789ab'), ('keys_revision', '1');
 INSERT INTO workspaces (id, name) VALUES (1, 'default');
 INSERT INTO principals (id, workspace, name) VALUES (1, 1, 'owner'), (2, 1, 'anonymous'), (7, 1, 'caller');
@@ -92,3 +91,7 @@ INSERT INTO sends (key, hash, task, at)
         x'0202020202020202020202020202020202020202020202020202020202020202',
         x'018bcfe5680070008000000000000001', 1700000000000);
 INSERT INTO counters (principal, agent, state, n) VALUES (7, 3, 2, 1), (7, 3, 3, 1);
+INSERT INTO push_configs (uid, task, id, principal, agent, owner, url, origin, scheme, sealed, options, created_at, cursor,
+        state, failures, next_at, attempts, reason, generation)
+    VALUES (x'018bcfe5680070008000000000000003', x'018bcfe5680070008000000000000002', 'c', 7, 3, 1, 'https://example.com/c',
+        'https://example.com', '', x'', '{}', 1700000000004, 2, 0, 0, NULL, 0, '', 0);
