@@ -6,6 +6,7 @@ pub mod config;
 pub mod head;
 pub mod journal;
 pub mod mutate;
+pub mod old;
 pub mod peers;
 pub mod targets;
 
@@ -38,6 +39,10 @@ entries! {
     journal::journal_file,
     journal::journal_entry,
     journal::stored_events,
+    old::grpc_request_03,
+    old::grpc_answer_03,
+    old::proto_json_03,
+    old::answer_03,
     peers::agent_card,
     peers::sse,
     peers::stream_frame,
