@@ -1,4 +1,4 @@
-//! Feeds `old::answer_03`.
+//! Feeds `proto::answer_03`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| flotilla_fuzz::old::answer_03(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| flotilla_fuzz::proto::answer_03(data));

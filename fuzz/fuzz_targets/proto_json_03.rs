@@ -1,4 +1,4 @@
-//! Feeds `old::proto_json_03`.
+//! Feeds `proto::proto_json_03`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| flotilla_fuzz::old::proto_json_03(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| flotilla_fuzz::proto::proto_json_03(data));

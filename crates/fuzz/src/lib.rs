@@ -8,6 +8,7 @@ pub mod journal;
 pub mod mutate;
 pub mod old;
 pub mod peers;
+pub mod proto;
 pub mod targets;
 
 /// An entry point; its name is that of its target in `fuzz/fuzz_targets` and of its inputs in `fuzz/seeds`.
@@ -39,10 +40,13 @@ entries! {
     journal::journal_file,
     journal::journal_entry,
     journal::stored_events,
-    old::grpc_request_03,
-    old::grpc_answer_03,
-    old::proto_json_03,
-    old::answer_03,
+    old::old_request,
+    old::old_result,
+    old::old_card,
+    proto::grpc_request_03,
+    proto::grpc_answer_03,
+    proto::proto_json_03,
+    proto::answer_03,
     peers::agent_card,
     peers::sse,
     peers::stream_frame,

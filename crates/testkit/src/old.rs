@@ -3,12 +3,13 @@
 use crate::client::{Binding, Refusal, json_post, with_query};
 use crate::http::{Request, Response};
 use crate::sse::Event;
+use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::request as r;
 use flotilla_protocol::a2a::request::Request as Asked;
 use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::proto03::json as proto;
-use flotilla_protocol::v03::{V03, answer, method};
+use flotilla_protocol::v03::{V03, answer, error, method};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -135,6 +136,16 @@ pub fn event(event: Event) -> Event {
     Event { data: Some(json.to_string()), ..event }
 }
 
+/// The text of an error without the words it begins with in 0.3.
+fn unworded(message: String, reason: &str) -> String {
+    let known = Reason::ALL.into_iter().find(|known| known.row().reason == reason);
+    let Some(words) = known.and_then(error::words).filter(|_| !message.starts_with("Invalid parameters")) else {
+        return message;
+    };
+    let rest = message.strip_prefix(&format!("{words}. "));
+    rest.unwrap_or_else(|| panic!("{reason} is told without '{words}': {message}")).to_owned()
+}
+
 /// A refusal of 0.3; none if this is no refusal, or one of 1.0. A stream that is refused is one event.
 pub fn refusal(response: &Response) -> Option<Refusal> {
     let text = response.text();
@@ -152,7 +163,7 @@ pub fn refusal(response: &Response) -> Option<Refusal> {
         // HTTP+JSON of 1.0 repeats the status here.
         code: if body.get("error").is_some() { code } else { response.status.into() },
         status: None,
-        message: text(&error["message"]),
+        message: unworded(text(&error["message"]), &text(&reason)),
         reason: text(&reason),
         domain: text(&domain),
         metadata: metadata.into(),

@@ -1,6 +1,7 @@
 //! Both versions of A2A on one hub: who is answered in which, and that a task is the same in either.
 
 mod forms;
+mod limits;
 mod push;
 mod table;
 mod tasks;
