@@ -11,6 +11,7 @@ use crate::task::{Command, Head, Retry, RunState};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::lineage::{Ancestor, Lineage};
+use flotilla_protocol::time::Millis;
 use flotilla_protocol::work::{Assignment, Contents, Report, Trail};
 use std::pin::pin;
 use std::sync::Arc;
@@ -165,6 +166,12 @@ async fn fenced(live: &LiveRef, run: u32) {
     }
 }
 
+/// What a caller asked, counted from the first time, and when that was.
+fn nth_asked(changes: &[Arc<Change>], number: usize) -> Option<(Millis, &Event)> {
+    let events = changes.iter().flat_map(|change| change.events.iter().map(|event| (change.at, event)));
+    events.filter(|(_, event)| matches!(event, Event::Asked { .. })).nth(number)
+}
+
 /// How many of the reports make a change that readers can take at once: a change is never read in part.
 fn one_change(reports: &[Report]) -> usize {
     let mut size = 0;
@@ -214,10 +221,8 @@ impl Hub {
         };
         // The oldest message that no run has taken up: those after it still wait.
         let turn = head.turn - head.waiting;
-        let events = changes.iter().flat_map(|change| change.events.iter().map(|event| (change.at, event)));
-        let mut asked = events.filter(|(_, event)| matches!(event, Event::Asked { .. }));
         let Some((asked_at, Event::Asked { message, accepted_output_modes, metadata, from, ttl })) =
-            asked.nth(turn.saturating_sub(1) as usize)
+            nth_asked(&changes, turn.saturating_sub(1) as usize)
         else {
             return Err(Fault::new("no message in the log"));
         };
