@@ -35,7 +35,7 @@ pub use send::{Outcome, SendOptions, no_push, no_streaming};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
-use crate::limits::{Limit, Limits};
+use crate::limits::Limits;
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
 use crate::push::Desk;
 use crate::rate::Rate;
@@ -49,11 +49,11 @@ use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
 use live::{Lives, Loaded};
 use meters::Meters;
-use queue::RunPlace;
+use queue::Places;
 use run::Start;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tally::{Full, Place, Tally};
+use tally::{Place, Tally};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
@@ -301,35 +301,6 @@ impl Hub {
         Ok(true)
     }
 
-    /// Takes the places a decision needs before anything is written. Only a caller is refused for want of one: what
-    /// follows from the work itself must go on.
-    fn places(
-        &self,
-        head: &Head,
-        effects: &[Effect],
-        from_caller: Option<bool>,
-        limits: &Limits,
-    ) -> Result<Places, Refusal> {
-        let mut places = Places { run: None, opens: head.version == 0 };
-        if !effects.is_empty() {
-            places.run = match from_caller {
-                Some(held) => Some(self.run_place(head, held, limits)?),
-                None => self.free_place(head.agent),
-            };
-        }
-        if places.opens {
-            let most = limits.open_tasks_per_caller;
-            self.open_tasks.enter(head.principal, most, usize::MAX).map_err(|_| {
-                let text = format!(
-                    "You have as many open tasks as you may ({most}). Cancel one, answer one that waits for you, or try \
-                     again when one has ended."
-                );
-                Limit::OpenTasksPerCaller.refuse(most, text)
-            })?;
-        }
-        Ok(places)
-    }
-
     /// What happens once the store has spoken: show the change, then start the work that follows from it.
     fn when_committed(
         self: &Arc<Self>,
@@ -390,27 +361,12 @@ enum Tell {
     AtRest,
 }
 
-/// What a decision holds until its commit is settled.
-struct Places {
-    run: Option<RunPlace>,
-    /// Whether the task is new, and counts as open from now on.
-    opens: bool,
-}
-
 /// What comes of a change once it is committed.
 struct Follows {
     effects: Vec<Effect>,
     places: Places,
     ends: bool,
     deadline_before: Option<Millis>,
-}
-
-fn no_run(full: Full, limits: &Limits) -> Refusal {
-    let (limit, most, whose) = match full {
-        Full::Each => (Limit::RunsPerAgent, limits.runs_per_agent, "The agent"),
-        Full::All => (Limit::LiveRuns, limits.live_runs, "The hub"),
-    };
-    limit.refuse(most, format!("{whose} has as many runs under way as it may ({most}). Try again in a moment."))
 }
 
 async fn settled(committed: oneshot::Receiver<Result<u64, NotCommitted>>) -> Result<u64, NotCommitted> {

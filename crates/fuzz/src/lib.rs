@@ -10,6 +10,7 @@ pub mod mutate;
 pub mod old;
 pub mod peers;
 pub mod proto;
+pub mod sockets;
 pub mod targets;
 
 /// An entry point; its name is that of its target in `fuzz/fuzz_targets` and of its inputs in `fuzz/seeds`.
@@ -56,6 +57,8 @@ entries! {
     peers::grpc_messages,
     peers::grpc_status,
     peers::oauth,
+    sockets::socket_frame,
+    sockets::gopherhole_request,
     targets::webhook_url,
     targets::address_shown,
     targets::ranges,

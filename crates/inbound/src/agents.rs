@@ -62,7 +62,7 @@ fn is_owned(agent: &Agent, caller: &Caller) -> bool {
     match caller.as_owner() {
         Scope::Admin => true,
         Scope::Agent { owner } => agent.owner == owner,
-        Scope::Caller { .. } => false,
+        Scope::Caller { .. } | Scope::Own { .. } => false,
     }
 }
 

@@ -1,4 +1,5 @@
-//! Runs that wait for an agent which is not there: counted apart from those under way, and bounded for themselves.
+//! Places: of runs under way, of runs that wait for an agent which is not there, and of open tasks. Each kind is bounded
+//! for itself.
 
 use super::run::RunHandle;
 use super::tally::Full;
@@ -7,7 +8,7 @@ use crate::ids::{AgentId, WorkspaceId};
 use crate::limits::{Limit, Limits};
 use crate::ports::Absence;
 use crate::registry::Agent;
-use crate::task::{Command, Head};
+use crate::task::{Command, Effect, Head};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::time::Millis;
 use std::sync::Arc;
@@ -19,14 +20,50 @@ pub enum RunPlace {
     Queued { agent: AgentId, _of_agent: Place<AgentId>, _of_workspace: Place<WorkspaceId> },
 }
 
+/// What a decision holds until its commit is settled.
+pub struct Places {
+    pub(super) run: Option<RunPlace>,
+    /// Whether the task is new, and counts as open from now on.
+    pub(super) opens: bool,
+}
+
 impl Hub {
+    /// Takes the places a decision needs before anything is written. Only a caller is refused for want of one: what
+    /// follows from the work itself must go on.
+    pub(super) fn places(
+        &self,
+        head: &Head,
+        effects: &[Effect],
+        from_caller: Option<bool>,
+        limits: &Limits,
+    ) -> Result<Places, Refusal> {
+        let mut places = Places { run: None, opens: head.version == 0 };
+        if !effects.is_empty() {
+            places.run = match from_caller {
+                Some(held) => Some(self.run_place(head, held, limits)?),
+                None => self.free_place(head.agent),
+            };
+        }
+        if places.opens {
+            let most = limits.open_tasks_per_caller;
+            self.open_tasks.enter(head.principal, most, usize::MAX).map_err(|_| {
+                let text = format!(
+                    "You have as many open tasks as you may ({most}). Cancel one, answer one that waits for you, or try \
+                     again when one has ended."
+                );
+                Limit::OpenTasksPerCaller.refuse(most, text)
+            })?;
+        }
+        Ok(places)
+    }
+
     /// A place for a run that a caller starts, or the refusal for want of one.
     pub(super) fn run_place(&self, head: &Head, held: bool, limits: &Limits) -> Result<RunPlace, Refusal> {
         if held {
             return self.queue_place(head, limits.queued_per_agent, limits.queued_per_workspace);
         }
         let place = self.runs.place(head.agent, limits.runs_per_agent, limits.live_runs);
-        place.map(|_of_agent| RunPlace::UnderWay { _of_agent }).map_err(|full| super::no_run(full, limits))
+        place.map(|_of_agent| RunPlace::UnderWay { _of_agent }).map_err(|full| no_run(full, limits))
     }
 
     /// A place for a run that follows from others: it counts, and is not refused.
@@ -121,4 +158,12 @@ impl RunHandle {
     pub fn detach(mut self) {
         self.over = true;
     }
+}
+
+fn no_run(full: Full, limits: &Limits) -> Refusal {
+    let (limit, most, whose) = match full {
+        Full::Each => (Limit::RunsPerAgent, limits.runs_per_agent, "The agent"),
+        Full::All => (Limit::LiveRuns, limits.live_runs, "The hub"),
+    };
+    limit.refuse(most, format!("{whose} has as many runs under way as it may ({most}). Try again in a moment."))
 }
