@@ -91,7 +91,7 @@ pub async fn serve(app: &Arc<App>, request: Request<Body>) -> Response<Body> {
     };
     match open(app, &mut parts, accepted.manner).await {
         Ok(connection) => {
-            let upgrade = hyper::upgrade::on(&mut Request::from_parts(parts, body));
+            let upgrade = hyper::upgrade::on(Request::from_parts(parts, body));
             tokio::spawn(connection.run(upgrade));
             accepted.response()
         }

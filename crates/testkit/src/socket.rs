@@ -5,7 +5,7 @@ use crate::wait::PATIENCE;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tungstenite::protocol::{CloseFrame, Role};
 use tungstenite::{Message, WebSocket};
 
@@ -57,7 +57,7 @@ impl Dial {
     /// Opens it, and reads the welcome.
     pub fn open(self) -> Socket {
         let mut socket = self.try_open().unwrap_or_else(|refused| panic!("the hub refused: {refused:?}"));
-        socket.welcome = socket.next();
+        socket.welcome = socket.read();
         assert_eq!(socket.welcome["type"], "welcome", "the first frame");
         socket
     }
@@ -132,7 +132,7 @@ impl Socket {
     }
 
     /// The next frame that is text.
-    pub fn next(&mut self) -> Value {
+    pub fn read(&mut self) -> Value {
         self.try_next().unwrap_or_else(|ended| panic!("the connection ended: {ended}"))
     }
 
@@ -160,7 +160,7 @@ impl Socket {
     pub fn wait_for(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let frame = self.next();
+            let frame = self.read();
             if fits(&frame) {
                 return frame;
             }
@@ -171,14 +171,6 @@ impl Socket {
     /// The next frame of a type.
     pub fn kind(&mut self, kind: &str) -> Value {
         self.wait_for(kind, |frame| frame["type"] == kind)
-    }
-
-    /// Whether nothing comes for a while. The one place where a test waits for nothing.
-    pub fn is_quiet_for(&mut self, time: Duration) -> bool {
-        self.inner.get_ref().set_read_timeout(Some(time)).expect("a deadline can be set");
-        let quiet = matches!(self.inner.read(), Err(tungstenite::Error::Io(_)) | Ok(Message::Ping(_)));
-        self.inner.get_ref().set_read_timeout(Some(PATIENCE)).expect("a deadline can be set");
-        quiet
     }
 
     /// Calls a method and returns its answer.

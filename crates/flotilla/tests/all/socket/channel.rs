@@ -42,7 +42,7 @@ fn a_caller_does_on_the_socket_what_it_does_elsewhere() {
     );
     assert_eq!(socket.call(5, "Nonsense", &json!({}))["error"]["code"], -32601);
     socket.send_text("{");
-    assert_eq!(socket.next()["error"]["code"], -32700);
+    assert_eq!(socket.read()["error"]["code"], -32700);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn work(address: std::net::SocketAddr, key: &str, done: &mut HashSet<(String, u6
             if done.len() == TASKS && unsent.is_empty() {
                 return;
             }
-            let frame = socket.next();
+            let frame = socket.read();
             match frame["type"].as_str() {
                 Some("message") => {
                     let (task, run) =
