@@ -123,6 +123,24 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// Whether its card says this of it already.
+    pub fn says(&self, profile: &Profile) -> bool {
+        let Profile { capabilities, version, default_input_modes, default_output_modes, .. } = profile;
+        let described =
+            if profile.description.is_empty() { self.default_description() } else { profile.description.clone() };
+        self.description == described
+            && self.version == *version
+            && self.capabilities.streaming == capabilities.streaming
+            && self.capabilities.push_notifications == capabilities.push_notifications
+            && self.input_modes == *default_input_modes
+            && self.output_modes == *default_output_modes
+            && self.skills == profile.skills(&self.name, &described)
+    }
+
+    fn default_description(&self) -> String {
+        format!("The agent {}.", self.name)
+    }
+
     /// Whether it is there for a caller; otherwise it must look as if it did not exist. Whoever administers the hub
     /// sees all agents.
     pub fn is_seen_by(&self, caller: &Caller) -> bool {

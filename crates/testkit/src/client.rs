@@ -3,6 +3,7 @@
 use crate::grpc;
 use crate::http::{self, Request, Response};
 use crate::old;
+use crate::socket::{Dial, Socket};
 use crate::stream::Stream;
 use serde_json::{Map, Value, json};
 use std::net::SocketAddr;
@@ -28,6 +29,8 @@ pub struct Client {
     agent: Option<String>,
     headers: Vec<(String, String)>,
     query: String,
+    /// Whether the socket is used instead of a request for each call.
+    pub socket: bool,
     /// Whether it speaks 0.3.
     pub old: bool,
 }
@@ -90,7 +93,7 @@ impl Refusal {
 impl Client {
     pub fn new(address: SocketAddr, binding: Binding) -> Self {
         let headers = vec![("a2a-version".to_owned(), "1.0".to_owned())];
-        Self { address, binding, agent: None, headers, query: String::new(), old: false }
+        Self { address, binding, agent: None, headers, query: String::new(), socket: false, old: false }
     }
 
     /// The same caller in A2A 0.3, which has no other answers than this one.
@@ -211,7 +214,49 @@ impl Client {
         self.dress(request)
     }
 
+    /// The same operations over the socket, as JSON-RPC.
+    #[must_use]
+    pub fn over_socket(self) -> Self {
+        Self { binding: Binding::JsonRpc, socket: true, ..self }
+    }
+
+    /// A connection with this client's headers, on which one request is made.
+    fn dialed(&self, method: &str, params: &Value) -> Result<Socket, Refusal> {
+        let mut dial = Dial::new(self.address);
+        for (name, value) in &self.headers {
+            dial = dial.header(name, value);
+        }
+        let mut socket = dial.query("role", "caller").try_open().map_err(|refused| Refusal::of(&refused.response()))?;
+        socket.read();
+        let mut params = params.clone();
+        if let (Some(agent), None) = (&self.agent, params.get("tenant")) {
+            params["tenant"] = json!(agent);
+        }
+        let headers = self.headers.iter().filter(|(name, _)| name != "authorization" && name != "x-api-key");
+        let service: Map<String, Value> = headers.map(|(name, value)| (name.clone(), json!(value))).collect();
+        socket.send(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params, "serviceParams": service}));
+        Ok(socket)
+    }
+
+    fn call_over_socket(&self, method: &str, params: &Value) -> Result<Value, Refusal> {
+        let frame = self.dialed(method, params)?.read();
+        answer(&Response { status: 200, headers: Vec::new(), body: frame.to_string().into_bytes() })
+    }
+
+    fn stream_over_socket(&self, method: &str, params: &Value) -> Result<Stream, Refusal> {
+        let mut socket = self.dialed(method, params)?;
+        let first = socket.read();
+        if first.get("error").is_some() {
+            let body = first.to_string().into_bytes();
+            return Err(Refusal::of(&Response { status: 200, headers: Vec::new(), body }));
+        }
+        Ok(Stream::of_socket(socket, first))
+    }
+
     pub fn call(&self, method: &str, params: &Value) -> Result<Value, Refusal> {
+        if self.socket {
+            return self.call_over_socket(method, params);
+        }
         if self.binding == Binding::Grpc {
             return grpc::unary(self.address, &self.metadata(), method, params);
         }
@@ -240,6 +285,9 @@ impl Client {
     }
 
     pub fn stream(&self, method: &str, params: &Value) -> Result<Stream, Refusal> {
+        if self.socket {
+            return self.stream_over_socket(method, params);
+        }
         if self.binding == Binding::Grpc {
             return grpc::stream(self.address, &self.metadata(), method, params).map(Stream::of_grpc);
         }

@@ -1,6 +1,6 @@
 //! A WebSocket to the hub, with a deadline on every wait: as an agent that dials in, or as a caller.
 
-use crate::http::{Request, find};
+use crate::http::{Request, Response, find};
 use crate::wait::PATIENCE;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -23,6 +23,13 @@ pub struct Refused {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: String,
+}
+
+impl Refused {
+    /// As an answer over HTTP, which it is.
+    pub fn response(&self) -> Response {
+        Response { status: self.status, headers: self.headers.clone(), body: self.body.clone().into_bytes() }
+    }
 }
 
 impl Dial {
@@ -133,11 +140,11 @@ impl Socket {
 
     /// The next frame that is text.
     pub fn read(&mut self) -> Value {
-        self.try_next().unwrap_or_else(|ended| panic!("the connection ended: {ended}"))
+        self.try_read().unwrap_or_else(|ended| panic!("the connection ended: {ended}"))
     }
 
     /// The next frame, or how the connection ended: `code reason`.
-    pub fn try_next(&mut self) -> Result<Value, String> {
+    pub fn try_read(&mut self) -> Result<Value, String> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             // Pings keep a connection busy on which nothing is said.

@@ -3,11 +3,15 @@
 use crate::client::Refusal;
 use crate::grpc;
 use crate::http::{Open, Response, find};
+use crate::socket::Socket;
 use crate::sse::{Blocks, Event};
+use serde_json::Value;
 
 enum Source {
     Sse(Blocks),
     Grpc(Box<grpc::Reading>),
+    /// The socket, and a frame of it that was read already.
+    Socket(Box<Socket>, Option<Value>),
 }
 
 pub struct Stream {
@@ -45,18 +49,23 @@ impl Stream {
         Self { source: Source::Grpc(Box::new(reading)), old: false, first: None, cut: false }
     }
 
+    pub(crate) fn of_socket(socket: Socket, first: Value) -> Self {
+        Self { source: Source::Socket(Box::new(socket), Some(first)), old: false, first: None, cut: false }
+    }
+
     /// A header of the answer, or metadata before its first message.
     pub fn header(&self, name: &str) -> Option<&str> {
         match &self.source {
             Source::Sse(blocks) => find(blocks.headers(), name),
             Source::Grpc(reading) => find(&reading.headers, name),
+            Source::Socket(socket, _) => socket.header(name),
         }
     }
 
     /// The status a gRPC stream was ended with, if it was no good one.
     pub fn status(&self) -> Option<&Refusal> {
         match &self.source {
-            Source::Sse(_) => None,
+            Source::Sse(_) | Source::Socket(..) => None,
             Source::Grpc(reading) => reading.ended.as_ref(),
         }
     }
@@ -71,6 +80,13 @@ impl Stream {
                 let block = blocks.next();
                 self.cut = blocks.cut;
                 if self.old { block.map(crate::old::event) } else { block }
+            }
+            Source::Socket(socket, first) => {
+                let frame = first.take().map_or_else(|| socket.try_read(), Ok);
+                self.cut = frame.is_err();
+                let frame = frame.ok().filter(|frame| frame["streamEnd"] != true)?;
+                let id = frame["cursor"].as_str().map(str::to_owned);
+                Some(Event { id, data: Some(frame.to_string()), ..Event::default() })
             }
             Source::Grpc(reading) => {
                 let block = reading.next();

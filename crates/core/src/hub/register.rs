@@ -50,11 +50,17 @@ impl Hub {
         Ok(may_be(caller, agent)?)
     }
 
-    /// An agent says what it is. One that is configured has the configuration's card, and is not asked.
-    pub async fn describe(self: &Arc<Self>, caller: &Caller, agent: &Agent, profile: Profile) -> Result<(), Error> {
+    /// An agent says what it is; whether that is new. One that is configured has the configuration's card, and is not
+    /// asked.
+    pub async fn describe(self: &Arc<Self>, caller: &Caller, agent: &Agent, profile: Profile) -> Result<bool, Error> {
         if agent.link.dialed().is_some_and(|terms| terms.describes_itself) {
-            self.keep(caller, &agent.name, profile).await?;
-            return Ok(());
+            // Most say the same each time they connect, and thousands may do so at once.
+            let known = self.registry.load().by_name(&agent.name).cloned();
+            let is_new = known.is_none_or(|known| !known.says(&profile));
+            if is_new {
+                self.keep(caller, &agent.name, profile).await?;
+            }
+            return Ok(is_new);
         }
         let text = format!("The card of '{}' is in the hub's configuration; what it says there counts.", agent.name);
         Err(Refusal::new(Reason::PermissionDenied, text).into())

@@ -11,9 +11,9 @@ mod turns;
 mod whole;
 
 use crate::cast;
-use flotilla_testkit::{Binding, Talk};
+use flotilla_testkit::{Binding, Client, Talk};
 
-/// Plays a scenario through each binding of 1.0 and through 0.3, each time with a hub of its own, and compares the
+/// Plays a scenario through each binding of 1.0, over the socket, and through 0.3, each time with a hub of its own, and compares the
 /// transcripts: what is answered in 0.3 is read as 1.0 for that.
 fn on_all(scenario: impl Fn(&mut Talk)) {
     play(&Binding::ALL, &Binding::JSON, scenario);
@@ -25,14 +25,15 @@ fn on_current(scenario: impl Fn(&mut Talk)) {
 }
 
 fn play(current: &[Binding], old: &[Binding], scenario: impl Fn(&mut Talk)) {
-    let current = current.iter().map(|binding| (*binding, false));
-    let doors: Vec<(Binding, bool)> = current.chain(old.iter().map(|binding| (*binding, true))).collect();
-    let mut transcripts = doors.into_iter().map(|(binding, old)| {
+    type Door = (String, fn(Client) -> Client, Binding);
+    let current = current.iter().map(|binding| -> Door { (format!("{binding:?}"), |client| client, *binding) });
+    let socket: Door = ("the socket".into(), Client::over_socket, Binding::JsonRpc);
+    let old = old.iter().map(|binding| -> Door { (format!("{binding:?} of 0.3"), Client::in_03, *binding) });
+    let doors: Vec<Door> = current.chain([socket]).chain(old).collect();
+    let mut transcripts = doors.into_iter().map(|(name, through, binding)| {
         let hub = cast::hub();
-        let owner = hub.owner(binding);
-        let mut talk = Talk::new(if old { owner.in_03() } else { owner });
+        let mut talk = Talk::new(through(hub.owner(binding)));
         scenario(&mut talk);
-        let name = if old { format!("{binding:?} of 0.3") } else { format!("{binding:?}") };
         (name, talk.transcript())
     });
     let (name, reference) = transcripts.next().expect("a binding");

@@ -98,7 +98,6 @@ impl Connection {
         let config = WebSocketConfig::default()
             .read_buffer_size(BUFFER)
             .write_buffer_size(BUFFER)
-            .max_write_buffer_size(sockets.frame.saturating_mul(4).max(64 * BUFFER))
             .max_message_size(Some(sockets.frame))
             .max_frame_size(Some(sockets.frame));
         let mut socket = Socket::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
@@ -123,6 +122,8 @@ impl Connection {
             return (1001, "the welcome was not taken");
         }
         let mut heard = Instant::now();
+        // Whatever else goes on: one who only reads is heard of by this alone.
+        let mut ping_at = heard + sockets.ping;
         let mut leave = self.app.access.leave(&self.caller);
         let app = Arc::clone(&self.app);
         loop {
@@ -143,10 +144,13 @@ impl Connection {
                     count_over("sockets.idle", "connection");
                     Next::End(1001, "nothing was heard for too long")
                 }
-                () = tokio::time::sleep(sockets.ping) => match write(socket, Message::Ping(Default::default()), sockets).await {
-                    true => Next::On,
-                    false => Next::End(1001, "a ping was not taken"),
-                },
+                () = tokio::time::sleep_until(ping_at) => {
+                    ping_at = Instant::now() + sockets.ping;
+                    match write(socket, Message::Ping(Default::default()), sockets).await {
+                        true => Next::On,
+                        false => Next::End(1001, "a ping was not taken"),
+                    }
+                }
             };
             if let Next::End(code, reason) = next {
                 return (code, reason);

@@ -56,10 +56,12 @@ impl Connection {
     }
 
     async fn update_card(&mut self, card: &Json) -> Result<(), Error> {
+        self.app.hub.count_request(self.caller.principal)?;
         let profile = Profile::read(card)?;
         let agent = Arc::clone(&self.place()?.agent);
-        self.app.hub.describe(&self.caller, &agent, profile).await?;
-        self.app.cards_changed();
+        if self.app.hub.describe(&self.caller, &agent, profile).await? {
+            self.app.cards_changed();
+        }
         if let (Some(place), Some(agent)) = (&mut self.place, self.app.hub.registry().by_name(&agent.name)) {
             place.agent = Arc::clone(agent);
         }

@@ -181,7 +181,8 @@ fn play(agent: &str, caller: &str) {
     let cast = Cast::new(&hub, caller);
     let current = Binding::ALL.map(|binding| (binding, hub.stranger(binding).agent(agent)));
     let old = Binding::JSON.map(|binding| (binding, hub.stranger(binding).agent(agent).in_03()));
-    for (binding, stranger) in current.into_iter().chain(old) {
+    let socket = (Binding::JsonRpc, hub.stranger(Binding::JsonRpc).agent(agent).over_socket());
+    for (binding, stranger) in current.into_iter().chain([socket]).chain(old) {
         let caller = cast.client(Who::Caller, "", stranger.clone());
         for method in Method::ALL {
             // HTTP+JSON of 0.3 has the card there, which is for whoever sees the agent.
@@ -190,8 +191,12 @@ fn play(agent: &str, caller: &str) {
             }
             let (about, scope) = about(method);
             for who in EVERYBODY {
-                let cell =
-                    format!("{who:?} {method:?} {binding:?} {agent} {}", if stranger.old { "0.3" } else { "1.0" });
+                let door = match (stranger.old, stranger.socket) {
+                    (true, _) => "0.3",
+                    (false, true) => "the socket",
+                    (false, false) => "1.0",
+                };
+                let cell = format!("{who:?} {method:?} {binding:?} {agent} {door}");
                 let task = caller.say(&cell, "hello");
                 let has_config = about == About::Push && method != Method::CreatePushConfig;
                 if has_config {

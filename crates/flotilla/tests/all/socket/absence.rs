@@ -217,7 +217,7 @@ fn a_new_connection_takes_the_place_of_the_old_or_shares_its_work() {
     let mut old = dial(&hub, &key).open();
     let _new = dial(&hub, &key).open();
     assert!(old.kind("warning")["message"].as_str().is_some_and(|text| text.contains("taken the place")));
-    assert!(old.try_next().expect_err("closed").starts_with("4000"));
+    assert!(old.try_read().expect_err("closed").starts_with("4000"));
 
     let (hub, key) = left("sockets: {connections: share, window: 1}");
     let (mut one, mut two) = (dial(&hub, &key).open(), dial(&hub, &key).open());
@@ -257,5 +257,5 @@ fn a_frame_that_is_too_large_ends_the_connection() {
     let hub = setup().config("sockets: {frame: 2048}").start();
     let mut agent = connected(&hub, "chatty");
     agent.send(&json!({"type": "ping", "padding": "x".repeat(4000)}));
-    assert!(agent.try_next().expect_err("closed").starts_with("1009"));
+    assert!(agent.try_read().expect_err("closed").starts_with("1009"));
 }

@@ -180,5 +180,5 @@ fn a_revoked_key_ends_its_connection() {
     let mut agent = connected(&hub, "gone");
     hub.cli_ok(&["keys", "revoke", "gone"]);
     assert_eq!(agent.kind("error")["error"], "AUTH_FAILED");
-    assert!(agent.try_next().expect_err("closed").contains("not valid any more"));
+    assert!(agent.try_read().expect_err("closed").contains("not valid any more"));
 }
