@@ -74,7 +74,8 @@ impl Rights {
     /// All a caller of agents needs.
     pub const CALLER: Self =
         Self(Right::AgentsRead.bit() | Right::TasksRead.bit() | Right::TasksWrite.bit() | Right::PushWrite.bit());
-    pub const ALL: Self = Self(Self::CALLER.0 | Right::AgentsConnect.bit() | Right::Admin.bit());
+    /// Whoever administers the hub may be an agent too, but is none unless they say so.
+    pub const ALL: Self = Self(Self::CALLER.0 | Right::Admin.bit());
 
     pub fn of(rights: impl IntoIterator<Item = Right>) -> Self {
         Self(rights.into_iter().fold(0, |all, right| all | right.bit()))

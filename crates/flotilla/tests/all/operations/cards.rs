@@ -83,7 +83,8 @@ fn the_addresses_a_card_tells_work() {
         let card = get(&hub.stranger(Binding::HttpJson), target).json();
         let urls = urls(&card);
         let named: Vec<&str> = urls.iter().map(|(binding, _)| binding.as_str()).collect();
-        assert_eq!(named, ["JSONRPC", "HTTP+JSON", "GRPC"].repeat(2));
+        let (all, channel) = (["JSONRPC", "HTTP+JSON", "GRPC"], "urn:flotilla:binding:channel:1.0");
+        assert_eq!(named, [&all[..], &[channel], &all[..]].concat());
         for (binding, url) in urls.into_iter().take(3) {
             if binding == "GRPC" {
                 assert_eq!(url, hub.address().to_string(), "gRPC has a host and a port, no path");

@@ -1,6 +1,6 @@
 //! Which agent a request is for: by path, by tenant, or the default one.
 
-use super::on_all;
+use super::{on_all, on_paths};
 use crate::cast::{hub, id, setup};
 use flotilla_testkit::client::message;
 use flotilla_testkit::{Binding, Request};
@@ -38,7 +38,7 @@ fn an_agent_is_named_by_the_path() {
 
 #[test]
 fn a_path_and_a_tenant_that_disagree_are_refused() {
-    on_all(|talk| {
+    on_paths(|talk| {
         let task = talk.client.clone().agent("echo").say("first", "hello");
         talk.client = talk.client.clone().agent("echo");
         let mut params = talk.message("hello");
