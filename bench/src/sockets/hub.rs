@@ -39,7 +39,7 @@ impl Hub {
         let address = address.trim_start_matches("http://").trim_end_matches("/a2a").to_owned();
         let scopes = "agents:connect,tasks:read,tasks:write";
         let made = Command::new(binary)
-            .args(["keys", "create", "agents", "--scope", scopes, "--data-dir"])
+            .args(["keys", "create", "fleet", "--scope", scopes, "--data-dir"])
             .arg(&data)
             .output()
             .context("cannot make a key")?;
