@@ -5,7 +5,9 @@ pub mod bindings;
 pub mod config;
 pub mod head;
 pub mod journal;
+pub mod lineage;
 pub mod mutate;
+pub mod old;
 pub mod peers;
 pub mod targets;
 
@@ -38,6 +40,10 @@ entries! {
     journal::journal_file,
     journal::journal_entry,
     journal::stored_events,
+    lineage::lineage,
+    old::old_request,
+    old::old_result,
+    old::old_card,
     peers::agent_card,
     peers::sse,
     peers::stream_frame,

@@ -117,7 +117,7 @@ fn told(answer: &Result<Value, Refusal>) -> Told {
         Err("PERMISSION_DENIED") => Told::NoRight,
         Err("UNAUTHENTICATED") => Told::NoKey,
         // What the agent does not do, it does not do for anybody.
-        Err("UNSUPPORTED_OPERATION") | Ok(_) => Told::Served,
+        Err("UNSUPPORTED_OPERATION" | "EXTENDED_AGENT_CARD_NOT_CONFIGURED") | Ok(_) => Told::Served,
         Err(other) => panic!("{other}: {answer:?}"),
     }
 }
@@ -179,13 +179,19 @@ impl Cast {
 fn play(agent: &str, caller: &str) {
     let hub = setup().config(AGENTS).start();
     let cast = Cast::new(&hub, caller);
-    for binding in Binding::ALL {
-        let stranger = hub.stranger(binding).agent(agent);
+    let current = Binding::ALL.map(|binding| (binding, hub.stranger(binding).agent(agent)));
+    let old = Binding::JSON.map(|binding| (binding, hub.stranger(binding).agent(agent).in_03()));
+    for (binding, stranger) in current.into_iter().chain(old) {
         let caller = cast.client(Who::Caller, "", stranger.clone());
         for method in Method::ALL {
+            // HTTP+JSON of 0.3 has the card there, which is for whoever sees the agent.
+            if stranger.old && binding == Binding::HttpJson && method == Method::GetExtendedAgentCard {
+                continue;
+            }
             let (about, scope) = about(method);
             for who in EVERYBODY {
-                let cell = format!("{who:?} {method:?} {binding:?} {agent}");
+                let cell =
+                    format!("{who:?} {method:?} {binding:?} {agent} {}", if stranger.old { "0.3" } else { "1.0" });
                 let task = caller.say(&cell, "hello");
                 let has_config = about == About::Push && method != Method::CreatePushConfig;
                 if has_config {
