@@ -33,6 +33,8 @@ pub struct Run {
     headers: Vec<(String, String)>,
     /// The last event of a stream that can be gone on from.
     cursor: Option<String>,
+    /// Frames that streams have brought.
+    frames: usize,
 }
 
 /// A send that did not work.
@@ -60,7 +62,7 @@ impl Run {
     pub fn new(remote: Arc<Remote>, task: TaskId, assignment: Assignment, handle: RunHandle) -> Self {
         let (entered, letters) = remote.calls.enter(task);
         let (seen, headers) = (Seen::of(&assignment.trail), request::headers(&assignment));
-        Self { remote, assignment, handle, entered, letters, seen, headers, cursor: None }
+        Self { remote, assignment, handle, entered, letters, seen, headers, cursor: None, frames: 0 }
     }
 
     pub async fn perform(mut self) {

@@ -12,11 +12,21 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Garbage(pub String);
 
-/// The parts an artifact holds, as a running hash: enough to know whether a longer one goes on from here.
+/// The parts an artifact holds, as a running hash after each: enough to know whether another goes on from here.
 #[derive(Debug, Clone, Default)]
 struct Held {
-    parts: usize,
     hash: DefaultHasher,
+    after: Vec<u64>,
+}
+
+/// How a whole artifact stands to what is held of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compared {
+    /// It goes on after so many parts.
+    Longer(usize),
+    /// It is an earlier state of it, or the same.
+    Known,
+    Other,
 }
 
 impl Held {
@@ -29,12 +39,19 @@ impl Held {
     fn add(&mut self, parts: &[Part]) {
         for part in parts {
             self.hash.write(&serde_json::to_vec(part).unwrap_or_default());
-            self.parts += 1;
+            self.after.push(self.hash.finish());
         }
     }
 
-    fn is_beginning_of(&self, parts: &[Part]) -> bool {
-        self.parts <= parts.len() && Self::of(&parts[..self.parts]).hash.finish() == self.hash.finish()
+    fn compare(&self, whole: &Self) -> Compared {
+        let shared = self.after.len().min(whole.after.len());
+        // Two that agree after a part agree in all before it.
+        let same = shared == 0 || self.after[shared - 1] == whole.after[shared - 1];
+        match same {
+            true if whole.after.len() > shared => Compared::Longer(shared),
+            true => Compared::Known,
+            false => Compared::Other,
+        }
     }
 }
 
@@ -139,7 +156,7 @@ impl Seen {
             if artifact.artifact_id.is_empty() {
                 return Err(Garbage(format!("task.artifacts[{index}].artifactId is missing")));
             }
-            reports.extend(self.artifact(artifact));
+            reports.extend(self.artifact(artifact, state.is_terminal()));
         }
         reports.extend(self.status(state, task.status.message, None));
         Ok(reports)
@@ -197,18 +214,23 @@ impl Seen {
         Ok(link.into_iter().chain([chunk(artifact, append, last_chunk, metadata)]).collect())
     }
 
-    /// A whole artifact: nothing if it is known, the rest if it has grown, else all of it.
-    fn artifact(&mut self, artifact: Arc<Artifact>) -> Option<Report> {
-        let known = self.artifacts.get(&artifact.artifact_id).filter(|held| held.is_beginning_of(&artifact.parts));
-        let from = known.map(|held| held.parts);
-        self.artifacts.insert(artifact.artifact_id.clone(), Held::of(&artifact.parts));
-        match from {
-            Some(from) if from == artifact.parts.len() => None,
-            Some(from) => {
+    /// A whole artifact: nothing if it is known, the rest if it has grown, else all of it. A task that is under way may
+    /// be told as it was a moment ago; what it ends with counts.
+    fn artifact(&mut self, artifact: Arc<Artifact>, is_last_word: bool) -> Option<Report> {
+        let whole = Held::of(&artifact.parts);
+        let held = self.artifacts.get(&artifact.artifact_id);
+        let compared = held.map_or(Compared::Other, |held| held.compare(&whole));
+        let is_shorter = held.is_some_and(|held| held.after.len() > whole.after.len());
+        if compared == Compared::Known && !(is_shorter && is_last_word) {
+            return None;
+        }
+        self.artifacts.insert(artifact.artifact_id.clone(), whole);
+        match compared {
+            Compared::Longer(from) => {
                 let parts = artifact.parts[from..].to_vec();
                 Some(chunk(Arc::new(Artifact { parts, ..(*artifact).clone() }), true, false, None))
             }
-            None => Some(chunk(artifact, false, false, None)),
+            Compared::Known | Compared::Other => Some(chunk(artifact, false, false, None)),
         }
     }
 

@@ -113,24 +113,18 @@ impl Run {
             Err(error) if error.is_passing() => return Ok(Resumed::Broke { fruitful: false }),
             Err(_) => return Ok(Resumed::Unwilling),
         };
-        let mut fruitful = false;
-        let problem = match frames.next().await {
-            Ok(Some(frame)) => {
-                fruitful = true;
-                let exact = cursor.is_some() || matches!(frame.sent, Sent::Task(_));
-                self.take(client, vec![frame], exact).await?;
-                if self.seen.is_settled() { None } else { self.pump(client, &mut frames, exact).await? }
-            }
-            Ok(None) => Some(String::new()),
-            Err(error) if error.is_passing() => Some(String::new()),
+        let before = self.frames;
+        match self.pump(client, &mut frames, resumes).await {
+            Ok(None) => Ok(Resumed::Settled),
+            Ok(Some(_)) => Ok(Resumed::Broke { fruitful: self.frames > before }),
             // A stream may be refused by its first event.
-            Err(_) => return Ok(Resumed::Unwilling),
-        };
-        Ok(if problem.is_none() { Resumed::Settled } else { Resumed::Broke { fruitful } })
+            Err(End::Failed(_)) if self.frames == before => Ok(Resumed::Unwilling),
+            Err(end) => Err(end),
+        }
     }
 
     /// Reports what a stream brings, until the task is settled or the stream breaks: then why. A stream that is not
-    /// `exact` may have begun with a gap: what it brings is only a reason to ask.
+    /// `exact` may have begun with a gap, or with what is told twice: what it brings is only a reason to ask.
     pub(super) async fn pump(
         &mut self,
         client: &Client,
@@ -167,11 +161,14 @@ impl Run {
     }
 
     async fn take(&mut self, client: &Client, frames: Vec<Frame>, exact: bool) -> Result<(), End> {
+        self.frames += frames.len();
         let settles = frames.iter().any(|frame| frame.sent.state().is_some_and(|state| !is_open(state)));
         if let Some(id) = frames.iter().rev().find_map(|frame| frame.id.clone()) {
             self.cursor = Some(id);
         }
-        if !exact && self.seen.is_linked() {
+        // A whole task can be told at any time: only what is new in it counts.
+        let whole = frames.iter().all(|frame| matches!(frame.sent, Sent::Task(_)));
+        if !exact && !whole && self.seen.is_linked() {
             // Nothing is lost if this fails: what settles the task is asked for again.
             let failed = self.ask(client).await?;
             if failed.is_none() || settles {

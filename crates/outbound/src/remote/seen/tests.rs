@@ -62,6 +62,8 @@ fn a_stream_and_the_whole_task_after_it_are_told_once() {
     assert_eq!(told(&mut seen, &task("WORKING", &grown, &history)).unwrap(), ["WORKING m2:aha", "a+=3"]);
     assert!(told(&mut seen, &task("WORKING", &grown, &history)).unwrap().is_empty());
     assert!(!seen.is_settled());
+    let behind = json!([{"artifactId": "a", "parts": [text("1")]}]);
+    assert!(told(&mut seen, &task("WORKING", &behind, &history)).unwrap().is_empty(), "as it was a moment ago");
     let other = json!([{"artifactId": "a", "parts": [text("123")]}, {"artifactId": "b", "parts": [text("x")]}]);
     assert_eq!(told(&mut seen, &task("COMPLETED", &other, &history)).unwrap(), ["a=123", "b=x", "COMPLETED"]);
     assert!(seen.is_settled());
