@@ -9,6 +9,7 @@ pub mod lineage;
 pub mod mutate;
 pub mod old;
 pub mod peers;
+pub mod proto;
 pub mod targets;
 
 /// An entry point; its name is that of its target in `fuzz/fuzz_targets` and of its inputs in `fuzz/seeds`.
@@ -44,6 +45,10 @@ entries! {
     old::old_request,
     old::old_result,
     old::old_card,
+    proto::grpc_request_03,
+    proto::grpc_answer_03,
+    proto::proto_json_03,
+    proto::answer_03,
     peers::agent_card,
     peers::sse,
     peers::stream_frame,

@@ -5,7 +5,7 @@ pub mod card;
 pub mod check;
 pub mod choose;
 pub mod credential;
-mod dialect;
+pub(crate) mod dialect;
 pub mod error;
 pub mod fold;
 pub mod follow;

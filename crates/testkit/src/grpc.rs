@@ -215,8 +215,7 @@ impl Call {
     }
 
     fn path(&self) -> http::uri::PathAndQuery {
-        let service = self.method.parent_service().full_name();
-        format!("/{service}/{}", self.method.name()).parse().expect("a path")
+        format!("/{}/{}", self.method.parent_service().full_name(), self.method.name()).parse().expect("a path")
     }
 
     fn request(&self) -> tonic::Request<Bytes> {

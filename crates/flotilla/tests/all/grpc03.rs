@@ -225,3 +225,28 @@ fn our_own_client_speaks_it() {
     }
     hub.owner(Binding::JsonRpc).call("SendMessage", &message_of_1_0("last", "complete")).expect("it goes on");
 }
+
+/// docs/dialects.md, the rows of gRPC: each call is made, and must be answered as the document says.
+#[test]
+fn grpc_is_answered_as_the_table_says() {
+    let document = include_str!("../../../../docs/dialects.md");
+    let section = document.split("\n## ").find(|section| section.starts_with("gRPC")).expect("the section is there");
+    let rows: Vec<Vec<&str>> = section
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| line.trim_matches(['|', ' ']).split(" | ").map(|cell| cell.trim().trim_matches('`')).collect())
+        .collect();
+    assert!(rows.len() > 8, "{rows:?}");
+    let hub = hub();
+    for row in rows {
+        let [service, version, method, answer] = row[..] else { panic!("{row:?}") };
+        let named = owner(&hub).metadata_with("a2a-version", if version == "none" { "" } else { version });
+        // No id is good: an operation that is reached says that there is no such task.
+        let body = if service.starts_with("/lf") { vec![0x12, 1, b'x'] } else { b"\x0a\x07tasks/x".to_vec() };
+        let raised = grpc::refused(hub.address(), &named, &format!("{service}/{method}"), body);
+        let (reason, version) = answer.split_once(", in ").unwrap_or(("TASK_NOT_FOUND", &answer[3..]));
+        assert!(raised.metadata.contains(&("a2a-version".into(), version.into())), "{row:?}: {:?}", raised.metadata);
+        let details = String::from_utf8_lossy(&raised.details).into_owned();
+        assert!(details.contains(reason), "{row:?}: {}", raised.message);
+    }
+}

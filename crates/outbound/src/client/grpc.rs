@@ -193,7 +193,7 @@ pub async fn call(client: &Client, request: &Request, patience: Option<Duration>
     incoming.next().await?;
     let json = match client.dialect() {
         Dialect::Current => message::decode(request, &answer)?,
-        Dialect::Old => old::decode(request, &answer)?,
+        Dialect::Old => old::decode(request.method(), &answer)?,
     };
     client.net.note(|| format!("< {json}"));
     Ok(json)

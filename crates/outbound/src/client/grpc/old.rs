@@ -5,6 +5,7 @@ use crate::client::error::{ClientError, name_of};
 use flotilla_grpc::a2a_v03 as pb;
 use flotilla_grpc::v03::{self, Reader};
 use flotilla_protocol::a2a::error::Reason;
+use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::push::ListPushConfigsResponse;
 use flotilla_protocol::a2a::request::Request;
 use flotilla_protocol::proto03::file::Files;
@@ -34,20 +35,20 @@ pub fn encode(request: &Request) -> Vec<u8> {
 }
 
 /// The answer to an operation that answers once, as the JSON of 1.0.
-pub fn decode(request: &Request, bytes: &[u8]) -> Result<String, ClientError> {
-    match request {
-        Request::SendMessage(_) => json(READER.sent(read(bytes)?)),
-        Request::SendStreamingMessage(_) | Request::SubscribeToTask(_) => frame(bytes),
-        Request::GetTask(_) | Request::CancelTask(_) => json(READER.task(read(bytes)?)),
-        Request::CreatePushConfig(_) | Request::GetPushConfig(_) => json(READER.push_config(read(bytes)?)),
-        Request::ListPushConfigs(_) => {
+pub fn decode(method: Method, bytes: &[u8]) -> Result<String, ClientError> {
+    match method {
+        Method::SendMessage => json(READER.sent(read(bytes)?)),
+        Method::SendStreamingMessage | Method::SubscribeToTask => frame(bytes),
+        Method::GetTask | Method::CancelTask => json(READER.task(read(bytes)?)),
+        Method::CreatePushConfig | Method::GetPushConfig => json(READER.push_config(read(bytes)?)),
+        Method::ListPushConfigs => {
             let page: pb::ListTaskPushNotificationConfigResponse = read(bytes)?;
             let configs = page.configs.into_iter().map(|config| READER.push_config(config)).collect::<Result<_, _>>();
             let next_page_token = page.next_page_token;
             json(configs.map(|configs| ListPushConfigsResponse { configs, next_page_token }))
         }
-        Request::DeletePushConfig(_) | Request::ListTasks(_) => Ok("{}".to_owned()),
-        Request::GetExtendedAgentCard(_) => Ok(v03::card_json(read(bytes)?).to_string()),
+        Method::DeletePushConfig | Method::ListTasks => Ok("{}".to_owned()),
+        Method::GetExtendedAgentCard => Ok(v03::card_json(read(bytes)?).to_string()),
     }
 }
 
