@@ -120,7 +120,7 @@ fn a_binding_is_chosen_among_three_and_does_every_operation() {
         assert!(turn.out.contains("  large, turn 2"), "{turn:?}");
         let held = run(&["send", "--async", "hold"]).ok();
         assert_eq!(run(&["task", "cancel", held.field("Task")]).ok().field("State"), "TASK_STATE_CANCELED");
-        let worked = run(&["send", "--async", "work 200ms"]).ok();
+        let worked = run(&["send", "--async", "work 1s"]).ok();
         assert_eq!(run(&["task", "subscribe", worked.field("Task")]).ok().field("State"), "TASK_STATE_COMPLETED");
     }
 }
