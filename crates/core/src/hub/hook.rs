@@ -50,6 +50,11 @@ impl Hub {
     /// Tries again now, from where the hook stands or from an event on.
     pub async fn redeliver(&self, caller: &Caller, id: &str, from: Option<u64>) -> Result<Hook, Error> {
         let known = self.owned_hook(caller, id).await?;
+        if known.state == HookState::Deleted {
+            let text = "Its caller deleted the push config, and with it where to deliver to. Only its caller can make \
+                        it again.";
+            return Err(Refusal::new(Reason::UnsupportedOperation, text).into());
+        }
         if known.state == HookState::Done && from.is_none() {
             let text = "Everything is delivered. Say from which event on to deliver again (from=1 for all of it).";
             return Err(Refusal::new(Reason::UnsupportedOperation, text).into());
@@ -92,7 +97,7 @@ impl Hub {
                 self.desk.add(hook.clone());
                 self.desk.start(uid, &self.push.schedule, self.clock.now());
             }
-            HookState::Done | HookState::Parked | HookState::Disabled => self.desk.remove(uid),
+            HookState::Done | HookState::Parked | HookState::Disabled | HookState::Deleted => self.desk.remove(uid),
         }
         Ok(hook)
     }

@@ -6,7 +6,7 @@ use crate::error::{Error, Fault};
 use crate::ids::{HookId, TaskId};
 use crate::limits::Limit;
 use crate::ports::{Courier, Standing};
-use crate::push::{Hook, HookState, Schedule, Target};
+use crate::push::{Hook, HookChange, HookFilter, HookState, MOST_DELETED, Schedule, Target};
 use crate::registry::Agent;
 use crate::task::{Head, Kind};
 use flotilla_protocol::a2a::PUSH_OPTIONS;
@@ -82,9 +82,12 @@ impl Hub {
     pub async fn delete_push(&self, caller: &Caller, agent: &Agent, request: &PushConfigRequest) -> Result<(), Error> {
         let head = self.pushed_task(caller, agent, &request.task_id).await?;
         validate::task_id("id", &request.id)?;
-        if let Some(hook) = self.store.remove_hook(caller.with_agent(agent.id), head.id, &request.id).await? {
-            self.desk.remove(hook);
-        }
+        let scope = caller.with_agent(agent.id);
+        let hooks = self.store.hooks(scope, head.id).await?;
+        let Some(hook) = hooks.into_iter().find(|hook| hook.id == request.id) else { return Ok(()) };
+        // The owner still sees what became of it.
+        self.store.change_hook(scope, hook.uid, HookChange::Delete).await?;
+        self.desk.remove(hook.uid);
         Ok(())
     }
 
@@ -127,10 +130,17 @@ impl Hub {
     /// Keeps a hook: from the beginning of a new task, or from now on. It is durable before anything else happens.
     pub(super) async fn hang(&self, head: &Head, new: NewHook) -> Result<Hook, Error> {
         let uid = HookId::fresh();
-        let id = match new.id.as_str() {
-            "" => self.known_by_url(head, &new).await?.unwrap_or_else(|| uid.to_string()),
-            named => named.to_owned(),
+        let known = self.known_hooks(head).await?;
+        let by_url = known.iter().find(|hook| hook.state != HookState::Deleted && hook.target.url == new.target.url);
+        let by_url = by_url.filter(|_| new.replaces && new.id.is_empty());
+        let held = known.iter().find(|hook| hook.holds(&new.target.url));
+        let id = match by_url {
+            Some(known) => known.id.clone(),
+            None if new.id.is_empty() => uid.to_string(),
+            None => new.id,
         };
+        // What stopped stays so, if its caller does not name it: a message that brings the URL again is no order.
+        let stopped = held.or_else(|| by_url.filter(|hook| hook.state == HookState::Disabled));
         let hook = Hook {
             uid,
             task: head.id,
@@ -142,16 +152,24 @@ impl Hub {
             options: new.options,
             created_at: self.clock.now(),
             cursor: head.peer_seq,
-            state: if head.is_over() { HookState::Done } else { HookState::Active },
+            state: match stopped {
+                Some(_) => HookState::Disabled,
+                None if head.is_over() => HookState::Done,
+                None => HookState::Active,
+            },
+            held: held.is_some(),
             failures: 0,
             next_at: None,
             attempts: 0,
-            reason: String::new(),
+            reason: stopped.map(Hook::stop_reason).unwrap_or_default(),
             generation: 0,
         };
         let most = self.limits().push_configs_per_task;
         let Some(hook) = self.store.add_hook(hook, most).await? else {
-            let text = format!("The task has as many push configs as it may ({most}). Delete one that is not needed.");
+            let text = format!(
+                "The task has as many push configs as it may ({most}), or had {MOST_DELETED} that were deleted. Delete \
+                 one that is not needed, or take the id of one there was."
+            );
             return Err(Limit::PushConfigsPerTask.refuse(most, text).into());
         };
         if hook.state == HookState::Active {
@@ -164,12 +182,13 @@ impl Hub {
         Ok(hook)
     }
 
-    async fn known_by_url(&self, head: &Head, new: &NewHook) -> Result<Option<String>, Fault> {
-        if !new.replaces || head.version == 0 {
-            return Ok(None);
+    /// All hooks of a task, also deleted ones; a new task has none.
+    async fn known_hooks(&self, head: &Head) -> Result<Vec<Hook>, Fault> {
+        if head.version == 0 {
+            return Ok(Vec::new());
         }
-        let hooks = self.store.hooks(Scope::Admin, head.id).await?;
-        Ok(hooks.into_iter().find(|hook| hook.target.url == new.target.url).map(|hook| hook.id))
+        let filter = HookFilter { task: Some(head.id), limit: usize::MAX, ..HookFilter::default() };
+        self.store.hook_page(Scope::Admin, filter).await
     }
 
     /// Takes a hook down whose task did not come to be.

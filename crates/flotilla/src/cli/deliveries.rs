@@ -24,7 +24,7 @@ pub struct PushArgs {
 enum PushCommand {
     /// List deliveries, the newest first.
     List {
-        /// Only those in this state: active, done, parked or disabled
+        /// Only those in this state: active, done, parked, disabled or deleted
         #[arg(long)]
         state: Option<String>,
         /// Only those of this task
@@ -44,7 +44,7 @@ enum PushCommand {
         #[arg(long, value_name = "N")]
         from: Option<u64>,
     },
-    /// Deliver nothing more until it is redelivered.
+    /// Deliver nothing more until it is redelivered, whatever its caller does.
     Disable {
         /// The delivery's id
         id: String,

@@ -133,7 +133,8 @@ impl HookStore for Sqlite {
         Box::pin(async move { Ok(added.await?.hook) })
     }
     fn hooks(&self, scope: Scope, task: TaskId) -> Later<Vec<Hook>> {
-        self.read(move |connection| hooks_where(connection, scope, "task = ?1 ORDER BY uid", params![task.bytes()]))
+        let there = "task = ?1 AND state <> 4 ORDER BY uid";
+        self.read(move |connection| hooks_where(connection, scope, there, params![task.bytes()]))
     }
     fn remove_hook(&self, scope: Scope, task: TaskId, id: &str) -> Later<Option<HookId>> {
         let removed = self.together(Op::Remove(scope, task, id.to_owned()));
