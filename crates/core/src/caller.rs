@@ -3,8 +3,9 @@
 use crate::ids::{AgentId, PrincipalId, WorkspaceId};
 use crate::key::ANONYMOUS;
 use crate::ports::Digest;
-use crate::rights::Rights;
+use crate::rights::{Right, Rights};
 use crate::task::Head;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
 use std::sync::Arc;
 
 /// An authenticated caller. Identity comes only from the credential, never from an address.
@@ -35,6 +36,33 @@ impl Caller {
 
     pub fn is_anonymous(&self) -> bool {
         self.principal == PrincipalId::ANONYMOUS
+    }
+
+    /// Refuses what the credential is not good for, with the key that would be.
+    pub fn check(&self, right: Right) -> Result<(), Refusal> {
+        if self.rights.has(right) {
+            return Ok(());
+        }
+        let name = right.name();
+        let text = if self.is_anonymous() {
+            format!("This needs a key with the scope {name}, and you showed none. Ask the hub's owner for one.")
+        } else {
+            let missing = format!("Your key does not have the scope {name}, which this needs.");
+            format!("{missing} The hub's owner makes one that has it with '{}'.", self.key_with(right))
+        };
+        Err(Refusal::new(Reason::PermissionDenied, text).fact("requiredScope", name))
+    }
+
+    /// The command that makes a key for the same principal, that is good for the same and one more.
+    fn key_with(&self, right: Right) -> String {
+        let name = if self.workspace == WorkspaceId::DEFAULT { "NAME" } else { "WORKSPACE/NAME" };
+        let scopes = self.rights.with(right).names().join(",");
+        let mut command = format!("flotilla keys create {name} --principal {} --scope {scopes}", self.name);
+        // A key with the scope admin cannot be limited.
+        for agent in self.agents.iter().filter(|_| right != Right::Admin).flat_map(|agents| agents.iter()) {
+            command.push_str(&format!(" --agent {agent}"));
+        }
+        command
     }
 
     pub fn may_call(&self, agent: &str) -> bool {
@@ -70,5 +98,32 @@ impl Scope {
             Self::Agent { owner } => head.owner == owner,
             Self::Admin => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Caller;
+    use crate::ids::{PrincipalId, WorkspaceId};
+    use crate::rights::{Right, Rights};
+
+    #[test]
+    fn who_lacks_a_scope_is_told_the_key_that_has_it_too() {
+        let mut caller = Caller {
+            principal: PrincipalId(7),
+            workspace: WorkspaceId::DEFAULT,
+            name: "anna".into(),
+            rights: Rights::of([Right::TasksRead, Right::TasksWrite]),
+            agents: Some(["echo".to_owned()].into()),
+            key: None,
+        };
+        caller.check(Right::TasksRead).expect("it has that");
+        let told = |caller: &Caller, right| caller.check(right).expect_err("it lacks that").message;
+        let command = "keys create NAME --principal anna --scope tasks:read,tasks:write,push:write --agent echo'";
+        assert!(told(&caller, Right::PushWrite).contains(command), "{}", told(&caller, Right::PushWrite));
+        assert!(told(&caller, Right::Admin).ends_with("--scope tasks:read,tasks:write,admin'."));
+        caller.workspace = WorkspaceId(9);
+        assert!(told(&caller, Right::PushWrite).contains("create WORKSPACE/NAME --principal anna"));
+        assert!(told(&Caller::anonymous(), Right::Admin).contains("you showed none"));
     }
 }

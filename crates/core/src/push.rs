@@ -257,6 +257,7 @@ pub const MOST_DELETED: usize = 1_000;
 pub struct HookFilter {
     pub state: Option<HookState>,
     pub task: Option<TaskId>,
+    pub agent: Option<AgentId>,
     /// Go on after this one; the newest come first.
     pub before: Option<HookId>,
     pub limit: usize,

@@ -38,6 +38,7 @@ async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> R
             serve_rest(&app, Some(tenant), rest, request).await
         }
         ["api", "keys", named @ ..] => keys::serve(&app, named, request).await,
+        ["api", "deliveries", rest @ ..] if rest.len() < 2 => deliveries::serve(&app, rest, request).await,
         other => {
             let (parts, body) = request.into_parts();
             let response = without_body(&app, other, &parts).await;
@@ -94,10 +95,6 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         ["readyz"] if get => health::ready(app).await,
         ["metrics"] if get => health::metrics(app),
         ["api", "tasks", id, "log"] if get => owner::log(app, id, request).await,
-        ["api", "deliveries", rest @ ..] if rest.len() < 2 => match deliveries::serve(app, rest, request).await {
-            Ok(response) => response,
-            Err(allowed) => wrong_verb(app, request, allowed),
-        },
         [flotilla_grpc::SERVICE, _] => grpc::not_grpc(app),
         [".well-known", "agent-card.json" | "agent.json" | "jwks.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]

@@ -3,7 +3,7 @@
 use super::{Hub, no_push};
 use crate::caller::{Caller, Scope};
 use crate::error::{Error, Fault};
-use crate::ids::{HookId, TaskId};
+use crate::ids::HookId;
 use crate::limits::Limit;
 use crate::ports::{Courier, Standing};
 use crate::push::{Hook, HookChange, HookFilter, HookState, MOST_DELETED, Schedule, Target};
@@ -70,12 +70,19 @@ impl Hub {
         request: &ListPushConfigsRequest,
     ) -> Result<ListPushConfigsResponse, Error> {
         let head = self.pushed_task(caller, agent, &request.task_id).await?;
-        let hooks = self.store.hooks(caller.with_agent(agent.id), head.id).await?;
-        let (start, size) = request.page(self.limits().push_configs_per_task.max(1))?;
-        let configs: Vec<PushConfig> = hooks.iter().skip(start).take(size).map(shown).collect();
-        let end = start.saturating_add(configs.len());
-        let next_page_token = if end < hooks.len() && size > 0 { end.to_string() } else { String::new() };
-        Ok(ListPushConfigsResponse { configs, next_page_token })
+        let size = request.size(self.limits().push_configs_per_task.max(1))?;
+        let after = match request.page_token.as_str() {
+            "" => None,
+            token => Some(HookId::parse(token).ok_or_else(no_token)?),
+        };
+        let mut hooks = self.store.hooks(caller.with_agent(agent.id), head.id).await?;
+        // A place among those there were: it holds when others go or come.
+        hooks.retain(|hook| after.is_none_or(|after| hook.uid > after));
+        hooks.sort_by_key(|hook| hook.uid);
+        let more = hooks.len() > size;
+        hooks.truncate(size);
+        let next_page_token = hooks.last().filter(|_| more).map(|hook| hook.uid.to_string()).unwrap_or_default();
+        Ok(ListPushConfigsResponse { configs: hooks.iter().map(shown).collect(), next_page_token })
     }
 
     /// DeleteTaskPushNotificationConfig (spec 3.1.10): one that is not there is deleted already.
@@ -221,6 +228,10 @@ impl Hub {
                 break;
             }
         }
+        // Those that wait for somebody are to be told of too: they may be redelivered.
+        for state in [HookState::Parked, HookState::Disabled] {
+            locked += self.locked_among(state).await?;
+        }
         if locked > 0 {
             tracing::error!(
                 webhooks = locked,
@@ -230,6 +241,19 @@ impl Hub {
             );
         }
         Ok(())
+    }
+
+    async fn locked_among(&self, state: HookState) -> Result<usize, Fault> {
+        let (mut before, mut locked) = (None, 0);
+        loop {
+            let filter = HookFilter { state: Some(state), before, limit: PAGE, ..HookFilter::default() };
+            let page = self.store.hook_page(Scope::Admin, filter).await?;
+            locked += page.iter().filter(|hook| self.push.courier.is_locked(&hook.target)).count();
+            before = page.last().map(|hook| hook.uid);
+            if page.len() < PAGE {
+                return Ok(locked);
+            }
+        }
     }
 
     /// How many webhooks are still told of their tasks.
@@ -264,13 +288,12 @@ fn within(refusal: Refusal) -> Refusal {
     Refusal { facts: refusal.facts, ..Refusal::violations(moved) }
 }
 
+fn no_token() -> Refusal {
+    Refusal::invalid("pageToken", "is not a token this hub gave; leave it out to start")
+}
+
 fn no_config(task: &str, id: &str) -> Refusal {
     let shown: String = id.chars().take(100).collect();
     let text = format!("The task has no push config '{shown}'. List those it has.");
     Refusal::new(Reason::TaskNotFound, text).fact("taskId", task)
-}
-
-/// A task's id in an owner's question.
-pub(super) fn task_in(text: &str) -> Result<TaskId, Refusal> {
-    TaskId::parse(text).ok_or_else(|| Refusal::no_task(text))
 }

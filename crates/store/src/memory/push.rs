@@ -86,11 +86,12 @@ impl Hooks {
     }
 
     fn page(&self, scope: Scope, filter: &HookFilter) -> Vec<Hook> {
-        let HookFilter { state, task, before, limit } = *filter;
+        let HookFilter { state, task, agent, before, limit } = *filter;
         let hooks = self.by_id.values().rev().map(|(hook, _)| hook).filter(|hook| sees(scope, hook));
         let wanted = hooks.filter(|hook| {
             state.is_none_or(|state| hook.state == state)
                 && task.is_none_or(|task| hook.task == task)
+                && agent.is_none_or(|agent| hook.agent == agent)
                 && before.is_none_or(|before| hook.uid < before)
         });
         wanted.take(limit).cloned().collect()

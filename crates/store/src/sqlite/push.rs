@@ -171,6 +171,9 @@ fn page(connection: &Connection, scope: Scope, filter: &HookFilter) -> Result<Ve
     if let Some(state) = filter.state {
         condition.push_str(&format!(" AND state = {}", state.code()));
     }
+    if let Some(agent) = filter.agent {
+        condition.push_str(&format!(" AND agent = {}", agent.0));
+    }
     condition.push_str(if filter.task.is_some() { " AND task = ?2" } else { " AND ?2 IS NULL" });
     condition.push_str(if filter.before.is_some() { " AND uid < ?3" } else { " AND ?3 IS NULL" });
     condition.push_str(" ORDER BY uid DESC LIMIT ?1");

@@ -3,7 +3,7 @@
 use crate::author::{AGENT, CALLER, OWNER, keep};
 use crate::home::Home;
 use flotilla_core::caller::Scope;
-use flotilla_core::ids::{HookId, PrincipalId, TaskId};
+use flotilla_core::ids::{AgentId, HookId, PrincipalId, TaskId};
 use flotilla_core::ports::{Retention, Standing, Store};
 use flotilla_core::push::{Attempt, Hook, HookChange, HookFilter, HookState, MOST_DELETED, Settled, Target};
 use flotilla_protocol::a2a::push::{PushEvents, PushOptions};
@@ -227,6 +227,9 @@ pub async fn pages_are_newest_first_and_by_state(home: &impl Home) {
     store.change_hook(Scope::Admin, all[1], HookChange::Disable { reason: String::new() }).await.unwrap();
     let disabled = HookFilter { limit: 9, state: Some(HookState::Disabled), ..HookFilter::default() };
     assert_eq!(page(disabled).await, [all[1]]);
+    let of_agent = |agent| HookFilter { limit: 9, agent: Some(agent), ..HookFilter::default() };
+    assert_eq!(page(of_agent(AGENT)).await, all);
+    assert_eq!(page(of_agent(AgentId(AGENT.0 + 1))).await, []);
 }
 
 pub async fn hooks_go_with_their_task(home: &impl Home) {

@@ -23,7 +23,7 @@ fn a_parked_delivery_shows_every_attempt_and_goes_on_when_it_is_redelivered() {
     let parked = delivery(&hub, &task, "parked");
     let attempts = parked["attempts"].as_array().expect("attempts");
     assert_eq!((attempts.len(), receiver.count(), &parked["failures"]), (5, 5, &json!(5)), "{parked}");
-    assert_eq!(parked["reason"], "HTTP 500; attempt 5 was the last");
+    assert_eq!(parked["reason"], "HTTP 500; the last of 5 attempts in a row");
     assert!(parked.get("nextAttemptAt").is_none(), "{parked}");
     for attempt in attempts {
         assert_eq!((&attempt["status"], &attempt["delivered"]), (&json!(500), &json!(false)));
