@@ -11,7 +11,7 @@ use crate::registry::Agent;
 use crate::task::{Head, Kind};
 use flotilla_protocol::a2a::PUSH_OPTIONS;
 use flotilla_protocol::a2a::error::{Reason, Refusal, Violation};
-use flotilla_protocol::a2a::push::{ListPushConfigsResponse, PushOptions};
+use flotilla_protocol::a2a::push::{ListPushConfigsResponse, PushChunks, PushOptions};
 use flotilla_protocol::a2a::request::{
     AuthenticationInfo, ListPushConfigsRequest, PushConfig, PushConfigRequest, SendMessageConfiguration,
 };
@@ -40,7 +40,12 @@ pub struct NewHook {
 
 impl Hub {
     /// CreateTaskPushNotificationConfig (spec 3.1.7).
-    pub async fn create_push(&self, caller: &Caller, agent: &Agent, config: PushConfig) -> Result<PushConfig, Error> {
+    pub async fn create_push(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: &Agent,
+        config: PushConfig,
+    ) -> Result<PushConfig, Error> {
         let head = self.pushed_task(caller, agent, &config.task_id).await?;
         let options = PushOptions::of(config.metadata()?.as_ref(), "metadata")?.unwrap_or_default();
         let new = self.accept(config, options).await?;
@@ -135,7 +140,7 @@ impl Hub {
     }
 
     /// Keeps a hook: from the beginning of a new task, or from now on. It is durable before anything else happens.
-    pub(super) async fn hang(&self, head: &Head, new: NewHook) -> Result<Hook, Error> {
+    pub(super) async fn hang(self: &Arc<Self>, head: &Head, new: NewHook) -> Result<Hook, Error> {
         let uid = HookId::fresh();
         let known = self.known_hooks(head).await?;
         let by_url = known.iter().find(|hook| hook.state != HookState::Deleted && hook.target.url == new.target.url);
@@ -148,7 +153,7 @@ impl Hub {
         };
         // What stopped stays so, if its caller does not name it: a message that brings the URL again is no order.
         let stopped = held.or_else(|| by_url.filter(|hook| hook.state == HookState::Disabled));
-        let hook = Hook {
+        let mut hook = Hook {
             uid,
             task: head.id,
             id,
@@ -171,6 +176,10 @@ impl Hub {
             reason: stopped.map(Hook::stop_reason).unwrap_or_default(),
             generation: 0,
         };
+        if hook.options.chunks == PushChunks::Whole && head.version > 0 && !head.is_over() {
+            // An artifact that has begun is told whole.
+            hook.cursor = self.unit_start(&hook, head.peer_seq).await?;
+        }
         let most = self.limits().push_configs_per_task;
         let Some(hook) = self.store.add_hook(hook, most).await? else {
             let text = format!(

@@ -11,6 +11,12 @@ macro_rules! switch {
 }
 pub(super) use switch;
 
+/// A number to count from one on.
+pub fn from_one(text: &str) -> Result<u64, String> {
+    let number = text.parse::<u64>().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "must be a whole number, 1 or more".to_owned())
+}
+
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Which agent")]
 pub struct ClientArgs {

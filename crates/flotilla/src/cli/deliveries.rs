@@ -1,6 +1,6 @@
 //! `flotilla push`: where the hub's webhooks stand, and what its owner can do about one.
 
-use super::args::{ClientArgs, HubArgs};
+use super::args::{ClientArgs, HubArgs, from_one};
 use super::failure::Failure;
 use super::output::{Text, document};
 use super::session::{Session, hub_key};
@@ -51,7 +51,7 @@ enum PushCommand {
         /// The delivery's id
         id: String,
         /// Deliver again from this event on [default: where it stands]
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        #[arg(long, value_name = "N", value_parser = from_one)]
         from: Option<u64>,
     },
     /// Deliver nothing more until it is redelivered, whatever its caller does.

@@ -1,6 +1,6 @@
 //! `flotilla listen`: a receiver of webhooks for developers, which checks what comes and prints it.
 
-use super::args::HubArgs;
+use super::args::{HubArgs, from_one};
 use super::deliveries::hub;
 use super::failure::Failure;
 use super::output::{Text, compact, say};
@@ -43,7 +43,7 @@ pub struct Listen {
     #[arg(long, value_name = "CODE")]
     status: Option<u16>,
     /// End after so many webhooks
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = from_one)]
     count: Option<u64>,
     #[command(flatten)]
     pub hub: HubArgs,

@@ -127,7 +127,7 @@ pub async fn a_deleted_one_is_kept_for_its_owner_alone(home: &impl Home) {
     assert_eq!(deleted.reason, "HTTP 500; deleted by its caller");
     assert_eq!(store.hooks(caller, task).await.unwrap(), [], "it is not listed");
     let filter = HookFilter { task: Some(task), limit: 9, ..HookFilter::default() };
-    assert_eq!(store.hook_page(Scope::Agent { owner: OWNER }, filter).await.unwrap(), [deleted.clone()]);
+    assert_eq!(store.hook_page(Scope::Agent { owner: OWNER }, filter).await.unwrap(), [deleted]);
     assert_eq!(store.attempts(Scope::Agent { owner: OWNER }, first.uid, 9).await.unwrap().len(), 1);
     let redeliver = HookChange::Redeliver { after: Some(0) };
     let still = store.change_hook(Scope::Admin, first.uid, redeliver).await.unwrap().unwrap();

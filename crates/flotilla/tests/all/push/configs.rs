@@ -162,6 +162,24 @@ fn a_task_has_so_many_configs_and_a_refused_message_leaves_nothing() {
 }
 
 #[test]
+fn the_same_message_for_another_webhook_is_a_conflict() {
+    let (hub, receiver) = (hub(), Receiver::start());
+    let client = hub.owner(Binding::JsonRpc);
+    let send = |url: Option<&str>| {
+        let mut params = flotilla_testkit::client::message("m-same", "complete");
+        if let Some(url) = url {
+            params["configuration"] = json!({"taskPushNotificationConfig": {"url": url}});
+        }
+        client.call("SendMessage", &params)
+    };
+    let first = send(Some(&receiver.url())).expect("sent");
+    assert_eq!(send(Some(&receiver.url())).expect("the same again")["task"]["id"], first["task"]["id"]);
+    for other in [Some("https://example.com/other"), None] {
+        assert_eq!(send(other).expect_err("a webhook would be left out").reason, "IDEMPOTENCY_CONFLICT", "{other:?}");
+    }
+}
+
+#[test]
 fn a_page_token_names_a_place_that_holds_when_configs_go() {
     let hub = hub();
     let client = hub.owner(Binding::JsonRpc);
