@@ -12,7 +12,8 @@ pub use unit::{Cut, cut};
 pub use verdict::{Came, Verdict, verdict};
 
 use crate::ids::{AgentId, HookId, PrincipalId, TaskId};
-use flotilla_protocol::a2a::push::PushOptions;
+use flotilla_protocol::a2a::push::{PushChunks, PushOptions};
+use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::time::Millis;
 
 /// Why a deleted hook is where it is.
@@ -73,6 +74,8 @@ pub struct Hook {
     pub owner: PrincipalId,
     pub target: Target,
     pub options: PushOptions,
+    /// The version the config was made in, and what its webhooks are written in.
+    pub version: Version,
     pub created_at: Millis,
     /// The last peer-visible event that is told or passed over.
     pub cursor: u64,
@@ -97,6 +100,14 @@ impl Hook {
         format!("msg_{}_{last}", self.uid.simple())
     }
 
+    /// How its task's log is cut. In 0.3 every webhook is the whole task, so that chunks are not told one by one.
+    pub fn cutting(&self) -> PushOptions {
+        match self.version {
+            Version::V10 => self.options,
+            Version::V03 => PushOptions { chunks: PushChunks::Whole, ..self.options },
+        }
+    }
+
     /// This hook with the target and options of another. It keeps its place in the log, unless it was deleted, and is
     /// tried again, unless it is to stay disabled: a held one only its owner takes up again.
     #[must_use]
@@ -110,6 +121,7 @@ impl Hook {
         Self {
             target: by.target.clone(),
             options: by.options,
+            version: by.version,
             state,
             cursor: if self.state == HookState::Deleted { by.cursor } else { self.cursor },
             failures: 0,

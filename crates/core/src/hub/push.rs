@@ -16,6 +16,7 @@ use flotilla_protocol::a2a::request::{
     AuthenticationInfo, ListPushConfigsRequest, PushConfig, PushConfigRequest, SendMessageConfiguration,
 };
 use flotilla_protocol::a2a::validate;
+use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::wire::{Json, Object};
 use serde_json::json;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ pub struct NewHook {
     id: String,
     target: Target,
     options: PushOptions,
+    version: Version,
     /// Whether one without a name goes in the place of another to the same URL.
     replaces: bool,
 }
@@ -45,10 +47,11 @@ impl Hub {
         caller: &Caller,
         agent: &Agent,
         config: PushConfig,
+        version: Version,
     ) -> Result<PushConfig, Error> {
         let head = self.pushed_task(caller, agent, &config.task_id).await?;
         let options = PushOptions::of(config.metadata()?.as_ref(), "metadata")?.unwrap_or_default();
-        let new = self.accept(config, options).await?;
+        let new = self.accept(config, options, version).await?;
         let hook = self.hang(&head, new).await?;
         Ok(shown(&hook))
     }
@@ -114,11 +117,11 @@ impl Hub {
         head.ok_or_else(|| Refusal::no_task(id).into())
     }
 
-    async fn accept(&self, config: PushConfig, options: PushOptions) -> Result<NewHook, Refusal> {
+    async fn accept(&self, config: PushConfig, options: PushOptions, version: Version) -> Result<NewHook, Refusal> {
         validate::push_config(&config)?;
         let id = config.id.clone();
         let target = self.push.courier.accept(config, options).await?;
-        Ok(NewHook { id, target, options, replaces: false })
+        Ok(NewHook { id, target, options, version, replaces: false })
     }
 
     /// The webhook a message brings along. Its options stand in it, or in the request's metadata.
@@ -126,6 +129,7 @@ impl Hub {
         &self,
         configuration: Option<&SendMessageConfiguration>,
         metadata: Option<&Object>,
+        version: Version,
     ) -> Result<Option<NewHook>, Error> {
         let Some(config) = configuration.and_then(|configuration| configuration.push_config.clone()) else {
             return Ok(None);
@@ -135,7 +139,7 @@ impl Hub {
             Ok(None) => PushOptions::of(metadata, "metadata")?.unwrap_or_default(),
             Err(refusal) => return Err(within(refusal).into()),
         };
-        let new = self.accept(config, options).await.map_err(within)?;
+        let new = self.accept(config, options, version).await.map_err(within)?;
         Ok(Some(NewHook { replaces: true, ..new }))
     }
 
@@ -162,6 +166,7 @@ impl Hub {
             owner: head.owner,
             target: new.target,
             options: new.options,
+            version: new.version,
             created_at: self.clock.now(),
             cursor: head.peer_seq,
             state: match stopped {
@@ -176,7 +181,7 @@ impl Hub {
             reason: stopped.map(Hook::stop_reason).unwrap_or_default(),
             generation: 0,
         };
-        if hook.options.chunks == PushChunks::Whole && head.version > 0 && !head.is_over() {
+        if hook.cutting().chunks == PushChunks::Whole && head.version > 0 && !head.is_over() {
             // An artifact that has begun is told whole.
             hook.cursor = self.unit_start(&hook, head.peer_seq).await?;
         }

@@ -3,6 +3,7 @@
 mod cast;
 mod cli;
 mod crash;
+mod dialects;
 mod doors;
 mod errors;
 mod grpc;

@@ -6,11 +6,12 @@ use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, HookId, PrincipalId, TaskId};
 use flotilla_core::push::{Attempt, Hook, HookChange, HookState, MOST_DELETED, Settled, Target};
+use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::time::Millis;
 use rusqlite::{Connection, Params, Row, params};
 
 const COLUMNS: &str = "uid, task, id, principal, agent, owner, url, origin, scheme, sealed, options, created_at, cursor, \
-                       state, failures, next_at, attempts, reason, generation, held";
+                       state, failures, next_at, attempts, reason, generation, version, held";
 
 fn hook(row: &Row<'_>) -> rusqlite::Result<Hook> {
     let options: String = row.get(10)?;
@@ -32,7 +33,8 @@ fn hook(row: &Row<'_>) -> rusqlite::Result<Hook> {
         attempts: number(16)?,
         reason: row.get(17)?,
         generation: number(18)?,
-        held: row.get(19)?,
+        version: Version::from_name(&row.get::<_, String>(19)?).unwrap_or_default(),
+        held: row.get(20)?,
     })
 }
 
@@ -86,8 +88,8 @@ pub fn add(connection: &Connection, hook: &Hook, most: usize) -> Result<Option<H
 
 fn write(connection: &Connection, hook: &Hook) -> Result<(), Fault> {
     let sql = "INSERT OR REPLACE INTO push_configs (uid, task, id, principal, agent, owner, url, origin, scheme, sealed, \
-               options, created_at, cursor, state, failures, next_at, attempts, reason, generation, held) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
+               options, created_at, cursor, state, failures, next_at, attempts, reason, generation, version, held) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
     let options = serde_json::to_string(&hook.options).unwrap_or_default();
     let mut statement = connection.prepare_cached(sql).map_err(fault("writing a webhook"))?;
     let target = &hook.target;
@@ -112,6 +114,7 @@ fn write(connection: &Connection, hook: &Hook) -> Result<(), Fault> {
             hook.attempts as i64,
             hook.reason,
             hook.generation as i64,
+            hook.version.name(),
             hook.held,
         ])
         .map(drop)
