@@ -13,7 +13,10 @@ use std::sync::Arc;
 pub struct Caller {
     pub principal: PrincipalId,
     pub workspace: WorkspaceId,
+    /// The name of the key that was shown, with its workspace.
     pub name: Arc<str>,
+    /// The principal's name in the workspace.
+    pub stands_for: Arc<str>,
     /// What the credential is good for.
     pub rights: Rights,
     /// The only agents this credential may be used with; none means all the principal sees.
@@ -28,6 +31,7 @@ impl Caller {
             principal: PrincipalId::ANONYMOUS,
             workspace: WorkspaceId::DEFAULT,
             name: ANONYMOUS.into(),
+            stands_for: ANONYMOUS.into(),
             rights: Rights::CALLER,
             agents: None,
             key: None,
@@ -55,9 +59,9 @@ impl Caller {
 
     /// The command that makes a key for the same principal, that is good for the same and one more.
     fn key_with(&self, right: Right) -> String {
-        let name = if self.workspace == WorkspaceId::DEFAULT { "NAME" } else { "WORKSPACE/NAME" };
-        let scopes = self.rights.with(right).names().join(",");
-        let mut command = format!("flotilla keys create {name} --principal {} --scope {scopes}", self.name);
+        let workspace = self.name.split_once('/').map(|(workspace, _)| format!("{workspace}/")).unwrap_or_default();
+        let (stands_for, scopes) = (&self.stands_for, self.rights.with(right).names().join(","));
+        let mut command = format!("flotilla keys create {workspace}NAME --principal {stands_for} --scope {scopes}");
         // A key with the scope admin cannot be limited.
         for agent in self.agents.iter().filter(|_| right != Right::Admin).flat_map(|agents| agents.iter()) {
             command.push_str(&format!(" --agent {agent}"));
@@ -112,7 +116,8 @@ mod tests {
         let mut caller = Caller {
             principal: PrincipalId(7),
             workspace: WorkspaceId::DEFAULT,
-            name: "anna".into(),
+            name: "laptop".into(),
+            stands_for: "anna".into(),
             rights: Rights::of([Right::TasksRead, Right::TasksWrite]),
             agents: Some(["echo".to_owned()].into()),
             key: None,
@@ -122,8 +127,8 @@ mod tests {
         let command = "keys create NAME --principal anna --scope tasks:read,tasks:write,push:write --agent echo'";
         assert!(told(&caller, Right::PushWrite).contains(command), "{}", told(&caller, Right::PushWrite));
         assert!(told(&caller, Right::Admin).ends_with("--scope tasks:read,tasks:write,admin'."));
-        caller.workspace = WorkspaceId(9);
-        assert!(told(&caller, Right::PushWrite).contains("create WORKSPACE/NAME --principal anna"));
+        caller.name = "team/laptop".into();
+        assert!(told(&caller, Right::PushWrite).contains("create team/NAME --principal anna"));
         assert!(told(&Caller::anonymous(), Right::Admin).contains("you showed none"));
     }
 }
