@@ -270,6 +270,7 @@ impl Config {
     /// Asked once flags and environment have had their say: they may change the addresses.
     pub fn check_whole(&self) -> Result<()> {
         let hub = &self.hub;
+        self.targets.rules()?;
         if let Some(url) = &hub.public_url {
             check_public(url)?;
         }

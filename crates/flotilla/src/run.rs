@@ -6,6 +6,7 @@ mod banner;
 mod connection;
 mod keys;
 pub use keys::preset as preset_owner_key;
+pub use secret::preset as preset_secret;
 mod reload;
 mod secret;
 mod secure;

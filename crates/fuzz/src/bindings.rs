@@ -65,7 +65,7 @@ fn look_closer(request: &Request) {
             let _ = r.metadata().and_then(|metadata| PushOptions::of(metadata.as_ref(), "metadata"));
         }
         Request::ListPushConfigs(r) => {
-            if let Ok((_, size)) = r.page(20) {
+            if let Ok(size) = r.size(20) {
                 assert!(size <= 20, "a page larger than the largest");
             }
         }

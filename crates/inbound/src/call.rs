@@ -48,9 +48,9 @@ pub async fn perform(
     parameters: &Parameters,
     request: Request,
 ) -> Result<Answered, Error> {
-    caller.rights.check(Right::for_method(request.method()))?;
+    caller.check(Right::for_method(request.method()))?;
     if request.inline_push_config().is_some() {
-        caller.rights.check(Right::PushWrite)?;
+        caller.check(Right::PushWrite)?;
     }
     let registry = app.hub.registry();
     let agent = registry.resolve(caller, path, request.tenant())?;

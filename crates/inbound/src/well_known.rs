@@ -98,7 +98,7 @@ pub async fn serve(app: &App, place: Place<'_>, request: &Parts) -> Response<Bod
 
 /// The card for somebody who is known: of the agent they name, or the hub's own.
 pub fn card_for(app: &App, caller: &Caller, agent: Option<&str>) -> Result<AgentCard, Refusal> {
-    caller.rights.check(Right::AgentsRead)?;
+    caller.check(Right::AgentsRead)?;
     let registry = app.hub.registry();
     let found = registry.resolve(caller, agent, "")?;
     let settings = app.settings();
