@@ -5,7 +5,9 @@ pub mod error;
 pub mod method;
 pub mod model;
 pub mod push;
+pub mod reading;
 pub mod request;
+mod shape;
 pub mod validate;
 
 /// The protocol version this crate speaks (spec 3.6: `Major.Minor` only).
