@@ -165,6 +165,7 @@ fn card(settings: &Settings, agent: &Agent, name: String, description: String, p
         default_output_modes: agent.output_modes.clone(),
         skills: agent.skills.clone(),
         icon_url: None,
+        signatures: Vec::new(),
     }
 }
 
