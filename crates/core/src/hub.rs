@@ -14,7 +14,7 @@ mod run;
 mod send;
 mod tally;
 
-pub use follow::{Follow, Framed, Next};
+pub use follow::{Ended, Follow, Framed, Next};
 pub use hook::HookPage;
 pub use live::LiveRef;
 pub use owner::{LogPage, OwnerFollow, OwnerNext};

@@ -188,6 +188,7 @@ pub fn settings(config: &Config, address: SocketAddr, jwks: Arc<str>) -> Setting
         public_url: public_url(config, address),
         anonymous: config.hub.allow_anonymous,
         jwks,
+        card_form: config.hub.card_form.map(Into::into),
         keep_alive: config.hub.keep_alive.0,
     }
 }

@@ -10,6 +10,7 @@ mod trailers;
 use crate::answer;
 use crate::app::App;
 use crate::call::{Answer, perform};
+use crate::dialect::{self, Dialect};
 use crate::meters::Binding;
 use crate::parameters::Parameters;
 use crate::reading::Reading;
@@ -93,12 +94,12 @@ async fn answer(
 ) -> Result<Response<Body>, Error> {
     let caller = caller::identify(app, parts).await?;
     let parameters = Parameters::of(&parts.headers, &parts.uri);
-    parameters.check_version()?;
+    dialect::check(Dialect::V10.version(), &parameters)?;
     let limits = app.hub.limits();
     let bytes = body::read(&parts.headers, body, &limits).await?;
     let message = frame::only(&parts.headers, bytes)?;
     let request = Reader { json_depth: limits.json_depth }.request(method, &message)?;
-    let answered = perform(app, &caller, named_agent(&parts.headers)?, &parameters, request).await?;
+    let answered = perform(app, &caller, named_agent(&parts.headers)?, Dialect::V10, &parameters, request).await?;
     let response = match answered.answer {
         Answer::Task(task) => frame::response(&flotilla_grpc::task(&task)),
         Answer::Sent(sent) => frame::response(&flotilla_grpc::sent(&sent)),
@@ -108,7 +109,7 @@ async fn answer(
         Answer::Empty => frame::response(&()),
         Answer::Stream(follow, leave) => stream::respond(Reading::new(app, leave, follow), deadline),
     };
-    Ok(answer::finish(response, answered.extensions))
+    Ok(answer::finish(response, Dialect::V10, answered.extensions))
 }
 
 fn named_agent(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
@@ -119,7 +120,7 @@ fn named_agent(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
 /// A refusal in this binding's form.
 pub fn refuse(app: &App, refusal: &Refusal) -> Response<Body> {
     app.meters.refused(Binding::Grpc, refusal);
-    answer::finish(trailers::only(&Status::of(refusal, app.now())), None)
+    answer::finish(trailers::only(&Status::of(refusal, app.now())), Dialect::V10, None)
 }
 
 /// The service's paths speak nothing but gRPC; HTTP has a status for that.

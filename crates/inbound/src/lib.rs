@@ -9,6 +9,7 @@ mod browser;
 mod call;
 mod caller;
 mod deliveries;
+mod dialect;
 mod door;
 #[doc(hidden)]
 pub mod fuzz;
@@ -22,9 +23,10 @@ mod parameters;
 mod reading;
 mod rest;
 mod route;
+mod spoken;
 mod sse;
 mod well_known;
 
 pub use address::{Network, Peer};
-pub use app::{App, Render, Settings};
+pub use app::{App, CardForm, Render, Settings};
 pub use route::{serve, turn_away};

@@ -2,8 +2,9 @@
 
 use flotilla_core::log::Cursor;
 use flotilla_core::registry::Agent;
+use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
-use flotilla_protocol::a2a::{STREAM_RESUME, VERSION};
+use flotilla_protocol::a2a::version::Version;
 use http::{HeaderMap, HeaderValue, Uri};
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
@@ -17,6 +18,15 @@ pub struct Parameters {
     extensions: Vec<String>,
     cursor: Option<String>,
     pub idempotency_key: Option<String>,
+}
+
+/// The version a request names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked<'a> {
+    Nothing,
+    For(Version),
+    /// One that is not spoken here.
+    Other(&'a str),
 }
 
 /// The query's pairs, decoded.
@@ -41,7 +51,8 @@ impl Parameters {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let mut parameters = Self {
             version: text("a2a-version"),
-            extensions: list(headers.get_all("a2a-extensions").iter()),
+            // 0.3 had the name with an X.
+            extensions: list(headers.get_all("a2a-extensions").iter().chain(headers.get_all("x-a2a-extensions"))),
             cursor: text("last-event-id"),
             idempotency_key: text("idempotency-key"),
         };
@@ -57,21 +68,12 @@ impl Parameters {
         parameters
     }
 
-    /// The version asked for must be one we speak; none at all means 0.3 (spec 3.6.2).
-    pub fn check_version(&self) -> Result<(), Refusal> {
-        let asked = self.version.as_deref().map(str::trim).filter(|version| !version.is_empty());
-        if asked.is_some_and(speaks) {
-            return Ok(());
+    /// The version asked for, if any: one that is empty is none (spec 3.6.2).
+    pub fn version(&self) -> Asked<'_> {
+        match self.version.as_deref().map(str::trim).filter(|version| !version.is_empty()) {
+            None => Asked::Nothing,
+            Some(text) => Version::from_name(text).map_or(Asked::Other(text), Asked::For),
         }
-        let text = match asked {
-            Some(version) => format!("A2A version {version} is not supported here. Supported: {VERSION}."),
-            None => format!(
-                "The request names no A2A version, which means 0.3, and 0.3 is not supported here. \
-                 Send the header 'A2A-Version: {VERSION}'."
-            ),
-        };
-        let refusal = Refusal::new(Reason::VersionNotSupported, text);
-        Err(refusal.fact("requestedVersion", asked.unwrap_or("0.3")).fact("supportedVersions", VERSION))
     }
 
     pub fn check_key(&self) -> Result<(), Refusal> {
@@ -119,17 +121,6 @@ impl Parameters {
         let Some(text) = &self.cursor else { return Ok(None) };
         let wrong = || Refusal::invalid("Last-Event-ID", "must be the id of an event of this hub's stream");
         Cursor::parse(text).map(Some).ok_or_else(wrong)
-    }
-}
-
-/// Patch numbers do not matter (spec 3.6), but they are numbers.
-fn speaks(version: &str) -> bool {
-    match version.strip_prefix(VERSION) {
-        Some("") => true,
-        Some(rest) => rest
-            .strip_prefix('.')
-            .is_some_and(|patch| !patch.is_empty() && patch.bytes().all(|byte| byte.is_ascii_digit())),
-        None => false,
     }
 }
 

@@ -17,6 +17,12 @@ use std::convert::Infallible;
 pub trait Dress: Send + 'static {
     fn frame(&self, out: &mut Vec<u8>, frame: &StreamResponse) -> Result<(), serde_json::Error>;
     fn refusal(&self, app: &App, refusal: &Refusal) -> Vec<u8>;
+    /// Whether a stream of this dialect ends with a frame, though the task may go on.
+    fn is_last(&self, frame: &StreamResponse) -> bool;
+    /// The type of an event that tells a refusal; none is an ordinary one.
+    fn failure(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 struct Reader<D> {
@@ -73,6 +79,10 @@ impl<D: Dress> Reader<D> {
             self.dress.frame(&mut chunk, &frame)?;
             unfold_lines(&mut chunk, start);
             chunk.extend_from_slice(b"\n\n");
+            if self.dress.is_last(&frame) {
+                self.done = true;
+                break;
+            }
         }
         Ok(chunk)
     }
@@ -80,7 +90,8 @@ impl<D: Dress> Reader<D> {
     fn fail(&mut self, error: Error) -> Vec<u8> {
         self.done = true;
         let refusal = self.reading.app.refusal(error);
-        let mut chunk = b"data: ".to_vec();
+        let mut chunk = self.dress.failure().map(|name| format!("event: {name}\n").into_bytes()).unwrap_or_default();
+        chunk.extend_from_slice(b"data: ");
         chunk.extend_from_slice(&self.dress.refusal(&self.reading.app, &refusal));
         chunk.extend_from_slice(b"\n\n");
         chunk

@@ -9,6 +9,7 @@ pub mod reading;
 pub mod request;
 mod shape;
 pub mod validate;
+pub mod version;
 
 /// The protocol version this crate speaks (spec 3.6: `Major.Minor` only).
 pub const VERSION: &str = "1.0";

@@ -7,6 +7,8 @@ pub mod canonical;
 pub mod decode;
 pub mod event;
 pub mod jsonrpc;
+pub mod proto03;
 pub mod time;
+pub mod v03;
 pub mod wire;
 pub mod work;
