@@ -3,7 +3,7 @@
 use crate::caller::Caller;
 use crate::ids::{AgentId, PrincipalId, WorkspaceId};
 use crate::ports::Link;
-use flotilla_protocol::a2a::card::{AgentCapabilities, AgentSkill};
+use flotilla_protocol::a2a::card::{AgentCapabilities, AgentProvider, AgentSkill};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -71,6 +71,19 @@ pub enum Visibility {
     Public,
 }
 
+/// What callers with a key learn of an agent beyond its public card.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Extended {
+    /// In the place of the public one.
+    pub description: Option<String>,
+    /// Beside the public ones.
+    pub skills: Vec<AgentSkill>,
+    pub documentation_url: Option<String>,
+    pub provider: Option<AgentProvider>,
+    /// Whom to ask about the agent.
+    pub contact: Option<String>,
+}
+
 /// An agent: what its card says, how it is treated, and how it is reached.
 pub struct Agent {
     pub id: AgentId,
@@ -85,6 +98,8 @@ pub struct Agent {
     pub input_modes: Vec<String>,
     pub output_modes: Vec<String>,
     pub skills: Vec<AgentSkill>,
+    /// None if the public card says all there is.
+    pub extended: Option<Extended>,
     pub dedupe: DedupeBy,
     pub on_lost: OnLost,
     pub link: Arc<dyn Link>,

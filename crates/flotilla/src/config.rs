@@ -10,7 +10,7 @@ mod push;
 mod span;
 mod tls;
 
-pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig, Visibility};
+pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility};
 pub use card::CardForm;
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};

@@ -106,6 +106,7 @@ async fn answer(
         Answer::List(list) => frame::response(&flotilla_grpc::list(&list)),
         Answer::PushConfig(config) => frame::response(&flotilla_grpc::push_config(&config)),
         Answer::PushConfigs(list) => frame::response(&flotilla_grpc::push_list(&list)),
+        Answer::Card(signed) => frame::response(&flotilla_grpc::card(&signed.card)),
         Answer::Empty => frame::response(&()),
         Answer::Stream(follow, leave) => stream::respond(Reading::new(app, leave, follow), deadline),
     };
