@@ -26,7 +26,6 @@ pub struct Card {
     #[serde(alias = "default_output_modes")]
     pub default_output_modes: Vec<String>,
     pub skills: Vec<Skill>,
-    pub signatures: Vec<serde::de::IgnoredAny>,
     /// Only in cards of A2A 0.3.
     #[serde(rename = "protocolVersion")]
     pub old_version: Option<String>,

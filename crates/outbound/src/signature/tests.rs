@@ -180,8 +180,35 @@ fn what_a_signature_leaves_out_is_told() {
     let outcome = by_origin(&card.to_string(), &trusted);
     let proof = outcome.proof.unwrap();
     assert_eq!((outcome.word, proof.reading, proof.payload.as_str()), (Word::Verified, Reading::Bare, bare));
-    assert_eq!(proof.uncovered, ["skills", "url"]);
-    assert!(outcome.reason.ends_with("not covered: skills, url"), "{}", outcome.reason);
+    assert_eq!(proof.uncovered, ["url"]);
+    assert!(outcome.reason.ends_with("not covered: url"), "{}", outcome.reason);
+}
+
+/// A card for readers of both versions: what only one of its signatures covers cannot be changed unnoticed either.
+#[test]
+fn what_only_the_fullest_signature_covers_is_covered() {
+    let clock = Arc::new(Now::default());
+    let mut ring = Ring::default();
+    ring.rotate(Millis(0), Duration::ZERO).unwrap();
+    let signing = signing(&clock, &ring);
+    let keys = KeySet::read(&signing.key_set()).unwrap();
+    let mut hybrid = card();
+    hybrid["url"] = json!("https://agent.example/a2a");
+    let json = sign(&signing, &hybrid);
+    let outcome = by_origin(&json, &keys);
+    assert_eq!((outcome.word, outcome.proof.unwrap().reading), (Word::Verified, Reading::Whole));
+    let changed =
+        json.replace(r#""url":"https://agent.example/a2a","version""#, r#""url":"https://evil.example","version""#);
+    assert_ne!(changed, json);
+    assert_eq!(by_origin(&changed, &keys).word, Word::Failed);
+    let mut old_members_gone: Value = serde_json::from_str(&json).unwrap();
+    old_members_gone.as_object_mut().unwrap().remove("url");
+    let outcome = by_origin(&old_members_gone.to_string(), &keys);
+    assert_eq!(
+        (outcome.word, outcome.proof.unwrap().reading),
+        (Word::Verified, Reading::Specified),
+        "as 1.0 relays it"
+    );
 }
 
 fn signing(clock: &Arc<Now>, ring: &Ring) -> Signing {

@@ -85,6 +85,8 @@ pub enum Trust<'a> {
 /// What one signature is worth.
 enum Worth {
     Good(Box<Proof>),
+    /// By a key we trust, and not for this card as it is.
+    Unfit(String),
     Bad(String),
     Unknown(String),
 }
@@ -117,23 +119,36 @@ pub fn verify(json: &str, trust: Trust<'_>) -> Outcome {
         Ok(payloads) => payloads,
         Err(problem) => return failed(format!("the card has no canonical form: {problem}")),
     };
-    let (mut bad, mut unknown) = (None, None);
+    let (mut good, mut unfit, mut bad, mut unknown) = (None::<Box<Proof>>, None, None, None);
     for signature in signed {
-        match worth(signature, &payloads, trust) {
-            Worth::Good(proof) => return verified(&card, proof, trust),
+        match examine(signature, &payloads, trust).unwrap_or_else(Worth::Bad) {
+            Worth::Good(mut proof) => {
+                proof.uncovered = uncovered(&card, &proof.payload);
+                let better = |best: &Box<Proof>| proof.uncovered.len() < best.uncovered.len();
+                if good.as_ref().is_none_or(better) {
+                    good = Some(proof);
+                }
+            }
+            Worth::Unfit(reason) => unfit = unfit.or(Some(reason)),
             Worth::Bad(reason) => bad = bad.or(Some(reason)),
             Worth::Unknown(reason) => unknown = unknown.or(Some(reason)),
         }
     }
-    match (bad, unknown, trust) {
+    if let Some(proof) = good {
+        return match unfit {
+            // Whoever signs a card in several readings signs all of it in one: what no longer fits that was changed.
+            Some(reason) if !proof.uncovered.is_empty() => failed(reason),
+            _ => verified(proof, trust),
+        };
+    }
+    match (unfit.or(bad), unknown, trust) {
         (Some(reason), ..) => failed(reason),
         (None, Some(reason), Trust::Pinned(_)) => failed(format!("no pinned key signed it: {reason}")),
         (None, reason, _) => Outcome::new(Word::Unverifiable, reason.unwrap_or_default()),
     }
 }
 
-fn verified(card: &Value, mut proof: Box<Proof>, trust: Trust<'_>) -> Outcome {
-    proof.uncovered = uncovered(card, &proof.payload);
+fn verified(proof: Box<Proof>, trust: Trust<'_>) -> Outcome {
     let whose = match trust {
         Trust::Origin(_, origin) => format!("a key of {}", origin.origin().ascii_serialization()),
         _ => "a pinned key".to_owned(),
@@ -146,13 +161,6 @@ fn verified(card: &Value, mut proof: Box<Proof>, trust: Trust<'_>) -> Outcome {
         reason.push_str(&format!("; not covered: {}{more}", shown.join(", ")));
     }
     Outcome { word: Word::Verified, reason, proof: Some(proof) }
-}
-
-fn worth(signature: &Value, payloads: &[Payload], trust: Trust<'_>) -> Worth {
-    match examine(signature, payloads, trust) {
-        Ok(worth) => worth,
-        Err(problem) => Worth::Bad(problem),
-    }
 }
 
 fn examine(signature: &Value, payloads: &[Payload], trust: Trust<'_>) -> Result<Worth, String> {
@@ -214,7 +222,9 @@ fn examine(signature: &Value, payloads: &[Payload], trust: Trust<'_>) -> Result<
     if !fits {
         return Err(format!("it says {alg}, and {name} is not for that ({kind})"));
     }
-    Err(format!("{name} did not sign this card as it is: it was changed, or signed by another key of that name"))
+    let reason =
+        format!("{name} did not sign this card as it is: it was changed, or signed by another key of that name");
+    Ok(Worth::Unfit(reason))
 }
 
 fn header(protected: &str) -> Result<Value, String> {
