@@ -112,6 +112,12 @@ fn specified(value: &Value, shape: &Shape) -> Result<Value, String> {
                     return Err(format!("the member '{name}' is there twice, in two spellings"));
                 }
             }
+            // Writers of ProtoJSON leave out what is empty; what is required is said all the same.
+            for field in known.iter().filter(|field| field.presence == Presence::Required) {
+                if let Some(unsaid) = field.shape.unsaid() {
+                    kept.entry(field.name).or_insert(unsaid);
+                }
+            }
             Value::Object(kept)
         }
         (Shape::List(of), Value::Array(items)) => {
@@ -166,17 +172,24 @@ mod tests {
     #[test]
     fn defaults_go_as_the_specification_shows() {
         let card = json!({
-            "name": "Example Agent", "description": "", "supportedInterfaces": [],
+            "name": "Example Agent", "description": "", "supportedInterfaces": [], "version": "1",
             "capabilities": {"streaming": false, "pushNotifications": false, "extensions": []},
-            "skills": [], "signatures": [{"protected": "a", "signature": "b"}], "provider": null, "hologram": 1,
+            "defaultInputModes": ["*/*"], "skills": [], "signatures": [{"protected": "a", "signature": "b"}], "provider": null, "hologram": 1,
         });
         assert_eq!(
             read(&card, Reading::Specified).unwrap(),
-            r#"{"capabilities":{"pushNotifications":false,"streaming":false},"description":"","name":"Example Agent","skills":[],"supportedInterfaces":[]}"#
+            concat!(
+                r#"{"capabilities":{"pushNotifications":false,"streaming":false},"defaultInputModes":["*/*"],"#,
+                r#""defaultOutputModes":[],"description":"","name":"Example Agent","skills":[],"#,
+                r#""supportedInterfaces":[],"version":"1"}"#
+            )
         );
         assert_eq!(
             read(&card, Reading::Bare).unwrap(),
-            r#"{"capabilities":{"pushNotifications":false,"streaming":false},"name":"Example Agent"}"#
+            concat!(
+                r#"{"capabilities":{"pushNotifications":false,"streaming":false},"defaultInputModes":["*/*"],"#,
+                r#""name":"Example Agent","version":"1"}"#
+            )
         );
         assert!(read(&card, Reading::Whole).unwrap().contains(r#""hologram":1"#));
     }
@@ -185,7 +198,7 @@ mod tests {
     fn spellings_are_one_and_twice_is_refused() {
         let snake = json!({"supported_interfaces": [{"protocol_binding": "GRPC", "tenant": ""}]});
         let expected = r#"{"supportedInterfaces":[{"protocolBinding":"GRPC"}]}"#;
-        assert_eq!(read(&snake, Reading::Specified).as_deref(), Some(expected));
+        assert_eq!(read(&snake, Reading::Bare).as_deref(), Some(expected));
         let both = json!({"supported_interfaces": [], "supportedInterfaces": [{"url": "x"}]});
         assert!(payloads(&both).unwrap_err().contains("two spellings"));
         assert!(payloads(&json!([])).is_err());

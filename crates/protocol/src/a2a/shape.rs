@@ -1,5 +1,7 @@
 //! Which members a card of A2A 1.0 has, and which of them are said even when they say nothing (spec 4.4, 5.7).
 
+use serde_json::{Value, json};
+
 /// When a member stands in the specification's reading of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
@@ -17,6 +19,18 @@ pub enum Shape {
     List(&'static Shape),
     Map(&'static Shape),
     Object(&'static [Member]),
+}
+
+impl Shape {
+    /// What stands for a required member that was left out; a message has nothing that does.
+    pub fn unsaid(&self) -> Option<Value> {
+        match self {
+            Self::Value => Some(json!("")),
+            Self::List(_) => Some(json!([])),
+            Self::Map(_) => Some(json!({})),
+            Self::Object(_) => None,
+        }
+    }
 }
 
 pub struct Member {
