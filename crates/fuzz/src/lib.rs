@@ -39,6 +39,7 @@ entries! {
     journal::journal_entry,
     journal::stored_events,
     peers::agent_card,
+    peers::card_signature,
     peers::sse,
     peers::stream_frame,
     peers::grpc_answer,
