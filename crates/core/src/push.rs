@@ -12,7 +12,8 @@ pub use unit::{Cut, cut};
 pub use verdict::{Came, Verdict, verdict};
 
 use crate::ids::{AgentId, HookId, PrincipalId, TaskId};
-use flotilla_protocol::a2a::push::PushOptions;
+use flotilla_protocol::a2a::push::{PushChunks, PushOptions};
+use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::time::Millis;
 
 /// Where a hook stands.
@@ -67,6 +68,8 @@ pub struct Hook {
     pub owner: PrincipalId,
     pub target: Target,
     pub options: PushOptions,
+    /// The version the config was made in, and what its webhooks are written in.
+    pub version: Version,
     pub created_at: Millis,
     /// The last peer-visible event that is told or passed over.
     pub cursor: u64,
@@ -89,6 +92,14 @@ impl Hook {
         format!("msg_{}_{last}", self.uid.simple())
     }
 
+    /// How its task's log is cut. In 0.3 every webhook is the whole task, so that chunks are not told one by one.
+    pub fn cutting(&self) -> PushOptions {
+        match self.version {
+            Version::V10 => self.options,
+            Version::V03 => PushOptions { chunks: PushChunks::Whole, ..self.options },
+        }
+    }
+
     /// This hook with the target and options of another: it keeps its place in the log, and is tried again.
     #[must_use]
     pub fn renewed(&self, by: &Self) -> Self {
@@ -96,6 +107,7 @@ impl Hook {
         Self {
             target: by.target.clone(),
             options: by.options,
+            version: by.version,
             state,
             failures: 0,
             next_at: None,

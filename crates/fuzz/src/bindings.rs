@@ -36,7 +36,7 @@ fn json(request: &Request) -> String {
 }
 
 /// What holds of every request, whatever it was read from.
-fn check(request: &Request) {
+pub(crate) fn check(request: &Request) {
     let json = json(request);
     let again = inbound::parameters(request.method(), &json).expect("a request that was written can be read");
     assert_eq!(again, *request, "it reads differently as {json}");

@@ -6,6 +6,7 @@ pub mod config;
 pub mod head;
 pub mod journal;
 pub mod mutate;
+pub mod old;
 pub mod peers;
 pub mod targets;
 
@@ -38,6 +39,9 @@ entries! {
     journal::journal_file,
     journal::journal_entry,
     journal::stored_events,
+    old::old_request,
+    old::old_result,
+    old::old_card,
     peers::agent_card,
     peers::card_signature,
     peers::sse,

@@ -81,7 +81,7 @@ async fn operate(
 ) -> Result<Answer, Error> {
     let hub = &app.hub;
     let scope = caller.with_agent(agent.id);
-    let options = || SendOptions { idempotency_key: parameters.idempotency_key.clone() };
+    let options = || SendOptions { idempotency_key: parameters.idempotency_key.clone(), version: dialect.version() };
     match request {
         Request::SendMessage(request) => {
             let mut leave = app.access.leave(caller);
@@ -116,9 +116,9 @@ async fn operate(
             Ok(Answer::Stream(Box::new(follow), app.access.leave(caller)))
         }
         Request::CreatePushConfig(config) => {
-            Ok(Answer::PushConfig(Box::new(hub.create_push(caller, agent, config).await?)))
+            Ok(Answer::PushConfig(Box::new(hub.create_push(caller, agent, config, dialect.version()).await?)))
         }
-        Request::GetPushConfig(request) if request.id.is_empty() && dialect != Dialect::V10 => {
+        Request::GetPushConfig(request) if matches!(request.id.as_str(), "" | "default") && dialect != Dialect::V10 => {
             Ok(Answer::PushConfig(Box::new(first_push(app, caller, agent, request).await?)))
         }
         Request::GetPushConfig(request) => {
@@ -144,7 +144,7 @@ fn ended(dialect: Dialect) -> Ended {
     }
 }
 
-/// In 0.3 a config may be asked for without its id: the task's first, then.
+/// In 0.3 a config may be asked for without its id, or as the default: the task's first, then.
 async fn first_push(
     app: &App,
     caller: &Caller,
@@ -153,8 +153,10 @@ async fn first_push(
 ) -> Result<PushConfig, Error> {
     let task = request.task_id.clone();
     let listed = ListPushConfigsRequest { task_id: request.task_id, ..ListPushConfigsRequest::default() };
-    let first = app.hub.list_push(caller, agent, &listed).await?.configs.into_iter().next();
-    first.ok_or_else(|| {
+    let mut configs = app.hub.list_push(caller, agent, &listed).await?.configs;
+    let named = configs.iter().position(|config| config.id == request.id).unwrap_or(0);
+    let found = (named < configs.len()).then(|| configs.swap_remove(named));
+    found.ok_or_else(|| {
         let refusal = Refusal::new(Reason::TaskNotFound, "The task has no push config.");
         refusal.fact("taskId", task).into()
     })

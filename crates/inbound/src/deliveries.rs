@@ -35,6 +35,8 @@ struct Delivery<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     reason: &'a str,
     options: PushOptions,
+    /// The A2A version its webhooks are written in.
+    version: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     attempts: Option<Vec<Try<'a>>>,
 }
@@ -88,6 +90,7 @@ fn shown<'a>(hook: &'a Hook, attempts: Option<&'a [Attempt]>) -> Delivery<'a> {
         next_attempt_at: hook.next_at,
         reason: &hook.reason,
         options: hook.options,
+        version: hook.version.name(),
         attempts: attempts.map(|all| all.iter().map(attempt).collect()),
     }
 }

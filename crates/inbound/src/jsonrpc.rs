@@ -15,6 +15,7 @@ use crate::{body, caller};
 use axum::body::Body;
 use flotilla_core::error::{Error, Fault};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::StreamResponse;
 use flotilla_protocol::jsonrpc::{self, Envelope};
 use flotilla_protocol::v03;
@@ -32,6 +33,15 @@ struct Asking {
     /// The request's id, as it came.
     id: String,
     dialect: Dialect,
+    /// Whether a stream is asked for.
+    streams: bool,
+}
+
+impl Asking {
+    /// As much as is known before the body is read.
+    fn of(parameters: &Parameters) -> Self {
+        Self { id: "null".into(), dialect: Dialect::by_version(parameters), streams: false }
+    }
 }
 
 /// Serves one call; `agent` is the one the path names.
@@ -39,7 +49,7 @@ pub async fn serve(app: &Arc<App>, agent: Option<&str>, request: Request<Body>) 
     let started = Instant::now();
     let (parts, mut body) = request.into_parts();
     let parameters = Parameters::of(&parts.headers, &parts.uri);
-    let mut asking = Asking { id: "null".into(), dialect: Dialect::by_version(&parameters) };
+    let mut asking = Asking::of(&parameters);
     match answer(app, agent, &parts, parameters, &mut body, &mut asking, started).await {
         Ok(response) => response,
         Err(error) => {
@@ -51,14 +61,19 @@ pub async fn serve(app: &Arc<App>, agent: Option<&str>, request: Request<Body>) 
 
 /// A refusal of a request that was not read.
 pub fn turn_away(app: &App, request: &Parts, refusal: &Refusal) -> Response<Body> {
-    let dialect = Dialect::by_version(&Parameters::of(&request.headers, &request.uri));
-    refuse(app, &Asking { id: "null".into(), dialect }, refusal)
+    refuse(app, &Asking::of(&Parameters::of(&request.headers, &request.uri)), refusal)
 }
 
 /// A refusal in this binding's form, under the request's id.
 fn refuse(app: &App, asking: &Asking, refusal: &Refusal) -> Response<Body> {
     app.meters.refused(Binding::JsonRpc, refusal);
-    let response = answer::with_type(http_status(refusal.reason), JSON, asking.refusal(app, refusal));
+    let (status, told) = (http_status(refusal.reason), asking.refusal(app, refusal));
+    // Clients of 0.3 read the answer to a streaming method as a stream, or say no more than that it is none.
+    let response = if asking.streams && asking.dialect != Dialect::V10 && status == StatusCode::OK {
+        sse::single(&told)
+    } else {
+        answer::with_type(status, JSON, told)
+    };
     answer::refuse(response, asking.dialect, refusal)
 }
 
@@ -98,6 +113,7 @@ async fn answer(
     let (dialect, method) = dialect::of_method(&envelope.method_name()?, &parameters);
     asking.dialect = dialect;
     let method = method?;
+    asking.streams = matches!(method, Method::SendStreamingMessage | Method::SubscribeToTask);
     let request = decode::request(dialect, method, envelope.params_text()?)?;
     let answered = perform(app, &caller, agent, dialect, &parameters, request).await?;
     let response = encode(app, asking.clone(), answered)?;

@@ -123,6 +123,7 @@ async fn answer(
         Dialect::V10 => decode::request(&target, &parts.uri, &bytes)?,
         Dialect::V03(_) => {
             let form = app.forms.settle(caller.principal, form::of(&target, &bytes));
+            let form = form::of_caller(form, &parts.headers);
             asking.dialect = Dialect::V03(form);
             old::request(form, &target, &parts.uri, &bytes)?
         }

@@ -118,7 +118,7 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
             Ok(response) => response,
             Err(allowed) => wrong_verb(app, request, allowed),
         },
-        [flotilla_grpc::SERVICE, _] => grpc::not_grpc(app),
+        [service @ (flotilla_grpc::SERVICE | flotilla_grpc::v03::SERVICE), _] => grpc::not_grpc(app, service),
         [".well-known", "agent-card.json" | "agent.json" | "jwks.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
         | ["healthz" | "readyz" | "metrics"]

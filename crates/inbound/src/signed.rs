@@ -53,9 +53,7 @@ pub fn extended(app: &App, caller: &Caller, agent: &Agent, named: bool, dialect:
             "The extended card is for callers who show a key; the public card is at /.well-known/agent-card.json.";
         return Err(Refusal::new(Reason::Unauthenticated, text).into());
     }
-    let settings = app.settings();
-    let card = if named { well_known::agent_card(&settings, agent) } else { well_known::hub_card(&settings, agent) };
-    let card = with_more(card, more, terms(caller, more, &app.hub.limits())?);
+    let card = with_more(public(app, agent, named), more, terms(caller, more, &app.hub.limits())?);
     let json = match dialect {
         Dialect::V10 => None,
         Dialect::V03(_) => Some(write(app, card.clone(), CardForm::V03)?),
@@ -64,6 +62,20 @@ pub fn extended(app: &App, caller: &Caller, agent: &Agent, named: bool, dialect:
     let encoded = || serde_json::to_vec(&card).map_err(|error| Fault::new(format!("encoding a card: {error}")));
     let json = json.map_or_else(encoded, Ok)?;
     Ok(Signed { card, json })
+}
+
+fn public(app: &App, agent: &Agent, named: bool) -> AgentCard {
+    let settings = app.settings();
+    if named { well_known::agent_card(&settings, agent) } else { well_known::hub_card(&settings, agent) }
+}
+
+/// The extended card where there is one for the caller, else the public one; not signed.
+pub fn fullest(app: &App, caller: &Caller, agent: &Agent, named: bool) -> Result<AgentCard, Error> {
+    let card = public(app, agent, named);
+    match &agent.extended {
+        Some(more) if !caller.is_anonymous() => Ok(with_more(card, more, terms(caller, more, &app.hub.limits())?)),
+        _ => Ok(card),
+    }
 }
 
 fn none(agent: &str, dialect: Dialect) -> Refusal {

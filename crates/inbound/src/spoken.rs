@@ -4,7 +4,8 @@ use crate::dialect::Dialect;
 use flotilla_protocol::a2a::model::{StreamResponse, Task};
 use flotilla_protocol::a2a::push::ListPushConfigsResponse;
 use flotilla_protocol::a2a::request::{ListTasksResponse, PushConfig};
-use flotilla_protocol::proto03::json::Form as Proto;
+use flotilla_protocol::proto03::file::Files;
+use flotilla_protocol::proto03::json::Proto;
 use flotilla_protocol::v03::{Form, V03};
 use serde::Serialize;
 use serde_json::Error;
@@ -21,7 +22,8 @@ macro_rules! spoken {
                 match dialect {
                     Dialect::V10 => serde_json::to_writer(out, self),
                     Dialect::V03(Form::Kind) => serde_json::to_writer(out, &V03(self)),
-                    Dialect::V03(Form::Proto) => serde_json::to_writer(out, &Proto(self)),
+                    Dialect::V03(Form::Proto) => serde_json::to_writer(out, &Proto(self, Files::Text)),
+                    Dialect::V03(Form::ProtoBytes) => serde_json::to_writer(out, &Proto(self, Files::Bytes)),
                 }
             }
         })*
@@ -45,9 +47,10 @@ impl Spoken for ListTasksResponse {
         match dialect {
             Dialect::V10 => serde_json::to_writer(out, self),
             Dialect::V03(Form::Kind) => serde_json::to_writer(out, &V03(self)),
-            Dialect::V03(Form::Proto) => {
+            Dialect::V03(form @ (Form::Proto | Form::ProtoBytes)) => {
+                let files = if form == Form::Proto { Files::Text } else { Files::Bytes };
                 let page = Page {
-                    tasks: self.tasks.iter().map(Proto).collect(),
+                    tasks: self.tasks.iter().map(|task| Proto(task, files)).collect(),
                     next_page_token: &self.next_page_token,
                     page_size: self.page_size,
                     total_size: self.total_size,

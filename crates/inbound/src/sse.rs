@@ -41,7 +41,16 @@ pub fn respond<D: Dress>(reading: Reading, dress: D) -> Response<Body> {
         let chunk = reader.next().await?;
         Some((Ok::<_, Infallible>(Bytes::from(chunk)), reader))
     });
-    let mut response = Response::new(Body::from_stream(chunks));
+    dressed(Body::from_stream(chunks))
+}
+
+/// A stream of one event.
+pub fn single(data: &[u8]) -> Response<Body> {
+    dressed(Body::from([b"data: ", data, b"\n\n"].concat()))
+}
+
+fn dressed(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));

@@ -6,6 +6,7 @@ use crate::parameters::{Asked, Parameters};
 use crate::{caller, rest, signed};
 use axum::body::Body;
 use flotilla_core::caller::Caller;
+use flotilla_core::error::Error;
 use flotilla_core::key::sha256;
 use flotilla_core::registry::{Agent, Visibility};
 use flotilla_core::rights::Right;
@@ -101,6 +102,14 @@ pub fn extended(app: &App, request: &Parts, json: Vec<u8>, media_type: HeaderVal
     response
 }
 
+/// The card for somebody who is known, with all it says to them: of the agent they name, or the hub's own.
+pub fn card_for(app: &App, caller: &Caller, agent: Option<&str>) -> Result<AgentCard, Error> {
+    caller.rights.check(Right::AgentsRead)?;
+    let registry = app.hub.registry();
+    let found = registry.resolve(caller, agent, "")?;
+    signed::fullest(app, caller, found, agent.is_some())
+}
+
 /// The keys cards and webhooks are signed with.
 pub fn jwks(app: &App, request: &Parts) -> Response<Body> {
     let body = app.signer.key_set().into_bytes();
@@ -179,6 +188,10 @@ fn interfaces(settings: &Settings, address: &Address) -> Vec<AgentInterface> {
     let mut all = in_version(Version::V10).to_vec();
     all.extend(authority(&settings.public_url).map(|place| interface(place, "GRPC", address.tenant, Version::V10)));
     all.extend(in_version(Version::V03));
+    // Readers of 0.3 want a URL, and name the agent by metadata.
+    if authority(&settings.public_url).is_some() {
+        all.push(interface(settings.public_url.clone(), "GRPC", address.tenant, Version::V03));
+    }
     all
 }
 

@@ -24,13 +24,15 @@ pub const VERSION: &str = "0.3";
 /// The version as cards name it.
 pub const CARD_VERSION: &str = "0.3.0";
 
-/// The two JSON forms 0.3 is spoken in over HTTP. JSON-RPC only has the first.
+/// The JSON forms 0.3 is spoken in over HTTP. JSON-RPC only has the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// That of the JSON Schema: `kind`, `user`, `input-required`.
     Kind,
     /// ProtoJSON of the 0.3 proto: `content`, `ROLE_USER`, `TASK_STATE_INPUT_REQUIRED`.
     Proto,
+    /// The same, for readers that want files as the proto has them and not as most SDKs do.
+    ProtoBytes,
 }
 
 /// A value of the 1.0 model in its 0.3 form.

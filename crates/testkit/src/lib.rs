@@ -6,6 +6,7 @@ pub mod client;
 pub mod grpc;
 pub mod http;
 pub mod http2;
+mod old;
 pub mod process;
 pub mod receiver;
 pub mod sse;

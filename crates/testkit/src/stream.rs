@@ -2,7 +2,7 @@
 
 use crate::client::Refusal;
 use crate::grpc;
-use crate::http::{Open, find};
+use crate::http::{Open, Response, find};
 use crate::sse::{Blocks, Event};
 
 enum Source {
@@ -12,17 +12,37 @@ enum Source {
 
 pub struct Stream {
     source: Source,
+    /// Whether it is one of 0.3, whose frames are read as 1.0 has them.
+    old: bool,
+    /// An event that was looked at already.
+    first: Option<Event>,
     /// Whether the connection broke off instead of being closed in order.
     pub cut: bool,
 }
 
 impl Stream {
     pub(crate) fn new(open: Open) -> Self {
-        Self { source: Source::Sse(Blocks::new(open)), cut: false }
+        Self { source: Source::Sse(Blocks::new(open)), old: false, first: None, cut: false }
+    }
+
+    /// A stream, or the refusal that is all there is of one in 0.3.
+    pub(crate) fn opened(open: Open, old: bool) -> Result<Self, Refusal> {
+        let (status, headers) = (open.status, open.headers.clone());
+        let mut stream = Self { old, ..Self::new(open) };
+        if old {
+            stream.first = stream.block();
+            if let Some(data) = stream.first.as_ref().and_then(|event| event.data.clone()) {
+                let response = Response { status, headers, body: data.into_bytes() };
+                if let Some(refusal) = crate::old::refusal(&response) {
+                    return Err(refusal);
+                }
+            }
+        }
+        Ok(stream)
     }
 
     pub(crate) fn of_grpc(reading: grpc::Reading) -> Self {
-        Self { source: Source::Grpc(Box::new(reading)), cut: false }
+        Self { source: Source::Grpc(Box::new(reading)), old: false, first: None, cut: false }
     }
 
     /// A header of the answer, or metadata before its first message.
@@ -43,11 +63,14 @@ impl Stream {
 
     /// The next block, comments included; none when the stream has ended.
     pub fn block(&mut self) -> Option<Event> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
         match &mut self.source {
             Source::Sse(blocks) => {
                 let block = blocks.next();
                 self.cut = blocks.cut;
-                block
+                if self.old { block.map(crate::old::event) } else { block }
             }
             Source::Grpc(reading) => {
                 let block = reading.next();

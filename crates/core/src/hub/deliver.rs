@@ -1,12 +1,15 @@
 //! A hook's turn: what is new in its task is cut into webhooks, each carried and settled before the next.
 
-use super::{Follow, Hub};
+use super::{Follow, Hub, LiveRef};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::ports::Parcel;
+use crate::project::Want;
 use crate::push::{Attempt, Came, Cut, Hook, HookState, Rest, Settled, Taken, Verdict, cut, verdict};
 use flotilla_protocol::a2a::model::StreamResponse;
+use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::time::Millis;
+use flotilla_protocol::v03::V03;
 use metrics::counter;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -84,15 +87,22 @@ impl Turn {
         let mut passed = hook.cursor;
         let mut sent = 0;
         let rest = loop {
-            match cut(&mut frames, hook.options) {
+            match cut(&mut frames, hook.cutting()) {
                 Cut::Unit(_, _) if sent == TURN || hub.is_stopping() => break Rest::More,
+                // 0.3 has webhooks of tasks only.
+                Cut::Unit(last, frame)
+                    if matches!(*frame, StreamResponse::Message(_)) && hook.version == Version::V03 =>
+                {
+                    passed = last;
+                }
                 Cut::Unit(last, frame) => {
                     if !hub.desk.is_current(hook) {
                         break Rest::Over;
                     }
                     let ends = frames.is_empty()
                         && live.committed().is_some_and(|head| head.is_over() && head.peer_seq == last);
-                    if let Some(rest) = self.attempt(hook, last, *frame, ends).await? {
+                    let body = written(&hub, &live, hook.version, last, &frame).await?;
+                    if let Some(rest) = self.attempt(hook, last, body, ends).await? {
                         break rest;
                     }
                     (sent, passed) = (sent + 1, last);
@@ -116,17 +126,10 @@ impl Turn {
     }
 
     /// One attempt, settled. None if the next webhook may follow at once.
-    async fn attempt(
-        &mut self,
-        hook: &mut Hook,
-        last: u64,
-        frame: StreamResponse,
-        ends: bool,
-    ) -> Result<Option<Rest>, Error> {
-        let body = serde_json::to_vec(&frame).map_err(|error| Fault::new(format!("encoding a webhook: {error}")))?;
+    async fn attempt(&mut self, hook: &mut Hook, last: u64, body: Vec<u8>, ends: bool) -> Result<Option<Rest>, Error> {
         let (at, started) = (self.hub.clock.now(), Instant::now());
-        let (id, target, options) = (hook.webhook_id(last), hook.target.clone(), hook.options);
-        let came = self.hub.push.courier.carry(Parcel { id, at, target, options, body }).await;
+        let (id, target, options, version) = (hook.webhook_id(last), hook.target.clone(), hook.options, hook.version);
+        let came = self.hub.push.courier.carry(Parcel { id, at, target, options, version, body }).await;
         let took = started.elapsed();
         let failures = hook.failures + 1;
         let (verdict, reason) = verdict(&came, &self.hub.push.schedule, hook.uid, failures);
@@ -212,4 +215,22 @@ fn count(verdict: &Verdict) {
         Verdict::Stop(state) => state.name(),
     };
     counter!("flotilla_push_attempts_total", "result" => result).increment(1);
+}
+
+/// What a webhook holds: in 1.0 the event, in 0.3 the whole task as of the event.
+async fn written(
+    hub: &Hub,
+    live: &LiveRef,
+    version: Version,
+    last: u64,
+    frame: &StreamResponse,
+) -> Result<Vec<u8>, Error> {
+    let written = match version {
+        Version::V10 => serde_json::to_vec(frame),
+        Version::V03 => {
+            let (head, fold) = hub.folded(live, last).await?;
+            serde_json::to_vec(&V03(&fold.into_task(&head, Want::ALL)))
+        }
+    };
+    written.map_err(|error| Fault::new(format!("encoding a webhook: {error}")).into())
 }

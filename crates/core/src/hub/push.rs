@@ -16,6 +16,7 @@ use flotilla_protocol::a2a::request::{
     AuthenticationInfo, ListPushConfigsRequest, PushConfig, PushConfigRequest, SendMessageConfiguration,
 };
 use flotilla_protocol::a2a::validate;
+use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::wire::{Json, Object};
 use serde_json::json;
 use std::sync::Arc;
@@ -34,16 +35,23 @@ pub struct NewHook {
     id: String,
     target: Target,
     options: PushOptions,
+    version: Version,
     /// Whether one without a name goes in the place of another to the same URL.
     replaces: bool,
 }
 
 impl Hub {
     /// CreateTaskPushNotificationConfig (spec 3.1.7).
-    pub async fn create_push(&self, caller: &Caller, agent: &Agent, config: PushConfig) -> Result<PushConfig, Error> {
+    pub async fn create_push(
+        &self,
+        caller: &Caller,
+        agent: &Agent,
+        config: PushConfig,
+        version: Version,
+    ) -> Result<PushConfig, Error> {
         let head = self.pushed_task(caller, agent, &config.task_id).await?;
         let options = PushOptions::of(config.metadata()?.as_ref(), "metadata")?.unwrap_or_default();
-        let new = self.accept(config, options).await?;
+        let new = self.accept(config, options, version).await?;
         let hook = self.hang(&head, new).await?;
         Ok(shown(&hook))
     }
@@ -99,11 +107,11 @@ impl Hub {
         head.ok_or_else(|| Refusal::no_task(id).into())
     }
 
-    async fn accept(&self, config: PushConfig, options: PushOptions) -> Result<NewHook, Refusal> {
+    async fn accept(&self, config: PushConfig, options: PushOptions, version: Version) -> Result<NewHook, Refusal> {
         validate::push_config(&config)?;
         let id = config.id.clone();
         let target = self.push.courier.accept(config, options).await?;
-        Ok(NewHook { id, target, options, replaces: false })
+        Ok(NewHook { id, target, options, version, replaces: false })
     }
 
     /// The webhook a message brings along. Its options stand in it, or in the request's metadata.
@@ -111,6 +119,7 @@ impl Hub {
         &self,
         configuration: Option<&SendMessageConfiguration>,
         metadata: Option<&Object>,
+        version: Version,
     ) -> Result<Option<NewHook>, Error> {
         let Some(config) = configuration.and_then(|configuration| configuration.push_config.clone()) else {
             return Ok(None);
@@ -120,7 +129,7 @@ impl Hub {
             Ok(None) => PushOptions::of(metadata, "metadata")?.unwrap_or_default(),
             Err(refusal) => return Err(within(refusal).into()),
         };
-        let new = self.accept(config, options).await.map_err(within)?;
+        let new = self.accept(config, options, version).await.map_err(within)?;
         Ok(Some(NewHook { replaces: true, ..new }))
     }
 
@@ -140,6 +149,7 @@ impl Hub {
             owner: head.owner,
             target: new.target,
             options: new.options,
+            version: new.version,
             created_at: self.clock.now(),
             cursor: head.peer_seq,
             state: if head.is_over() { HookState::Done } else { HookState::Active },

@@ -17,6 +17,7 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Task};
 use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
 use flotilla_protocol::a2a::validate;
+use flotilla_protocol::a2a::version::Version;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,6 +28,8 @@ use tokio::sync::oneshot;
 pub struct SendOptions {
     /// The `Idempotency-Key` header.
     pub idempotency_key: Option<String>,
+    /// The version the caller speaks, and the webhook that comes with the message is written in.
+    pub version: Version,
 }
 
 /// The answer to a send: a task, or a direct Message.
@@ -169,7 +172,7 @@ impl Hub {
                 None => Err(refusal.into()),
             };
         }
-        let put = self.put_counted(caller, agent, request, dedupe, wait).await;
+        let put = self.put_counted(caller, agent, request, options.version, dedupe, wait).await;
         if put.as_ref().map_or(true, |put| put.repeated) {
             self.uncount_send(agent.id);
         }
@@ -181,11 +184,12 @@ impl Hub {
         caller: &Caller,
         agent: &Arc<Agent>,
         request: SendMessageRequest,
+        version: Version,
         dedupe: Option<Dedupe>,
         wait: Wait,
     ) -> Result<InLog, Error> {
         let configuration = request.configuration.as_ref();
-        let hook = self.inline_hook(configuration, request.metadata.as_ref()).await?;
+        let hook = self.inline_hook(configuration, request.metadata.as_ref(), version).await?;
         let accepted_output_modes = configuration.map(|c| c.accepted_output_modes.clone()).unwrap_or_default();
         let SendMessageRequest { message, metadata, .. } = request;
         let mut message = message.unwrap_or_default();

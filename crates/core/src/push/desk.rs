@@ -290,6 +290,7 @@ mod tests {
             owner: PrincipalId::OWNER,
             target,
             options: PushOptions::default(),
+            version: Default::default(),
             created_at: Millis(0),
             cursor: 0,
             state: HookState::Active,

@@ -201,7 +201,9 @@ fn next_step(name: &str) -> &'static str {
         }
         "ExtendedAgentCardNotConfiguredError" => "flotilla card get without --extended shows the public card",
         "ExtensionSupportRequiredError" => "if you know the extension, name it: --svc-param A2A-Extensions:URI",
-        "VersionNotSupportedError" => "leave out --a2a-version; flotilla card get shows what the agent speaks",
+        "VersionNotSupportedError" => {
+            "flotilla card get shows what the agent speaks; --a2a-version 0.3 speaks 0.3 with it, nothing speaks 1.x"
+        }
         "InvalidParamsError" | "InvalidRequestError" => {
             "the message names what is wrong; --debug shows the whole request"
         }

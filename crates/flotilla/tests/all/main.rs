@@ -3,9 +3,11 @@
 mod cast;
 mod cli;
 mod crash;
+mod dialects;
 mod doors;
 mod errors;
 mod grpc;
+mod grpc03;
 mod idempotency;
 mod keys;
 mod limits;

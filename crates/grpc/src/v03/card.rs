@@ -4,16 +4,13 @@ use crate::a2a_v03::{self as pb, o_auth_flows::Flow, security_scheme::Scheme};
 use crate::card::{bare, opaque};
 use crate::write::object;
 use flotilla_protocol::a2a::card::{AgentCard, AgentInterface, AgentSkill, SecurityRequirement, SecurityScheme};
+use flotilla_protocol::v03::{CARD_VERSION, VERSION};
 use serde_json::{Map, Value, json};
 
-/// The version such a card speaks of.
-const VERSION: &str = "0.3.0";
-
-/// Our own card. `scheme` is how gRPC is reached, which 0.3 wants in front of its address.
-pub fn card(card: &AgentCard, scheme: &str) -> pb::AgentCard {
-    // Who follows a card cannot name a tenant in 0.3, so an address that needs one is not in it.
-    let reachable = card.supported_interfaces.iter().filter(|interface| interface.tenant.is_empty());
-    let mut interfaces = reachable.map(|place| interface(place, scheme));
+/// Our own card, with the interfaces it has in this version.
+pub fn card(card: &AgentCard) -> pb::AgentCard {
+    let spoken = card.supported_interfaces.iter().filter(|interface| interface.protocol_version == VERSION);
+    let mut interfaces = spoken.map(interface);
     let first = interfaces.next().unwrap_or_default();
     pb::AgentCard {
         name: card.name.clone(),
@@ -21,7 +18,7 @@ pub fn card(card: &AgentCard, scheme: &str) -> pb::AgentCard {
         url: first.url,
         preferred_transport: first.transport,
         additional_interfaces: interfaces.collect(),
-        protocol_version: VERSION.to_owned(),
+        protocol_version: CARD_VERSION.to_owned(),
         provider: card.provider.as_ref().map(|provider| pb::AgentProvider {
             url: provider.url.clone(),
             organization: provider.organization.clone(),
@@ -54,10 +51,8 @@ pub fn card(card: &AgentCard, scheme: &str) -> pb::AgentCard {
     }
 }
 
-fn interface(interface: &AgentInterface, scheme: &str) -> pb::AgentInterface {
-    let url =
-        if interface.url.contains("://") { interface.url.clone() } else { format!("{scheme}://{}", interface.url) };
-    pb::AgentInterface { url, transport: interface.protocol_binding.clone() }
+fn interface(interface: &AgentInterface) -> pb::AgentInterface {
+    pb::AgentInterface { url: interface.url.clone(), transport: interface.protocol_binding.clone() }
 }
 
 fn skill(skill: &AgentSkill) -> pb::AgentSkill {

@@ -3,7 +3,7 @@
 use super::PACKAGE;
 use crate::a2a_v03::{self as pb, file_part::File, part::Part as Content};
 use crate::read::{decode_of, millis, role, state};
-use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::{
     Artifact, ArtifactUpdate, Message, Part, StatusUpdate, StreamResponse, Task, TaskStatus,
@@ -12,7 +12,9 @@ use flotilla_protocol::a2a::request::{
     AuthenticationInfo, CancelTaskRequest, ExtendedCardRequest, GetTaskRequest, ListPushConfigsRequest, PushConfig,
     PushConfigRequest, Request, SendMessageConfiguration, SendMessageRequest, SubscribeToTaskRequest,
 };
-use flotilla_protocol::proto03::{file, name, opaque};
+use flotilla_protocol::proto03::file::Files;
+use flotilla_protocol::proto03::{name, opaque};
+use flotilla_protocol::v03;
 use flotilla_protocol::wire::{AnyValue, Int32};
 use std::sync::Arc;
 
@@ -20,6 +22,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 pub struct Reader {
     pub json_depth: usize,
+    /// What whoever wrote them puts for files.
+    pub files: Files,
 }
 
 fn decode<T: prost::Message + Default>(bytes: &[u8]) -> Result<T, Refusal> {
@@ -31,9 +35,9 @@ impl Reader {
         crate::Reader { json_depth: self.json_depth }
     }
 
-    /// A request's bytes as what is asked for; none for the operation this version does not have.
-    pub fn request(self, method: Method, bytes: &[u8]) -> Result<Option<Request>, Refusal> {
-        Ok(Some(match method {
+    /// A request's bytes as what is asked for.
+    pub fn request(self, method: Method, bytes: &[u8]) -> Result<Request, Refusal> {
+        Ok(match method {
             Method::SendMessage => Request::SendMessage(self.send_message(decode(bytes)?)?),
             Method::SendStreamingMessage => Request::SendStreamingMessage(self.send_message(decode(bytes)?)?),
             Method::GetTask => {
@@ -71,8 +75,11 @@ impl Reader {
                 let pb::GetAgentCardRequest {} = decode(bytes)?;
                 Request::GetExtendedAgentCard(ExtendedCardRequest::default())
             }
-            Method::ListTasks => return Ok(None),
-        }))
+            Method::ListTasks => {
+                let text = "A2A 0.3 has no list of tasks over gRPC; ask over JSON-RPC or HTTP+JSON.";
+                return Err(Refusal::new(Reason::MethodNotFound, text));
+            }
+        })
     }
 
     /// Without a configuration nothing was said about waiting, and a send waits. With one its `blocking` counts, and
@@ -121,7 +128,7 @@ impl Reader {
                 match content.file {
                     None => {}
                     Some(File::FileWithUri(uri)) => read.url = Some(uri),
-                    Some(File::FileWithBytes(bytes)) => read.raw = Some(file::read(&bytes, &content.mime_type)),
+                    Some(File::FileWithBytes(bytes)) => read.raw = Some(self.files.read(&bytes, &content.mime_type)),
                 }
                 (read.media_type, read.filename) = (content.mime_type, content.name);
             }
@@ -236,7 +243,7 @@ fn created(request: pb::CreateTaskPushNotificationConfigRequest) -> Result<PushC
     let config = request.config.and_then(|config| config.push_notification_config).unwrap_or_default();
     let config = push_config(config);
     let id = if config.id.is_empty() { request.config_id } else { config.id.clone() };
-    Ok(PushConfig { task_id, id, ..config })
+    Ok(v03::request::named(PushConfig { task_id, id, ..config }))
 }
 
 /// Of several schemes the first is used; 1.0 has room for one.
@@ -245,11 +252,14 @@ fn push_config(config: pb::PushNotificationConfig) -> PushConfig {
         id: config.id,
         url: config.url,
         token: config.token,
-        authentication: config.authentication.map(|shown| AuthenticationInfo {
-            scheme: shown.schemes.into_iter().next().unwrap_or_default(),
-            credentials: shown.credentials,
-            ..Default::default()
-        }),
+        // An empty one is what some senders write where there is none.
+        authentication: config.authentication.filter(|shown| *shown != pb::AuthenticationInfo::default()).map(
+            |shown| AuthenticationInfo {
+                scheme: shown.schemes.into_iter().next().unwrap_or_default(),
+                credentials: shown.credentials,
+                ..Default::default()
+            },
+        ),
         ..Default::default()
     }
 }

@@ -6,21 +6,22 @@ use flotilla_protocol::time::Millis;
 
 /// A refusal's status, with the same details as in 1.0.
 pub fn status(refusal: &Refusal, now: Millis) -> Status {
-    let status = Status::of(refusal, now);
     let message = match name(refusal.reason) {
-        Some(name) => format!("{name}: {}", status.message),
-        None => status.message.clone(),
+        // These two words are what clients look for.
+        Some(name) if refusal.reason == Reason::TaskNotFound => format!("{name}: Task not found. {}", refusal.message),
+        Some(name) => format!("{name}: {}", refusal.message),
+        None => refusal.message.clone(),
     };
-    Status { code: code(refusal.reason).unwrap_or(status.code), message, ..status }
+    Status::told(code(refusal.reason), message, refusal, now)
 }
 
 /// Where 0.3 uses another code than 1.0: what an agent cannot do was UNIMPLEMENTED.
-fn code(reason: Reason) -> Option<Code> {
+fn code(reason: Reason) -> Code {
     match reason {
         Reason::PushNotificationNotSupported
         | Reason::UnsupportedOperation
-        | Reason::ExtendedAgentCardNotConfigured => Some(Code::Unimplemented),
-        _ => None,
+        | Reason::ExtendedAgentCardNotConfigured => Code::Unimplemented,
+        other => Code::of(other),
     }
 }
 
@@ -52,7 +53,7 @@ mod tests {
     #[test]
     fn errors_have_their_name_in_front_and_the_codes_of_their_version() {
         for (reason, code, text) in [
-            (Reason::TaskNotFound, Code::NotFound, "TaskNotFoundError: x"),
+            (Reason::TaskNotFound, Code::NotFound, "TaskNotFoundError: Task not found. x"),
             (Reason::TaskNotCancelable, Code::FailedPrecondition, "TaskNotCancelableError: x"),
             (Reason::UnsupportedOperation, Code::Unimplemented, "UnsupportedOperationError: x"),
             (Reason::Unauthenticated, Code::Unauthenticated, "x"),

@@ -6,9 +6,10 @@ use flotilla_protocol::a2a::card::AgentCard;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::StreamResponse;
 use flotilla_protocol::a2a::request::{PushConfig, Request};
+use flotilla_protocol::proto03::file::Files;
 use prost::Message as _;
 
-const READER: Reader = Reader { json_depth: 64 };
+const READER: Reader = Reader { json_depth: 64, files: Files::Text };
 
 const TASK: &str = r#"{"task":{"id":"t","contextId":"c",
     "status":{"state":"TASK_STATE_CANCELED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"no"}]},
@@ -24,7 +25,7 @@ const TASK: &str = r#"{"task":{"id":"t","contextId":"c",
 
 fn round(frame_json: &str) -> StreamResponse {
     let model: StreamResponse = serde_json::from_str(frame_json).unwrap();
-    let wire = frame(&model).encode_to_vec();
+    let wire = frame(&model, Files::Text).encode_to_vec();
     READER.frame(pb::StreamResponse::decode(wire.as_slice()).unwrap()).unwrap()
 }
 
@@ -39,7 +40,7 @@ fn updates_say_whether_they_are_the_last() {
     for (state, last) in [("WORKING", false), ("INPUT_REQUIRED", true), ("AUTH_REQUIRED", true), ("COMPLETED", true)] {
         let update =
             format!(r#"{{"statusUpdate":{{"taskId":"t","contextId":"c","status":{{"state":"TASK_STATE_{state}"}}}}}}"#);
-        let written = frame(&serde_json::from_str(&update).unwrap());
+        let written = frame(&serde_json::from_str(&update).unwrap(), Files::Bytes);
         let Some(pb::stream_response::Payload::StatusUpdate(written)) = written.payload else { panic!("an update") };
         assert_eq!(written.r#final, last, "{state}");
         assert_eq!(round(&update), serde_json::from_str(&update).unwrap());
@@ -47,7 +48,7 @@ fn updates_say_whether_they_are_the_last() {
 }
 
 fn waits(request: &pb::SendMessageRequest) -> bool {
-    match READER.request(Method::SendMessage, &request.encode_to_vec()).unwrap().unwrap() {
+    match READER.request(Method::SendMessage, &request.encode_to_vec()).unwrap() {
         Request::SendMessage(read) => !read.configuration.unwrap_or_default().return_immediately,
         other => panic!("{other:?}"),
     }
@@ -69,7 +70,7 @@ fn a_send_waits_unless_its_configuration_does_not_say_so() {
 fn no_history_length_is_all_of_it() {
     let asked = |history_length| {
         let request = pb::GetTaskRequest { name: "tasks/t".into(), history_length };
-        match READER.request(Method::GetTask, &request.encode_to_vec()).unwrap().unwrap() {
+        match READER.request(Method::GetTask, &request.encode_to_vec()).unwrap() {
             Request::GetTask(read) => (read.id, read.history_length.map(|length| length.0)),
             other => panic!("{other:?}"),
         }
@@ -88,13 +89,14 @@ fn a_config_s_id_may_stand_in_either_place() {
             config_id: config_id.into(),
             config: Some(config),
         };
-        match READER.request(Method::CreatePushConfig, &request.encode_to_vec()).unwrap().unwrap() {
+        match READER.request(Method::CreatePushConfig, &request.encode_to_vec()).unwrap() {
             Request::CreatePushConfig(read) => (read.task_id, read.id),
             other => panic!("{other:?}"),
         }
     };
     assert_eq!(create("a", ""), ("t".to_owned(), "a".to_owned()));
     assert_eq!(create("", "b"), ("t".to_owned(), "b".to_owned()));
+    assert_eq!(create("", ""), ("t".to_owned(), "t".to_owned()), "one without a name is its task's");
     let config = PushConfig { task_id: "t".into(), id: "c".into(), url: "http://e".into(), ..Default::default() };
     assert_eq!(READER.push_config(push_config(&config)), Ok(config));
 }
@@ -114,23 +116,23 @@ fn an_empty_message_of_a_status_is_none() {
     let status = pb::TaskStatus { state: 2, update: Some(pb::Message::default()), timestamp: None };
     let read = READER.task(pb::Task { id: "t".into(), status: Some(status), ..Default::default() }).unwrap();
     assert_eq!(read.status.message, None);
-    assert_eq!(task(&read).status.unwrap().update, None);
+    assert_eq!(task(&read, Files::Bytes).status.unwrap().update, None);
 }
 
 #[test]
-fn a_card_leads_to_what_can_be_reached() {
+fn a_card_leads_to_the_interfaces_of_its_version() {
     let ours: AgentCard = serde_json::from_str(
         r#"{"name":"n","description":"d","version":"1","capabilities":{"streaming":true},
-        "supportedInterfaces":[{"url":"http://h/a2a","protocolBinding":"JSONRPC","protocolVersion":"1.0"},
-            {"url":"h:1","protocolBinding":"GRPC","protocolVersion":"1.0"},
-            {"url":"h:1","protocolBinding":"GRPC","tenant":"x","protocolVersion":"1.0"}],
+        "supportedInterfaces":[{"url":"http://h/new","protocolBinding":"JSONRPC","protocolVersion":"1.0"},
+            {"url":"http://h/a2a","protocolBinding":"JSONRPC","protocolVersion":"0.3"},
+            {"url":"http://h:1","protocolBinding":"GRPC","protocolVersion":"0.3"}],
         "securitySchemes":{"k":{"apiKeySecurityScheme":{"location":"header","name":"X"}}},
         "securityRequirements":[{"schemes":{"k":{"list":[]}}}],
         "defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],
         "skills":[{"id":"i","name":"n","description":"d","tags":["t"]}]}"#,
     )
     .unwrap();
-    let read = card_json(pb::AgentCard::decode(card(&ours, "http").encode_to_vec().as_slice()).unwrap());
+    let read = card_json(pb::AgentCard::decode(card(&ours).encode_to_vec().as_slice()).unwrap());
     assert_eq!(read["url"], "http://h/a2a");
     assert_eq!(read["preferredTransport"], "JSONRPC");
     assert_eq!(read["additionalInterfaces"], serde_json::json!([{"url": "http://h:1", "transport": "GRPC"}]));

@@ -8,9 +8,10 @@ use flotilla_protocol::a2a::model::{
 };
 use flotilla_protocol::a2a::push::ListPushConfigsResponse;
 use flotilla_protocol::a2a::request::PushConfig;
-use flotilla_protocol::proto03::{file, is_final, name, opaque};
+use flotilla_protocol::proto03::file::Files;
+use flotilla_protocol::proto03::{is_final, name, opaque};
 
-fn part(part: &Part) -> pb::Part {
+fn part(part: &Part, files: Files) -> pb::Part {
     let file = |file: File| {
         let (mime_type, name) = (part.media_type.clone(), part.filename.clone());
         Some(Content::File(pb::FilePart { file: Some(file), mime_type, name }))
@@ -19,7 +20,7 @@ fn part(part: &Part) -> pb::Part {
     let content = if let Some(text) = &part.text {
         Some(Content::Text(text.clone()))
     } else if let Some(raw) = &part.raw {
-        file(File::FileWithBytes(file::write(raw)))
+        file(File::FileWithBytes(files.write(raw)))
     } else if let Some(url) = &part.url {
         file(File::FileWithUri(url.clone()))
     } else {
@@ -32,86 +33,86 @@ fn part(part: &Part) -> pb::Part {
     pb::Part { part: content, metadata }
 }
 
-pub(super) fn message(message: &Message) -> pb::Message {
+pub(super) fn message(message: &Message, files: Files) -> pb::Message {
     pb::Message {
         message_id: message.message_id.clone(),
         context_id: message.context_id.clone(),
         task_id: message.task_id.clone(),
         role: message.role as i32,
-        content: message.parts.iter().map(part).collect(),
+        content: message.parts.iter().map(|one| part(one, files)).collect(),
         metadata: object(message.metadata.as_ref()),
         extensions: message.extensions.clone(),
     }
 }
 
-fn artifact(artifact: &Artifact) -> pb::Artifact {
+fn artifact(artifact: &Artifact, files: Files) -> pb::Artifact {
     pb::Artifact {
         artifact_id: artifact.artifact_id.clone(),
         name: artifact.name.clone(),
         description: artifact.description.clone(),
-        parts: artifact.parts.iter().map(part).collect(),
+        parts: artifact.parts.iter().map(|one| part(one, files)).collect(),
         metadata: object(artifact.metadata.as_ref()),
         extensions: artifact.extensions.clone(),
     }
 }
 
-fn status(status: &TaskStatus) -> pb::TaskStatus {
+fn status(status: &TaskStatus, files: Files) -> pb::TaskStatus {
     pb::TaskStatus {
         state: status.state as i32,
-        update: status.message.as_deref().map(message),
+        update: status.message.as_deref().map(|one| message(one, files)),
         timestamp: status.timestamp.map(timestamp),
     }
 }
 
-pub fn task(task: &Task) -> pb::Task {
+pub fn task(task: &Task, files: Files) -> pb::Task {
     pb::Task {
         id: task.id.clone(),
         context_id: task.context_id.clone(),
-        status: Some(status(&task.status)),
-        artifacts: task.artifacts.iter().flatten().map(|one| artifact(one)).collect(),
-        history: task.history.iter().map(|one| message(one)).collect(),
+        status: Some(status(&task.status, files)),
+        artifacts: task.artifacts.iter().flatten().map(|one| artifact(one, files)).collect(),
+        history: task.history.iter().map(|one| message(one, files)).collect(),
         metadata: object(task.metadata.as_ref()),
     }
 }
 
-fn status_update(update: &StatusUpdate) -> pb::TaskStatusUpdateEvent {
+fn status_update(update: &StatusUpdate, files: Files) -> pb::TaskStatusUpdateEvent {
     pb::TaskStatusUpdateEvent {
         task_id: update.task_id.clone(),
         context_id: update.context_id.clone(),
-        status: Some(status(&update.status)),
+        status: Some(status(&update.status, files)),
         r#final: is_final(update.status.state),
         metadata: object(update.metadata.as_ref()),
     }
 }
 
-fn artifact_update(update: &ArtifactUpdate) -> pb::TaskArtifactUpdateEvent {
+fn artifact_update(update: &ArtifactUpdate, files: Files) -> pb::TaskArtifactUpdateEvent {
     pb::TaskArtifactUpdateEvent {
         task_id: update.task_id.clone(),
         context_id: update.context_id.clone(),
-        artifact: Some(artifact(&update.artifact)),
+        artifact: Some(artifact(&update.artifact, files)),
         append: update.append,
         last_chunk: update.last_chunk,
         metadata: object(update.metadata.as_ref()),
     }
 }
 
-pub fn frame(frame: &StreamResponse) -> pb::StreamResponse {
+pub fn frame(frame: &StreamResponse, files: Files) -> pb::StreamResponse {
     use pb::stream_response::Payload;
     let payload = match frame {
-        StreamResponse::Task(one) => Payload::Task(task(one)),
-        StreamResponse::Message(one) => Payload::Msg(message(one)),
-        StreamResponse::StatusUpdate(update) => Payload::StatusUpdate(status_update(update)),
-        StreamResponse::ArtifactUpdate(update) => Payload::ArtifactUpdate(artifact_update(update)),
+        StreamResponse::Task(one) => Payload::Task(task(one, files)),
+        StreamResponse::Message(one) => Payload::Msg(message(one, files)),
+        StreamResponse::StatusUpdate(update) => Payload::StatusUpdate(status_update(update, files)),
+        StreamResponse::ArtifactUpdate(update) => Payload::ArtifactUpdate(artifact_update(update, files)),
     };
     pb::StreamResponse { payload: Some(payload) }
 }
 
 /// The answer to SendMessage, which is never an update.
-pub fn sent(sent: &StreamResponse) -> pb::SendMessageResponse {
+pub fn sent(sent: &StreamResponse, files: Files) -> pb::SendMessageResponse {
     use pb::send_message_response::Payload;
     let payload = match sent {
-        StreamResponse::Task(one) => Some(Payload::Task(task(one))),
-        StreamResponse::Message(one) => Some(Payload::Msg(message(one))),
+        StreamResponse::Task(one) => Some(Payload::Task(task(one, files))),
+        StreamResponse::Message(one) => Some(Payload::Msg(message(one, files))),
         StreamResponse::StatusUpdate(_) | StreamResponse::ArtifactUpdate(_) => None,
     };
     pb::SendMessageResponse { payload }

@@ -2,8 +2,11 @@
 
 use super::path::Target;
 use flotilla_core::ids::PrincipalId;
+use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::v03::Form;
 use flotilla_protocol::wire::Json;
+use http::HeaderMap;
+use http::header::USER_AGENT;
 use serde::Deserialize;
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -68,6 +71,15 @@ pub fn of(target: &Target, body: &[u8]) -> Option<Form> {
     }
 }
 
+/// The form with files as this caller has them.
+pub fn of_caller(form: Form, headers: &HeaderMap) -> Form {
+    let name = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match (form, Files::of_caller(name)) {
+        (Form::Proto, Files::Bytes) => Form::ProtoBytes,
+        _ => form,
+    }
+}
+
 /// Callers whose latest body was not in the default form.
 #[derive(Default)]
 pub struct Forms(Mutex<HashSet<PrincipalId>>);
@@ -79,9 +91,9 @@ impl Forms {
         match told {
             None if other.contains(&principal) => Form::Kind,
             None => DEFAULT,
-            Some(Form::Proto) => {
+            Some(form @ (Form::Proto | Form::ProtoBytes)) => {
                 other.remove(&principal);
-                Form::Proto
+                form
             }
             Some(Form::Kind) => {
                 if other.len() >= REMEMBERED {

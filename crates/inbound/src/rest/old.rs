@@ -4,6 +4,7 @@ use super::decode::{from_body, from_query, same, tenant};
 use super::path::Target;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::request::{CancelTaskRequest, PushConfig, Request, SendMessageRequest};
+use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::proto03::{json as proto, name};
 use flotilla_protocol::v03::push::Bare;
 use flotilla_protocol::v03::request::named;
@@ -15,6 +16,8 @@ use http::Uri;
 wire! {
     /// What a cancel may say in either form.
     pub struct Cancel {
+        /// No field of 0.3, but whoever names an agent means it.
+        tenant: String = "tenant",
         id: String = "id",
         name: String = "name",
         metadata: Option<Object> = "metadata",
@@ -51,10 +54,16 @@ pub fn request(form: Form, target: &Target, uri: &Uri, body: &[u8]) -> Result<Re
 fn send(form: Form, uri: &Uri, body: &[u8]) -> Result<SendMessageRequest, Refusal> {
     let mut request = match form {
         Form::Kind => from_body::<V03<SendMessageRequest>>(body)?.0,
-        Form::Proto => proto::read_send(if body.is_empty() { b"{}" } else { body })?,
+        Form::Proto => proto::read_send(whole(body), Files::Text)?,
+        Form::ProtoBytes => proto::read_send(whole(body), Files::Bytes)?,
     };
     tenant(uri, &mut request.tenant);
     Ok(request)
+}
+
+/// No body at all says as much as an empty object.
+fn whole(body: &[u8]) -> &[u8] {
+    if body.is_empty() { b"{}" } else { body }
 }
 
 fn cancel(id: &str, uri: &Uri, body: &[u8]) -> Result<CancelTaskRequest, Refusal> {
@@ -64,14 +73,15 @@ fn cancel(id: &str, uri: &Uri, body: &[u8]) -> Result<CancelTaskRequest, Refusal
         name::task("name", &said.name)?.clone_into(&mut named);
     }
     same("id", id, &mut named)?;
-    let mut request = CancelTaskRequest { id: named, metadata: said.metadata, ..Default::default() };
+    let mut request =
+        CancelTaskRequest { tenant: said.tenant, id: named, metadata: said.metadata, ..Default::default() };
     tenant(uri, &mut request.tenant);
     Ok(request)
 }
 
 fn create(form: Form, id: &str, uri: &Uri, body: &[u8]) -> Result<PushConfig, Refusal> {
     let mut config = match form {
-        Form::Proto => proto::read_create_push(id, if body.is_empty() { b"{}" } else { body })?,
+        Form::Proto | Form::ProtoBytes => proto::read_create_push(id, whole(body))?,
         Form::Kind => {
             let place: Place = from_body(body)?;
             if place.config.is_some() {

@@ -124,8 +124,8 @@ pub fn verify(json: &str, trust: Trust<'_>) -> Outcome {
         match examine(signature, &payloads, trust).unwrap_or_else(Worth::Bad) {
             Worth::Good(mut proof) => {
                 proof.uncovered = uncovered(&card, &proof.payload);
-                let better = |best: &Box<Proof>| proof.uncovered.len() < best.uncovered.len();
-                if good.as_ref().is_none_or(better) {
+                let better = |best: &Proof| proof.uncovered.len() < best.uncovered.len();
+                if good.as_deref().is_none_or(better) {
                     good = Some(proof);
                 }
             }

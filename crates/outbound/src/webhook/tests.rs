@@ -55,6 +55,7 @@ async fn carried(courier: &Webhooks, config: PushConfig) -> Came {
         at: Millis(1_700_000_000_000),
         target,
         options: PushOptions::default(),
+        version: Default::default(),
         body: b"{}".to_vec(),
     };
     courier.carry(parcel).await
@@ -92,7 +93,8 @@ async fn a_target_stored_under_other_rules_is_refused_when_it_is_called() {
     let open = courier(&["127.0.0.1"], 5_000);
     let target = open.accept(config(&url), PushOptions::default()).await.expect("accepted");
     let (id, at, options) = ("msg_1".into(), Millis(0), PushOptions::default());
-    let came = courier(&[], 5_000).carry(Parcel { id, at, target, options, body: Vec::new() }).await;
+    let parcel = Parcel { id, at, target, options, version: Default::default(), body: Vec::new() };
+    let came = courier(&[], 5_000).carry(parcel).await;
     assert!(matches!(&came, Came::Failure(why) if why.contains("loopback")), "{came:?}");
     assert_eq!(calls.load(Ordering::Relaxed), 0);
 }

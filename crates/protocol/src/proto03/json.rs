@@ -6,16 +6,17 @@ mod read;
 mod write;
 
 pub use read::{frame, push_config, push_list, task};
-pub use write::{Form, write_create_push, write_send};
+pub use write::{Proto, write_create_push, write_send};
 
+use super::file::Files;
 use super::name;
 use crate::a2a::error::Refusal;
 use crate::a2a::request::{PushConfig, SendMessageRequest};
 use crate::decode;
 
 /// Reads the body of a send.
-pub fn read_send(bytes: &[u8]) -> Result<SendMessageRequest, Refusal> {
-    decode::message::<model::SendMessageRequest>(bytes).map(read::send_message)
+pub fn read_send(bytes: &[u8], files: Files) -> Result<SendMessageRequest, Refusal> {
+    decode::message::<model::SendMessageRequest>(bytes).map(|request| read::send_message(request, files))
 }
 
 /// Reads the body that makes a config: the whole request as the published SDKs send it, or what its `config` holds, as

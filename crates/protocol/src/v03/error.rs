@@ -7,6 +7,20 @@ use serde_json::{Map, Value, json};
 /// Fields whose place is another one in 0.3.
 const MOVED: [(&str, &str); 1] = [("configuration.taskPushNotificationConfig", "configuration.pushNotificationConfig")];
 
+/// The words 0.3 has for an error, which clients look for in its text.
+pub fn words(reason: Reason) -> Option<&'static str> {
+    Some(match reason {
+        Reason::TaskNotFound => "Task not found",
+        Reason::TaskNotCancelable => "Task cannot be canceled",
+        Reason::PushNotificationNotSupported => "Push Notification is not supported",
+        Reason::UnsupportedOperation => "This operation is not supported",
+        Reason::ContentTypeNotSupported | Reason::MediaTypeNotSupported => "Incompatible content types",
+        Reason::InvalidAgentResponse => "Invalid agent response",
+        Reason::ExtendedAgentCardNotConfigured => "Authenticated Extended Card is not configured",
+        _ => return None,
+    })
+}
+
 /// What stands under `data`: the reason, what machines may need to know, and the fields at fault.
 pub fn data(refusal: &Refusal, now: Millis) -> Value {
     let row = refusal.reason.row();
@@ -53,7 +67,8 @@ fn field(name: &str) -> String {
 
 fn message(refusal: &Refusal) -> String {
     if refusal.violations.is_empty() {
-        return refusal.message.clone();
+        let text = &refusal.message;
+        return words(refusal.reason).map_or_else(|| text.clone(), |words| format!("{words}. {text}"));
     }
     let moved = refusal.violations.iter();
     let moved = moved.map(|fault| Violation { field: field(&fault.field), ..fault.clone() }).collect();

@@ -11,6 +11,9 @@ use serde::ser::Serializer;
 /// In 0.3 data is an object. Anything else stands in one under `value`, marked as the official SDKs mark it.
 const WRAPPED: &str = "data_part_compat";
 
+/// Names a part of 0.3 has already, which nothing unknown may be written under.
+const TAKEN: &[&str] = &["kind", "text", "file", "data", "metadata", "filename", "mediaType"];
+
 wire! {
     /// The file in a file part.
     pub struct File {
@@ -25,6 +28,8 @@ wire! {
     /// Every member a part may have in 0.3, and those 1.0 writes beside.
     pub struct Fields {
         kind: String = "kind",
+        /// What `kind` was called before 0.3.
+        older_kind: Option<Json> = "type",
         text: Option<String> = "text",
         file: Option<File> = "file",
         data: AnyValue = "data",
@@ -43,7 +48,15 @@ impl<'de> Deserialize<'de> for V03<Part> {
 }
 
 fn read(fields: Fields) -> Result<Part, String> {
-    let Fields { kind, text, file, data, metadata, filename, media_type, raw, url, unknown } = fields;
+    let Fields { kind, older_kind, text, file, data, metadata, filename, media_type, raw, url, mut unknown } = fields;
+    let named = older_kind.as_ref().and_then(|json| serde_json::from_str::<String>(json.text()).ok());
+    let kind = match named {
+        Some(named) if kind.is_empty() => named,
+        _ => {
+            unknown.extend(older_kind.map(|json| ("type".to_owned(), json)));
+            kind
+        }
+    };
     let rest = Part { metadata, filename, media_type, unknown: carried(unknown, Part::NAMES), ..Part::default() };
     // A part without a kind is told by its member, as in 1.0.
     let named = match kind.as_str() {
@@ -103,7 +116,7 @@ impl Write for Part {
             out.always("kind", "file")?;
             out.always("file", &FileOf(self))?;
             out.put("metadata", &self.metadata)?;
-            return out.rest(&self.unknown, Fields::NAMES);
+            return out.rest(&self.unknown, TAKEN);
         }
         if let Some(data) = &self.data.0 {
             out.always("kind", "data")?;
@@ -122,7 +135,7 @@ impl Write for Part {
         // 0.3 has no place for these; its readers pass over members they do not know.
         out.put("filename", &self.filename)?;
         out.put("mediaType", &self.media_type)?;
-        out.rest(&self.unknown, Fields::NAMES)
+        out.rest(&self.unknown, TAKEN)
     }
 }
 

@@ -12,7 +12,7 @@ pub const APPLICATION_ID: i32 = 0x464c_4f54;
 pub const LONG_LOG: u64 = 32;
 
 /// Each entry takes the schema one version up. Never edit one that was released.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE principals (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, admin INTEGER NOT NULL);
@@ -101,6 +101,9 @@ const MIGRATIONS: [&str; 3] = [
         millis INTEGER NOT NULL, status INTEGER, delivered INTEGER NOT NULL, next_at INTEGER, reason TEXT NOT NULL,
         PRIMARY KEY (config, number)
     ) WITHOUT ROWID;
+",
+    "
+    ALTER TABLE push_configs ADD COLUMN version TEXT NOT NULL DEFAULT '1.0';
 ",
 ];
 

@@ -7,6 +7,7 @@ use flotilla_core::ids::{HookId, PrincipalId, TaskId};
 use flotilla_core::ports::{Retention, Standing, Store};
 use flotilla_core::push::{Attempt, Hook, HookChange, HookFilter, HookState, Settled, Target};
 use flotilla_protocol::a2a::push::{PushEvents, PushOptions};
+use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::time::Millis;
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ fn hook(task: TaskId, id: &str) -> Hook {
             sealed: vec![0, 1, 255],
         },
         options: PushOptions { events: PushEvents::Status, ..PushOptions::default() },
+        version: Version::V03,
         created_at: Millis(5),
         cursor: 0,
         state: HookState::Active,

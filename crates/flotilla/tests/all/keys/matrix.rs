@@ -181,13 +181,19 @@ impl Cast {
 fn play(agent: &str, caller: &str) {
     let hub = setup().config(AGENTS).start();
     let cast = Cast::new(&hub, caller);
-    for binding in Binding::ALL {
-        let stranger = hub.stranger(binding).agent(agent);
+    let current = Binding::ALL.map(|binding| (binding, hub.stranger(binding).agent(agent)));
+    let old = Binding::JSON.map(|binding| (binding, hub.stranger(binding).agent(agent).in_03()));
+    for (binding, stranger) in current.into_iter().chain(old) {
         let caller = cast.client(Who::Caller, "", stranger.clone());
         for method in Method::ALL {
+            // HTTP+JSON of 0.3 has the card there, which is for whoever sees the agent.
+            if stranger.old && binding == Binding::HttpJson && method == Method::GetExtendedAgentCard {
+                continue;
+            }
             let (about, scope) = about(method);
             for who in EVERYBODY {
-                let cell = format!("{who:?} {method:?} {binding:?} {agent}");
+                let cell =
+                    format!("{who:?} {method:?} {binding:?} {agent} {}", if stranger.old { "0.3" } else { "1.0" });
                 let task = caller.say(&cell, "hello");
                 let has_config = about == About::Push && method != Method::CreatePushConfig;
                 if has_config {

@@ -1,6 +1,6 @@
 //! Nothing is missing anywhere: every operation and every refusal, over every binding, alike.
 
-use super::on_all;
+use super::on_current;
 use crate::cast::{hub, id};
 use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::method::Method;
@@ -22,7 +22,7 @@ fn params(method: Method, talk: &mut Talk, task: &Value) -> Value {
 
 #[test]
 fn every_operation_is_there_in_every_binding() {
-    on_all(|talk| {
+    on_current(|talk| {
         for method in Method::ALL {
             let task = talk.say("ask");
             let params = params(method, talk, &task);

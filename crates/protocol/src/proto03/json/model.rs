@@ -84,6 +84,8 @@ wire! {
         content: Vec<Part> = "content" | "parts",
         metadata: Option<Object> = "metadata",
         extensions: Vec<String> = "extensions",
+        /// Not in the proto file, so only read.
+        reference_task_ids: Vec<String> = "referenceTaskIds" | "reference_task_ids",
     }
 }
 

@@ -6,38 +6,39 @@ use crate::a2a::model::{Artifact, ArtifactUpdate, Message, Part, StatusUpdate, S
 use crate::a2a::push::ListPushConfigsResponse;
 use crate::a2a::request::{AuthenticationInfo, PushConfig, SendMessageConfiguration, SendMessageRequest};
 use crate::decode;
-use crate::proto03::{file, name, opaque};
-use crate::wire::{AnyValue, Unknown};
+use crate::proto03::file::Files;
+use crate::proto03::{name, opaque};
+use crate::wire::{AnyValue, Named as _, Unknown};
 use std::sync::Arc;
 
-pub fn task(json: &[u8]) -> Result<Task, Refusal> {
-    decode::message(json).map(to_task)
+pub fn task(json: &[u8], files: Files) -> Result<Task, Refusal> {
+    decode::message(json).map(|task| to_task(task, files))
 }
 
 /// One frame of a stream, or the answer to a send.
-pub fn frame(json: &[u8]) -> Result<StreamResponse, Refusal> {
+pub fn frame(json: &[u8], files: Files) -> Result<StreamResponse, Refusal> {
     let frame: old::StreamResponse = decode::message(json)?;
     if let Some(task) = frame.task {
-        Ok(StreamResponse::Task(to_task(task)))
+        Ok(StreamResponse::Task(to_task(task, files)))
     } else if let Some(message) = frame.message {
-        Ok(StreamResponse::Message(Arc::new(to_message(message))))
+        Ok(StreamResponse::Message(Arc::new(to_message(message, files))))
     } else if let Some(update) = frame.status_update {
         Ok(StreamResponse::StatusUpdate(StatusUpdate {
             task_id: update.task_id,
             context_id: update.context_id,
-            status: to_status(update.status.unwrap_or_default()),
+            status: to_status(update.status.unwrap_or_default(), files),
             metadata: update.metadata,
-            unknown: kept(update.unknown),
+            unknown: kept(update.unknown, StatusUpdate::NAMES),
         }))
     } else if let Some(update) = frame.artifact_update {
         Ok(StreamResponse::ArtifactUpdate(ArtifactUpdate {
             task_id: update.task_id,
             context_id: update.context_id,
-            artifact: Arc::new(to_artifact(update.artifact.unwrap_or_default())),
+            artifact: Arc::new(to_artifact(update.artifact.unwrap_or_default(), files)),
             append: update.append,
             last_chunk: update.last_chunk,
             metadata: update.metadata,
-            unknown: kept(update.unknown),
+            unknown: kept(update.unknown, ArtifactUpdate::NAMES),
         }))
     } else {
         Err(Refusal::invalid("", "neither task, message, statusUpdate nor artifactUpdate"))
@@ -65,103 +66,107 @@ pub fn bare_config(config: old::PushConfig) -> PushConfig {
         id: config.id,
         url: config.url,
         token: config.token,
-        authentication: config.authentication.map(|shown| AuthenticationInfo {
-            scheme: shown.schemes.into_iter().next().unwrap_or_default(),
-            credentials: shown.credentials,
-            unknown: kept(shown.unknown),
+        // An empty one is what some senders write where there is none.
+        authentication: config.authentication.filter(|shown| *shown != old::Authentication::default()).map(|shown| {
+            AuthenticationInfo {
+                scheme: shown.schemes.into_iter().next().unwrap_or_default(),
+                credentials: shown.credentials,
+                unknown: kept(shown.unknown, AuthenticationInfo::NAMES),
+            }
         }),
-        unknown: kept(config.unknown),
+        unknown: kept(config.unknown, PushConfig::NAMES),
         ..PushConfig::default()
     }
 }
 
 /// Without a configuration nothing was said about waiting, and a send waits. With one its `blocking` counts, which is
 /// left out of this form where it is false.
-pub fn send_message(request: old::SendMessageRequest) -> SendMessageRequest {
+pub fn send_message(request: old::SendMessageRequest, files: Files) -> SendMessageRequest {
     SendMessageRequest {
-        message: request.message.map(to_message),
+        message: request.message.map(|message| to_message(message, files)),
         configuration: request.configuration.map(|asked| SendMessageConfiguration {
             accepted_output_modes: asked.accepted_output_modes,
             push_config: asked.push_config.map(bare_config),
             history_length: asked.history_length.filter(|length| length.0 != 0),
             return_immediately: !asked.blocking,
-            unknown: kept(asked.unknown),
+            unknown: kept(asked.unknown, SendMessageConfiguration::NAMES),
         }),
         metadata: request.metadata,
-        unknown: kept(request.unknown),
+        unknown: kept(request.unknown, SendMessageRequest::NAMES),
         ..SendMessageRequest::default()
     }
 }
 
-/// What a part or message is, is told by `kind` in the other form of 0.3; it is not a field to keep.
-fn kept(unknown: Unknown) -> Unknown {
-    unknown.into_iter().filter(|(name, _)| name != "kind").collect()
+/// Fields neither version names are kept. One whose name means something in 1.0 cannot be, nor can `kind`, by which the
+/// other form of 0.3 tells what something is.
+fn kept(mut unknown: Unknown, taken: &[&str]) -> Unknown {
+    unknown.retain(|(name, _)| name != "kind" && !taken.contains(&name.as_str()));
+    unknown
 }
 
-fn to_part(part: old::Part) -> Part {
-    let mut read = Part { text: part.text, metadata: part.metadata, unknown: kept(part.unknown), ..Part::default() };
+fn to_part(part: old::Part, files: Files) -> Part {
+    let mut read =
+        Part { text: part.text, metadata: part.metadata, unknown: kept(part.unknown, Part::NAMES), ..Part::default() };
     if let Some(content) = part.file {
         read.url = content.file_with_uri;
-        read.raw = content.file_with_bytes.map(|bytes| file::read(&bytes.decode(), &content.mime_type));
+        read.raw = content.file_with_bytes.map(|bytes| files.read(&bytes.decode(), &content.mime_type));
         (read.media_type, read.filename) = (content.mime_type, content.name);
-        read.unknown.extend(kept(content.unknown));
     }
     if let Some(content) = part.data
         && let Some(data) = content.data
     {
         let (data, metadata) = opaque::unwrap(data, read.metadata.take());
         (read.data, read.metadata) = (AnyValue(Some(data)), metadata);
-        read.unknown.extend(kept(content.unknown));
     }
     read
 }
 
-fn to_message(message: old::Message) -> Message {
+fn to_message(message: old::Message, files: Files) -> Message {
     Message {
         message_id: message.message_id,
         context_id: message.context_id,
         task_id: message.task_id,
         role: message.role,
-        parts: message.content.into_iter().map(to_part).collect(),
+        parts: message.content.into_iter().map(|part| to_part(part, files)).collect(),
         metadata: message.metadata,
         extensions: message.extensions,
-        unknown: kept(message.unknown),
-        ..Message::default()
+        reference_task_ids: message.reference_task_ids,
+        unknown: kept(message.unknown, Message::NAMES),
     }
 }
 
-fn to_artifact(artifact: old::Artifact) -> Artifact {
+fn to_artifact(artifact: old::Artifact, files: Files) -> Artifact {
     Artifact {
         artifact_id: artifact.artifact_id,
         name: artifact.name,
         description: artifact.description,
-        parts: artifact.parts.into_iter().map(to_part).collect(),
+        parts: artifact.parts.into_iter().map(|part| to_part(part, files)).collect(),
         metadata: artifact.metadata,
         extensions: artifact.extensions,
-        unknown: kept(artifact.unknown),
+        unknown: kept(artifact.unknown, Artifact::NAMES),
     }
 }
 
 /// The published SDKs write an empty message where there is none.
-fn to_status(status: old::TaskStatus) -> TaskStatus {
+fn to_status(status: old::TaskStatus, files: Files) -> TaskStatus {
     let said = status.update.filter(|message| *message != old::Message::default());
     TaskStatus {
         state: status.state.0,
-        message: said.map(|message| Arc::new(to_message(message))),
+        message: said.map(|message| Arc::new(to_message(message, files))),
         timestamp: status.timestamp,
-        unknown: kept(status.unknown),
+        unknown: kept(status.unknown, TaskStatus::NAMES),
     }
 }
 
-fn to_task(task: old::Task) -> Task {
-    let artifacts: Vec<_> = task.artifacts.into_iter().map(|artifact| Arc::new(to_artifact(artifact))).collect();
+fn to_task(task: old::Task, files: Files) -> Task {
+    let artifacts: Vec<_> = task.artifacts.into_iter().map(|artifact| Arc::new(to_artifact(artifact, files))).collect();
     Task {
         id: task.id,
         context_id: task.context_id,
-        status: to_status(task.status.unwrap_or_default()),
+        status: to_status(task.status.unwrap_or_default(), files),
         artifacts: (!artifacts.is_empty()).then_some(artifacts),
-        history: task.history.into_iter().map(|message| Arc::new(to_message(message))).collect(),
+        history: task.history.into_iter().map(|message| Arc::new(to_message(message, files))).collect(),
         metadata: task.metadata,
-        unknown: kept(task.unknown),
+        unknown: kept(task.unknown, Task::NAMES),
     }
 }

@@ -60,6 +60,9 @@ fn names_and_types_of_text_and_data_stand_beside() {
 fn a_part_without_a_kind_is_told_by_its_member() {
     assert_eq!(newer::<Part>(r#"{"text":"a"}"#).as_deref(), Ok(r#"{"text":"a"}"#));
     assert_eq!(newer::<Part>(r#"{"url":"https://a"}"#).as_deref(), Ok(r#"{"url":"https://a"}"#));
+    assert_eq!(newer::<Part>(r#"{"type":"text","text":"a"}"#).as_deref(), Ok(r#"{"text":"a"}"#), "as before 0.3");
+    assert!(newer::<Part>(r#"{"type":"image","text":"a"}"#).unwrap_err().contains("'image'"));
+    same::<Part>(r#"{"kind":"text","text":"a","type":7}"#, r#"{"text":"a","type":7}"#);
     assert!(newer::<Part>("{}").unwrap_err().contains("needs a kind"));
     assert!(newer::<Part>(r#"{"kind":"image"}"#).unwrap_err().contains("'image'"));
     assert!(newer::<Part>(r#"{"kind":"text"}"#).unwrap_err().contains("'text'"));

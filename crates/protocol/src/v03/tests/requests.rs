@@ -115,4 +115,5 @@ fn refusals_have_an_object_as_data() {
     assert!(told["message"].as_str().unwrap().contains("configuration.pushNotificationConfig.url"));
     let told = error::object(&Refusal::new(Reason::TaskNotFound, "No.").fact("taskId", "t"), Millis(0));
     assert_eq!((&told["data"]["reason"], &told["data"]["taskId"]), (&"TASK_NOT_FOUND".into(), &"t".into()));
+    assert_eq!(told["message"], "Task not found. No.");
 }

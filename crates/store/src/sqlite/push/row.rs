@@ -6,11 +6,12 @@ use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, HookId, PrincipalId, TaskId};
 use flotilla_core::push::{Attempt, Hook, HookChange, HookState, Settled, Target};
+use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::time::Millis;
 use rusqlite::{Connection, Params, Row, params};
 
 const COLUMNS: &str = "uid, task, id, principal, agent, owner, url, origin, scheme, sealed, options, created_at, cursor, \
-                       state, failures, next_at, attempts, reason, generation";
+                       state, failures, next_at, attempts, reason, generation, version";
 
 fn hook(row: &Row<'_>) -> rusqlite::Result<Hook> {
     let options: String = row.get(10)?;
@@ -32,6 +33,7 @@ fn hook(row: &Row<'_>) -> rusqlite::Result<Hook> {
         attempts: number(16)?,
         reason: row.get(17)?,
         generation: number(18)?,
+        version: Version::from_name(&row.get::<_, String>(19)?).unwrap_or_default(),
     })
 }
 
@@ -84,8 +86,8 @@ pub fn add(connection: &Connection, hook: &Hook, most: usize) -> Result<Option<H
 
 fn write(connection: &Connection, hook: &Hook) -> Result<(), Fault> {
     let sql = "INSERT OR REPLACE INTO push_configs (uid, task, id, principal, agent, owner, url, origin, scheme, sealed, \
-               options, created_at, cursor, state, failures, next_at, attempts, reason, generation) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
+               options, created_at, cursor, state, failures, next_at, attempts, reason, generation, version) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
     let options = serde_json::to_string(&hook.options).unwrap_or_default();
     let mut statement = connection.prepare_cached(sql).map_err(fault("writing a webhook"))?;
     let target = &hook.target;
@@ -110,6 +112,7 @@ fn write(connection: &Connection, hook: &Hook) -> Result<(), Fault> {
             hook.attempts as i64,
             hook.reason,
             hook.generation as i64,
+            hook.version.name(),
         ])
         .map(drop)
         .map_err(fault("writing a webhook"))
