@@ -7,6 +7,7 @@ use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::request as r;
 use flotilla_protocol::a2a::request::Request as Asked;
+use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::proto03::json as proto;
 use flotilla_protocol::v03::{V03, answer, error, method};
 use serde::de::DeserializeOwned;
@@ -86,12 +87,13 @@ fn newer(method: Method, json: &Value) -> Value {
     let text = json.to_string();
     let is_kind = text.contains("\"kind\":") || text.contains("\"taskId\":\"") && json.get("name").is_none();
     let read = |text: String| serde_json::from_str(&text).expect("JSON");
-    let proto_task = |task: &Value| json!(proto::task(task.to_string().as_bytes()).expect("a task in ProtoJSON"));
+    let proto_task =
+        |task: &Value| json!(proto::task(task.to_string().as_bytes(), Files::Bytes).expect("a task in ProtoJSON"));
     match method {
         Method::DeletePushConfig => json!({}),
         _ if is_kind => read(answer::upgraded(method, &text).unwrap_or_else(|error| panic!("{error}: {text}"))),
         Method::SendMessage | Method::SendStreamingMessage | Method::SubscribeToTask => {
-            json!(proto::frame(text.as_bytes()).unwrap_or_else(|error| panic!("{error:?}: {text}")))
+            json!(proto::frame(text.as_bytes(), Files::Bytes).unwrap_or_else(|error| panic!("{error:?}: {text}")))
         }
         Method::GetTask | Method::CancelTask => proto_task(json),
         Method::ListTasks => {

@@ -86,7 +86,7 @@ fn nobody_is_let_in_without_a_key() {
 
 #[test]
 fn a_caller_has_the_pace_of_1_0() {
-    let hub = hub_with("limits: {requests_per_caller: {per_second: 1, burst: 3}}");
+    let hub = hub_with("limits: {requests_per_caller: 3}");
     for binding in Binding::JSON {
         let caller = hub.caller(binding, &format!("fast-{binding:?}")).in_03();
         let last = (0..10).find_map(|_| caller.call("ListTasks", &json!({})).err()).expect("too fast");
