@@ -1,6 +1,10 @@
 //! Assembly: the only place that knows every crate. Configuration in, a working hub out.
 
-use crate::config::{AgentConfig, Config, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility};
+mod remote;
+
+pub use remote::Watched;
+
+use crate::config::{AgentConfig, Config, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
 use anyhow::{Context, Result};
 use flotilla_core::hub::{Push, RunHandle};
 use flotilla_core::ports::{Link, Store};
@@ -11,6 +15,7 @@ use flotilla_outbound::webhook::Webhooks;
 use flotilla_outbound::webhook::keys::{Keys, Master};
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentProvider, AgentSkill};
 use flotilla_protocol::a2a::{PUSH_OPTIONS, STREAM_RESUME};
+use flotilla_protocol::lineage::ANCESTRY;
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::Assignment;
 use flotilla_worker::script::Script;
@@ -57,23 +62,39 @@ impl Link for InProcess {
     }
 }
 
-pub async fn registry(config: &Config, store: &Arc<dyn Store>) -> Result<Registry> {
-    let mut agents = Vec::new();
+/// The agents, and those of them whose cards are to be watched once there is a hub.
+pub struct Assembled {
+    pub registry: Registry,
+    pub watched: Vec<Watched>,
+}
+
+pub async fn registry(config: &Config, store: &Arc<dyn Store>) -> Result<Assembled> {
+    let (mut agents, mut watched) = (Vec::new(), Vec::new());
     let echo = AgentConfig::echo();
     let fallback = [("echo", &echo)];
     let configured = config.agents.iter().map(|(name, agent)| (name.as_str(), agent));
     let chosen: Vec<_> = if config.agents.is_empty() { fallback.to_vec() } else { configured.collect() };
     for (name, agent) in chosen {
-        agents.push(build(name, agent, store).await.with_context(|| format!("agents.{name}"))?);
+        let (link, watch) = link(name, agent, config).with_context(|| format!("agents.{name}"))?;
+        watched.extend(watch);
+        agents.push(build(name, agent, link, store).await.with_context(|| format!("agents.{name}"))?);
     }
-    Ok(Registry::new(agents, config.default_agent()))
+    Ok(Assembled { registry: Registry::new(agents, config.default_agent()), watched })
 }
 
-async fn build(name: &str, config: &AgentConfig, store: &Arc<dyn Store>) -> Result<Agent> {
-    let doer = match (&config.kind, &config.script) {
+fn link(name: &str, agent: &AgentConfig, config: &Config) -> Result<(Arc<dyn Link>, Option<Watched>)> {
+    let doer = match (&agent.kind, &agent.script) {
+        (Kind::A2a, _) => {
+            let (link, watched) = remote::link(name, agent, config)?;
+            return Ok((link, Some(watched)));
+        }
         (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
         _ => Doer::Echo,
     };
+    Ok((Arc::new(InProcess(doer)), None))
+}
+
+async fn build(name: &str, config: &AgentConfig, link: Arc<dyn Link>, store: &Arc<dyn Store>) -> Result<Agent> {
     let owner = store.principal(config.owner().map_err(anyhow::Error::msg)?).await?;
     Ok(Agent {
         id: store.agent(name, owner.id).await?,
@@ -88,8 +109,10 @@ async fn build(name: &str, config: &AgentConfig, store: &Arc<dyn Store>) -> Resu
         description: describe(name, config),
         version: config.version.clone(),
         capabilities: capabilities(config)?,
-        input_modes: config.input_modes.clone(),
-        output_modes: config.output_modes.clone(),
+        input_modes: config.input_modes.clone().unwrap_or_else(anything),
+        output_modes: config.output_modes.clone().unwrap_or_else(anything),
+        // What only a card elsewhere says, the agent elsewhere judges by.
+        checks_modes: config.kind != Kind::A2a || config.input_modes.is_some() || config.output_modes.is_some(),
         skills: skills(name, config),
         extended: config.extended.as_ref().map(extended),
         dedupe: match config.dedupe {
@@ -100,7 +123,7 @@ async fn build(name: &str, config: &AgentConfig, store: &Arc<dyn Store>) -> Resu
             OnLost::Fail => registry::OnLost::Fail,
             OnLost::Retry => registry::OnLost::Retry,
         },
-        link: Arc::new(InProcess(doer)),
+        link,
     })
 }
 
@@ -155,8 +178,17 @@ fn extended(config: &ExtendedConfig) -> Extended {
 }
 
 fn capabilities(config: &AgentConfig) -> Result<AgentCapabilities> {
-    let mut extensions = Vec::new();
-    if config.streaming {
+    let mut extensions = vec![AgentExtension {
+        uri: ANCESTRY.into(),
+        description:
+            "A request's metadata may say whom it is made for and until when: chain, hops, maxHops, deadline. \
+                      Rings, long chains and work that is too late are rejected."
+                .into(),
+        required: false,
+        params: None,
+    }];
+    let streaming = config.streaming.unwrap_or(true);
+    if streaming {
         extensions.push(AgentExtension {
             uri: STREAM_RESUME.into(),
             description: "Streams carry event ids; send the last one as Last-Event-ID to SubscribeToTask to go on \
@@ -184,7 +216,7 @@ fn capabilities(config: &AgentConfig) -> Result<AgentCapabilities> {
             params: extension.params.as_ref().map(Object::of).transpose()?,
         });
     }
-    let AgentConfig { streaming, push_notifications, .. } = *config;
+    let push_notifications = config.push_notifications;
     let extended_agent_card = config.extended.is_some();
     Ok(AgentCapabilities { streaming, push_notifications, extensions, extended_agent_card })
 }

@@ -7,10 +7,11 @@ mod environment;
 mod explain;
 mod limits;
 mod push;
+mod remote;
 mod span;
 mod tls;
 
-pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility};
+pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
 pub use card::CardForm;
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};

@@ -12,7 +12,7 @@ mod secure;
 
 use crate::clock::SystemClock;
 use crate::config::{Config, SyncConfig, TlsConfig};
-use crate::signing::{self, Watched};
+use crate::signing::{self, KeyFile};
 use crate::telemetry::{self, LogLevel};
 use crate::{assemble, data};
 use anyhow::{Context, Result};
@@ -110,18 +110,20 @@ async fn serve_until_stopped(
     let address = listener.local_addr().context("asking for the address")?;
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let registry = assemble::registry(&config, &store).await?;
+    let assemble::Assembled { registry, watched } = assemble::registry(&config, &store).await?;
     let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
     let push = assemble::push(&config, &master)?;
     let kept = (!overrides.memory).then_some(dir.as_path());
     let ring = signing::ensure(kept, clock.now())?;
     let signing = Arc::new(Signing::new(&master, &ring, Arc::clone(&clock)).map_err(anyhow::Error::msg)?);
-    let watched = kept.map(Watched::new);
+    let key_file = kept.map(KeyFile::new);
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push);
+    watched.into_iter().for_each(|agent| agent.start(&hub));
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(
             retried = recovered.retried,
+            taken_up = recovered.taken_up,
             failed = recovered.failed,
             "recovered runs the last stop left open"
         );
@@ -139,8 +141,9 @@ async fn serve_until_stopped(
     // Reads the index of sends now rather than while the first caller waits. No send has this key.
     tokio::spawn(running.app.hub.store().sent([0; 32]));
     tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));
+    tokio::spawn(loops::deadline::end_overdue(Arc::clone(&running.app.hub)));
     tokio::spawn(sweep(Arc::clone(&running)));
-    tokio::spawn(watch_keys(Arc::clone(&running), signing, watched));
+    tokio::spawn(watch_keys(Arc::clone(&running), signing, key_file));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));
     accept::until(listener, &running, stopped()?).await;
     tracing::info!("stopped");
@@ -191,7 +194,7 @@ async fn sweep(running: Arc<Running>) {
 }
 
 /// Notices what another process does to the keys.
-async fn watch_keys(running: Arc<Running>, signing: Arc<Signing>, mut watched: Option<Watched>) {
+async fn watch_keys(running: Arc<Running>, signing: Arc<Signing>, mut key_file: Option<KeyFile>) {
     let mut tick = tokio::time::interval(RECHECK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut failing = false;
@@ -204,7 +207,7 @@ async fn watch_keys(running: Arc<Running>, signing: Arc<Signing>, mut watched: O
             _ => {}
         }
         failing = refreshed.is_err();
-        match watched.as_mut().map(|watched| watched.refresh(&signing)) {
+        match key_file.as_mut().map(|file| file.refresh(&signing)) {
             Some(Ok(true)) => tracing::info!("cards are signed with new keys"),
             Some(Err(error)) => tracing::error!("the keys of cards cannot be read; those known stay in use: {error:#}"),
             _ => {}

@@ -61,12 +61,12 @@ fn write(file: &Path, ring: &Ring) -> Result<()> {
 }
 
 /// Notices what another process does to the file.
-pub struct Watched {
+pub struct KeyFile {
     file: PathBuf,
     seen: Option<(SystemTime, u64)>,
 }
 
-impl Watched {
+impl KeyFile {
     pub fn new(dir: &Path) -> Self {
         let file = dir.join(FILE);
         Self { seen: mark(&file), file }

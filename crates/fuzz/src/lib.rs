@@ -5,6 +5,7 @@ pub mod bindings;
 pub mod config;
 pub mod head;
 pub mod journal;
+pub mod lineage;
 pub mod mutate;
 pub mod old;
 pub mod peers;
@@ -39,6 +40,7 @@ entries! {
     journal::journal_file,
     journal::journal_entry,
     journal::stored_events,
+    lineage::lineage,
     old::old_request,
     old::old_result,
     old::old_card,

@@ -81,7 +81,11 @@ async fn operate(
 ) -> Result<Answer, Error> {
     let hub = &app.hub;
     let scope = caller.with_agent(agent.id);
-    let options = || SendOptions { idempotency_key: parameters.idempotency_key.clone(), version: dialect.version() };
+    let options = || SendOptions {
+        idempotency_key: parameters.idempotency_key.clone(),
+        told: parameters.told.clone(),
+        version: dialect.version(),
+    };
     match request {
         Request::SendMessage(request) => {
             let mut leave = app.access.leave(caller);

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod agents;
 mod answer;
 mod app;
 mod body;

@@ -1,10 +1,12 @@
 //! Service parameters (spec 3.2.6): version, extensions, and ours for resuming and repeating.
 
+use flotilla_core::descent::Told;
 use flotilla_core::log::Cursor;
 use flotilla_core::registry::Agent;
 use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;
+use flotilla_protocol::lineage::{HOPS, TRACEPARENT, TRACESTATE, Trace};
 use http::{HeaderMap, HeaderValue, Uri};
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
@@ -18,6 +20,8 @@ pub struct Parameters {
     extensions: Vec<String>,
     cursor: Option<String>,
     pub idempotency_key: Option<String>,
+    /// What is told of the request's lineage.
+    pub told: Told,
 }
 
 /// The version a request names.
@@ -55,6 +59,7 @@ impl Parameters {
             extensions: list(headers.get_all("a2a-extensions").iter().chain(headers.get_all("x-a2a-extensions"))),
             cursor: text("last-event-id"),
             idempotency_key: text("idempotency-key"),
+            told: Told { trace: trace(headers), hops: text(HOPS) },
         };
         for (name, value) in query(uri) {
             if name.eq_ignore_ascii_case("a2a-version") {
@@ -122,6 +127,14 @@ impl Parameters {
         let wrong = || Refusal::invalid("Last-Event-ID", "must be the id of an event of this hub's stream");
         Cursor::parse(text).map(Some).ok_or_else(wrong)
     }
+}
+
+/// The trace a request belongs to. Of a header that may be there once, two are none (W3C trace context 3.2).
+fn trace(headers: &HeaderMap) -> Option<Trace> {
+    let mut parents = headers.get_all(TRACEPARENT).iter();
+    let (parent, None) = (parents.next()?.to_str().ok()?, parents.next()) else { return None };
+    let states: Vec<&str> = headers.get_all(TRACESTATE).iter().filter_map(|value| value.to_str().ok()).collect();
+    Trace::parse(parent, Some(&states.join(",")))
 }
 
 fn list<'a>(values: impl Iterator<Item = &'a HeaderValue>) -> Vec<String> {

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
-use crate::{answer, browser, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, well_known};
+use crate::{agents, answer, browser, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, well_known};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;
@@ -114,6 +114,7 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         ["readyz"] if get => health::ready(app).await,
         ["metrics"] if get => health::metrics(app),
         ["api", "tasks", id, "log"] if get => owner::log(app, id, request).await,
+        ["api", "agents"] if get => agents::list(app, request).await,
         ["api", "deliveries", rest @ ..] if rest.len() < 2 => match deliveries::serve(app, rest, request).await {
             Ok(response) => response,
             Err(allowed) => wrong_verb(app, request, allowed),
@@ -122,6 +123,7 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         [".well-known", "agent-card.json" | "agent.json" | "jwks.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
         | ["healthz" | "readyz" | "metrics"]
+        | ["api", "agents"]
         | ["api", "tasks", _, "log"] => wrong_verb(app, request, "GET, HEAD"),
         [] | ["a2a" | "rpc"] | ["agents", _] | ["agents", _, "a2a"] => wrong_verb(app, request, "POST"),
         _ => no_such_path(app, request.uri.path()),

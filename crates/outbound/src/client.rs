@@ -32,6 +32,7 @@ use flotilla_protocol::a2a::request::{
 use frame::{Frames, Sent};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -45,6 +46,8 @@ pub struct Options {
     /// Whether 0.3 is spoken too, or alone. An agent that speaks 0.3 is only called where this allows it.
     pub versions: Versions,
     pub credentials: Credentials,
+    /// Where credentials go, for those who know it without the card; the credentials above are not looked at then.
+    pub attached: Option<Attached>,
     /// Service parameters (spec 3.2.6).
     pub parameters: Vec<(String, String)>,
 }
@@ -83,17 +86,18 @@ fn null_is_absent<'de, D: serde::Deserializer<'de>, T: Deserialize<'de> + Defaul
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
+#[derive(Clone)]
 pub struct Client {
     net: Net,
-    card: Card,
-    choice: Choice,
-    attached: Attached,
+    card: Arc<Card>,
+    choice: Arc<Choice>,
+    attached: Arc<Attached>,
     parameters: Vec<(String, String)>,
     versions: Versions,
     /// Where the agent turned out to speak another dialect than its card says.
-    other_dialect: AtomicBool,
+    other_dialect: Arc<AtomicBool>,
     /// Where it turned out to read the other form of HTTP+JSON of 0.3 than most do.
-    kind_form: AtomicBool,
+    kind_form: Arc<AtomicBool>,
 }
 
 impl Client {
@@ -106,20 +110,20 @@ impl Client {
                 problem: error.to_string(),
             });
         }
-        let attached = attach(&card, &options.credentials)?;
+        let attached = options.attached.map_or_else(|| attach(&card, &options.credentials), Ok)?;
         net.note(|| {
             let Choice { binding, interface, version, .. } = &choice;
             format!("* {} at {}, A2A-Version {version}", binding.name(), interface.url)
         });
         Ok(Self {
             net,
-            card,
-            choice,
-            attached,
+            card: Arc::new(card),
+            choice: Arc::new(choice),
+            attached: Arc::new(attached),
             parameters: options.parameters,
             versions: options.versions,
-            other_dialect: AtomicBool::new(false),
-            kind_form: AtomicBool::new(false),
+            other_dialect: Arc::default(),
+            kind_form: Arc::default(),
         })
     }
 
@@ -131,7 +135,8 @@ impl Client {
         }
     }
 
-    fn version(&self) -> String {
+    /// The version that is signalled.
+    pub fn version(&self) -> String {
         let chosen = self.dialect() == self.choice.dialect;
         if chosen { self.choice.version.clone() } else { self.dialect().version().to_owned() }
     }
@@ -147,6 +152,20 @@ impl Client {
     /// The other dialect was no better: the card is believed again.
     fn turn_back(&self) {
         self.other_dialect.store(false, Ordering::Relaxed);
+    }
+
+    /// The same agent, called with these headers beside the others.
+    #[must_use]
+    pub fn carrying(&self, headers: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut client = self.clone();
+        client.parameters.extend(headers);
+        client
+    }
+
+    /// The same agent, called over another network.
+    #[must_use]
+    pub fn over(self, net: Net) -> Self {
+        Self { net, ..self }
     }
 
     pub fn card(&self) -> &Card {

@@ -7,6 +7,7 @@ pub mod canonical;
 pub mod decode;
 pub mod event;
 pub mod jsonrpc;
+pub mod lineage;
 pub mod proto03;
 pub mod time;
 pub mod v03;

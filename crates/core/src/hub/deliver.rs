@@ -6,6 +6,7 @@ use crate::error::{Error, Fault};
 use crate::ports::Parcel;
 use crate::project::Want;
 use crate::push::{Attempt, Came, Cut, Hook, HookState, Rest, Settled, Taken, Verdict, cut, verdict};
+use crate::task::Head;
 use flotilla_protocol::a2a::model::StreamResponse;
 use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::time::Millis;
@@ -99,10 +100,10 @@ impl Turn {
                     if !hub.desk.is_current(hook) {
                         break Rest::Over;
                     }
-                    let ends = frames.is_empty()
-                        && live.committed().is_some_and(|head| head.is_over() && head.peer_seq == last);
+                    let Some(head) = live.committed() else { break Rest::Wait(PAUSE) };
+                    let ends = frames.is_empty() && head.is_over() && head.peer_seq == last;
                     let body = written(&hub, &live, hook.version, last, &frame).await?;
-                    if let Some(rest) = self.attempt(hook, last, body, ends).await? {
+                    if let Some(rest) = self.attempt(hook, &head, (last, body), ends).await? {
                         break rest;
                     }
                     (sent, passed) = (sent + 1, last);
@@ -126,10 +127,17 @@ impl Turn {
     }
 
     /// One attempt, settled. None if the next webhook may follow at once.
-    async fn attempt(&mut self, hook: &mut Hook, last: u64, body: Vec<u8>, ends: bool) -> Result<Option<Rest>, Error> {
+    async fn attempt(
+        &mut self,
+        hook: &mut Hook,
+        head: &Head,
+        (last, body): (u64, Vec<u8>),
+        ends: bool,
+    ) -> Result<Option<Rest>, Error> {
         let (at, started) = (self.hub.clock.now(), Instant::now());
         let (id, target, options, version) = (hook.webhook_id(last), hook.target.clone(), hook.options, hook.version);
-        let came = self.hub.push.courier.carry(Parcel { id, at, target, options, version, body }).await;
+        let parcel = Parcel { id, at, target, options, version, trace: head.trace(head.run), body };
+        let came = self.hub.push.courier.carry(parcel).await;
         let took = started.elapsed();
         let failures = hook.failures + 1;
         let (verdict, reason) = verdict(&came, &self.hub.push.schedule, hook.uid, failures);
@@ -153,7 +161,8 @@ impl Turn {
             Verdict::Stop(state) => {
                 (hook.failures, hook.next_at, hook.state) = (failures, None, *state);
                 rest = Some(Rest::Over);
-                tracing::warn!(hook = %hook.uid, task = %hook.task, reason, "a webhook is {}", state.name());
+                let trace = head.trace_id();
+                tracing::warn!(hook = %hook.uid, task = %hook.task, %trace, reason, "a webhook is {}", state.name());
             }
         }
         hook.attempts += 1;

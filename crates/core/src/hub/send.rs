@@ -4,18 +4,17 @@ use super::push::NewHook;
 use super::repeat::dedupe;
 use super::{Follow, Hub, LiveRef, Tell, settled};
 use crate::caller::Caller;
+use crate::descent::{Descent, Told};
 use crate::error::{Error, Fault};
 use crate::hub::read::history_bound;
 use crate::ids::TaskId;
-use crate::limits::{Limit, Limits};
-use crate::media;
 use crate::ports::{Dedupe, NotCommitted};
 use crate::project::{Artifacts, Want};
 use crate::registry::Agent;
 use crate::task::{Command, Head, Kind, Say};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Task};
-use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
+use flotilla_protocol::a2a::request::SendMessageRequest;
 use flotilla_protocol::a2a::validate;
 use flotilla_protocol::a2a::version::Version;
 use std::pin::pin;
@@ -28,6 +27,8 @@ use tokio::sync::oneshot;
 pub struct SendOptions {
     /// The `Idempotency-Key` header.
     pub idempotency_key: Option<String>,
+    /// What the headers tell of the request's lineage.
+    pub told: Told,
     /// The version the caller speaks, and the webhook that comes with the message is written in.
     pub version: Version,
 }
@@ -165,6 +166,7 @@ impl Hub {
         let message = validate::send_message(&request)?;
         let configuration = request.configuration.as_ref();
         self.check_parts(agent, message, configuration)?;
+        let descent = self.descent(caller, agent, &request, options.told)?;
         let dedupe = dedupe(caller, agent, message, options.idempotency_key.as_deref());
         if let Err(refusal) = self.count_send(agent.id) {
             return match self.sent_before(dedupe).await? {
@@ -172,9 +174,13 @@ impl Hub {
                 None => Err(refusal.into()),
             };
         }
-        let put = self.put_counted(caller, agent, request, options.version, dedupe, wait).await;
+        let against = descent.as_ref().and_then(|descent| Some((descent.objection()?, Arc::clone(&descent.origin))));
+        let put = self.put_counted(caller, agent, request, descent, (options.version, dedupe, wait)).await;
         if put.as_ref().map_or(true, |put| put.repeated) {
             self.uncount_send(agent.id);
+        }
+        if let (Ok(InLog { live, repeated: false, .. }), Some((objection, origin))) = (&put, against) {
+            self.note_rejection(live.id(), &objection, &origin);
         }
         put
     }
@@ -184,9 +190,8 @@ impl Hub {
         caller: &Caller,
         agent: &Arc<Agent>,
         request: SendMessageRequest,
-        version: Version,
-        dedupe: Option<Dedupe>,
-        wait: Wait,
+        descent: Option<Box<Descent>>,
+        (version, dedupe, wait): (Version, Option<Dedupe>, Wait),
     ) -> Result<InLog, Error> {
         let configuration = request.configuration.as_ref();
         let hook = self.inline_hook(configuration, request.metadata.as_ref(), version).await?;
@@ -195,57 +200,17 @@ impl Hub {
         let mut message = message.unwrap_or_default();
         // It stays in memory as long as its task is live.
         message.parts.shrink_to_fit();
-        let say = Say { message: Arc::new(message), accepted_output_modes, metadata, as_task: wait == Wait::None };
+        let as_task = wait == Wait::None;
+        // Whoever waits for the end alone is shown nothing of the way there. But what may have to be called off must be
+        // known by its name before it has ended.
+        let ends_early = descent.as_ref().is_some_and(|descent| descent.deadline.is_some());
+        let watched = wait != Wait::Rest || hook.is_some() || ends_early;
+        let say = Say { message: Arc::new(message), accepted_output_modes, metadata, descent, as_task, watched };
         if say.message.task_id.is_empty() {
             self.open(caller, agent, say, dedupe, hook, wait).await
         } else {
             self.continue_task(caller, agent, say, dedupe, hook).await
         }
-    }
-
-    fn check_parts(
-        &self,
-        agent: &Agent,
-        message: &Message,
-        configuration: Option<&SendMessageConfiguration>,
-    ) -> Result<(), Refusal> {
-        let Limits { parts, part_bytes, .. } = self.limits();
-        if message.parts.len() > parts {
-            let text = format!(
-                "must hold at most {parts} parts, got {}; send the rest in another message",
-                message.parts.len()
-            );
-            return Err(Limit::Parts.refuse_field(parts, "message.parts", text));
-        }
-        for (index, part) in message.parts.iter().enumerate() {
-            let size = part.size();
-            if size > part_bytes {
-                let text = format!("must be at most {part_bytes} bytes, got {size}; send large files as a url part");
-                return Err(Limit::PartBytes.refuse_field(part_bytes, &format!("message.parts[{index}]"), text));
-            }
-            let offered = part.effective_media_type();
-            if !media::fits(&agent.input_modes, offered) {
-                let accepted = agent.input_modes.join(", ");
-                let text = format!(
-                    "message.parts[{index}] is of media type {offered}, which the agent '{}' does not take. \
-                     It takes: {accepted}.",
-                    agent.name
-                );
-                return Err(Refusal::new(Reason::ContentTypeNotSupported, text).fact("mediaType", offered));
-            }
-        }
-        let Some(configuration) = configuration else { return Ok(()) };
-        if configuration.push_config.is_some() && !agent.capabilities.push_notifications {
-            return Err(no_push(&agent.name));
-        }
-        let accepted = &configuration.accepted_output_modes;
-        if !accepted.is_empty() && !media::intersect(accepted, &agent.output_modes) {
-            let makes = agent.output_modes.join(", ");
-            let text =
-                format!("The agent '{}' makes none of the accepted output modes. It makes: {makes}.", agent.name);
-            return Err(Refusal::new(Reason::ContentTypeNotSupported, text));
-        }
-        Ok(())
     }
 
     async fn open(

@@ -8,6 +8,7 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::push::PushOptions;
 use flotilla_protocol::a2a::request::PushConfig;
 use flotilla_protocol::a2a::version::Version;
+use flotilla_protocol::lineage::Trace;
 use flotilla_protocol::time::Millis;
 use std::future::Future;
 use std::pin::Pin;
@@ -50,6 +51,8 @@ pub struct Parcel {
     pub target: Target,
     pub options: PushOptions,
     pub version: Version,
+    /// The trace of the task it tells of.
+    pub trace: Trace,
     pub body: Vec<u8>,
 }
 

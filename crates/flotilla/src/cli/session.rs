@@ -142,12 +142,15 @@ impl Session {
         let credentials = self.credentials(&card).await?;
         let parameters = self.parameters.clone();
         let sign_in = self.sign_in_hint(&card);
-        let client =
-            Client::new(self.net.clone(), card, Options { transports, version, versions, credentials, parameters })
-                .map_err(|error| match (Failure::from(error), sign_in) {
-                    (failure, Some(hint)) if failure.is(Local::CredentialsMissing) => failure.hint(hint),
-                    (failure, _) => failure,
-                })?;
+        let client = Client::new(
+            self.net.clone(),
+            card,
+            Options { transports, version, versions, credentials, parameters, ..Options::default() },
+        )
+        .map_err(|error| match (Failure::from(error), sign_in) {
+            (failure, Some(hint)) if failure.is(Local::CredentialsMissing) => failure.hint(hint),
+            (failure, _) => failure,
+        })?;
         for unused in &client.attached().unused {
             warn(&format!("the agent's card declares no scheme that takes a {unused}, so it is not sent"));
         }

@@ -72,12 +72,17 @@ pub struct Extension {
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Skill {
     pub id: String,
     pub name: String,
     pub description: String,
     pub tags: Vec<String>,
+    pub examples: Vec<String>,
+    #[serde(alias = "input_modes")]
+    pub input_modes: Vec<String>,
+    #[serde(alias = "output_modes")]
+    pub output_modes: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

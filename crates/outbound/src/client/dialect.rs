@@ -23,7 +23,7 @@ pub fn read<T: DeserializeOwned>(method: Method, json: String) -> Result<(T, Str
         Err(problem) => problem,
     };
     let again = upgraded(method, &json).ok().and_then(|json| Some((serde_json::from_str(&json).ok()?, json)));
-    again.ok_or_else(|| ClientError::malformed(problem))
+    again.ok_or_else(|| ClientError::unreadable::<T>(&json, &problem))
 }
 
 /// The JSON of an answer of 0.3, in either of its forms, as 1.0 has it.

@@ -89,6 +89,7 @@ fn agent() -> Agent {
         capabilities: AgentCapabilities { push_notifications: true, ..AgentCapabilities::default() },
         input_modes: vec!["*/*".into()],
         output_modes: vec!["*/*".into()],
+        checks_modes: true,
         skills: Vec::new(),
         dedupe: DedupeBy::MessageId,
         on_lost: OnLost::Fail,
