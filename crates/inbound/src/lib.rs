@@ -24,6 +24,7 @@ mod parameters;
 mod reading;
 mod rest;
 mod route;
+mod signed;
 mod spoken;
 mod sse;
 mod well_known;
