@@ -1,4 +1,4 @@
-//! What the core needs from outside: a store, links to agents, a courier, a clock. Nothing else is a trait.
+//! What the core needs from outside: a store, links to agents, a courier, a signer, a clock. Nothing else is a trait.
 
 mod push;
 
@@ -14,6 +14,7 @@ use crate::project::Fold;
 use crate::registry::Registration;
 use crate::roster::Terms;
 use crate::task::Head;
+use flotilla_protocol::a2a::card::AgentCardSignature;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::Change;
@@ -305,4 +306,15 @@ impl Breaker {
 
 pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Millis;
+}
+
+/// Signs cards, so that their readers can tell whose they are.
+pub trait Signer: Send + Sync + 'static {
+    /// The signatures of a card that has none yet; `keys_at` is the address of the hub's key set. A card that was signed
+    /// before gets the same ones again.
+    fn sign(&self, card: &str, keys_at: &str) -> Result<Arc<[AgentCardSignature]>, Fault>;
+    /// Every public key of the hub that is in use, as a JSON Web Key Set.
+    fn key_set(&self) -> String;
+    /// When the keys last changed.
+    fn changed_at(&self) -> Millis;
 }

@@ -3,7 +3,7 @@
 use crate::caller::Caller;
 use crate::ids::{AgentId, PrincipalId, WorkspaceId};
 use crate::ports::Link;
-use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentSkill};
+use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentProvider, AgentSkill};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::profile::Profile;
 use flotilla_protocol::a2a::{PUSH_OPTIONS, STREAM_RESUME};
@@ -90,6 +90,19 @@ impl Visibility {
     }
 }
 
+/// What callers with a key learn of an agent beyond its public card.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Extended {
+    /// In the place of the public one.
+    pub description: Option<String>,
+    /// Beside the public ones.
+    pub skills: Vec<AgentSkill>,
+    pub documentation_url: Option<String>,
+    pub provider: Option<AgentProvider>,
+    /// Whom to ask about the agent.
+    pub contact: Option<String>,
+}
+
 /// What an agent's own card says of it, for an agent elsewhere.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Face {
@@ -117,6 +130,8 @@ pub struct Agent {
     /// Whether what does not fit the modes is refused here, before the agent sees it.
     pub checks_modes: bool,
     pub skills: Vec<AgentSkill>,
+    /// None if the public card says all there is.
+    pub extended: Option<Extended>,
     pub dedupe: DedupeBy,
     pub on_lost: OnLost,
     pub link: Arc<dyn Link>,
@@ -187,6 +202,7 @@ impl Registration {
             output_modes: self.profile.default_output_modes.clone(),
             skills: self.profile.skills(&self.name, &description),
             checks_modes: true,
+            extended: None,
             description,
             dedupe: DedupeBy::MessageId,
             on_lost,

@@ -4,18 +4,18 @@ mod remote;
 
 pub use remote::Watched;
 
-use crate::config::{AgentConfig, Config, Dedupe, Kind, anything};
+use crate::config::{AgentConfig, Config, Dedupe, ExtendedConfig, Kind, SkillConfig, anything};
 use anyhow::{Context, Result};
 use flotilla_core::hub::{Push, RunHandle};
 use flotilla_core::ids::AgentId;
 use flotilla_core::ports::{Link, Store};
-use flotilla_core::registry::{Agent, DedupeBy, Registry, hub_capabilities};
+use flotilla_core::registry::{Agent, DedupeBy, Extended, Registry, hub_capabilities};
 use flotilla_core::roster::{Dialed, Roster};
 use flotilla_inbound::Settings;
 use flotilla_outbound::guard::Guard;
 use flotilla_outbound::webhook::Webhooks;
 use flotilla_outbound::webhook::keys::{Keys, Master};
-use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentSkill};
+use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentProvider, AgentSkill};
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::Assignment;
 use flotilla_worker::script::Script;
@@ -131,6 +131,7 @@ async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>
         // What only a card elsewhere says, the agent elsewhere judges by.
         checks_modes: config.kind != Kind::A2a || config.input_modes.is_some() || config.output_modes.is_some(),
         skills: skills(name, config),
+        extended: config.extended.as_ref().map(extended),
         dedupe: match config.dedupe {
             Dedupe::MessageId => DedupeBy::MessageId,
             Dedupe::Header => DedupeBy::Header,
@@ -141,13 +142,11 @@ async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>
     Ok((agent, watched))
 }
 
-/// The courier, and the public part of the key it signs with.
-pub fn push(config: &Config, master: &Master) -> Result<(Push, Arc<str>)> {
+pub fn push(config: &Config, master: &Master) -> Result<Push> {
     let keys = Keys::new(master).map_err(anyhow::Error::msg)?;
-    let jwks = keys.jwks().into();
     let guard = Guard::new(config.targets.rules()?);
     let courier = Arc::new(Webhooks::new(guard, keys, config.push.timeout.0));
-    Ok((Push { courier, schedule: config.push.schedule() }, jwks))
+    Ok(Push { courier, schedule: config.push.schedule() })
 }
 
 fn describe(name: &str, config: &AgentConfig) -> String {
@@ -167,7 +166,11 @@ fn skills(name: &str, config: &AgentConfig) -> Vec<AgentSkill> {
             output_modes: Vec::new(),
         }];
     }
-    let skill = |skill: &crate::config::SkillConfig| AgentSkill {
+    config.skills.iter().map(skill).collect()
+}
+
+fn skill(skill: &SkillConfig) -> AgentSkill {
+    AgentSkill {
         id: skill.id.clone(),
         name: skill.name.clone(),
         description: skill.description.clone(),
@@ -175,8 +178,18 @@ fn skills(name: &str, config: &AgentConfig) -> Vec<AgentSkill> {
         examples: skill.examples.clone(),
         input_modes: skill.input_modes.clone(),
         output_modes: skill.output_modes.clone(),
-    };
-    config.skills.iter().map(skill).collect()
+    }
+}
+
+fn extended(config: &ExtendedConfig) -> Extended {
+    let provider = config.provider.clone();
+    Extended {
+        description: config.description.clone(),
+        skills: config.skills.iter().map(skill).collect(),
+        documentation_url: config.documentation_url.clone(),
+        provider: provider.map(|provider| AgentProvider { url: provider.url, organization: provider.organization }),
+        contact: config.contact.clone(),
+    }
 }
 
 fn capabilities(config: &AgentConfig) -> Result<AgentCapabilities> {
@@ -189,10 +202,11 @@ fn capabilities(config: &AgentConfig) -> Result<AgentCapabilities> {
             params: extension.params.as_ref().map(Object::of).transpose()?,
         });
     }
+    capabilities.extended_agent_card = config.extended.is_some();
     Ok(capabilities)
 }
 
-pub fn settings(config: &Config, address: SocketAddr, jwks: Arc<str>) -> Settings {
+pub fn settings(config: &Config, address: SocketAddr) -> Settings {
     let public = config.hub.public_url.as_deref().and_then(|url| url.parse::<Uri>().ok()?.host().map(str::to_owned));
     let hosts = config.hub.allowed_hosts.iter().cloned().chain(public);
     Settings {
@@ -204,7 +218,6 @@ pub fn settings(config: &Config, address: SocketAddr, jwks: Arc<str>) -> Setting
         schemes: schemes(config),
         public_url: public_url(config, address),
         anonymous: config.hub.allow_anonymous,
-        jwks,
         card_form: config.hub.card_form.map(Into::into),
         keep_alive: config.hub.keep_alive.0,
         sockets: config.sockets.sockets(),

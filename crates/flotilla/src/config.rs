@@ -12,7 +12,7 @@ mod sockets;
 mod span;
 mod tls;
 
-pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig, Visibility, anything};
+pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
 pub use card::CardForm;
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};
@@ -69,8 +69,8 @@ pub struct HubConfig {
     /// Presets the owner's key (`flk_` and 64 hex digits). Write `${FLOTILLA_OWNER_KEY}` rather than the key itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_key: Option<Secret>,
-    /// A file with the secret the hub seals credentials and signs webhooks with (64 hex digits); `secret.key` in the
-    /// data directory, made at the first start, if absent. `FLOTILLA_SECRET_KEY` overrides both.
+    /// A file with the secret the hub seals credentials with and makes its signing keys of (64 hex digits); `secret.key`
+    /// in the data directory, made at the first start, if absent. `FLOTILLA_SECRET_KEY` overrides both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_key_file: Option<PathBuf>,
     /// Lets callers in without a key. Only on a loopback address, unless the next one is set too.
@@ -274,6 +274,7 @@ impl Config {
     /// Asked once flags and environment have had their say: they may change the addresses.
     pub fn check_whole(&self) -> Result<()> {
         let hub = &self.hub;
+        self.targets.rules()?;
         if let Some(url) = &hub.public_url {
             check_public(url)?;
         }

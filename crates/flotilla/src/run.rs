@@ -6,6 +6,7 @@ mod banner;
 mod connection;
 mod keys;
 pub use keys::preset as preset_owner_key;
+pub use secret::preset as preset_secret;
 mod reload;
 mod secret;
 mod secure;
@@ -13,6 +14,7 @@ mod secure;
 use crate::assemble::Place;
 use crate::clock::SystemClock;
 use crate::config::{Config, SyncConfig, TlsConfig};
+use crate::signing::{self, KeyFile};
 use crate::telemetry::{self, LogLevel};
 use crate::{assemble, data};
 use anyhow::{Context, Result};
@@ -20,9 +22,10 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use flotilla_core::access::{Access, RECHECK};
 use flotilla_core::hub::Hub;
 use flotilla_core::loops;
-use flotilla_core::ports::{Clock, Store};
+use flotilla_core::ports::{Clock, Signer, Store};
 use flotilla_core::roster::Roster;
 use flotilla_inbound::App;
+use flotilla_outbound::signature::sign::Signing;
 use flotilla_store::memory::Memory;
 use flotilla_store::sqlite::{Sqlite, Sync};
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -114,7 +117,11 @@ async fn serve_until_stopped(
     let place = Place { store: &store, roster: &roster };
     let assemble::Assembled { registry, watched } = assemble::registry(&config, place).await?;
     let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
-    let (push, jwks) = assemble::push(&config, &master)?;
+    let push = assemble::push(&config, &master)?;
+    let kept = (!overrides.memory).then_some(dir.as_path());
+    let ring = signing::ensure(kept, clock.now())?;
+    let signing = Arc::new(Signing::new(&master, &ring, Arc::clone(&clock)).map_err(anyhow::Error::msg)?);
+    let key_file = kept.map(KeyFile::new);
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push, roster);
     watched.into_iter().for_each(|agent| agent.start(&hub));
     let recovered = hub.recover().await?;
@@ -128,8 +135,9 @@ async fn serve_until_stopped(
     }
     let access = Access::new(store, clock, config.hub.allow_anonymous);
     access.refresh().await?;
-    let settings = assemble::settings(&config, address, jwks);
-    let app = App::new(hub, access, settings, telemetry::render(&metrics));
+    let settings = assemble::settings(&config, address);
+    let signer = Arc::clone(&signing) as Arc<dyn Signer>;
+    let app = App::new(hub, access, signer, settings, telemetry::render(&metrics));
     tokio::spawn(telemetry::fold_metrics(metrics));
 
     banner::show(&config, &app, (!overrides.memory).then_some(dir.as_path()), new_key.as_deref());
@@ -140,7 +148,7 @@ async fn serve_until_stopped(
     tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));
     tokio::spawn(loops::deadline::end_overdue(Arc::clone(&running.app.hub)));
     tokio::spawn(sweep(Arc::clone(&running)));
-    tokio::spawn(watch_keys(Arc::clone(&running)));
+    tokio::spawn(watch_keys(Arc::clone(&running), signing, key_file));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));
     accept::until(listener, &running, stopped()?).await;
     tracing::info!("stopped");
@@ -191,7 +199,7 @@ async fn sweep(running: Arc<Running>) {
 }
 
 /// Notices what another process does to the keys.
-async fn watch_keys(running: Arc<Running>) {
+async fn watch_keys(running: Arc<Running>, signing: Arc<Signing>, mut key_file: Option<KeyFile>) {
     let mut tick = tokio::time::interval(RECHECK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut failing = false;
@@ -204,5 +212,10 @@ async fn watch_keys(running: Arc<Running>) {
             _ => {}
         }
         failing = refreshed.is_err();
+        match key_file.as_mut().map(|file| file.refresh(&signing)) {
+            Some(Ok(true)) => tracing::info!("cards are signed with new keys"),
+            Some(Err(error)) => tracing::error!("the keys of cards cannot be read; those known stay in use: {error:#}"),
+            _ => {}
+        }
     }
 }

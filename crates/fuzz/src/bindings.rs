@@ -65,7 +65,7 @@ fn look_closer(request: &Request) {
             let _ = r.metadata().and_then(|metadata| PushOptions::of(metadata.as_ref(), "metadata"));
         }
         Request::ListPushConfigs(r) => {
-            if let Ok((_, size)) = r.page(20) {
+            if let Ok(size) = r.size(20) {
                 assert!(size <= 20, "a page larger than the largest");
             }
         }
@@ -76,8 +76,8 @@ fn look_closer(request: &Request) {
 /// A JSON-RPC body.
 pub fn json_rpc(bytes: &[u8]) {
     let Ok((id, request)) = inbound::json_rpc(bytes, &Limits::default()) else { return };
-    // As text: a number may be larger than any that is calculated with.
-    serde_json::from_str::<Box<serde_json::value::RawValue>>(&id).expect("the id is echoed, so it is JSON");
+    // As text: a number may be larger than any that can be held.
+    serde_json::from_str::<flotilla_protocol::wire::Json>(&id).expect("the id is echoed, so it is JSON");
     assert!(!is_deeper(bytes, depth() + 1));
     check(&request);
 }

@@ -51,6 +51,7 @@ entries! {
     proto::proto_json_03,
     proto::answer_03,
     peers::agent_card,
+    peers::card_signature,
     peers::sse,
     peers::stream_frame,
     peers::grpc_answer,

@@ -1,5 +1,9 @@
 //! Agent cards from the wire, as the JSON a card is everywhere else.
 
+mod write;
+
+pub use write::card;
+
 use crate::a2a::{self as pb, o_auth_flows::Flow, security_scheme::Scheme};
 use crate::json;
 use serde_json::{Map, Value, json as object};

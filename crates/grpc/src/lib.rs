@@ -10,7 +10,7 @@ mod status;
 pub mod v03;
 mod write;
 
-pub use card::card_json;
+pub use card::{card, card_json};
 pub use generated::{a2a, a2a_v03, rpc};
 pub use read::Reader;
 pub use status::{Code, Status};

@@ -50,7 +50,7 @@ pub async fn list(app: &Arc<App>, request: &Parts) -> Response<Body> {
 
 async fn listed(app: &Arc<App>, request: &Parts) -> Result<Response<Body>, Error> {
     let caller = caller::identify(app, request).await?;
-    caller.rights.check(Right::AgentsRead)?;
+    caller.check(Right::AgentsRead)?;
     let registry = app.hub.registry();
     let agents = registry.agents().filter(|agent| is_owned(agent, &caller)).map(|agent| shown(agent)).collect();
     let body =

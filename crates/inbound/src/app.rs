@@ -10,6 +10,7 @@ use crate::ws::ticket::Tickets;
 use flotilla_core::access::Access;
 use flotilla_core::error::Error;
 use flotilla_core::hub::Hub;
+use flotilla_core::ports::Signer;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::time::Millis;
 use std::sync::{Arc, RwLock};
@@ -42,8 +43,6 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     /// Proxies that are believed when they say whom they speak for.
     pub trusted_proxies: Vec<Network>,
-    /// The public part of the key that signs webhooks, as a JSON Web Key Set.
-    pub jwks: Arc<str>,
     /// The form of cards for those who name no version; none is what the place of the card makes of it.
     pub card_form: Option<CardForm>,
     /// How often a quiet stream shows that it is alive.
@@ -58,6 +57,7 @@ pub type Render = Arc<dyn Fn() -> String + Send + Sync>;
 pub struct App {
     pub hub: Arc<Hub>,
     pub access: Arc<Access>,
+    pub signer: Arc<dyn Signer>,
     settings: RwLock<(Arc<Settings>, Millis)>,
     pub render_metrics: Render,
     pub(crate) meters: Meters,
@@ -69,12 +69,19 @@ pub struct App {
 }
 
 impl App {
-    pub fn new(hub: Arc<Hub>, access: Arc<Access>, settings: Settings, render_metrics: Render) -> Arc<Self> {
+    pub fn new(
+        hub: Arc<Hub>,
+        access: Arc<Access>,
+        signer: Arc<dyn Signer>,
+        settings: Settings,
+        render_metrics: Render,
+    ) -> Arc<Self> {
         let now = hub.clock().now();
         let settings = RwLock::new((Arc::new(settings), now));
         Arc::new(Self {
             hub,
             access,
+            signer,
             settings,
             render_metrics,
             meters: Meters::default(),
@@ -91,7 +98,8 @@ impl App {
 
     /// When what the cards say last changed.
     pub fn changed_at(&self) -> Millis {
-        self.settings.read().expect("no panic while holding the settings").1
+        let set = self.settings.read().expect("no panic while holding the settings").1;
+        set.max(self.signer.changed_at())
     }
 
     /// Takes new settings; cards count as changed, whatever it was that changed.

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::dialect::Dialect;
 use crate::parameters::Parameters;
+use crate::signed::{self, Signed};
 use flotilla_core::access::Leave;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
@@ -27,6 +28,8 @@ pub enum Answer {
     List(ListTasksResponse),
     PushConfig(Box<PushConfig>),
     PushConfigs(ListPushConfigsResponse),
+    /// An extended card.
+    Card(Box<Signed>),
     /// Done, and nothing to say about it.
     Empty,
     /// A stream, and what it goes on with.
@@ -48,23 +51,31 @@ pub async fn perform(
     parameters: &Parameters,
     request: Request,
 ) -> Result<Answered, Error> {
-    caller.rights.check(Right::for_method(request.method()))?;
+    caller.check(Right::for_method(request.method()))?;
     if request.inline_push_config().is_some() {
-        caller.rights.check(Right::PushWrite)?;
+        caller.check(Right::PushWrite)?;
     }
     let registry = app.hub.registry();
     let agent = registry.resolve(caller, path, request.tenant())?;
     parameters.check_extensions(agent)?;
     parameters.check_key()?;
-    let answer = operate(app, caller, agent, dialect, parameters, request).await?;
+    let asked = Asked { caller, agent, named: path.is_some(), dialect };
+    let answer = operate(app, asked, parameters, request).await?;
     Ok(Answered { answer, extensions: parameters.activated(agent) })
+}
+
+/// Who asks whom, and how.
+struct Asked<'a> {
+    caller: &'a Caller,
+    agent: &'a Arc<Agent>,
+    /// Whether the request's path names the agent.
+    named: bool,
+    dialect: Dialect,
 }
 
 async fn operate(
     app: &App,
-    caller: &Caller,
-    agent: &Arc<Agent>,
-    dialect: Dialect,
+    Asked { caller, agent, named, dialect }: Asked<'_>,
     parameters: &Parameters,
     request: Request,
 ) -> Result<Answer, Error> {
@@ -122,14 +133,9 @@ async fn operate(
             hub.delete_push(caller, agent, &request).await?;
             Ok(Answer::Empty)
         }
-        Request::GetExtendedAgentCard(_) => {
-            let text = format!("The agent '{}' has no extended card; its public card says all there is.", agent.name);
-            // In 1.0 the capability is off (spec 3.1.11); 0.3 has only the other error for it.
-            let reason = match dialect {
-                Dialect::V10 => Reason::UnsupportedOperation,
-                Dialect::V03(_) => Reason::ExtendedAgentCardNotConfigured,
-            };
-            Err(Refusal::new(reason, text).into())
+        Request::GetExtendedAgentCard(request) => {
+            let named = named || !request.tenant.is_empty();
+            Ok(Answer::Card(Box::new(signed::extended(app, caller, agent, named, dialect)?)))
         }
     }
 }

@@ -84,11 +84,11 @@ async fn perform(app: &Arc<App>, caller: &Caller, method: &str, params: &str) ->
         Asked::Say { context, message, configuration } => say(app, caller, context, *message, *configuration).await,
         Asked::Get(request) => get(app, caller, &request).await.map(|task| gopherhole::task(&task)),
         Asked::List(request) => {
-            caller.rights.check(Right::TasksRead)?;
+            caller.check(Right::TasksRead)?;
             Ok(gopherhole::page(&app.hub.list_own(caller, &request).await?))
         }
         Asked::Cancel(request) => {
-            caller.rights.check(Right::TasksWrite)?;
+            caller.check(Right::TasksWrite)?;
             let agent = app.hub.agent_of(caller, &request.id).await?.ok_or_else(|| Refusal::no_task(&request.id))?;
             let task = app.hub.cancel(caller.with_agent(agent.id), &request.id).await?;
             Ok(gopherhole::task(&task))
@@ -101,7 +101,7 @@ async fn perform(app: &Arc<App>, caller: &Caller, method: &str, params: &str) ->
 
 /// The task, for the one who asked and the one who was asked.
 async fn get(app: &App, caller: &Caller, request: &GetTaskRequest) -> Result<Task, Error> {
-    caller.rights.check(Right::TasksRead)?;
+    caller.check(Right::TasksRead)?;
     if let Some(agent) = app.hub.agent_of(caller, &request.id).await? {
         return app.hub.get_task(caller.with_agent(agent.id), request).await;
     }
@@ -119,9 +119,9 @@ async fn send(app: &Arc<App>, caller: &Caller, to: &str, request: SendMessageReq
 }
 
 async fn send_to(app: &Arc<App>, caller: &Caller, to: &str, request: SendMessageRequest) -> Result<Task, Error> {
-    caller.rights.check(Right::TasksWrite)?;
+    caller.check(Right::TasksWrite)?;
     if request.configuration.as_ref().is_some_and(|configuration| configuration.push_config.is_some()) {
-        caller.rights.check(Right::PushWrite)?;
+        caller.check(Right::PushWrite)?;
     }
     let registry = app.hub.registry();
     let agent = registry.resolve(caller, Some(to), "")?;

@@ -151,13 +151,10 @@ fn encode(app: &Arc<App>, asking: Asking, answered: Answered) -> Result<Response
         Answer::List(list) => result(&asking, &list)?,
         Answer::PushConfig(config) => result(&asking, &*config)?,
         Answer::PushConfigs(list) => result(&asking, &list)?,
+        Answer::Card(card) => written(&asking, &card.json)?,
         Answer::Empty => {
             let nothing: &[u8] = if dialect == Dialect::V10 { b"{}" } else { b"null" };
-            let body = jsonrpc::result(&asking.id, |out| {
-                out.extend_from_slice(nothing);
-                Ok(())
-            });
-            json(body)?
+            written(&asking, nothing)?
         }
         Answer::Stream(follow, leave) => sse::respond(Reading::new(app, leave, follow), asking),
     };
@@ -166,6 +163,13 @@ fn encode(app: &Arc<App>, asking: Asking, answered: Answered) -> Result<Response
 
 fn result<T: Spoken>(asking: &Asking, value: &T) -> Result<Response<Body>, Error> {
     json(jsonrpc::result(&asking.id, |out| value.write(asking.dialect, out)))
+}
+
+fn written(asking: &Asking, bytes: &[u8]) -> Result<Response<Body>, Error> {
+    json(jsonrpc::result(&asking.id, |out| {
+        out.extend_from_slice(bytes);
+        Ok(())
+    }))
 }
 
 fn json(body: Result<Vec<u8>, serde_json::Error>) -> Result<Response<Body>, Error> {

@@ -25,6 +25,7 @@ mod parameters;
 mod reading;
 mod rest;
 mod route;
+mod signed;
 mod spoken;
 mod sse;
 mod well_known;

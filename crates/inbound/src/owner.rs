@@ -86,7 +86,7 @@ fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Fault> {
 /// Whoever asks must be allowed to read tasks; whose they are is for the hub to say.
 async fn owner(app: &App, request: &Parts) -> Result<Caller, Error> {
     let caller = caller::identify(app, request).await?;
-    caller.rights.check(Right::TasksRead)?;
+    caller.check(Right::TasksRead)?;
     Ok(caller)
 }
 

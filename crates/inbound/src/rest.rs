@@ -14,7 +14,7 @@ use crate::parameters::Parameters;
 use crate::reading::Reading;
 use crate::spoken::Spoken;
 use crate::sse::{self, Dress};
-use crate::{body, caller};
+use crate::{body, caller, well_known};
 use axum::body::Body;
 use flotilla_core::error::{Error, Fault};
 use flotilla_protocol::a2a::error::Refusal;
@@ -129,10 +129,10 @@ async fn answer(
         }
     };
     let answered = perform(app, &caller, agent, asking.dialect, &parameters, request).await?;
-    encode(app, asking.clone(), answered)
+    encode(app, parts, asking.clone(), answered)
 }
 
-fn encode(app: &Arc<App>, asking: Asking, answered: Answered) -> Result<Response<Body>, Error> {
+fn encode(app: &Arc<App>, request: &Parts, asking: Asking, answered: Answered) -> Result<Response<Body>, Error> {
     let dialect = asking.dialect;
     let response = match answered.answer {
         Answer::Task(task) => plain(&asking, &*task)?,
@@ -140,6 +140,7 @@ fn encode(app: &Arc<App>, asking: Asking, answered: Answered) -> Result<Response
         Answer::List(list) => plain(&asking, &list)?,
         Answer::PushConfig(config) => plain(&asking, &*config)?,
         Answer::PushConfigs(list) => plain(&asking, &list)?,
+        Answer::Card(card) => well_known::extended(app, request, card.json, asking.media_type),
         Answer::Empty => answer::with_type(StatusCode::OK, asking.media_type, "{}"),
         Answer::Stream(follow, leave) => sse::respond(Reading::new(app, leave, follow), asking),
     };

@@ -49,6 +49,7 @@ async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> R
         ["ws"] => ws::serve(&app, request).await,
         ["api", "ws-ticket"] if *request.method() == Method::POST => ws::ticket::serve(&app, request).await,
         ["api", "keys", named @ ..] => keys::serve(&app, named, request).await,
+        ["api", "deliveries", rest @ ..] if rest.len() < 2 => deliveries::serve(&app, rest, request).await,
         other => {
             let (parts, body) = request.into_parts();
             let response = without_body(&app, other, &parts).await;
@@ -117,10 +118,6 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         ["metrics"] if get => health::metrics(app),
         ["api", "tasks", id, "log"] if get => owner::log(app, id, request).await,
         ["api", "agents"] if get => agents::list(app, request).await,
-        ["api", "deliveries", rest @ ..] if rest.len() < 2 => match deliveries::serve(app, rest, request).await {
-            Ok(response) => response,
-            Err(allowed) => wrong_verb(app, request, allowed),
-        },
         [service @ (flotilla_grpc::SERVICE | flotilla_grpc::v03::SERVICE), _] => grpc::not_grpc(app, service),
         [".well-known", "agent-card.json" | "agent.json" | "jwks.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]

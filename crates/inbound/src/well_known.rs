@@ -3,9 +3,10 @@
 use crate::answer::{JSON, with_type};
 use crate::app::{App, CardForm, Settings};
 use crate::parameters::{Asked, Parameters};
-use crate::{caller, rest};
+use crate::{caller, rest, signed};
 use axum::body::Body;
 use flotilla_core::caller::Caller;
+use flotilla_core::error::Error;
 use flotilla_core::key::sha256;
 use flotilla_core::registry::{Agent, Visibility};
 use flotilla_core::rights::Right;
@@ -14,8 +15,7 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::channel;
 use flotilla_protocol::time::Millis;
-use flotilla_protocol::v03;
-use http::header::{CACHE_CONTROL, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, VARY};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, VARY};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use std::collections::BTreeMap;
@@ -83,40 +83,37 @@ pub async fn serve(app: &App, place: Place<'_>, request: &Parts) -> Response<Bod
         };
         return rest::refuse(app, &Refusal::new(Reason::AgentNotFound, text));
     };
-    match written(&card, place.form(&settings, request)) {
+    match signed::write(app, card, place.form(&settings, request)) {
         Ok(body) => {
             let cache = if public { CACHE } else { CACHE_PRIVATE };
             let mut response = cacheable(&request.headers, body, app.changed_at(), cache);
             response.headers_mut().insert(VARY, HeaderValue::from_static("a2a-version"));
             response
         }
-        Err(error) => {
-            let fault = flotilla_core::error::Fault::new(format!("encoding a card: {error}"));
-            rest::refuse(app, &app.refusal(fault.into()))
-        }
+        Err(fault) => rest::refuse(app, &app.refusal(fault.into())),
     }
 }
 
-/// The card for somebody who is known: of the agent they name, or the hub's own.
-pub fn card_for(app: &App, caller: &Caller, agent: Option<&str>) -> Result<AgentCard, Refusal> {
-    caller.rights.check(Right::AgentsRead)?;
+/// An extended card, kept by nobody but the one who asked.
+pub fn extended(app: &App, request: &Parts, json: Vec<u8>, media_type: HeaderValue) -> Response<Body> {
+    let mut response = cacheable(&request.headers, json, app.changed_at(), CACHE_PRIVATE);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, media_type);
+    headers.insert(VARY, HeaderValue::from_static("a2a-version, authorization, x-api-key"));
+    response
+}
+
+/// The card for somebody who is known, with all it says to them: of the agent they name, or the hub's own.
+pub fn card_for(app: &App, caller: &Caller, agent: Option<&str>) -> Result<AgentCard, Error> {
+    caller.check(Right::AgentsRead)?;
     let registry = app.hub.registry();
     let found = registry.resolve(caller, agent, "")?;
-    let settings = app.settings();
-    Ok(if agent.is_some() { agent_card(&settings, found) } else { hub_card(&settings, found) })
+    signed::fullest(app, caller, found, agent.is_some())
 }
 
-fn written(card: &AgentCard, form: CardForm) -> Result<Vec<u8>, serde_json::Error> {
-    match form {
-        CardForm::V10 => serde_json::to_vec(card),
-        CardForm::V03 => serde_json::to_vec(&v03::card::write(card)),
-        CardForm::Hybrid => serde_json::to_vec(&v03::card::hybrid(card)?),
-    }
-}
-
-/// The keys webhooks are signed with.
+/// The keys cards and webhooks are signed with.
 pub fn jwks(app: &App, request: &Parts) -> Response<Body> {
-    let body = app.settings().jwks.as_bytes().to_vec();
+    let body = app.signer.key_set().into_bytes();
     cacheable(&request.headers, body, app.changed_at(), CACHE)
 }
 
@@ -158,12 +155,12 @@ fn moment(at: Millis) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(u64::try_from(at.0 / 1000).unwrap_or(0))
 }
 
-fn agent_card(settings: &Settings, agent: &Agent) -> AgentCard {
+pub fn agent_card(settings: &Settings, agent: &Agent) -> AgentCard {
     let base = format!("{}/agents/{}", settings.public_url, agent.name);
     card(settings, agent, agent.name.clone(), agent.description.clone(), Address { base: &base, tenant: &agent.name })
 }
 
-fn hub_card(settings: &Settings, agent: &Agent) -> AgentCard {
+pub fn hub_card(settings: &Settings, agent: &Agent) -> AgentCard {
     let description = if settings.description.is_empty() { &agent.description } else { &settings.description };
     let address = Address { base: &settings.public_url, tenant: "" };
     card(settings, agent, settings.name.clone(), description.clone(), address)
@@ -244,6 +241,7 @@ fn card(settings: &Settings, agent: &Agent, name: String, description: String, a
         default_output_modes: agent.output_modes.clone(),
         skills: agent.skills.clone(),
         icon_url: None,
+        signatures: Vec::new(),
     }
 }
 

@@ -131,5 +131,5 @@ fn service(parts: &Parts) -> (HeaderMap, http::Uri) {
 
 /// The name a peer has on this connection.
 fn own_name(caller: &Caller, place: Option<&agent::Place>) -> String {
-    place.map_or_else(|| caller.principal_name.to_string(), |place| place.agent.name.clone())
+    place.map_or_else(|| caller.stands_for.to_string(), |place| place.agent.name.clone())
 }

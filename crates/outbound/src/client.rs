@@ -16,7 +16,7 @@ mod operation;
 pub mod resolve;
 pub(crate) mod rest;
 
-pub use rest::escape;
+pub use rest::{escape, segment};
 
 use crate::net::{Net, Outgoing, address};
 use card::Card;

@@ -9,4 +9,5 @@ pub mod hub;
 pub mod net;
 pub mod oauth;
 pub mod remote;
+pub mod signature;
 pub mod webhook;

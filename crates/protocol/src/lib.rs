@@ -3,6 +3,7 @@
 
 pub mod a2a;
 pub mod block;
+pub mod canonical;
 pub mod channel;
 pub mod decode;
 pub mod event;

@@ -41,6 +41,29 @@ impl Hub {
         self.desk.landed().await;
     }
 
+    /// The end of the webhook before the one that holds the event after `after`: none begins in the middle of another.
+    pub(super) async fn unit_start(self: &Arc<Self>, hook: &Hook, after: u64) -> Result<u64, Error> {
+        let Some(live) = self.find(Scope::Admin, hook.task).await? else { return Ok(after) };
+        let mut follow = Follow::kept(Arc::clone(self), live, 0, HashSet::new());
+        let (mut frames, mut start) = (VecDeque::new(), 0);
+        loop {
+            let open = match cut(&mut frames, hook.cutting()) {
+                Cut::Unit(last, _) | Cut::Passed(last) if last > after => return Ok(start),
+                Cut::Unit(last, _) | Cut::Passed(last) => {
+                    start = last;
+                    continue;
+                }
+                Cut::Open => start,
+                Cut::Nothing => after,
+            };
+            let more = follow.at_hand().await?;
+            if more.is_empty() {
+                return Ok(open.min(after));
+            }
+            frames.extend(more);
+        }
+    }
+
     /// Waits until a hook may have something to do.
     pub(crate) async fn hooks_woken(&self) {
         self.desk.woken().await;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 impl Hub {
     /// The name a key speaks under: that of the one agent it is limited to, the one asked for, or its principal's own.
     pub fn agent_name(caller: &Caller, asked: Option<&str>) -> Result<String, Refusal> {
-        caller.rights.check(Right::AgentsConnect)?;
+        caller.check(Right::AgentsConnect)?;
         let name = match (asked, caller.agents.as_deref()) {
             (Some(asked), None) => asked,
             (Some(asked), Some(allowed)) if allowed.iter().any(|name| name == asked) => asked,
@@ -27,7 +27,7 @@ impl Hub {
                     format!("Your key speaks for several agents; say which with ?agent=NAME: {}.", allowed.join(", "));
                 return Err(Refusal::invalid("agent", text));
             }
-            (None, None) => &caller.principal_name,
+            (None, None) => &caller.stands_for,
         };
         check_name(name).map_err(|problem| Refusal::invalid("agent", problem))?;
         Ok(name.to_owned())

@@ -173,7 +173,9 @@ impl Hub {
         let configuration = request.configuration.as_ref();
         self.check_parts(agent, message, configuration)?;
         let descent = self.descent(caller, agent, &request, options.told)?;
-        let dedupe = dedupe(caller, agent, message, options.idempotency_key.as_deref());
+        let webhook = configuration.and_then(|configuration| configuration.push_config.as_ref());
+        let webhook = webhook.map(|config| config.url.as_str());
+        let dedupe = dedupe(caller, agent, message, webhook, options.idempotency_key.as_deref());
         if let Err(refusal) = self.count_send(agent.id) {
             return match self.sent_before(dedupe).await? {
                 Some(sent) => self.attach(caller, agent, sent, dedupe).await,

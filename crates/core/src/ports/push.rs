@@ -23,12 +23,12 @@ pub enum Standing {
 
 /// The part of the store that keeps hooks. Each call is durable when it is answered; calls made together share a flush.
 pub trait HookStore: Send + Sync + 'static {
-    /// Adds a hook, or takes its target and options into the one of the same name, which keeps its place in the log.
-    /// None if the task has `most` of them already.
+    /// Adds a hook, or takes its target and options into the one of the same name, also if that is deleted
+    /// (`Hook::renewed`). None if the task has `most` of them already, or too many that are deleted.
     fn add_hook(&self, hook: Hook, most: usize) -> Later<Option<Hook>>;
-    /// The hooks of a task, oldest first.
+    /// The hooks of a task that are not deleted, oldest first.
     fn hooks(&self, scope: Scope, task: TaskId) -> Later<Vec<Hook>>;
-    /// Removes one by its name; says which one that was.
+    /// Removes one by its name with all that is known of it; says which one that was.
     fn remove_hook(&self, scope: Scope, task: TaskId, id: &str) -> Later<Option<HookId>>;
     fn settle_hook(&self, settled: Settled) -> Later<()>;
     /// Active hooks by id, from after one of them.

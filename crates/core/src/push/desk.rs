@@ -294,6 +294,7 @@ mod tests {
             created_at: Millis(0),
             cursor: 0,
             state: HookState::Active,
+            held: false,
             failures: 0,
             next_at: None,
             attempts: 0,

@@ -45,6 +45,7 @@ impl Local {
 
 /// Codes of our own, for what neither the protocol nor the specification names; they must not look like theirs.
 const EXHAUSTED: &str = "FLOTILLA_ERR_RESOURCE_EXHAUSTED";
+const UNVERIFIED: &str = "FLOTILLA_ERR_CARD_UNVERIFIED";
 const INTERRUPTED: &str = "FLOTILLA_ERR_INTERRUPTED";
 
 #[derive(Debug, Clone)]
@@ -72,6 +73,11 @@ impl Failure {
     /// Somebody had enough; what was begun goes on.
     pub fn interrupted(message: impl Into<String>) -> Self {
         Self { code: INTERRUPTED.to_owned(), exit: 130, ..Self::internal(message) }
+    }
+
+    /// A card that must be signed by a certain key, and is not.
+    pub fn unverified(message: impl Into<String>) -> Self {
+        Self { code: UNVERIFIED.to_owned(), ..Self::internal(message) }
     }
 
     pub fn usage(message: impl Into<String>) -> Self {

@@ -70,14 +70,14 @@ impl Session {
     }
 
     /// The card that is named, or the hub's, or that of one of its agents.
-    pub fn reference(&self) -> Reference {
+    pub fn reference(&self) -> Result<Reference, Failure> {
         if let Some(agent) = &self.args.agent {
-            return Reference::of_agent(&self.hub_url(), agent);
+            return Reference::of_agent(&self.hub_url(), agent).map_err(Failure::from);
         }
         let named = self.sources.value(Setting::AgentCard, self.args.agent_card.clone());
         // `--hub` on the command line is nearer than a card named elsewhere.
         let named = named.filter(|_| self.args.agent_card.is_some() || self.args.hub.is_none());
-        Reference::parse(&named.unwrap_or_else(|| self.hub_url()))
+        Ok(Reference::parse(&named.unwrap_or_else(|| self.hub_url())))
     }
 
     /// Whether the agent is one of the hub's, so that the hub's key may be shown to it.
@@ -87,7 +87,7 @@ impl Session {
     }
 
     pub async fn card(&self) -> Result<Card, Failure> {
-        let reference = self.reference();
+        let reference = self.reference()?;
         let cache = settings::cache().map(|directory| Cache::new(&directory));
         let shown = self.shown_for_card();
         if self.net.is_insecure() && !shown.is_empty() {

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use flotilla_core::key::FullName;
 use flotilla_core::registry;
 use flotilla_core::roster::Terms;
+use flotilla_protocol::canonical;
 use flotilla_worker::script::{Script, ScriptConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,9 @@ pub struct AgentConfig {
     /// Extensions the agent supports, beside the hub's own.
     #[serde(default)]
     pub extensions: Vec<ExtensionConfig>,
+    /// What callers with a key learn beyond the public card; see docs/cards.md.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extended: Option<ExtendedConfig>,
     /// What makes two sends the same: `message-id` (default) or only the `Idempotency-Key` `header`.
     #[serde(default)]
     pub dedupe: Dedupe,
@@ -151,7 +155,7 @@ impl From<OnLost> for registry::OnLost {
     }
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SkillConfig {
     pub id: String,
@@ -165,6 +169,33 @@ pub struct SkillConfig {
     pub input_modes: Vec<String>,
     #[serde(default)]
     pub output_modes: Vec<String>,
+}
+
+/// The extended card: what it says beyond the public one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExtendedConfig {
+    /// In the place of the public description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Skills beside the public ones.
+    pub skills: Vec<SkillConfig>,
+    /// Where the agent is documented.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub documentation_url: Option<String>,
+    /// Who runs the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<ProviderConfig>,
+    /// Whom to ask about the agent: a name, an address, a channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contact: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderConfig {
+    pub organization: String,
+    pub url: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -208,6 +239,7 @@ impl AgentConfig {
             input_modes: None,
             output_modes: None,
             extensions: Vec::new(),
+            extended: None,
             dedupe: Dedupe::MessageId,
             on_lost: OnLost::Fail,
             ttl: None,
@@ -285,6 +317,37 @@ impl AgentConfig {
         }
         if let Some(wrong) = modes.flatten().find(|mode| !mode.contains('/')) {
             bail!("'{wrong}' is no media type: write one such as text/plain, image/* or */*");
+        }
+        // A card is signed, and such a number reads differently in different places.
+        for extension in self.extensions.iter().filter_map(|extension| extension.params.as_ref()) {
+            let text = serde_json::to_string(extension)?;
+            canonical::read(&text).map_err(|problem| anyhow::anyhow!("extensions: params: {problem}"))?;
+        }
+        if let Some(extended) = &self.extended {
+            extended.check(self)?;
+        }
+        Ok(())
+    }
+}
+
+impl ExtendedConfig {
+    /// A card that is declared and says nothing more would be a promise that is not kept.
+    fn check(&self, public: &AgentConfig) -> Result<()> {
+        if self == &Self::default() {
+            bail!(
+                "extended: says nothing beyond the public card; write a description, skills or a contact, or remove it"
+            );
+        }
+        for (name, url) in [
+            ("documentation_url", self.documentation_url.as_ref()),
+            ("provider.url", self.provider.as_ref().map(|provider| &provider.url)),
+        ] {
+            if url.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
+                bail!("extended.{name}: must be an http or https URL");
+            }
+        }
+        if let Some(twice) = self.skills.iter().find(|skill| public.skills.iter().any(|known| known.id == skill.id)) {
+            bail!("extended.skills: '{}' is a skill of the public card already", twice.id);
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ async fn reload(running: &Running) -> Result<()> {
     running.app.replace_settings(flotilla_inbound::Settings {
         // Who may come in is decided at the start, and cards must say what is.
         anonymous: before.hub.allow_anonymous,
-        ..assemble::settings(&config, running.address, running.app.settings().jwks.clone())
+        ..assemble::settings(&config, running.address)
     });
     running.tls.store(tls.map(Arc::new));
     running.log_level.set(config.log.level);

@@ -15,7 +15,7 @@ const MOST: usize = 500;
 
 /// Agents a caller can talk to: those of its workspace, and public ones if they are asked for.
 pub fn available(app: &App, caller: &Caller, search: &Search) -> Result<Value, Refusal> {
-    caller.rights.check(Right::AgentsRead)?;
+    caller.check(Right::AgentsRead)?;
     let public = search.public || search.query.is_some();
     let registry = app.hub.registry();
     let seen = registry.agents().filter(|agent| agent.is_seen_by(caller) && fits(agent, search));
@@ -26,7 +26,7 @@ pub fn available(app: &App, caller: &Caller, search: &Search) -> Result<Value, R
 
 /// Public agents, page by page.
 pub fn discover(app: &App, caller: &Caller, search: &Search) -> Result<Value, Refusal> {
-    caller.rights.check(Right::AgentsRead)?;
+    caller.check(Right::AgentsRead)?;
     let registry = app.hub.registry();
     let found: Vec<&Arc<Agent>> =
         registry.agents().filter(|agent| agent.is_seen_by(caller) && fits(agent, search)).collect();

@@ -70,6 +70,8 @@ impl Speech {
             (Self::V10, Answer::Sent(sent)) => frame::response(&flotilla_grpc::sent(&sent)),
             (Self::V10, Answer::PushConfig(config)) => frame::response(&flotilla_grpc::push_config(&config)),
             (Self::V10, Answer::PushConfigs(list)) => frame::response(&flotilla_grpc::push_list(&list)),
+            (Self::V10, Answer::Card(signed)) => frame::response(&flotilla_grpc::card(&signed.card)),
+            (Self::V03(_), Answer::Card(signed)) => frame::response(&v03::card(&signed.card)),
             (Self::V03(files), Answer::Task(task)) => frame::response(&v03::task(&task, files)),
             (Self::V03(files), Answer::Sent(sent)) => frame::response(&v03::sent(&sent, files)),
             (Self::V03(_), Answer::PushConfig(config)) => frame::response(&v03::push_config(&config)),

@@ -166,11 +166,8 @@ impl Call {
             Answer::List(list) => self.result(&list).await,
             Answer::PushConfig(config) => self.result(&*config).await,
             Answer::PushConfigs(list) => self.result(&list).await,
-            Answer::Empty => {
-                let nothing = if dialect == Dialect::V10 { "{}" } else { "null" };
-                self.say(format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{nothing}}}", self.id)).await;
-                Ok(())
-            }
+            Answer::Card(card) => self.written(&card.json).await,
+            Answer::Empty => self.written(if dialect == Dialect::V10 { b"{}" } else { b"null" }).await,
             Answer::Stream(follow, leave) => self.stream(Reading::new(&self.app, leave, follow)).await,
         }
     }
@@ -191,6 +188,16 @@ impl Call {
     async fn result<T: Spoken>(&self, value: &T) -> Result<(), Error> {
         let body = jsonrpc::result(&self.id, |out| value.write(self.dialect, out)).map_err(encoding)?;
         self.say(text(body)?).await;
+        Ok(())
+    }
+
+    /// A result that is JSON already.
+    async fn written(&self, json: &[u8]) -> Result<(), Error> {
+        let body = jsonrpc::result(&self.id, |out| {
+            out.extend_from_slice(json);
+            Ok(())
+        });
+        self.say(text(body.map_err(encoding)?)?).await;
         Ok(())
     }
 

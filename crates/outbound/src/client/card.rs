@@ -27,7 +27,6 @@ pub struct Card {
     #[serde(alias = "default_output_modes")]
     pub default_output_modes: Vec<String>,
     pub skills: Vec<Skill>,
-    pub signatures: Vec<serde::de::IgnoredAny>,
     /// The card as it came.
     #[serde(skip)]
     pub json: String,

@@ -42,8 +42,9 @@ impl Reference {
     }
 
     /// The reference of one agent among those of a hub.
-    pub fn of_agent(hub: &str, agent: &str) -> Self {
-        Self::Url(format!("{}/agents/{}{WELL_KNOWN}", hub.trim_end_matches('/'), super::rest::escape(agent)))
+    pub fn of_agent(hub: &str, agent: &str) -> Result<Self, ClientError> {
+        let agent = super::rest::segment(agent)?;
+        Ok(Self::Url(format!("{}/agents/{agent}{WELL_KNOWN}", hub.trim_end_matches('/'))))
     }
 }
 
@@ -173,7 +174,8 @@ mod tests {
         assert_eq!(Reference::parse("file:///a/b.json"), Reference::File("/a/b.json".into()));
         assert_eq!(Reference::parse("./card"), Reference::File("./card".into()));
         assert_eq!(Reference::parse("card.json"), Reference::File("card.json".into()));
-        let agent = Reference::of_agent("http://h/", "a b");
+        let agent = Reference::of_agent("http://h/", "a b").unwrap();
+        assert!(Reference::of_agent("http://h/", "..").is_err());
         assert_eq!(agent.to_string(), "http://h/agents/a%20b/.well-known/agent-card.json");
     }
 }

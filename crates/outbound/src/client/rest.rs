@@ -7,7 +7,7 @@ use super::frame::{Frame, Frames};
 use super::{Client, Dialect, dialect, jsonrpc, operation};
 use crate::net::Outgoing;
 use crate::net::sse::Events;
-use flotilla_protocol::a2a::request::{ListTasksRequest, Request};
+use flotilla_protocol::a2a::request::{ListTasksRequest, PushConfigRequest, Request};
 use flotilla_protocol::v03::Form;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, Response};
@@ -23,29 +23,41 @@ pub fn escape(text: &str) -> String {
     utf8_percent_encode(text, KEPT).to_string()
 }
 
+/// A text as one segment of a path. What an address drops or follows would lead somewhere else.
+pub fn segment(text: &str) -> Result<String, ClientError> {
+    match text {
+        "" | "." | ".." => {
+            let text = format!("'{text}' is no id or name; it would lead to another place. Give the one you mean.");
+            Err(ClientError::Setting(text))
+        }
+        _ => Ok(escape(text)),
+    }
+}
+
 /// The verb, the path and, for those that take one, whether the request is the body.
-fn target(request: &Request) -> (Method, String, bool) {
-    let push = |task: &str| format!("/tasks/{}/pushNotificationConfigs", escape(task));
-    match request {
+fn target(request: &Request) -> Result<(Method, String, bool), ClientError> {
+    let push = |task: &str| segment(task).map(|task| format!("/tasks/{task}/pushNotificationConfigs"));
+    let one = |r: &PushConfigRequest| Ok::<_, ClientError>(format!("{}/{}", push(&r.task_id)?, segment(&r.id)?));
+    Ok(match request {
         Request::SendMessage(_) => (Method::POST, "/message:send".into(), true),
         Request::SendStreamingMessage(_) => (Method::POST, "/message:stream".into(), true),
         Request::GetTask(r) => {
             let history = r.history_length.map(|n| format!("?historyLength={}", n.0)).unwrap_or_default();
-            (Method::GET, format!("/tasks/{}{history}", escape(&r.id)), false)
+            (Method::GET, format!("/tasks/{}{history}", segment(&r.id)?), false)
         }
         Request::ListTasks(r) => (Method::GET, format!("/tasks{}", list_query(r)), false),
-        Request::CancelTask(r) => (Method::POST, format!("/tasks/{}:cancel", escape(&r.id)), true),
-        Request::SubscribeToTask(r) => (Method::GET, format!("/tasks/{}:subscribe", escape(&r.id)), false),
-        Request::CreatePushConfig(r) => (Method::POST, push(&r.task_id), true),
-        Request::GetPushConfig(r) => (Method::GET, format!("{}/{}", push(&r.task_id), escape(&r.id)), false),
+        Request::CancelTask(r) => (Method::POST, format!("/tasks/{}:cancel", segment(&r.id)?), true),
+        Request::SubscribeToTask(r) => (Method::GET, format!("/tasks/{}:subscribe", segment(&r.id)?), false),
+        Request::CreatePushConfig(r) => (Method::POST, push(&r.task_id)?, true),
+        Request::GetPushConfig(r) => (Method::GET, one(r)?, false),
         Request::ListPushConfigs(r) => {
             let size = r.page_size.map(|n| format!("pageSize={}", n.0));
             let token = (!r.page_token.is_empty()).then(|| format!("pageToken={}", escape(&r.page_token)));
-            (Method::GET, format!("{}{}", push(&r.task_id), query([size, token])), false)
+            (Method::GET, format!("{}{}", push(&r.task_id)?, query([size, token])), false)
         }
-        Request::DeletePushConfig(r) => (Method::DELETE, format!("{}/{}", push(&r.task_id), escape(&r.id)), false),
+        Request::DeletePushConfig(r) => (Method::DELETE, one(r)?, false),
         Request::GetExtendedAgentCard(_) => (Method::GET, "/extendedAgentCard".into(), false),
-    }
+    })
 }
 
 fn list_query(r: &ListTasksRequest) -> String {
@@ -70,8 +82,11 @@ fn query<const N: usize>(pairs: [Option<String>; N]) -> String {
 /// The tenant stands in the path (spec 11.3), so the body does not repeat it.
 fn request(client: &Client, asked: &Request) -> Result<Outgoing, ClientError> {
     let interface = &client.choice.interface;
-    let (verb, path, has_body) = target(asked);
-    let tenant = if interface.tenant.is_empty() { String::new() } else { format!("/{}", escape(&interface.tenant)) };
+    let (verb, path, has_body) = target(asked)?;
+    let tenant = match interface.tenant.as_str() {
+        "" => String::new(),
+        tenant => format!("/{}", segment(tenant)?),
+    };
     let url = format!("{}{tenant}{path}", interface.url.trim_end_matches('/'));
     let body = if has_body {
         let mut bare = asked.clone();
@@ -179,9 +194,17 @@ mod tests {
             page_size: Some(Int32(2)),
             ..ListTasksRequest::default()
         };
-        assert_eq!(target(&Request::ListTasks(list)).1, "/tasks?contextId=a%20b&status=TASK_STATE_WORKING&pageSize=2");
-        assert_eq!(target(&Request::ListTasks(ListTasksRequest::default())).1, "/tasks");
+        let path = |request: &Request| target(request).map(|(_, path, _)| path);
+        assert_eq!(
+            path(&Request::ListTasks(list)).unwrap(),
+            "/tasks?contextId=a%20b&status=TASK_STATE_WORKING&pageSize=2"
+        );
+        assert_eq!(path(&Request::ListTasks(ListTasksRequest::default())).unwrap(), "/tasks");
         let push = PushConfigRequest { task_id: "t/1".into(), id: "c".into(), ..PushConfigRequest::default() };
-        assert_eq!(target(&Request::DeletePushConfig(push)).1, "/tasks/t%2F1/pushNotificationConfigs/c");
+        assert_eq!(path(&Request::DeletePushConfig(push)).unwrap(), "/tasks/t%2F1/pushNotificationConfigs/c");
+        for id in ["", ".", ".."] {
+            let push = PushConfigRequest { task_id: "t".into(), id: id.into(), ..PushConfigRequest::default() };
+            assert!(path(&Request::GetPushConfig(push)).is_err(), "'{id}' leads elsewhere");
+        }
     }
 }

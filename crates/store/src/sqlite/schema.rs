@@ -12,7 +12,7 @@ pub const APPLICATION_ID: i32 = 0x464c_4f54;
 pub const LONG_LOG: u64 = 32;
 
 /// Each entry takes the schema one version up. Never edit one that was released.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE principals (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, admin INTEGER NOT NULL);
@@ -109,6 +109,10 @@ const MIGRATIONS: [&str; 6] = [
 ",
     "
     ALTER TABLE push_configs ADD COLUMN version TEXT NOT NULL DEFAULT '1.0';
+",
+    "
+    ALTER TABLE push_configs ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
+    UPDATE push_configs SET held = 1 WHERE state = 3 AND reason LIKE 'disabled by %';
 ",
     "
     CREATE TABLE registrations (

@@ -90,6 +90,7 @@ fn agent() -> Agent {
         input_modes: vec!["*/*".into()],
         output_modes: vec!["*/*".into()],
         checks_modes: true,
+        extended: None,
         skills: Vec::new(),
         dedupe: DedupeBy::MessageId,
         on_lost: OnLost::Fail,

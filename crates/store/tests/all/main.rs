@@ -47,7 +47,8 @@ macro_rules! suite {
             hook: hooks_are_read_back_by_those_who_may_see_them a_task_has_so_many_and_one_of_the_same_name_is_renewed
                   attempts_are_numbered_and_kept_with_what_came_of_them what_an_attempt_began_with_may_have_changed
                   active_hooks_come_with_where_their_tasks_stand pages_are_newest_first_and_by_state
-                  hooks_go_with_their_task what_is_settled_together_is_all_there;
+                  hooks_go_with_their_task what_is_settled_together_is_all_there
+                  a_deleted_one_is_kept_for_its_owner_alone a_task_can_leave_so_many_deleted_ones_behind;
             key: keys_are_found_by_hash_and_revoked_by_name names_are_taken_once a_key_is_replaced_all_at_once
                  a_name_is_somebody_else_in_another_workspace every_change_of_keys_has_its_revision
                  agents_keep_their_numbers agents_that_registered_are_there_with_what_they_last_said;

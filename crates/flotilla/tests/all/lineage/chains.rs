@@ -7,8 +7,14 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// How the hubs of a chain speak to each other.
-const WAYS: [Way; 5] =
-    [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("GRPC", "1.0"), ("JSONRPC", "0.3"), ("HTTP+JSON", "0.3")];
+const WAYS: [Way; 6] = [
+    ("JSONRPC", "1.0"),
+    ("HTTP+JSON", "1.0"),
+    ("GRPC", "1.0"),
+    ("JSONRPC", "0.3"),
+    ("HTTP+JSON", "0.3"),
+    ("GRPC", "0.3"),
+];
 
 /// A transport and a version.
 type Way = (&'static str, &'static str);

@@ -68,7 +68,8 @@ fn provoke(reason: Reason, hub: &HubProcess, client: &Client) -> Option<Refusal>
             call(client, "SendMessage", fresh("fail"))
         }
         Reason::PermissionDenied => {
-            let key = hub.make_key(&[&format!("reader-{:?}", client.binding), "--scope", "tasks:read"]);
+            let name = format!("reader-{:?}", client.binding);
+            let key = hub.make_key(&[&name, "--principal", "reader", "--scope", "tasks:read"]);
             call(&client.clone().key(&key), "SendMessage", fresh("complete"))
         }
         // These need another configuration; the tests of limits meet them over every binding.

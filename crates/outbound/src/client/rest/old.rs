@@ -1,6 +1,6 @@
 //! HTTP+JSON of 0.3: below `/v1`, in one of two forms, which no card tells apart.
 
-use super::{escape, list_query, query};
+use super::{list_query, query, segment};
 use crate::client::error::{ClientError, Told};
 use crate::client::{Client, Dialect};
 use crate::net::Outgoing;
@@ -14,25 +14,26 @@ use serde_json::{Value, json};
 const JSON: &str = "application/json";
 
 /// The verb and the path.
-fn target(request: &Request) -> (Method, String) {
-    let task = |id: &str| format!("/v1/tasks/{}", escape(id));
-    let push = |id: &str| format!("{}/pushNotificationConfigs", task(id));
-    match request {
+fn target(request: &Request) -> Result<(Method, String), ClientError> {
+    let task = |id: &str| segment(id).map(|id| format!("/v1/tasks/{id}"));
+    let push = |id: &str| task(id).map(|task| format!("{task}/pushNotificationConfigs"));
+    let config = |task: &str, id: &str| Ok(format!("{}/{}", push(task)?, segment(id)?));
+    Ok(match request {
         Request::SendMessage(_) => (Method::POST, "/v1/message:send".into()),
         Request::SendStreamingMessage(_) => (Method::POST, "/v1/message:stream".into()),
         Request::GetTask(r) => {
             let history = r.history_length.map(|n| format!("historyLength={}", n.0));
-            (Method::GET, format!("{}{}", task(&r.id), query([history])))
+            (Method::GET, format!("{}{}", task(&r.id)?, query([history])))
         }
         Request::ListTasks(r) => (Method::GET, format!("/v1/tasks{}", list_query(r))),
-        Request::CancelTask(r) => (Method::POST, format!("{}:cancel", task(&r.id))),
-        Request::SubscribeToTask(r) => (Method::GET, format!("{}:subscribe", task(&r.id))),
-        Request::CreatePushConfig(r) => (Method::POST, push(&r.task_id)),
-        Request::GetPushConfig(r) => (Method::GET, format!("{}/{}", push(&r.task_id), escape(&r.id))),
-        Request::ListPushConfigs(r) => (Method::GET, push(&r.task_id)),
-        Request::DeletePushConfig(r) => (Method::DELETE, format!("{}/{}", push(&r.task_id), escape(&r.id))),
+        Request::CancelTask(r) => (Method::POST, format!("{}:cancel", task(&r.id)?)),
+        Request::SubscribeToTask(r) => (Method::GET, format!("{}:subscribe", task(&r.id)?)),
+        Request::CreatePushConfig(r) => (Method::POST, push(&r.task_id)?),
+        Request::GetPushConfig(r) => (Method::GET, config(&r.task_id, &r.id)?),
+        Request::ListPushConfigs(r) => (Method::GET, push(&r.task_id)?),
+        Request::DeletePushConfig(r) => (Method::DELETE, config(&r.task_id, &r.id)?),
         Request::GetExtendedAgentCard(_) => (Method::GET, "/v1/card".into()),
-    }
+    })
 }
 
 /// Whether the body depends on the form.
@@ -55,7 +56,7 @@ fn body(request: &Request, form: Form) -> Result<Option<String>, ClientError> {
 }
 
 pub fn request(client: &Client, asked: &Request, form: Form) -> Result<Outgoing, ClientError> {
-    let (verb, path) = target(asked);
+    let (verb, path) = target(asked)?;
     let base = client.choice.interface.url.trim_end_matches('/');
     // Some cards name the place with the version's path, most without.
     let base = base.strip_suffix("/v1").unwrap_or(base);

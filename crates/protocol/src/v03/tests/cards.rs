@@ -41,6 +41,7 @@ fn sample(versions: &[&str]) -> AgentCard {
             output_modes: Vec::new(),
         }],
         icon_url: None,
+        signatures: Vec::new(),
     }
 }
 
