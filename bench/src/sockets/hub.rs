@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use flotilla_bench::load::http::Connection;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -22,21 +22,7 @@ impl Hub {
         let data = PathBuf::from(scratch).join(format!("sockets-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&data);
         let key = format!("flk_{}", "b".repeat(64));
-        let mut child = Command::new(binary)
-            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(&data)
-            .env("FLOTILLA_OWNER_KEY", &key)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .with_context(|| format!("cannot start {binary}"))?;
-        let stdout = child.stdout.take().context("no output")?;
-        let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
-        let told = lines.find_map(|line| line.trim().strip_prefix("JSON-RPC").map(|url| url.trim().to_owned()));
-        // The rest of the banner is of no interest, but somebody must take it.
-        std::thread::spawn(move || lines.for_each(drop));
-        let address = told.context("the hub did not start")?;
-        let address = address.trim_start_matches("http://").trim_end_matches("/a2a").to_owned();
+        let (child, address) = launch(binary, &data, &key)?;
         let scopes = "agents:connect,tasks:read,tasks:write";
         let made = Command::new(binary)
             .args(["keys", "create", "fleet", "--scope", scopes, "--data-dir"])
@@ -46,6 +32,14 @@ impl Hub {
         ensure!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let agent_key = String::from_utf8(made.stdout)?.trim().to_owned();
         Ok(Self { child, address, key, agent_key, data })
+    }
+
+    /// The same hub in a new process, which holds no memory of what was before.
+    pub fn restart(&mut self, binary: &str) -> Result<()> {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        (self.child, self.address) = launch(binary, &self.data, &self.key)?;
+        Ok(())
     }
 
     pub fn pid(&self) -> u32 {
@@ -89,6 +83,15 @@ impl Hub {
         }
     }
 
+    pub async fn until_ready(&self) -> Result<()> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.get("/readyz").await.is_err() {
+            ensure!(Instant::now() < deadline, "the hub is not ready");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
+    }
+
     /// Waits until so many sockets are open.
     pub async fn until_open(&self, sockets: usize) -> Result<()> {
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -102,6 +105,24 @@ impl Hub {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
+}
+
+fn launch(binary: &str, data: &Path, key: &str) -> Result<(Child, String)> {
+    let mut child = Command::new(binary)
+        .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(data)
+        .env("FLOTILLA_OWNER_KEY", key)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot start {binary}"))?;
+    let stdout = child.stdout.take().context("no output")?;
+    let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
+    let told = lines.find_map(|line| line.trim().strip_prefix("JSON-RPC").map(|url| url.trim().to_owned()));
+    // The rest of the banner is of no interest, but somebody must take it.
+    std::thread::spawn(move || lines.for_each(drop));
+    let address = told.context("the hub did not start")?;
+    Ok((child, address.trim_start_matches("http://").trim_end_matches("/a2a").to_owned()))
 }
 
 impl Drop for Hub {

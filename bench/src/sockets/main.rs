@@ -29,8 +29,8 @@ fn main() -> Result<()> {
     let cuts: usize = words.next().map_or(Ok(200), |text| text.parse()).context(usage)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
-        let hub = Hub::start(&binary, &scratch)?;
-        idle(&hub, agents).await?;
+        let mut hub = Hub::start(&binary, &scratch)?;
+        idle(&mut hub, &binary, agents).await?;
         cuts::run(&hub, cuts).await
     })
 }
@@ -52,19 +52,25 @@ async fn open(hub: &Hub, agents: usize) -> Result<(Vec<Agent>, Duration)> {
     Ok((open, started.elapsed()))
 }
 
-async fn idle(hub: &Hub, agents: usize) -> Result<()> {
+async fn idle(hub: &mut Hub, binary: &str, agents: usize) -> Result<()> {
     // They register once; that is not what is measured.
     let (first, took) = open(hub, agents).await?;
     println!("{agents} agents registered and connected in {:.1} s", took.as_secs_f64());
     drop(first);
-    hub.until_open(0).await?;
+    hub.restart(binary)?;
+    // All it needs before the first connection is in memory.
+    hub.until_ready().await?;
     let before = resident_bytes(hub.pid())?;
     let (mut connected, took) = open(hub, agents).await?;
     println!("all {} came back in {:.1} s, none was refused", connected.len(), took.as_secs_f64());
     hub.until_open(agents).await?;
     let after = resident_bytes(hub.pid())?;
     let each = (after - before) / agents as f64 / 1024.0;
-    println!("{each:.1} KiB for each idle connection ({:.0} MiB before, {:.0} MiB after)", before / 1048576.0, after / 1048576.0);
+    println!(
+        "{each:.1} KiB for each idle connection ({:.0} MiB before, {:.0} MiB after)",
+        before / 1048576.0,
+        after / 1048576.0
+    );
     let mut stats = Stats::default();
     let mut connection = Connection::open(&hub.address).await?;
     let mut body = Vec::new();
