@@ -67,7 +67,7 @@ fn ancestry_is_read_from_the_request_and_else_from_the_message() {
 fn what_is_malformed_is_told_by_its_place() {
     let chain = |one: Value| json!({"chain": [one]});
     let wrong = [
-        (json!(7), "expected struct"),
+        (json!(7), "expected a JSON object"),
         (json!({"hops": -1}), "hops: "),
         (json!({"hops": "two"}), "hops: "),
         (json!({"deadline": "soon"}), "RFC 3339"),
