@@ -3,6 +3,8 @@
 
 pub mod agent;
 mod echo;
+pub mod reaper;
 pub mod script;
+pub mod supervise;
 
 pub use agent::{Agent, Outbox, Stopped};

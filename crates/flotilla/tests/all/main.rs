@@ -11,6 +11,7 @@ mod keys;
 mod limits;
 mod operations;
 mod push;
+mod reaper;
 mod scenarios;
 mod streams;
 mod tls;
