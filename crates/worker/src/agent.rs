@@ -1,5 +1,6 @@
 //! Something that can do an assignment, and the way its reports get back to the hub.
 
+use crate::command::Program;
 use crate::echo;
 use crate::script::Script;
 use flotilla_protocol::work::{Assignment, Report};
@@ -12,6 +13,7 @@ use tokio::sync::mpsc;
 pub enum Agent {
     Echo,
     Script(Arc<Script>),
+    Command(Arc<Program>),
 }
 
 impl Agent {
@@ -21,6 +23,7 @@ impl Agent {
         let _ = match self {
             Self::Echo => echo::answer(&assignment, &outbox).await,
             Self::Script(script) => script.play(&assignment, &outbox).await,
+            Self::Command(program) => program.work(&assignment, &outbox).await,
         };
     }
 }

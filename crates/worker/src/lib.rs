@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod command;
 mod echo;
 pub mod reaper;
 pub mod script;
