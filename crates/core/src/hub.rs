@@ -1,5 +1,7 @@
 //! The hub: every operation on tasks, for every binding. Everything appends to a log or follows one.
 
+mod cancel;
+mod deadline;
 mod deliver;
 mod follow;
 mod hook;
@@ -13,8 +15,9 @@ mod repeat;
 mod run;
 mod send;
 mod tally;
+mod trail;
 
-pub use follow::{Follow, Framed, Next};
+pub use follow::{Ended, Follow, Framed, Next};
 pub use hook::HookPage;
 pub use live::LiveRef;
 pub use owner::{LogPage, OwnerFollow, OwnerNext};
@@ -30,13 +33,16 @@ use crate::limits::{Limit, Limits};
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
 use crate::push::Desk;
 use crate::rate::{Pace, Rate};
-use crate::registry::Registry;
+use crate::registry::{Agent, Registry};
 use crate::task::{Command, Effect, Head, apply, room, step};
 use arc_swap::ArcSwap;
+use deadline::Deadlines;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
+use flotilla_protocol::time::Millis;
 use live::{Lives, Loaded};
 use meters::Meters;
+use run::Start;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -68,6 +74,7 @@ pub struct Hub {
     /// Who carries webhooks, and when again.
     push: Push,
     desk: Desk,
+    deadlines: Deadlines,
     stopping: watch::Sender<bool>,
     /// Set when those who wait for a task must be answered with what there is.
     hurrying: AtomicBool,
@@ -101,6 +108,7 @@ impl Hub {
             sends: Rate::default(),
             push,
             desk: Desk::default(),
+            deadlines: Deadlines::default(),
             stopping: watch::Sender::new(false),
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
@@ -115,6 +123,14 @@ impl Hub {
     /// Puts other agents in place; runs under way go on with the ones they started with.
     pub fn replace_registry(&self, registry: Registry) {
         self.registry.store(Arc::new(registry));
+    }
+
+    /// Puts one agent in the place of itself: what its card says has changed.
+    pub fn replace_agent(&self, agent: &Agent) {
+        self.registry.rcu(|registry| match registry.with(agent.clone()) {
+            Some(changed) => Arc::new(changed),
+            None => Arc::clone(registry),
+        });
     }
 
     pub fn limits(&self) -> Limits {
@@ -261,7 +277,7 @@ impl Hub {
         let Loaded { decided, .. } =
             sequencer.loaded().ok_or_else(|| Fault::new("a decision on a task that is not loaded"))?;
         // A full log must still be able to end.
-        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel);
+        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel { .. } | Command::Overdue { .. });
         let from_caller = matches!(command, Command::Say(_));
         let mut decision = step(decided, command)?;
         if decision.events.is_empty() {
@@ -281,10 +297,11 @@ impl Hub {
         let body = crate::log::encode(&change)?;
         let state_before = (decided.version > 0).then(|| decided.state_code());
         let places = self.places(decided, &decision.effects, from_caller, &limits)?;
-        let was_over = decided.is_over();
+        let (was_over, deadline_before) = (decided.is_over(), decided.deadline);
         apply(decided, &change);
         let head = decided.clone();
-        let follows = Follows { effects: decision.effects, places, ends: head.is_over() && !was_over };
+        let ends = head.is_over() && !was_over;
+        let follows = Follows { effects: decision.effects, places, ends, deadline_before };
         let done = self.when_committed(live, &head, &change, body.len(), follows, (tell, permit));
         self.store.commit(Commit { head, state_before, change, body, dedupe, done });
         Ok(true)
@@ -319,7 +336,7 @@ impl Hub {
         head: &Head,
         change: &Arc<Change>,
         size: usize,
-        Follows { effects, mut places, ends }: Follows,
+        Follows { effects, mut places, ends, deadline_before }: Follows,
         (tell, permit): (Tell, OwnedSemaphorePermit),
     ) -> crate::ports::Done {
         let (hub, live, head, change) = (Arc::clone(self), live.clone(), head.clone(), Arc::clone(change));
@@ -328,17 +345,19 @@ impl Hub {
             let last = change.last_seq();
             match result {
                 Ok(()) => {
-                    hub.meters.changed(live.id(), &change);
+                    hub.meters.changed(&head, &change);
                     if ends {
                         hub.open_tasks.leave(head.principal);
                     }
+                    let deadline = head.deadline.filter(|_| !head.is_over());
+                    hub.deadlines.changed(live.id(), deadline_before, deadline);
                     let shows = change.peer_count() > 0;
                     live.publish(head, change, size);
                     if shows {
                         hub.desk.changed(live.id());
                     }
-                    for Effect::StartRun { run } in effects {
-                        hub.start_run(&live, run, places.run.take());
+                    for Effect::StartRun { run, watched } in effects {
+                        hub.start_run(&live, Start { run, watched, resumed: false }, places.run.take());
                     }
                     if let Tell::Each(tell) = tell {
                         // A caller that hung up is not told; the task goes on all the same.
@@ -382,6 +401,7 @@ struct Follows {
     effects: Vec<Effect>,
     places: Places,
     ends: bool,
+    deadline_before: Option<Millis>,
 }
 
 fn no_run(full: Full, limits: &Limits) -> Refusal {

@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod caller;
+pub mod descent;
 pub mod error;
 pub mod hub;
 pub mod ids;

@@ -29,6 +29,8 @@ pub struct Limits {
     pub open_tasks_per_caller: usize,
     /// Most streams one caller may read at once.
     pub streams_per_caller: usize,
+    /// Most calls from agent to agent that may lead to a task.
+    pub hops: u32,
     /// Most push configs of one task.
     pub push_configs_per_task: usize,
     /// Most runs of one agent under way at once.
@@ -65,6 +67,7 @@ impl Default for Limits {
             events_per_task: 1_000_000,
             open_tasks_per_caller: 100_000,
             streams_per_caller: 1_000,
+            hops: 8,
             push_configs_per_task: 20,
             runs_per_agent: 5_000,
             live_runs: 10_000,
@@ -92,6 +95,7 @@ pub enum Limit {
     EventsPerTask,
     OpenTasksPerCaller,
     StreamsPerCaller,
+    Hops,
     PushConfigsPerTask,
     RunsPerAgent,
     LiveRuns,
@@ -105,7 +109,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Body,
         Self::BodyTime,
         Self::HeaderBytes,
@@ -116,6 +120,7 @@ impl Limit {
         Self::EventsPerTask,
         Self::OpenTasksPerCaller,
         Self::StreamsPerCaller,
+        Self::Hops,
         Self::PushConfigsPerTask,
         Self::RunsPerAgent,
         Self::LiveRuns,
@@ -141,6 +146,7 @@ impl Limit {
             Self::EventsPerTask => "events_per_task",
             Self::OpenTasksPerCaller => "open_tasks_per_caller",
             Self::StreamsPerCaller => "streams_per_caller",
+            Self::Hops => "hops",
             Self::PushConfigsPerTask => "push_configs_per_task",
             Self::RunsPerAgent => "runs_per_agent",
             Self::LiveRuns => "live_runs",
@@ -163,7 +169,9 @@ impl Limit {
             Self::JsonDepth => Reason::InvalidRequest,
             Self::Parts | Self::Page => Reason::InvalidParams,
             // Waiting does not make room in a task that is full, so this is not "try again later".
-            Self::MessagesPerTask | Self::EventsPerTask | Self::PushConfigsPerTask => Reason::UnsupportedOperation,
+            Self::MessagesPerTask | Self::EventsPerTask | Self::PushConfigsPerTask | Self::Hops => {
+                Reason::UnsupportedOperation
+            }
             Self::OpenTasksPerCaller
             | Self::StreamsPerCaller
             | Self::RunsPerAgent

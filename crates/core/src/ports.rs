@@ -12,16 +12,20 @@ use crate::key::{FullName, KeyRecord, Principal};
 use crate::log::Epoch;
 use crate::project::Fold;
 use crate::task::Head;
+use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
-use flotilla_protocol::work::Assignment;
+use flotilla_protocol::work::{Assignment, Contents, Upstream};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
 /// An answer that arrives later.
 pub type Later<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
+
+/// How many tasks of a context are looked at for what an agent elsewhere calls it.
+pub const EARLIER: usize = 4;
 
 /// A 256-bit digest.
 pub type Digest = [u8; 32];
@@ -148,6 +152,9 @@ pub struct Swept {
 pub trait Store: HookStore {
     fn epoch(&self) -> &Epoch;
 
+    /// The name of this hub among others: made with the store, and kept through backups and restores.
+    fn hub_id(&self) -> &str;
+
     /// Queues a commit. Commits of one task are made in the order of the calls.
     fn commit(&self, commit: Commit);
 
@@ -159,8 +166,12 @@ pub trait Store: HookStore {
     /// Changes with events after `seq`, oldest first, at most `limit`.
     fn after(&self, scope: Scope, id: TaskId, seq: u64, limit: usize) -> Later<Tail>;
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage>;
+    /// The latest tasks and exchanges of a context before one of them, newest first, without their artifacts.
+    fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>>;
     /// Tasks whose run was under way when the store was last used.
     fn open_runs(&self) -> Later<Vec<TaskId>>;
+    /// Tasks that have not ended and will at some time.
+    fn deadlines(&self) -> Later<Vec<(TaskId, Millis)>>;
     /// How many tasks of each principal have not ended; a principal without any may be left out.
     fn open_tasks(&self) -> Later<Vec<(PrincipalId, usize)>>;
     fn sent(&self, key: Digest) -> Later<Option<Sent>>;
@@ -191,6 +202,77 @@ pub trait Store: HookStore {
 pub trait Link: Send + Sync + 'static {
     /// Does a run. The handle reports, and says when to stop.
     fn run(&self, assignment: Assignment, run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    /// Whether the agent is elsewhere and works on without this process: then an assignment carries its trail, and a
+    /// run that was under way when the hub stopped is taken up again instead of being lost.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    /// Makes the agent stop, or finds out that it does not. The hub says CANCELED only after this says so.
+    fn stop(&self, _task: Stopping) -> Pin<Box<dyn Future<Output = Result<Stopped, Refusal>> + Send>> {
+        Box::pin(std::future::ready(Ok(Stopped::Now(None))))
+    }
+
+    /// How an agent elsewhere is reached just now.
+    fn reach(&self) -> Option<Reach> {
+        None
+    }
+}
+
+/// A task that is to be canceled.
+#[derive(Debug, Clone)]
+pub struct Stopping {
+    pub task: TaskId,
+    /// What an agent elsewhere calls it.
+    pub upstream: Upstream,
+    /// Whether a run is under way.
+    pub running: bool,
+}
+
+/// What came of telling an agent to stop.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stopped {
+    /// Nothing of the work goes on; what the agent said about it.
+    Now(Option<Contents>),
+    /// The agent was told, and what it makes of that is in the log: the task is as it is.
+    Told,
+}
+
+/// How an agent elsewhere is reached, for the owner of the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reach {
+    /// Where it was configured to be.
+    pub address: String,
+    /// The binding and version chosen from its card, once that was read.
+    pub binding: Option<&'static str>,
+    pub version: Option<String>,
+    pub breaker: Breaker,
+    /// Calls in a row that did not reach it.
+    pub failures: u32,
+    /// Why the last of them did not.
+    pub problem: Option<String>,
+}
+
+/// Whether calls are let through to an agent elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Breaker {
+    #[default]
+    Closed,
+    /// None for a while: too many failed.
+    Open,
+    /// One, to see whether it is back.
+    HalfOpen,
+}
+
+impl Breaker {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half-open",
+        }
+    }
 }
 
 pub trait Clock: Send + Sync + 'static {

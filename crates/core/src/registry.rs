@@ -71,7 +71,18 @@ pub enum Visibility {
     Public,
 }
 
+/// What an agent's own card says of it, for an agent elsewhere.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Face {
+    pub description: String,
+    pub skills: Vec<AgentSkill>,
+    pub input_modes: Vec<String>,
+    pub output_modes: Vec<String>,
+    pub streaming: bool,
+}
+
 /// An agent: what its card says, how it is treated, and how it is reached.
+#[derive(Clone)]
 pub struct Agent {
     pub id: AgentId,
     pub name: String,
@@ -84,6 +95,8 @@ pub struct Agent {
     pub capabilities: AgentCapabilities,
     pub input_modes: Vec<String>,
     pub output_modes: Vec<String>,
+    /// Whether what does not fit the modes is refused here, before the agent sees it.
+    pub checks_modes: bool,
     pub skills: Vec<AgentSkill>,
     pub dedupe: DedupeBy,
     pub on_lost: OnLost,
@@ -104,7 +117,7 @@ impl Agent {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Registry {
     agents: BTreeMap<String, Arc<Agent>>,
     default: Option<String>,
@@ -118,6 +131,16 @@ impl Registry {
 
     pub fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {
         self.agents.values()
+    }
+
+    /// The registry with another in the place of an agent, if it is still reached by the same link.
+    pub fn with(&self, agent: Agent) -> Option<Self> {
+        let known = self.agents.get(&agent.name).is_some_and(|known| Arc::ptr_eq(&known.link, &agent.link));
+        known.then(|| {
+            let mut changed = self.clone();
+            changed.agents.insert(agent.name.clone(), Arc::new(agent));
+            changed
+        })
     }
 
     pub fn by_name(&self, name: &str) -> Option<&Arc<Agent>> {

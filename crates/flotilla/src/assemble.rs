@@ -1,8 +1,13 @@
 //! Assembly: the only place that knows every crate. Configuration in, a working hub out.
 
-use crate::config::{AgentConfig, Config, Dedupe, Kind, OnLost, Visibility};
+mod here;
+mod remote;
+
+pub use remote::Watched;
+
+use crate::config::{AgentConfig, Config, Dedupe, Kind, OnLost, Visibility, anything};
 use anyhow::{Context, Result};
-use flotilla_core::hub::{Push, RunHandle};
+use flotilla_core::hub::Push;
 use flotilla_core::ports::{Link, Store};
 use flotilla_core::registry::{self, Agent, DedupeBy, Registry};
 use flotilla_inbound::Settings;
@@ -11,69 +16,49 @@ use flotilla_outbound::webhook::Webhooks;
 use flotilla_outbound::webhook::keys::{Keys, Master};
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentSkill};
 use flotilla_protocol::a2a::{PUSH_OPTIONS, STREAM_RESUME};
+use flotilla_protocol::lineage::ANCESTRY;
 use flotilla_protocol::wire::Object;
-use flotilla_protocol::work::Assignment;
+use flotilla_worker::Agent as Doer;
 use flotilla_worker::script::Script;
-use flotilla_worker::{Agent as Doer, Outbox};
+use here::InProcess;
 use hyper::Uri;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
-/// Reports an agent may be ahead of the store.
-const AHEAD: usize = 256;
-/// Reports that become one change.
-const BATCH: usize = 64;
-
-/// An agent that works in this process, spoken to in the same frames as one elsewhere.
-struct InProcess(Doer);
-
-impl Link for InProcess {
-    fn run(&self, assignment: Assignment, mut run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        let doer = self.0.clone();
-        Box::pin(async move {
-            let (sender, mut inbox) = mpsc::channel(AHEAD);
-            let work = doer.work(assignment, Outbox::new(sender));
-            tokio::pin!(work);
-            let mut working = true;
-            let mut batch = Vec::new();
-            loop {
-                // The agent goes first, so that what it says in one breath becomes one change.
-                tokio::select! {
-                    biased;
-                    () = &mut work, if working => working = false,
-                    count = inbox.recv_many(&mut batch, BATCH) => {
-                        let reports = batch.drain(..).map(|report| *report).collect();
-                        if count == 0 || run.report(reports).await.is_err() {
-                            break;
-                        }
-                    }
-                    () = run.fenced() => return,
-                }
-            }
-            run.finish().await;
-        })
-    }
+/// The agents, and those of them whose cards are to be watched once there is a hub.
+pub struct Assembled {
+    pub registry: Registry,
+    pub watched: Vec<Watched>,
 }
 
-pub async fn registry(config: &Config, store: &Arc<dyn Store>) -> Result<Registry> {
-    let mut agents = Vec::new();
+pub async fn registry(config: &Config, store: &Arc<dyn Store>) -> Result<Assembled> {
+    let (mut agents, mut watched) = (Vec::new(), Vec::new());
     let echo = AgentConfig::echo();
     let fallback = [("echo", &echo)];
     let configured = config.agents.iter().map(|(name, agent)| (name.as_str(), agent));
     let chosen: Vec<_> = if config.agents.is_empty() { fallback.to_vec() } else { configured.collect() };
     for (name, agent) in chosen {
-        agents.push(build(name, agent, store).await.with_context(|| format!("agents.{name}"))?);
+        let (link, watch) = link(name, agent, config).with_context(|| format!("agents.{name}"))?;
+        watched.extend(watch);
+        agents.push(build(name, agent, link, store).await.with_context(|| format!("agents.{name}"))?);
     }
-    Ok(Registry::new(agents, config.default_agent()))
+    Ok(Assembled { registry: Registry::new(agents, config.default_agent()), watched })
 }
 
-async fn build(name: &str, config: &AgentConfig, store: &Arc<dyn Store>) -> Result<Agent> {
-    let doer = match (&config.kind, &config.script) {
+fn link(name: &str, agent: &AgentConfig, config: &Config) -> Result<(Arc<dyn Link>, Option<Watched>)> {
+    let doer = match (&agent.kind, &agent.script) {
+        (Kind::A2a, _) => {
+            let (link, watched) = remote::link(name, agent, config)?;
+            return Ok((link, Some(watched)));
+        }
         (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
+        (Kind::Command, _) => Doer::Command(Arc::new(agent.program()?)),
         _ => Doer::Echo,
     };
+    Ok((Arc::new(InProcess::new(doer)), None))
+}
+
+async fn build(name: &str, config: &AgentConfig, link: Arc<dyn Link>, store: &Arc<dyn Store>) -> Result<Agent> {
     let owner = store.principal(config.owner().map_err(anyhow::Error::msg)?).await?;
     Ok(Agent {
         id: store.agent(name, owner.id).await?,
@@ -88,8 +73,10 @@ async fn build(name: &str, config: &AgentConfig, store: &Arc<dyn Store>) -> Resu
         description: describe(name, config),
         version: config.version.clone(),
         capabilities: capabilities(config)?,
-        input_modes: config.input_modes.clone(),
-        output_modes: config.output_modes.clone(),
+        input_modes: config.input_modes.clone().unwrap_or_else(anything),
+        output_modes: config.output_modes.clone().unwrap_or_else(anything),
+        // What only a card elsewhere says, the agent elsewhere judges by.
+        checks_modes: config.kind != Kind::A2a || config.input_modes.is_some() || config.output_modes.is_some(),
         skills: skills(name, config),
         dedupe: match config.dedupe {
             Dedupe::MessageId => DedupeBy::MessageId,
@@ -99,7 +86,7 @@ async fn build(name: &str, config: &AgentConfig, store: &Arc<dyn Store>) -> Resu
             OnLost::Fail => registry::OnLost::Fail,
             OnLost::Retry => registry::OnLost::Retry,
         },
-        link: Arc::new(InProcess(doer)),
+        link,
     })
 }
 
@@ -142,8 +129,17 @@ fn skills(name: &str, config: &AgentConfig) -> Vec<AgentSkill> {
 }
 
 fn capabilities(config: &AgentConfig) -> Result<AgentCapabilities> {
-    let mut extensions = Vec::new();
-    if config.streaming {
+    let mut extensions = vec![AgentExtension {
+        uri: ANCESTRY.into(),
+        description:
+            "A request's metadata may say whom it is made for and until when: chain, hops, maxHops, deadline. \
+                      Rings, long chains and work that is too late are rejected."
+                .into(),
+        required: false,
+        params: None,
+    }];
+    let streaming = config.streaming.unwrap_or(true);
+    if streaming {
         extensions.push(AgentExtension {
             uri: STREAM_RESUME.into(),
             description: "Streams carry event ids; send the last one as Last-Event-ID to SubscribeToTask to go on \
@@ -171,7 +167,7 @@ fn capabilities(config: &AgentConfig) -> Result<AgentCapabilities> {
             params: extension.params.as_ref().map(Object::of).transpose()?,
         });
     }
-    let AgentConfig { streaming, push_notifications, .. } = *config;
+    let push_notifications = config.push_notifications;
     Ok(AgentCapabilities { streaming, push_notifications, extensions, extended_agent_card: false })
 }
 
@@ -188,6 +184,7 @@ pub fn settings(config: &Config, address: SocketAddr, jwks: Arc<str>) -> Setting
         public_url: public_url(config, address),
         anonymous: config.hub.allow_anonymous,
         jwks,
+        card_form: config.hub.card_form.map(Into::into),
         keep_alive: config.hub.keep_alive.0,
     }
 }

@@ -1,15 +1,19 @@
 //! The configuration file: what may stand in it, its defaults and its checks.
 
 mod agent;
+mod card;
+mod command;
 mod doors;
 mod environment;
 mod explain;
 mod limits;
 mod push;
+mod remote;
 mod span;
 mod tls;
 
-pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig, Visibility};
+pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig, Visibility, anything};
+pub use card::CardForm;
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};
 pub use span::Span;
@@ -78,6 +82,10 @@ pub struct HubConfig {
     pub allowed_origins: Vec<String>,
     /// Proxies whose `X-Forwarded-For` is believed: addresses or networks such as `10.0.0.0/8`.
     pub trusted_proxies: Vec<String>,
+    /// The form of cards for readers who name no A2A version: `hybrid`, `1.0` or `0.3`. Hybrid at the root and 1.0
+    /// below `/agents/NAME` if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub card_form: Option<CardForm>,
     /// How often a quiet stream shows that it is alive.
     pub keep_alive: Span,
     /// How long a stopping hub waits for streams and runs to end.
@@ -103,6 +111,7 @@ impl Default for HubConfig {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             trusted_proxies: Vec::new(),
+            card_form: None,
             keep_alive: Span::seconds(15),
             drain: Span::seconds(10),
             tls: None,

@@ -108,14 +108,16 @@ async fn serve_until_stopped(
     let address = listener.local_addr().context("asking for the address")?;
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let registry = assemble::registry(&config, &store).await?;
+    let assemble::Assembled { registry, watched } = assemble::registry(&config, &store).await?;
     let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
     let (push, jwks) = assemble::push(&config, &master)?;
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push);
+    watched.into_iter().for_each(|agent| agent.start(&hub));
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(
             retried = recovered.retried,
+            taken_up = recovered.taken_up,
             failed = recovered.failed,
             "recovered runs the last stop left open"
         );
@@ -132,6 +134,7 @@ async fn serve_until_stopped(
     // Reads the index of sends now rather than while the first caller waits. No send has this key.
     tokio::spawn(running.app.hub.store().sent([0; 32]));
     tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));
+    tokio::spawn(loops::deadline::end_overdue(Arc::clone(&running.app.hub)));
     tokio::spawn(sweep(Arc::clone(&running)));
     tokio::spawn(watch_keys(Arc::clone(&running)));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));

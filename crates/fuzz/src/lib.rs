@@ -5,6 +5,7 @@ pub mod bindings;
 pub mod config;
 pub mod head;
 pub mod journal;
+pub mod lineage;
 pub mod mutate;
 pub mod peers;
 pub mod targets;
@@ -38,6 +39,7 @@ entries! {
     journal::journal_file,
     journal::journal_entry,
     journal::stored_events,
+    lineage::lineage,
     peers::agent_card,
     peers::sse,
     peers::stream_frame,

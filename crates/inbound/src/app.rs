@@ -2,6 +2,7 @@
 
 use crate::address::Network;
 use crate::meters::Meters;
+use crate::rest::form::Forms;
 use flotilla_core::access::Access;
 use flotilla_core::error::Error;
 use flotilla_core::hub::Hub;
@@ -9,6 +10,15 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::time::Millis;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
+
+/// The forms a card is served in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CardForm {
+    /// Every member of both, for readers of either version.
+    Hybrid,
+    V10,
+    V03,
+}
 
 /// What the outside may know of this hub.
 #[derive(Debug, Clone)]
@@ -30,6 +40,8 @@ pub struct Settings {
     pub trusted_proxies: Vec<Network>,
     /// The public part of the key that signs webhooks, as a JSON Web Key Set.
     pub jwks: Arc<str>,
+    /// The form of cards for those who name no version; none is what the place of the card makes of it.
+    pub card_form: Option<CardForm>,
     /// How often a quiet stream shows that it is alive.
     pub keep_alive: Duration,
 }
@@ -43,13 +55,15 @@ pub struct App {
     settings: RwLock<(Arc<Settings>, Millis)>,
     pub render_metrics: Render,
     pub(crate) meters: Meters,
+    /// Which form of 0.3 callers speak.
+    pub(crate) forms: Forms,
 }
 
 impl App {
     pub fn new(hub: Arc<Hub>, access: Arc<Access>, settings: Settings, render_metrics: Render) -> Arc<Self> {
         let now = hub.clock().now();
         let settings = RwLock::new((Arc::new(settings), now));
-        Arc::new(Self { hub, access, settings, render_metrics, meters: Meters::default() })
+        Arc::new(Self { hub, access, settings, render_metrics, meters: Meters::default(), forms: Forms::default() })
     }
 
     pub fn settings(&self) -> Arc<Settings> {

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod agents;
 mod answer;
 mod app;
 mod body;
@@ -9,6 +10,7 @@ mod browser;
 mod call;
 mod caller;
 mod deliveries;
+mod dialect;
 mod door;
 #[doc(hidden)]
 pub mod fuzz;
@@ -22,9 +24,10 @@ mod parameters;
 mod reading;
 mod rest;
 mod route;
+mod spoken;
 mod sse;
 mod well_known;
 
 pub use address::{Network, Peer};
-pub use app::{App, Render, Settings};
+pub use app::{App, CardForm, Render, Settings};
 pub use route::{serve, turn_away};

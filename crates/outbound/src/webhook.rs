@@ -11,6 +11,7 @@ use flotilla_core::push::{Came, Target};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::push::PushOptions;
 use flotilla_protocol::a2a::request::PushConfig;
+use flotilla_protocol::lineage::{TRACEPARENT, TRACESTATE};
 use keys::{Keys, Unopened};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
 use reqwest::{Client, Response};
@@ -110,7 +111,7 @@ impl Inner {
     }
 
     fn headers(&self, secrets: &Secrets, parcel: &Parcel) -> Result<HeaderMap, String> {
-        let mut headers = HeaderMap::with_capacity(10);
+        let mut headers = HeaderMap::with_capacity(12);
         headers.insert(CONTENT_TYPE, MEDIA_TYPE);
         headers.insert(USER_AGENT, AGENT);
         let mut put = |name: HeaderName, value: &str| {
@@ -129,6 +130,10 @@ impl Inner {
         put(HeaderName::from_static("webhook-id"), &parcel.id)?;
         put(HeaderName::from_static("webhook-timestamp"), &seconds.to_string())?;
         put(HeaderName::from_static("webhook-signature"), &signatures.join(" "))?;
+        put(HeaderName::from_static(TRACEPARENT), &parcel.trace.traceparent())?;
+        if let Some(state) = &parcel.trace.state {
+            put(HeaderName::from_static(TRACESTATE), state)?;
+        }
         if let Some(text) = secrets.hub_secret().filter(|_| parcel.options.hub_signature) {
             put(HeaderName::from_static("x-hub-signature-256"), &sign::hub(text, &parcel.body))?;
         }

@@ -7,6 +7,7 @@ pub mod model;
 pub mod push;
 pub mod request;
 pub mod validate;
+pub mod version;
 
 /// The protocol version this crate speaks (spec 3.6: `Major.Minor` only).
 pub const VERSION: &str = "1.0";

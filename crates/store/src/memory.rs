@@ -22,6 +22,7 @@ use table::Tables;
 /// Same behaviour as the durable store, by the same suite of tests; only not durable.
 pub struct Memory {
     epoch: Epoch,
+    hub_id: String,
     tables: Mutex<Tables>,
     herald: Herald,
 }
@@ -29,7 +30,8 @@ pub struct Memory {
 impl Memory {
     /// Must be called within a runtime, on which commits are announced.
     pub fn new() -> Result<Self, Fault> {
-        Ok(Self { epoch: crate::fresh_epoch()?, tables: Mutex::default(), herald: Herald::new() })
+        let (epoch, hub_id) = (crate::fresh_epoch()?, crate::fresh_hub_id()?);
+        Ok(Self { epoch, hub_id, tables: Mutex::default(), herald: Herald::new() })
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -60,6 +62,9 @@ fn tail(
 impl Store for Memory {
     fn epoch(&self) -> &Epoch {
         &self.epoch
+    }
+    fn hub_id(&self) -> &str {
+        &self.hub_id
     }
     fn commit(&self, commit: Commit) {
         // Announced under the lock: the order of the commits is the order of the news.
@@ -92,8 +97,14 @@ impl Store for Memory {
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage> {
         self.now(|tables| list::page(tables, principal, agent, &filter))
     }
+    fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>> {
+        self.now(|tables| list::earlier(tables, principal, agent, context, before))
+    }
     fn open_runs(&self) -> Later<Vec<TaskId>> {
         self.now(|tables| tables.open_runs())
+    }
+    fn deadlines(&self) -> Later<Vec<(TaskId, Millis)>> {
+        self.now(|tables| tables.deadlines())
     }
     fn open_tasks(&self) -> Later<Vec<(PrincipalId, usize)>> {
         self.now(|tables| list::open(tables))

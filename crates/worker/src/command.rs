@@ -3,7 +3,7 @@
 mod lines;
 mod watch;
 
-use crate::agent::{Outbox, Stopped};
+use crate::agent::{Outbox, Stop, Stopped};
 use crate::supervise::{Exit, Launch, Streams};
 use flotilla_protocol::a2a::model::{Artifact, TaskState};
 use flotilla_protocol::block::Block;
@@ -79,13 +79,12 @@ struct Course {
 }
 
 impl Program {
-    pub(crate) async fn work(&self, assignment: &Assignment, outbox: &Outbox) -> Result<(), Stopped> {
+    pub(crate) async fn work(&self, assignment: &Assignment, outbox: &Outbox, stop: Stop) -> Result<(), Stopped> {
         let mut course = Course::default();
-        let last = match tokio::time::timeout(self.bounds.whole, self.run(assignment, outbox, &mut course)).await {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(Halt::Stopped)) => return Err(Stopped),
-            Ok(Err(Halt::Failed(problem))) => problem,
-            Err(_) => format!("the program did not end within {} s and was stopped", self.bounds.whole.as_secs()),
+        let last = match self.run(assignment, outbox, stop, &mut course).await {
+            Ok(()) => return Ok(()),
+            Err(Halt::Stopped) => return Err(Stopped),
+            Err(Halt::Failed(problem)) => problem,
         };
         if course.settled {
             let blocks = vec![Block::text(&last)];
@@ -95,7 +94,13 @@ impl Program {
         outbox.report(Report::Status { state: TaskState::Failed, contents, metadata: None }).await
     }
 
-    async fn run(&self, assignment: &Assignment, outbox: &Outbox, course: &mut Course) -> Result<(), Halt> {
+    async fn run(
+        &self,
+        assignment: &Assignment,
+        outbox: &Outbox,
+        mut stop: Stop,
+        course: &mut Course,
+    ) -> Result<(), Halt> {
         let launch = Launch {
             program: self.program.clone(),
             arguments: self.arguments.clone(),
@@ -105,7 +110,10 @@ impl Program {
             grace: self.bounds.grace,
         };
         let (mut running, streams) = launch.start(&self.reaper).map_err(Halt::Failed)?;
-        outbox.report(Report::status(TaskState::Working)).await?;
+        // One that speaks for itself may want to give a direct answer.
+        if self.talk == Talk::Text {
+            outbox.report(Report::status(TaskState::Working)).await?;
+        }
         let Streams { mut stdin, stdout, stderr } = streams;
         let said = match self.talk {
             Talk::Text => lines::text_of(&assignment.message),
@@ -117,15 +125,25 @@ impl Program {
             let _ = stdin.shutdown().await;
         };
         let mut reader = Reader::new(stdout, stderr, self.bounds);
-        let hearing = self.hear(&mut reader, assignment, outbox, course);
-        let ((), heard) = tokio::join!(telling, hearing);
-        match heard {
-            Ok(()) => {
-                let exit = running.ended().await;
-                self.end(exit, assignment, outbox, course).await
+        let talking = async {
+            let hearing = self.hear(&mut reader, assignment, outbox, course);
+            let ((), heard) = tokio::join!(telling, hearing);
+            heard?;
+            Ok(running.ended().await)
+        };
+        let exit = tokio::select! {
+            exit = talking => exit,
+            () = stop.asked() => Err(Halt::Stopped),
+            () = tokio::time::sleep(self.bounds.whole) => {
+                let seconds = self.bounds.whole.as_secs();
+                Err(Halt::Failed(format!("the program did not end within {seconds} s and was stopped")))
             }
+        };
+        match exit {
+            Ok(exit) => self.end(exit, assignment, outbox, course).await,
             Err(halt) => {
-                running.stop().await;
+                // What it says on its way out is nobody's any more, but it must be able to say it.
+                let (_, ()) = tokio::join!(running.stop(), reader.drain());
                 Err(halt)
             }
         }
@@ -167,15 +185,16 @@ impl Program {
 
     /// What was said after the turn's end changes nothing, so it is not passed on.
     async fn take(&self, line: &str, outbox: &Outbox, course: &mut Course) -> Result<(), Halt> {
-        let read = Line::read(line).map_err(|problem| {
-            let shown: String = line.chars().take(200).collect();
-            Halt::Failed(format!("the program printed a line that is not understood ({problem}): {shown}"))
-        })?;
         if course.settled {
             return Ok(());
         }
-        course.settled = read.ends_turn();
-        Ok(outbox.report(read.into_report().map_err(Halt::Failed)?).await?)
+        let read = Line::read(line).and_then(|read| Ok((read.ends_turn(), read.into_report()?)));
+        let (ends, report) = read.map_err(|problem| {
+            let shown: String = line.chars().take(200).collect();
+            Halt::Failed(format!("the program printed a line that is not understood ({problem}): {shown}"))
+        })?;
+        course.settled = ends;
+        Ok(outbox.report(report).await?)
     }
 
     async fn end(&self, exit: Exit, assignment: &Assignment, outbox: &Outbox, course: &mut Course) -> Result<(), Halt> {

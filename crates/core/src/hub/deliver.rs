@@ -5,6 +5,7 @@ use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::ports::Parcel;
 use crate::push::{Attempt, Came, Cut, Hook, HookState, Rest, Settled, Taken, Verdict, cut, verdict};
+use crate::task::Head;
 use flotilla_protocol::a2a::model::StreamResponse;
 use flotilla_protocol::time::Millis;
 use metrics::counter;
@@ -90,9 +91,9 @@ impl Turn {
                     if !hub.desk.is_current(hook) {
                         break Rest::Over;
                     }
-                    let ends = frames.is_empty()
-                        && live.committed().is_some_and(|head| head.is_over() && head.peer_seq == last);
-                    if let Some(rest) = self.attempt(hook, last, *frame, ends).await? {
+                    let Some(head) = live.committed() else { break Rest::Wait(PAUSE) };
+                    let ends = frames.is_empty() && head.is_over() && head.peer_seq == last;
+                    if let Some(rest) = self.attempt(hook, &head, (last, *frame), ends).await? {
                         break rest;
                     }
                     (sent, passed) = (sent + 1, last);
@@ -119,14 +120,15 @@ impl Turn {
     async fn attempt(
         &mut self,
         hook: &mut Hook,
-        last: u64,
-        frame: StreamResponse,
+        head: &Head,
+        (last, frame): (u64, StreamResponse),
         ends: bool,
     ) -> Result<Option<Rest>, Error> {
         let body = serde_json::to_vec(&frame).map_err(|error| Fault::new(format!("encoding a webhook: {error}")))?;
         let (at, started) = (self.hub.clock.now(), Instant::now());
         let (id, target, options) = (hook.webhook_id(last), hook.target.clone(), hook.options);
-        let came = self.hub.push.courier.carry(Parcel { id, at, target, options, body }).await;
+        let parcel = Parcel { id, at, target, options, trace: head.trace(head.run), body };
+        let came = self.hub.push.courier.carry(parcel).await;
         let took = started.elapsed();
         let failures = hook.failures + 1;
         let (verdict, reason) = verdict(&came, &self.hub.push.schedule, hook.uid, failures);
@@ -150,7 +152,8 @@ impl Turn {
             Verdict::Stop(state) => {
                 (hook.failures, hook.next_at, hook.state) = (failures, None, *state);
                 rest = Some(Rest::Over);
-                tracing::warn!(hook = %hook.uid, task = %hook.task, reason, "a webhook is {}", state.name());
+                let trace = head.trace_id();
+                tracing::warn!(hook = %hook.uid, task = %hook.task, %trace, reason, "a webhook is {}", state.name());
             }
         }
         hook.attempts += 1;

@@ -4,6 +4,7 @@ use super::push::NewHook;
 use super::repeat::dedupe;
 use super::{Follow, Hub, LiveRef, Tell, settled};
 use crate::caller::Caller;
+use crate::descent::{Descent, Told};
 use crate::error::{Error, Fault};
 use crate::hub::read::history_bound;
 use crate::ids::TaskId;
@@ -17,6 +18,7 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Task};
 use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
 use flotilla_protocol::a2a::validate;
+use flotilla_protocol::lineage::Ancestor;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,6 +29,8 @@ use tokio::sync::oneshot;
 pub struct SendOptions {
     /// The `Idempotency-Key` header.
     pub idempotency_key: Option<String>,
+    /// What the headers tell of the request's lineage.
+    pub told: Told,
 }
 
 /// The answer to a send: a task, or a direct Message.
@@ -162,6 +166,7 @@ impl Hub {
         let message = validate::send_message(&request)?;
         let configuration = request.configuration.as_ref();
         self.check_parts(agent, message, configuration)?;
+        let descent = self.descent(caller, agent, &request, options.told)?;
         let dedupe = dedupe(caller, agent, message, options.idempotency_key.as_deref());
         if let Err(refusal) = self.count_send(agent.id) {
             return match self.sent_before(dedupe).await? {
@@ -169,9 +174,16 @@ impl Hub {
                 None => Err(refusal.into()),
             };
         }
-        let put = self.put_counted(caller, agent, request, dedupe, wait).await;
+        let against = descent.as_ref().and_then(|descent| Some((descent.objection()?, Arc::clone(&descent.origin))));
+        let put = self.put_counted(caller, agent, request, descent, (dedupe, wait)).await;
         if put.as_ref().map_or(true, |put| put.repeated) {
             self.uncount_send(agent.id);
+        }
+        if let (Ok(InLog { live, repeated: false, .. }), Some((objection, origin))) = (&put, against) {
+            objection.count(&self.limits());
+            let trace = origin.trace.as_ref().map_or_else(|| live.id().trace(), |trace| trace.id);
+            let refused = objection.name();
+            tracing::info!(task = %live.id(), %trace, refused, "a call is rejected for where it comes from");
         }
         put
     }
@@ -181,8 +193,8 @@ impl Hub {
         caller: &Caller,
         agent: &Arc<Agent>,
         request: SendMessageRequest,
-        dedupe: Option<Dedupe>,
-        wait: Wait,
+        descent: Option<Box<Descent>>,
+        (dedupe, wait): (Option<Dedupe>, Wait),
     ) -> Result<InLog, Error> {
         let configuration = request.configuration.as_ref();
         let hook = self.inline_hook(configuration, request.metadata.as_ref()).await?;
@@ -191,12 +203,30 @@ impl Hub {
         let mut message = message.unwrap_or_default();
         // It stays in memory as long as its task is live.
         message.parts.shrink_to_fit();
-        let say = Say { message: Arc::new(message), accepted_output_modes, metadata, as_task: wait == Wait::None };
+        let as_task = wait == Wait::None;
+        // Whoever waits for the end alone is shown nothing of the way there. But what may have to be called off must be
+        // known by its name before it has ended.
+        let ends_early = descent.as_ref().is_some_and(|descent| descent.deadline.is_some());
+        let watched = wait != Wait::Rest || hook.is_some() || ends_early;
+        let say = Say { message: Arc::new(message), accepted_output_modes, metadata, descent, as_task, watched };
         if say.message.task_id.is_empty() {
             self.open(caller, agent, say, dedupe, hook, wait).await
         } else {
             self.continue_task(caller, agent, say, dedupe, hook).await
         }
+    }
+
+    fn descent(
+        &self,
+        caller: &Caller,
+        agent: &Agent,
+        request: &SendMessageRequest,
+        told: Told,
+    ) -> Result<Option<Box<Descent>>, Refusal> {
+        let hub = self.store.hub_id();
+        let here = || Ancestor { hub: hub.to_owned(), agent: agent.name.clone(), task: String::new() };
+        let descent = Descent::of(caller, request, told, here, (&self.limits.load(), self.clock.now()))?;
+        Ok(descent.map(Box::new))
     }
 
     fn check_parts(
@@ -220,7 +250,7 @@ impl Hub {
                 return Err(Limit::PartBytes.refuse_field(part_bytes, &format!("message.parts[{index}]"), text));
             }
             let offered = part.effective_media_type();
-            if !media::fits(&agent.input_modes, offered) {
+            if agent.checks_modes && !media::fits(&agent.input_modes, offered) {
                 let accepted = agent.input_modes.join(", ");
                 let text = format!(
                     "message.parts[{index}] is of media type {offered}, which the agent '{}' does not take. \
@@ -235,7 +265,7 @@ impl Hub {
             return Err(no_push(&agent.name));
         }
         let accepted = &configuration.accepted_output_modes;
-        if !accepted.is_empty() && !media::intersect(accepted, &agent.output_modes) {
+        if agent.checks_modes && !accepted.is_empty() && !media::intersect(accepted, &agent.output_modes) {
             let makes = agent.output_modes.join(", ");
             let text =
                 format!("The agent '{}' makes none of the accepted output modes. It makes: {makes}.", agent.name);

@@ -7,6 +7,7 @@ use crate::push::{Attempt, Came, Hook, HookChange, HookFilter, Settled, Target};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::push::PushOptions;
 use flotilla_protocol::a2a::request::PushConfig;
+use flotilla_protocol::lineage::Trace;
 use flotilla_protocol::time::Millis;
 use std::future::Future;
 use std::pin::Pin;
@@ -48,6 +49,8 @@ pub struct Parcel {
     pub at: Millis,
     pub target: Target,
     pub options: PushOptions,
+    /// The trace of the task it tells of.
+    pub trace: Trace,
     pub body: Vec<u8>,
 }
 

@@ -28,7 +28,7 @@ pub struct ClientArgs {
     /// best first)
     #[arg(long, value_name = "BINDING", global = true)]
     pub transport: Vec<String>,
-    /// Protocol version to signal
+    /// Protocol version: one of 1.x to signal, or 0.3 to speak A2A 0.3 instead
     #[arg(long, value_name = "VERSION", global = true)]
     pub a2a_version: Option<String>,
     /// Add a service parameter, sent as a header (may be repeated)

@@ -7,7 +7,7 @@ use super::session::Session;
 use clap::{Args, Subcommand};
 use flotilla_outbound::client::card::Card;
 use flotilla_outbound::client::check;
-use flotilla_outbound::client::choose::choose;
+use flotilla_outbound::client::choose::{Versions, choose};
 
 #[derive(Debug, Args)]
 pub struct CardArgs {
@@ -67,8 +67,9 @@ fn show(session: &Session, card: &Card, validated: bool) {
             format!("{} {} (A2A {}{tenant})", interface.protocol_binding, interface.url, interface.protocol_version);
         text.address("Interface", &about);
     }
-    let used =
-        choose(card, &[], None).map_or_else(|error| error.to_string(), |choice| choice.binding.name().to_owned());
+    let versions = session.versions().map_or(Versions::default(), |(versions, _)| versions);
+    let used = choose(card, &[], None, versions);
+    let used = used.map_or_else(|error| error.to_string(), |choice| choice.binding.name().to_owned());
     text.field("Transport", &used);
     let yes = |able: bool| if able { "yes" } else { "no" };
     text.field("Streaming", yes(card.capabilities.streaming));

@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::output::{Text, document};
 use super::session::Session;
 use super::settings::Setting;
-use crate::config::Config;
+use crate::config::{AgentConfig, Config};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use flotilla_outbound::net::address;
@@ -139,7 +139,8 @@ pub fn check(file: &ConfigFile) -> Result<()> {
 }
 
 pub fn hub(file: &ConfigFile) -> Result<()> {
-    let config = Config::load(file.path().as_deref())?;
+    let mut config = Config::load(file.path().as_deref())?;
+    config.agents.values_mut().for_each(AgentConfig::fill);
     println!("{}", serde_saphyr::to_string(&config)?);
     Ok(())
 }

@@ -87,7 +87,7 @@ fn next_step(error: &ClientError) -> Option<&'static str> {
         ClientError::CredentialsMissing { .. } | ClientError::AuthFailed { .. } => {
             Some("deliveries are for the owner of the agent: set FLOTILLA_KEY to the owner's key")
         }
-        ClientError::Unreachable { .. } | ClientError::Broken(_) => {
+        ClientError::Unreachable { .. } | ClientError::Unconnected { .. } | ClientError::Broken(_) => {
             Some("check that the hub runs (flotilla serve), and that --hub is its address")
         }
         error if error.is(Reason::TaskNotFound) => {

@@ -153,8 +153,10 @@ impl From<ClientError> for Failure {
             ClientError::CardInvalid { .. } => Self::new(Local::CardInvalid, message)
                 .hint("whoever runs the agent has to mend its card; a card that is right can be named as a file"),
             ClientError::Untrusted { advice, .. } => Self::new(Local::Unreachable, message).hint(advice),
-            ClientError::Unreachable { .. } | ClientError::Broken(_) => Self::new(Local::Unreachable, message)
-                .hint("check the address and that the agent runs; --debug shows what was sent"),
+            ClientError::Unreachable { .. } | ClientError::Unconnected { .. } | ClientError::Broken(_) => {
+                Self::new(Local::Unreachable, message)
+                    .hint("check the address and that the agent runs; --debug shows what was sent")
+            }
             ClientError::CredentialsMissing { code, .. } => {
                 let failure = Self { a2a_code: code, ..Self::new(Local::CredentialsMissing, message) };
                 failure.hint("set A2ACLI_BEARER or A2ACLI_API_KEY, or sign in with: flotilla auth login")
@@ -195,7 +197,9 @@ fn next_step(name: &str) -> &'static str {
         }
         "ExtendedAgentCardNotConfiguredError" => "flotilla card get without --extended shows the public card",
         "ExtensionSupportRequiredError" => "if you know the extension, name it: --svc-param A2A-Extensions:URI",
-        "VersionNotSupportedError" => "leave out --a2a-version; flotilla card get shows what the agent speaks",
+        "VersionNotSupportedError" => {
+            "flotilla card get shows what the agent speaks; --a2a-version 0.3 speaks 0.3 with it, nothing speaks 1.x"
+        }
         "InvalidParamsError" | "InvalidRequestError" => {
             "the message names what is wrong; --debug shows the whole request"
         }

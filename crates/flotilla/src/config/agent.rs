@@ -1,11 +1,15 @@
 //! An agent in the configuration.
 
+use super::Span;
+use super::command::CommandConfig;
+use super::remote::{AuthConfig, BreakerConfig, PollConfig, RetriesConfig, TimeoutsConfig};
 use anyhow::{Result, bail};
 use flotilla_core::key::FullName;
 use flotilla_worker::script::{Script, ScriptConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// One agent: what its card says, and what it does.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -22,20 +26,20 @@ pub struct AgentConfig {
     pub description: String,
     #[serde(default = "first_version")]
     pub version: String,
-    /// Whether callers may stream.
-    #[serde(default = "yes")]
-    pub streaming: bool,
+    /// Whether callers may stream; yes if absent. An `a2a` agent's card says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streaming: Option<bool>,
     /// Whether callers may have the task's progress reported to a webhook.
     #[serde(default = "yes")]
     pub push_notifications: bool,
     #[serde(default)]
     pub skills: Vec<SkillConfig>,
-    /// Media types the agent takes; `*/*` takes all.
-    #[serde(default = "anything")]
-    pub input_modes: Vec<String>,
-    /// Media types the agent makes.
-    #[serde(default = "anything")]
-    pub output_modes: Vec<String>,
+    /// Media types the agent takes; all (`*/*`) if absent. An `a2a` agent's card says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_modes: Option<Vec<String>>,
+    /// Media types the agent makes, as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_modes: Option<Vec<String>>,
     /// Extensions the agent supports, beside the hub's own.
     #[serde(default)]
     pub extensions: Vec<ExtensionConfig>,
@@ -48,6 +52,38 @@ pub struct AgentConfig {
     /// What a `script` agent does; see docs/script-agent.md.
     #[serde(default, skip_serializing)]
     pub script: Option<ScriptConfig>,
+    /// The program of a `command` agent; see docs/command-agent.md.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandConfig>,
+    /// Where an `a2a` agent is; its card is at the well-known path below. See docs/remote-agents.md.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// An `a2a` agent's card instead: its address, or a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<String>,
+    /// How long an `a2a` agent's card is believed before it is read again (5m).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card_refresh: Option<Span>,
+    /// Bindings to call an `a2a` agent by, the preferred one first; its card's order if absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transports: Vec<String>,
+    /// The version of A2A to speak to an `a2a` agent; the highest both know if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol_version: Option<String>,
+    /// What proves to an `a2a` agent who calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<AuthConfig>,
+    /// More headers for every call of an `a2a` agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeouts: Option<TimeoutsConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<RetriesConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<BreakerConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll: Option<PollConfig>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +93,10 @@ pub enum Kind {
     Echo,
     /// Does what its script says.
     Script,
+    /// Is elsewhere, and speaks A2A.
+    A2a,
+    /// Is a program on this machine.
+    Command,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -121,7 +161,8 @@ fn first_version() -> String {
     "1.0.0".into()
 }
 
-fn anything() -> Vec<String> {
+/// What an agent takes and makes that does not say.
+pub fn anything() -> Vec<String> {
     vec!["*/*".into()]
 }
 
@@ -134,15 +175,36 @@ impl AgentConfig {
             visibility: Visibility::Public,
             description: "Sends back what it is sent: one artifact with the message's parts unchanged.".into(),
             version: first_version(),
-            streaming: true,
+            streaming: None,
             push_notifications: true,
             skills: Vec::new(),
-            input_modes: anything(),
-            output_modes: anything(),
+            input_modes: None,
+            output_modes: None,
             extensions: Vec::new(),
             dedupe: Dedupe::MessageId,
             on_lost: OnLost::Fail,
             script: None,
+            command: None,
+            url: None,
+            card: None,
+            card_refresh: None,
+            transports: Vec::new(),
+            protocol_version: None,
+            auth: None,
+            headers: BTreeMap::new(),
+            timeouts: None,
+            retries: None,
+            breaker: None,
+            poll: None,
+        }
+    }
+
+    /// With the defaults that depend on the kind written out.
+    pub fn fill(&mut self) {
+        if self.kind != Kind::A2a {
+            self.streaming.get_or_insert(true);
+            self.input_modes.get_or_insert_with(anything);
+            self.output_modes.get_or_insert_with(anything);
         }
     }
 
@@ -153,6 +215,8 @@ impl AgentConfig {
     pub fn check(&self) -> Result<()> {
         match (self.kind, &self.script) {
             (Kind::Echo, Some(_)) => bail!("script: an echo agent takes no script; say 'kind: script'"),
+            (Kind::A2a, Some(_)) => bail!("script: an a2a agent takes no script; say 'kind: script'"),
+            (Kind::Command, Some(_)) => bail!("script: a command agent takes no script; say 'kind: script'"),
             (Kind::Script, None) => bail!("a script agent needs 'script:' (docs/script-agent.md shows how)"),
             _ => {}
         }
@@ -165,10 +229,13 @@ impl AgentConfig {
         {
             bail!("script.{error}");
         }
-        if self.input_modes.is_empty() || self.output_modes.is_empty() {
+        self.check_remote()?;
+        self.check_command()?;
+        let modes = [&self.input_modes, &self.output_modes].into_iter().flatten();
+        if modes.clone().any(Vec::is_empty) {
             bail!("input_modes and output_modes must each name a media type; '*/*' takes all");
         }
-        if let Some(wrong) = self.input_modes.iter().chain(&self.output_modes).find(|mode| !mode.contains('/')) {
+        if let Some(wrong) = modes.flatten().find(|mode| !mode.contains('/')) {
             bail!("'{wrong}' is no media type: write one such as text/plain, image/* or */*");
         }
         Ok(())

@@ -43,6 +43,9 @@ pub struct LimitsConfig {
     /// Most streams one caller may read at once.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub streams_per_caller: usize,
+    /// Most calls from agent to agent that may lead to a task.
+    #[schemars(range(min = 1, max = 64))]
+    pub hops: u32,
     /// Most push configs of one task.
     #[schemars(range(min = 1, max = 1_000))]
     pub push_configs_per_task: usize,
@@ -93,6 +96,7 @@ impl Default for LimitsConfig {
             events_per_task: limits.events_per_task,
             open_tasks_per_caller: limits.open_tasks_per_caller,
             streams_per_caller: limits.streams_per_caller,
+            hops: limits.hops,
             push_configs_per_task: limits.push_configs_per_task,
             runs_per_agent: limits.runs_per_agent,
             live_runs: limits.live_runs,
@@ -132,6 +136,7 @@ impl LimitsConfig {
             events_per_task: self.events_per_task,
             open_tasks_per_caller: self.open_tasks_per_caller,
             streams_per_caller: self.streams_per_caller,
+            hops: self.hops,
             push_configs_per_task: self.push_configs_per_task,
             runs_per_agent: self.runs_per_agent,
             live_runs: self.live_runs,
@@ -146,7 +151,7 @@ impl LimitsConfig {
     }
 
     /// Each limit with its range. A minimum leaves room for the smallest honest use, a maximum catches a slip.
-    fn bounds(&self) -> [(&'static str, Bound); 23] {
+    fn bounds(&self) -> [(&'static str, Bound); 24] {
         let number = |value: usize, least, most| Bound::Number(value as u64, least, most);
         let time = |value, least, most| Bound::Time(value, Span(Duration::from_millis(least)), Span::seconds(most));
         [
@@ -161,6 +166,7 @@ impl LimitsConfig {
             ("events_per_task", Bound::Number(self.events_per_task, 10, 1_000_000_000)),
             ("open_tasks_per_caller", number(self.open_tasks_per_caller, 1, 1_000_000_000)),
             ("streams_per_caller", number(self.streams_per_caller, 1, 1_000_000)),
+            ("hops", Bound::Number(self.hops.into(), 1, 64)),
             ("push_configs_per_task", number(self.push_configs_per_task, 1, 1_000)),
             ("runs_per_agent", number(self.runs_per_agent, 1, 1_000_000)),
             ("live_runs", number(self.live_runs, 1, 1_000_000)),

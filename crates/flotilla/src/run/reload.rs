@@ -24,7 +24,7 @@ pub async fn on_hangup(running: Arc<Running>) {
 async fn reload(running: &Running) -> Result<()> {
     let config = running.overrides.apply()?;
     let tls = config.hub.tls.as_ref().map(TlsConfig::acceptor).transpose()?;
-    let registry = assemble::registry(&config, running.app.hub.store()).await?;
+    let assemble::Assembled { registry, watched } = assemble::registry(&config, running.app.hub.store()).await?;
     let before = running.config.load_full();
     for (what, changed) in only_at_start(&before, &config) {
         if changed {
@@ -32,6 +32,7 @@ async fn reload(running: &Running) -> Result<()> {
         }
     }
     running.app.hub.replace_registry(registry);
+    watched.into_iter().for_each(|agent| agent.start(&running.app.hub));
     running.app.hub.replace_limits(config.limits.limits());
     running.app.replace_settings(flotilla_inbound::Settings {
         // Who may come in is decided at the start, and cards must say what is.

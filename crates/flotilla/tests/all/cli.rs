@@ -10,6 +10,7 @@ mod errors;
 mod help;
 mod interaction;
 mod log;
+mod old;
 mod output;
 mod parts;
 pub mod program;

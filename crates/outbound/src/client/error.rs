@@ -25,6 +25,9 @@ pub enum ClientError {
     AddressWithPassword { address: String },
     #[error("cannot reach {url}: {problem}")]
     Unreachable { url: String, problem: String },
+    /// The same, before anything was sent.
+    #[error("cannot reach {url}: {problem}")]
+    Unconnected { url: String, problem: String },
     #[error("the certificate of {url} is not accepted: {problem}")]
     Untrusted { url: String, problem: String, advice: &'static str },
     #[error("the connection broke: {0}")]
@@ -65,7 +68,7 @@ impl ClientError {
 
     /// Whether the same call may succeed a moment later.
     pub fn is_passing(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Broken(_) | Self::Exhausted { .. })
+        matches!(self, Self::Unreachable { .. } | Self::Unconnected { .. } | Self::Broken(_) | Self::Exhausted { .. })
     }
 }
 

@@ -1,14 +1,18 @@
 //! The HTTP+JSON binding (spec 11).
 
+pub mod old;
+
 use super::error::{ClientError, Told};
 use super::frame::{Frame, Frames};
-use super::{Client, jsonrpc, operation};
+use super::{Client, Dialect, dialect, jsonrpc, operation};
 use crate::net::Outgoing;
 use crate::net::sse::Events;
 use flotilla_protocol::a2a::request::{ListTasksRequest, Request};
+use flotilla_protocol::v03::Form;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, Response};
 use serde_json::Value;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 const A2A_JSON: &str = "application/a2a+json";
@@ -80,8 +84,46 @@ fn request(client: &Client, asked: &Request) -> Result<Outgoing, ClientError> {
 }
 
 pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
-    let response = client.net.send(request(client, asked)?, patience).await?;
-    whole(client, response).await
+    let response = start(client, asked, None, patience).await?;
+    let json = whole(client, response).await?;
+    match client.dialect() {
+        Dialect::Current => Ok(json),
+        Dialect::Old => dialect::upgraded(asked.method(), &json),
+    }
+}
+
+/// Asks, in 0.3 once more in its other form if the first was not understood.
+async fn start(
+    client: &Client,
+    asked: &Request,
+    stream: Option<Option<&str>>,
+    patience: Option<Duration>,
+) -> Result<Response, ClientError> {
+    let send = async |form: Option<Form>| {
+        let mut outgoing = match form {
+            Some(form) => old::request(client, asked, form)?,
+            None => request(client, asked)?,
+        };
+        if let Some(after) = stream {
+            outgoing.headers.push(("Accept".into(), "text/event-stream".into()));
+            outgoing.headers.extend(after.map(|after| ("Last-Event-ID".into(), after.to_owned())));
+        }
+        client.net.send(outgoing, patience).await
+    };
+    if client.dialect() == Dialect::Current {
+        return send(None).await;
+    }
+    if client.kind_form.load(Ordering::Relaxed) {
+        return send(Some(Form::Kind)).await;
+    }
+    let first = send(Some(Form::Proto)).await?;
+    if !old::is_misunderstood(asked, first.status().as_u16()) {
+        return Ok(first);
+    }
+    let second = send(Some(Form::Kind)).await?;
+    let understood = second.status().is_success();
+    client.kind_form.store(understood, Ordering::Relaxed);
+    Ok(if understood { second } else { first })
 }
 
 async fn whole(client: &Client, response: Response) -> Result<String, ClientError> {
@@ -91,7 +133,9 @@ async fn whole(client: &Client, response: Response) -> Result<String, ClientErro
     if status.is_success() {
         return Ok(if text.is_empty() { "{}".to_owned() } else { text });
     }
-    Err(Told { retry, ..refusal(&text, Some(status.as_u16())) }.into_error(!client.attached.is_empty()))
+    let http = status.as_u16();
+    let told = old::refusal(client, &text, http).unwrap_or_else(|| refusal(&text, Some(http)));
+    Err(Told { retry, ..told }.into_error(!client.attached.is_empty()))
 }
 
 /// The `google.rpc.Status` form (spec 11.6), or whatever stood in its place.
@@ -111,17 +155,13 @@ pub fn unrefused(data: String) -> Result<String, ClientError> {
 }
 
 pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Result<Frames, ClientError> {
-    let mut outgoing = request(client, asked)?;
-    outgoing.headers.push(("Accept".into(), "text/event-stream".into()));
-    if let Some(after) = after {
-        outgoing.headers.push(("Last-Event-ID".into(), after.to_owned()));
-    }
-    let response = client.net.send(outgoing, operation::patience(client, asked)).await?;
+    let response = start(client, asked, Some(after), operation::patience(client, asked)).await?;
+    let dialect = client.dialect();
     if jsonrpc::is_stream(&response) {
-        return Ok(Frames::HttpJson(Events::new(client.net.clone(), response)));
+        return Ok(Frames::HttpJson(Events::new(client.net.clone(), response), dialect));
     }
     let json = whole(client, response).await?;
-    Ok(Frames::Single(Some(Box::new(Frame::read(None, &json)?))))
+    Ok(Frames::Single(Some(Box::new(Frame::read_in(dialect, None, &json)?))))
 }
 
 #[cfg(test)]

@@ -123,6 +123,11 @@ impl Tables {
         self.tasks.values().filter(|task| task.head.run_state != RunState::Idle).map(|task| task.head.id).collect()
     }
 
+    pub fn deadlines(&self) -> Vec<(TaskId, Millis)> {
+        let open = self.tasks.values().filter(|task| !task.head.is_over());
+        open.filter_map(|task| Some((task.head.id, task.head.deadline?))).collect()
+    }
+
     pub fn sent(&self, key: &Digest) -> Option<Sent> {
         self.sends.get(key).copied()
     }

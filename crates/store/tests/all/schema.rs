@@ -14,9 +14,10 @@ use rusqlite::Connection;
 use std::path::Path;
 
 /// A store as each release wrote it: one caller (7), one agent (3), a completed task and an open one.
-const RELEASED: [&str; 2] = [include_str!("released/1.sql"), include_str!("released/2.sql")];
+const RELEASED: [&str; 3] =
+    [include_str!("released/1.sql"), include_str!("released/2.sql"), include_str!("released/3.sql")];
 /// The schema this program writes; versions after the last release are not in any store yet.
-const LATEST: i64 = 3;
+const LATEST: i64 = 4;
 /// Marks a file as a Flotilla store: "FLOT".
 const APPLICATION_ID: i64 = 0x464c_4f54;
 
@@ -82,6 +83,8 @@ async fn what_an_earlier_release_wrote_is_still_there() {
         let fold = folded(done);
         assert_eq!(fold.history[0].parts[0].text.as_deref(), Some("hello"));
         assert_eq!(fold.artifacts[0].parts[0].text.as_deref(), Some("hello, too"));
+        assert_eq!((&open.head.origin, open.head.deadline), (&None, None), "nobody told then");
+        assert_eq!((store.deadlines().await.unwrap(), store.hub_id().len()), (Vec::new(), 32));
         assert_eq!(store.open_runs().await.unwrap(), [open.head.id]);
         assert_eq!(store.sent([1; 32]).await.unwrap().map(|sent| sent.task), Some(done.head.id));
         let key = store.key([3; 32]).await.unwrap().unwrap();

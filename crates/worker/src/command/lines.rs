@@ -2,6 +2,7 @@
 
 use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
 use flotilla_protocol::block::Block;
+use flotilla_protocol::wire;
 use flotilla_protocol::wire::{Json, Object};
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use serde::{Deserialize, Serialize};
@@ -52,58 +53,25 @@ pub fn text_of(message: &Message) -> String {
     texts.join("\n")
 }
 
-/// What a program may say.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Line {
-    /// Where the task stands.
-    Status {
-        state: State,
-        #[serde(flatten)]
-        content: Content,
-        #[serde(default)]
-        metadata: Option<Object>,
-    },
-    /// Something made, whole or in pieces.
-    Artifact {
-        #[serde(default)]
-        artifact_id: Option<String>,
-        #[serde(default)]
-        name: String,
-        #[serde(default)]
-        description: String,
-        #[serde(flatten)]
-        content: Content,
-        #[serde(default)]
-        append: bool,
-        #[serde(default)]
-        last_chunk: Option<bool>,
-        #[serde(default)]
-        metadata: Option<Object>,
-    },
-    /// A direct answer instead of a task.
-    Answer {
-        #[serde(flatten)]
-        content: Content,
-        #[serde(default)]
-        metadata: Option<Object>,
-    },
-    /// For the owner's eyes: a tool's use, a thought, what was used.
-    Block { block: Json },
+wire! {
+    /// A line a program printed: the members of all kinds of lines.
+    pub struct Line {
+        kind: String = "type",
+        state: Option<State> = "state",
+        text: Option<String> = "text",
+        parts: Option<Vec<Part>> = "parts",
+        blocks: Option<Vec<Json>> = "blocks",
+        block: Option<Json> = "block",
+        artifact_id: String = "artifactId" | "artifact_id",
+        name: String = "name",
+        description: String = "description",
+        append: bool = "append",
+        last_chunk: Option<bool> = "lastChunk" | "last_chunk",
+        metadata: Option<Object> = "metadata",
+    }
 }
 
-/// Text, parts or blocks.
-#[derive(Debug, Default, Deserialize)]
-pub struct Content {
-    #[serde(default)]
-    text: Option<String>,
-    #[serde(default)]
-    parts: Option<Vec<Part>>,
-    #[serde(default)]
-    blocks: Option<Vec<Json>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     Working,
@@ -127,9 +95,45 @@ impl State {
     }
 }
 
-impl Content {
-    fn contents(self) -> Result<Option<Contents>, String> {
-        match (self.text, self.parts, self.blocks) {
+impl Line {
+    pub fn read(line: &str) -> Result<Self, String> {
+        serde_json::from_str(line).map_err(|error| flotilla_protocol::decode::plain(&error.to_string()))
+    }
+
+    pub fn ends_turn(&self) -> bool {
+        self.kind == "answer" || self.kind == "status" && self.state != Some(State::Working)
+    }
+
+    pub fn into_report(mut self) -> Result<Report, String> {
+        let contents = self.contents()?;
+        let metadata = self.metadata;
+        Ok(match self.kind.as_str() {
+            "status" => {
+                let state = self.state.ok_or("a status needs a state")?.of_task();
+                Report::Status { state, contents, metadata }
+            }
+            "artifact" => {
+                let Self { mut artifact_id, name, description, append, last_chunk, .. } = self;
+                if artifact_id.is_empty() {
+                    artifact_id = Uuid::now_v7().to_string();
+                }
+                let artifact = Box::new(Artifact { artifact_id, name, description, ..Artifact::default() });
+                let contents = contents.unwrap_or(Contents::Parts(Vec::new()));
+                // One that is not continued is whole.
+                Report::Artifact { artifact, contents, append, last_chunk: last_chunk.unwrap_or(!append), metadata }
+            }
+            "answer" => {
+                let contents = contents.ok_or("an answer needs text, parts or blocks")?;
+                Report::Answer { contents, metadata }
+            }
+            "block" => Report::Note { blocks: vec![Block::new(self.block.ok_or("a block is missing")?)?] },
+            "" => return Err("it has no type".into()),
+            other => return Err(format!("the type is one of status, artifact, answer and block, not '{other}'")),
+        })
+    }
+
+    fn contents(&mut self) -> Result<Option<Contents>, String> {
+        match (self.text.take(), self.parts.take(), self.blocks.take()) {
             (None, None, None) => Ok(None),
             (Some(text), None, None) => Ok(Some(Contents::text(text))),
             (None, Some(parts), None) => Ok(Some(Contents::Parts(parts))),
@@ -139,40 +143,5 @@ impl Content {
             }
             _ => Err("a line has one of text, parts and blocks".into()),
         }
-    }
-}
-
-impl Line {
-    pub fn read(line: &str) -> Result<Self, String> {
-        serde_json::from_str(line).map_err(|error| flotilla_protocol::decode::plain(&error.to_string()))
-    }
-
-    pub fn ends_turn(&self) -> bool {
-        match self {
-            Self::Status { state, .. } => *state != State::Working,
-            Self::Answer { .. } => true,
-            Self::Artifact { .. } | Self::Block { .. } => false,
-        }
-    }
-
-    pub fn into_report(self) -> Result<Report, String> {
-        Ok(match self {
-            Self::Status { state, content, metadata } => {
-                Report::Status { state: state.of_task(), contents: content.contents()?, metadata }
-            }
-            Self::Artifact { artifact_id, name, description, content, append, last_chunk, metadata } => {
-                let id = artifact_id.unwrap_or_else(|| Uuid::now_v7().to_string());
-                let artifact = Artifact { artifact_id: id, name, description, ..Artifact::default() };
-                let contents = content.contents()?.unwrap_or(Contents::Parts(Vec::new()));
-                // One that is not continued is whole.
-                let last_chunk = last_chunk.unwrap_or(!append);
-                Report::Artifact { artifact: Box::new(artifact), contents, append, last_chunk, metadata }
-            }
-            Self::Answer { content, metadata } => {
-                let contents = content.contents()?.ok_or("an answer needs text, parts or blocks")?;
-                Report::Answer { contents, metadata }
-            }
-            Self::Block { block } => Report::Note { blocks: vec![Block::new(block)?] },
-        })
     }
 }

@@ -91,6 +91,19 @@ impl Reader {
         }
     }
 
+    /// Reads on to the end, for nobody.
+    pub async fn drain(&mut self) {
+        while self.out.open || self.err.open {
+            let (out, err) = (&mut self.out, &mut self.err);
+            tokio::select! {
+                count = out.more(), if out.open => out.open = count > 0,
+                count = err.more(), if err.open => err.open = count > 0,
+            }
+            self.out.rest.clear();
+            self.err.rest.clear();
+        }
+    }
+
     async fn read_some(&mut self) -> Result<(), Silence> {
         let Self { out, err, bounds, read } = self;
         let (out_open, err_open) = (out.open, err.open);

@@ -73,12 +73,13 @@ fn every_request_says_its_version() {
 }
 
 #[test]
-fn an_old_agent_is_told_to_be_too_old_and_not_spoken_to() {
+fn an_old_agent_is_not_spoken_to_unless_its_version_is_named() {
     let mut old = card(json!({}));
     old["supportedInterfaces"][0]["protocolVersion"] = json!("0.3");
     let agent = Agent::start(old, |asked, _| answer(asked));
     let ran = Place::new().run(&["task", "get", "t-1", "-a", &agent.url, "-o", "json"]);
     assert_eq!((ran.code, ran.error().as_str()), (1, "VersionNotSupportedError"));
+    assert!(ran.out.contains("--a2a-version 0.3"), "{ran:?}");
     let mut newer = card(json!({}));
     newer["supportedInterfaces"][0]["protocolVersion"] = json!("1.7");
     let newer = Agent::start(newer, |asked, _| answer(asked));
