@@ -1,12 +1,13 @@
 //! Assembly: the only place that knows every crate. Configuration in, a working hub out.
 
+mod here;
 mod remote;
 
 pub use remote::Watched;
 
 use crate::config::{AgentConfig, Config, Dedupe, ExtendedConfig, Kind, SkillConfig, anything};
 use anyhow::{Context, Result};
-use flotilla_core::hub::{Push, RunHandle};
+use flotilla_core::hub::Push;
 use flotilla_core::ids::AgentId;
 use flotilla_core::ports::{Link, Store};
 use flotilla_core::registry::{Agent, DedupeBy, Extended, Registry, hub_capabilities};
@@ -17,50 +18,12 @@ use flotilla_outbound::webhook::Webhooks;
 use flotilla_outbound::webhook::keys::{Keys, Master};
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentProvider, AgentSkill};
 use flotilla_protocol::wire::Object;
-use flotilla_protocol::work::Assignment;
+use flotilla_worker::Agent as Doer;
 use flotilla_worker::script::Script;
-use flotilla_worker::{Agent as Doer, Outbox};
+use here::InProcess;
 use hyper::Uri;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use tokio::sync::mpsc;
-
-/// Reports an agent may be ahead of the store.
-const AHEAD: usize = 256;
-/// Reports that become one change.
-const BATCH: usize = 64;
-
-/// An agent that works in this process, spoken to in the same frames as one elsewhere.
-struct InProcess(Doer);
-
-impl Link for InProcess {
-    fn run(&self, assignment: Assignment, mut run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        let doer = self.0.clone();
-        Box::pin(async move {
-            let (sender, mut inbox) = mpsc::channel(AHEAD);
-            let work = doer.work(assignment, Outbox::new(sender));
-            tokio::pin!(work);
-            let mut working = true;
-            let mut batch = Vec::new();
-            loop {
-                // The agent goes first, so that what it says in one breath becomes one change.
-                tokio::select! {
-                    biased;
-                    () = &mut work, if working => working = false,
-                    count = inbox.recv_many(&mut batch, BATCH) => {
-                        let reports = batch.drain(..).map(|report| *report).collect();
-                        if count == 0 || run.report(reports).await.is_err() {
-                            break;
-                        }
-                    }
-                    () = run.fenced() => return,
-                }
-            }
-            run.finish().await;
-        })
-    }
-}
 
 /// The agents, and those of them whose cards are to be watched once there is a hub.
 pub struct Assembled {
@@ -107,9 +70,10 @@ fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, roster: &
         }
         (Kind::Socket, _) => return Ok((Arc::new(Dialed::new(roster, id, agent.terms(&config.sockets))), None)),
         (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
+        (Kind::Command, _) => Doer::Command(Arc::new(agent.program()?)),
         _ => Doer::Echo,
     };
-    Ok((Arc::new(InProcess(doer)), None))
+    Ok((Arc::new(InProcess::new(doer)), None))
 }
 
 async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>) -> Result<(Agent, Option<Watched>)> {

@@ -34,9 +34,11 @@ use args::ClientArgs;
 use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 use failure::Failure;
 use session::{Session, quoted};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// A durable hub for AI agents that speaks the A2A protocol, and a client for
 /// any agent that does.
@@ -81,6 +83,18 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Print a script that completes commands in a shell.
     Completion(completion::Completion),
+    /// Run a program for a worker, and end all of it when the worker is gone.
+    #[command(hide = true)]
+    Reap(Reap),
+}
+
+#[derive(Debug, Args)]
+struct Reap {
+    #[arg(long)]
+    grace_ms: u64,
+    program: OsString,
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -177,6 +191,9 @@ impl Cli {
             Command::Config(config::ConfigCommand::Show(show)) => {
                 for_agents(show.client.clone(), async |session| show.run(session))
             }
+            Command::Reap(reap) => {
+                flotilla_worker::reaper::main(Duration::from_millis(reap.grace_ms), &reap.program, &reap.arguments)
+            }
             other => match other.on_this_machine() {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => {
@@ -207,7 +224,8 @@ impl Command {
             | Self::Conformance(_)
             | Self::Push(_)
             | Self::Listen(_)
-            | Self::Doctor(_) => unreachable!("commands for agents are run before"),
+            | Self::Doctor(_)
+            | Self::Reap(_) => unreachable!("these are run before"),
         }
     }
 }

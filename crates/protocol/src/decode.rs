@@ -71,7 +71,7 @@ fn explain<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Refu
 
 /// Drops the "at line L column C" that means nothing to a caller who sent one line, and the value that was found: it
 /// may be a secret in the wrong place.
-pub(crate) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let text = text.rsplit_once(" at line ").map_or(text, |(text, _)| text);
     let Some((found, expected)) = text.rsplit_once(", expected ") else { return text.to_owned() };
     match found.split_once([' ', ':']).map(|(first, _)| first) {

@@ -12,8 +12,8 @@ use flotilla_protocol::work::Upstream;
 use std::sync::Arc;
 
 impl Hub {
-    /// CancelTask (spec 3.1.5). Work in this process stops at once: its run is fenced by the commit itself. An agent
-    /// elsewhere is asked, and what it refuses is refused.
+    /// CancelTask (spec 3.1.5). Work in this process stops at once: its run is fenced by the commit itself. A program
+    /// is ended first. An agent elsewhere is asked, and what it refuses is refused.
     pub async fn cancel(self: &Arc<Self>, scope: Scope, id: &str) -> Result<Task, Error> {
         let live = self.task(scope, id).await?;
         let head = live.committed().ok_or_else(|| Fault::new("the task is not loaded"))?;
@@ -28,8 +28,8 @@ impl Hub {
     /// Has an agent elsewhere told; one in this process is stopped by the commit.
     pub(super) async fn stop(&self, live: &LiveRef, head: &Head) -> Result<Stopped, Error> {
         let agent = self.registry.load().by_id(head.agent).cloned();
-        let Some(agent) = agent.filter(|agent| agent.link.is_remote()) else { return Ok(Stopped::Now(None)) };
-        let upstream = self.upstream(live, head).await?;
+        let Some(agent) = agent else { return Ok(Stopped::Now(None)) };
+        let upstream = if agent.link.is_remote() { self.upstream(live, head).await? } else { Upstream::default() };
         let stopping = Stopping { task: head.id, upstream, running: head.run_state != RunState::Idle };
         Ok(agent.link.stop(stopping).await?)
     }

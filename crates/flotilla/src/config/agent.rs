@@ -1,6 +1,7 @@
 //! An agent in the configuration.
 
 use super::Span;
+use super::command::CommandConfig;
 use super::remote::{AuthConfig, BreakerConfig, PollConfig, RetriesConfig, TimeoutsConfig};
 use super::sockets::{Connections, SocketsConfig, check_ttl};
 use anyhow::{Result, bail};
@@ -67,6 +68,9 @@ pub struct AgentConfig {
     /// What a `script` agent does; see docs/script-agent.md.
     #[serde(default, skip_serializing)]
     pub script: Option<ScriptConfig>,
+    /// The program of a `command` agent; see docs/command-agent.md.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandConfig>,
     /// Where an `a2a` agent is; its card is at the well-known path below. See docs/remote-agents.md.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
@@ -109,6 +113,8 @@ pub enum Kind {
     Socket,
     /// Is elsewhere, and speaks A2A.
     A2a,
+    /// Is a program on this machine.
+    Command,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -246,6 +252,7 @@ impl AgentConfig {
             grace: None,
             connections: None,
             script: None,
+            command: None,
             url: None,
             card: None,
             card_refresh: None,
@@ -288,7 +295,7 @@ impl AgentConfig {
 
     pub fn check(&self) -> Result<()> {
         match (self.kind, &self.script) {
-            (Kind::Echo | Kind::Socket | Kind::A2a, Some(_)) => {
+            (Kind::Echo | Kind::Socket | Kind::A2a | Kind::Command, Some(_)) => {
                 bail!("script: only a script agent takes a script; say 'kind: script'")
             }
             (Kind::Script, None) => bail!("a script agent needs 'script:' (docs/script-agent.md shows how)"),
@@ -311,6 +318,7 @@ impl AgentConfig {
             bail!("script.{error}");
         }
         self.check_remote()?;
+        self.check_command()?;
         let modes = [&self.input_modes, &self.output_modes].into_iter().flatten();
         if modes.clone().any(Vec::is_empty) {
             bail!("input_modes and output_modes must each name a media type; '*/*' takes all");

@@ -2,6 +2,7 @@
 
 mod cast;
 mod cli;
+mod command;
 mod crash;
 mod dialects;
 mod doors;
@@ -14,6 +15,7 @@ mod limits;
 mod lineage;
 mod operations;
 mod push;
+mod reaper;
 mod remote;
 mod scenarios;
 mod socket;

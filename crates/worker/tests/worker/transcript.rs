@@ -5,7 +5,7 @@ use flotilla_protocol::lineage::{Ancestor, Lineage, SpanId, Trace, TraceId};
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::work::{Assignment, Contents, Report, Trail};
 use flotilla_worker::script::{Script, ScriptConfig};
-use flotilla_worker::{Agent, Outbox};
+use flotilla_worker::{Agent, Outbox, Stop};
 use serde::Serialize;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -57,7 +57,7 @@ pub async fn steps(steps: &str, text: &str) -> String {
 pub async fn transcript(agent: &Agent, assignment: Assignment) -> String {
     let (sender, mut receiver) = mpsc::channel(1);
     let agent = agent.clone();
-    let work = tokio::spawn(async move { agent.work(assignment, Outbox::new(sender)).await });
+    let work = tokio::spawn(async move { agent.work(assignment, Outbox::new(sender), Stop::pair().1).await });
     let mut lines = Vec::new();
     let mut before = Instant::now();
     while let Some(report) = receiver.recv().await {
