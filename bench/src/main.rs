@@ -50,6 +50,7 @@ async fn run() -> Result<()> {
         rust_peers: options.rust_peers.clone(),
         python: options.python.clone(),
         node: options.node.clone(),
+        nginx: options.nginx.clone(),
         scratch: options.scratch.clone(),
         key: key()?,
     };

@@ -19,6 +19,7 @@ pub struct Options {
     pub rust_peers: Option<PathBuf>,
     pub python: Option<PathBuf>,
     pub node: Option<PathBuf>,
+    pub nginx: Option<PathBuf>,
     pub scratch: PathBuf,
     /// Where benchmarks.md goes, and its plots in a folder beside it.
     pub out: PathBuf,
@@ -47,7 +48,8 @@ impl Options {
                 "--servers" => servers = Some(value()?.split(',').map(server).collect::<Result<Vec<_>>>()?),
                 "--rounds" => rounds = Some(value()?.parse().context("--rounds needs a number")?),
                 "--about" => about.push(value()?),
-                "--hub" | "--bench" | "--rust-peers" | "--python" | "--node" | "--scratch" | "--out" | "--results" => {
+                "--hub" | "--bench" | "--rust-peers" | "--python" | "--node" | "--nginx" | "--scratch" | "--out"
+                | "--results" => {
                     paths.insert(word.clone(), PathBuf::from(value()?));
                 }
                 _ => bail!("{word} is neither a subject ({}) nor an option", names(&Subject::ALL.map(Subject::name))),
@@ -69,6 +71,7 @@ impl Options {
             rust_peers: path("--rust-peers"),
             python: path("--python").map(program).transpose()?,
             node: path("--node").map(program).transpose()?,
+            nginx: path("--nginx").map(program).transpose()?,
             subjects: if subjects.is_empty() { Subject::ALL.to_vec() } else { subjects },
             servers,
             size,

@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::plot::{self, Group, Line};
 use crate::results::Results;
 use crate::server::Server;
-use crate::subject::{Bench, Size, Subject, idle, reads, recovery, send, start, streams};
+use crate::subject::{Bench, Size, Subject, hop, idle, reads, recovery, send, start, streams};
 use crate::table::{Column, Table, counted};
 
 /// How figures are taken and what each server is given.
@@ -67,6 +67,7 @@ impl Report<'_> {
     fn subject(&self, subject: Subject, plots: &Path) -> Result<String> {
         let (title, svgs, tables) = match subject {
             Subject::Send => ("SendMessage", self.send_plots(), self.send_tables()),
+            Subject::Hop => ("One hop to a remote agent", Vec::new(), hop::table(self.results, self.size.rounds)),
             Subject::Streams => ("Streams", vec![("streams.svg", self.streams_plot())], self.streams_table()),
             Subject::Reads => ("GetTask and ListTasks", Vec::new(), self.reads_table()),
             Subject::Start => ("Cold start and idle memory", Vec::new(), self.start_table()),

@@ -1,5 +1,7 @@
 //! The servers under test: how each is started, where it answers, and how it is stopped.
 
+mod hop;
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,6 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::load::call::{Binding, Call, Endpoint};
+
+pub use hop::Way;
 
 /// How long a server may take until its first answer.
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -91,6 +95,7 @@ pub struct Fleet {
     pub rust_peers: Option<PathBuf>,
     pub python: Option<PathBuf>,
     pub node: Option<PathBuf>,
+    pub nginx: Option<PathBuf>,
     /// For data directories and logs.
     pub scratch: PathBuf,
     pub key: String,
@@ -155,13 +160,23 @@ impl Fleet {
     /// The same with the store as it was left.
     pub fn start_again(&self, server: Server) -> Result<Running> {
         let (http, grpc) = (free_port()?, free_port()?);
-        let log = self.scratch.join(format!("{}.log", server.name()));
+        let key = server.is_hub().then(|| self.key.clone());
+        self.launch(server, self.command(server, http, grpc)?, (http, grpc), key)
+    }
+
+    /// Starts what will answer as this server does, and waits for its first answer.
+    fn launch(
+        &self,
+        server: Server,
+        mut command: Command,
+        (http, grpc): (u16, u16),
+        key: Option<String>,
+    ) -> Result<Running> {
+        let log = self.scratch.join(format!("{}-{http}.log", server.name()));
         let out = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
-        let mut command = self.command(server, http, grpc)?;
         command.stdin(Stdio::null()).stdout(out.try_clone().context("log")?).stderr(out);
         let began = Instant::now();
         let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
-        let key = server.is_hub().then(|| self.key.clone());
         let mut running = Running { server, child, http, grpc, key, first_answer: Duration::ZERO };
         match running.wait(began) {
             Ok(took) => running.first_answer = took,

@@ -1,5 +1,6 @@
 //! The subjects of the benchmark, and how much of each is done.
 
+pub mod hop;
 pub mod idle;
 pub mod reads;
 pub mod recovery;
@@ -15,6 +16,7 @@ use crate::server::{Fleet, Running, Server};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     Send,
+    Hop,
     Streams,
     Reads,
     Start,
@@ -23,12 +25,20 @@ pub enum Subject {
 }
 
 impl Subject {
-    pub const ALL: [Subject; 6] =
-        [Subject::Send, Subject::Streams, Subject::Reads, Subject::Start, Subject::Idle, Subject::Recovery];
+    pub const ALL: [Subject; 7] = [
+        Subject::Send,
+        Subject::Hop,
+        Subject::Streams,
+        Subject::Reads,
+        Subject::Start,
+        Subject::Idle,
+        Subject::Recovery,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Subject::Send => "send",
+            Subject::Hop => "hop",
             Subject::Streams => "streams",
             Subject::Reads => "reads",
             Subject::Start => "start",
@@ -104,6 +114,7 @@ impl Bench {
         eprintln!("== {}", subject.name());
         match subject {
             Subject::Send => send::run(self).await,
+            Subject::Hop => hop::run(self).await,
             Subject::Streams => streams::run(self).await,
             Subject::Reads => reads::run(self).await,
             Subject::Start => start::run(self).await,

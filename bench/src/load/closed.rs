@@ -28,6 +28,8 @@ pub struct Pace {
 #[derive(Debug)]
 pub struct Capacity {
     pub per_second: f64,
+    /// The middle of the latencies, in milliseconds.
+    pub p50_ms: f64,
     /// The server's processor time for each call, in microseconds.
     pub cpu_us: f64,
 }
@@ -76,9 +78,10 @@ pub async fn run(endpoint: &Endpoint, call: &Call, pace: Pace, pid: u32) -> Resu
     let before = process::cpu_seconds(pid)?;
     sleep_until(end).await;
     let cpu = process::cpu_seconds(pid)? - before;
-    let total = collect(tasks).await?;
+    let mut total = collect(tasks).await?;
     let count = total.count() as f64;
-    Ok(Capacity { per_second: count / pace.window.as_secs_f64(), cpu_us: cpu * 1e6 / count })
+    let p50_ms = total.percentile(0.5);
+    Ok(Capacity { per_second: count / pace.window.as_secs_f64(), p50_ms, cpu_us: cpu * 1e6 / count })
 }
 
 /// Adds up what the connections saw; an error if too much of it went wrong.

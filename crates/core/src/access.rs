@@ -57,6 +57,7 @@ impl Known {
             principal: record.principal.id,
             workspace: record.principal.workspace,
             name: record.name.to_string().into(),
+            stands_for: record.principal.name.into(),
             rights: record.rights,
             agents: record.agents.map(Into::into),
             key: Some(record.hash),

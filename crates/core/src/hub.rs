@@ -1,20 +1,29 @@
 //! The hub: every operation on tasks, for every binding. Everything appends to a log or follows one.
 
+mod cancel;
+mod deadline;
 mod deliver;
+mod descend;
 mod follow;
 mod hook;
 mod live;
 mod meters;
+mod own;
 mod owner;
+mod pace;
+mod parts;
 mod push;
+mod queue;
 mod read;
 mod recover;
+mod register;
 mod repeat;
 mod run;
 mod send;
 mod tally;
+mod trail;
 
-pub use follow::{Follow, Framed, Next};
+pub use follow::{Ended, Follow, Framed, Next};
 pub use hook::HookPage;
 pub use live::LiveRef;
 pub use owner::{LogPage, OwnerFollow, OwnerNext};
@@ -25,22 +34,26 @@ pub use send::{Outcome, SendOptions, no_push, no_streaming};
 
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
-use crate::ids::{AgentId, PrincipalId, TaskId};
-use crate::limits::{Limit, Limits};
+use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
+use crate::limits::Limits;
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
 use crate::push::Desk;
-use crate::rate::{Pace, Rate};
-use crate::registry::Registry;
+use crate::rate::Rate;
+use crate::registry::{Agent, Registry};
+use crate::roster::Roster;
 use crate::task::{Command, Effect, Head, apply, room, step};
 use arc_swap::ArcSwap;
+use deadline::Deadlines;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
+use flotilla_protocol::time::Millis;
 use live::{Lives, Loaded};
 use meters::Meters;
+use queue::Places;
+use run::Start;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-use tally::{Full, Place, Tally};
+use tally::{Place, Tally};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
@@ -57,6 +70,11 @@ pub struct Hub {
     permits: Arc<Semaphore>,
     /// Runs under way, from the decision to start one to its end.
     runs: Arc<Tally<AgentId>>,
+    /// Runs that wait for an agent which is not there.
+    queued: Arc<Tally<AgentId>>,
+    queued_by_workspace: Arc<Tally<WorkspaceId>>,
+    /// Who dials in.
+    roster: Arc<Roster>,
     /// Tasks that have not ended, by caller.
     open_tasks: Tally<PrincipalId>,
     /// Streams that are being read, by caller.
@@ -68,6 +86,7 @@ pub struct Hub {
     /// Who carries webhooks, and when again.
     push: Push,
     desk: Desk,
+    deadlines: Deadlines,
     stopping: watch::Sender<bool>,
     /// Set when those who wait for a task must be answered with what there is.
     hurrying: AtomicBool,
@@ -86,6 +105,7 @@ impl Hub {
         registry: Registry,
         limits: Limits,
         push: Push,
+        roster: Arc<Roster>,
     ) -> Arc<Self> {
         Arc::new(Self {
             store,
@@ -95,12 +115,16 @@ impl Hub {
             lives: Arc::default(),
             permits: Arc::new(Semaphore::new(limits.commits)),
             runs: Arc::default(),
+            queued: Arc::default(),
+            queued_by_workspace: Arc::default(),
+            roster,
             open_tasks: Tally::default(),
             streams: Arc::default(),
             requests: Rate::default(),
             sends: Rate::default(),
             push,
             desk: Desk::default(),
+            deadlines: Deadlines::default(),
             stopping: watch::Sender::new(false),
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
@@ -117,6 +141,18 @@ impl Hub {
         self.registry.store(Arc::new(registry));
     }
 
+    pub fn roster(&self) -> &Arc<Roster> {
+        &self.roster
+    }
+
+    /// Puts one agent in the place of itself: what its card says has changed.
+    pub fn replace_agent(&self, agent: &Agent) {
+        self.registry.rcu(|registry| match registry.with(agent.clone()) {
+            Some(changed) => Arc::new(changed),
+            None => Arc::clone(registry),
+        });
+    }
+
     pub fn limits(&self) -> Limits {
         **self.limits.load()
     }
@@ -131,35 +167,6 @@ impl Hub {
 
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
-    }
-
-    /// Counts a request of a caller, unless there were too many of late.
-    pub fn count_request(&self, principal: PrincipalId) -> Result<(), Refusal> {
-        let most = self.limits.load().requests_per_caller;
-        self.requests.take(principal, Pace { most, per: Duration::from_secs(1) }).map_err(|wait| {
-            let text =
-                format!("You make more requests than you may ({most} a second). Wait a moment, then go on slower.");
-            Limit::RequestsPerCaller.refuse(most, text).retry_after(wait)
-        })
-    }
-
-    /// Counts a message to an agent, unless there were too many of late. Reading does not reach an agent.
-    fn count_send(&self, agent: AgentId) -> Result<(), Refusal> {
-        let pace = self.send_pace();
-        let most = pace.most;
-        self.sends.take(agent, pace).map_err(|wait| {
-            let text = format!("The agent gets more messages than it may ({most} a second). Try again in a moment.");
-            Limit::SendsPerAgent.refuse(most, text).retry_after(wait)
-        })
-    }
-
-    /// A message that was counted did not get there.
-    fn uncount_send(&self, agent: AgentId) {
-        self.sends.give_back(agent, self.send_pace());
-    }
-
-    fn send_pace(&self) -> Pace {
-        Pace { most: self.limits.load().sends_per_agent, per: Duration::from_secs(1) }
     }
 
     /// Tells every stream to end and come back later.
@@ -261,8 +268,11 @@ impl Hub {
         let Loaded { decided, .. } =
             sequencer.loaded().ok_or_else(|| Fault::new("a decision on a task that is not loaded"))?;
         // A full log must still be able to end.
-        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel);
-        let from_caller = matches!(command, Command::Say(_));
+        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel { .. } | Command::Overdue { .. });
+        let from_caller = match &command {
+            Command::Say(say) => Some(say.held.is_some()),
+            _ => None,
+        };
         let mut decision = step(decided, command)?;
         if decision.events.is_empty() {
             return Ok(false);
@@ -281,35 +291,14 @@ impl Hub {
         let body = crate::log::encode(&change)?;
         let state_before = (decided.version > 0).then(|| decided.state_code());
         let places = self.places(decided, &decision.effects, from_caller, &limits)?;
-        let was_over = decided.is_over();
+        let (was_over, deadline_before) = (decided.is_over(), decided.deadline);
         apply(decided, &change);
         let head = decided.clone();
-        let follows = Follows { effects: decision.effects, places, ends: head.is_over() && !was_over };
+        let ends = head.is_over() && !was_over;
+        let follows = Follows { effects: decision.effects, places, ends, deadline_before };
         let done = self.when_committed(live, &head, &change, body.len(), follows, (tell, permit));
         self.store.commit(Commit { head, state_before, change, body, dedupe, done });
         Ok(true)
-    }
-
-    /// Takes the places a decision needs before anything is written. Only a caller is refused for want of one: what
-    /// follows from the work itself must go on.
-    fn places(&self, head: &Head, effects: &[Effect], from_caller: bool, limits: &Limits) -> Result<Places, Refusal> {
-        let mut places = Places { run: None, opens: head.version == 0 };
-        if !effects.is_empty() {
-            let (each, all) =
-                if from_caller { (limits.runs_per_agent, limits.live_runs) } else { (usize::MAX, usize::MAX) };
-            places.run = Some(self.runs.place(head.agent, each, all).map_err(|full| no_run(full, limits))?);
-        }
-        if places.opens {
-            let most = limits.open_tasks_per_caller;
-            self.open_tasks.enter(head.principal, most, usize::MAX).map_err(|_| {
-                let text = format!(
-                    "You have as many open tasks as you may ({most}). Cancel one, answer one that waits for you, or try \
-                     again when one has ended."
-                );
-                Limit::OpenTasksPerCaller.refuse(most, text)
-            })?;
-        }
-        Ok(places)
     }
 
     /// What happens once the store has spoken: show the change, then start the work that follows from it.
@@ -319,7 +308,7 @@ impl Hub {
         head: &Head,
         change: &Arc<Change>,
         size: usize,
-        Follows { effects, mut places, ends }: Follows,
+        Follows { effects, mut places, ends, deadline_before }: Follows,
         (tell, permit): (Tell, OwnedSemaphorePermit),
     ) -> crate::ports::Done {
         let (hub, live, head, change) = (Arc::clone(self), live.clone(), head.clone(), Arc::clone(change));
@@ -328,17 +317,19 @@ impl Hub {
             let last = change.last_seq();
             match result {
                 Ok(()) => {
-                    hub.meters.changed(live.id(), &change);
+                    hub.meters.changed(&head, &change);
                     if ends {
                         hub.open_tasks.leave(head.principal);
                     }
+                    let deadline = head.deadline.filter(|_| !head.is_over());
+                    hub.deadlines.changed(live.id(), deadline_before, deadline);
                     let shows = change.peer_count() > 0;
                     live.publish(head, change, size);
                     if shows {
                         hub.desk.changed(live.id());
                     }
-                    for Effect::StartRun { run } in effects {
-                        hub.start_run(&live, run, places.run.take());
+                    for Effect::StartRun { run, watched } in effects {
+                        hub.start_run(&live, Start { run, watched, resumed: false }, places.run.take());
                     }
                     if let Tell::Each(tell) = tell {
                         // A caller that hung up is not told; the task goes on all the same.
@@ -370,26 +361,12 @@ enum Tell {
     AtRest,
 }
 
-/// What a decision holds until its commit is settled.
-struct Places {
-    run: Option<Place<AgentId>>,
-    /// Whether the task is new, and counts as open from now on.
-    opens: bool,
-}
-
 /// What comes of a change once it is committed.
 struct Follows {
     effects: Vec<Effect>,
     places: Places,
     ends: bool,
-}
-
-fn no_run(full: Full, limits: &Limits) -> Refusal {
-    let (limit, most, whose) = match full {
-        Full::Each => (Limit::RunsPerAgent, limits.runs_per_agent, "The agent"),
-        Full::All => (Limit::LiveRuns, limits.live_runs, "The hub"),
-    };
-    limit.refuse(most, format!("{whose} has as many runs under way as it may ({most}). Try again in a moment."))
+    deadline_before: Option<Millis>,
 }
 
 async fn settled(committed: oneshot::Receiver<Result<u64, NotCommitted>>) -> Result<u64, NotCommitted> {

@@ -1,5 +1,6 @@
 //! Names of things: tasks, workspaces, principals and agents.
 
+use flotilla_protocol::lineage::{SpanId, TraceId};
 use std::fmt;
 use std::sync::Mutex;
 use uuid::{Builder, NoContext, Timestamp, Uuid};
@@ -56,6 +57,20 @@ impl TaskId {
 
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes(bytes))
+    }
+
+    /// The trace a task begins where its caller told none: its own number, which is as random as a trace's must be.
+    pub fn trace(&self) -> TraceId {
+        TraceId::of(*self.bytes()).expect("an id has a version, so it is not zero")
+    }
+
+    /// The span of one run in its task's trace. A run that is looked at again is the same span.
+    pub fn span(&self, run: u32) -> SpanId {
+        // Mixes the random bits of the id with the run, so that spans look like nothing else.
+        let mut mixed = (self.0.as_u128() as u64).wrapping_add(u64::from(run).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        SpanId::of((mixed ^ (mixed >> 31)) | 1).expect("the last bit is set")
     }
 
     /// The smallest id a task created at this time could have: lets a store find old tasks by id alone.

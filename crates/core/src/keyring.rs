@@ -117,6 +117,9 @@ pub async fn rotate(
     check_end(now, expires_at)?;
     let keys = store.keys().await?;
     let old = keys.iter().find(|key| key.name == *name && key.is_live(now)).ok_or_else(|| no_key(name))?;
+    if let Some(successor) = successor(&keys, old) {
+        return Err(replaced(old, successor, now).into());
+    }
     let lifetime = old.expires_at.map(|end| Millis(now.0 + (end.0 - old.created_at.0)).min(LAST));
     let secret = generate()?;
     let record = KeyRecord {
@@ -134,6 +137,28 @@ pub async fn rotate(
         return Err(no_key(name).into());
     }
     Ok(Made { secret, record, note: on_end(old) })
+}
+
+/// The key that took a key's place, or the place of the one that did, and so on.
+fn successor<'a>(keys: &'a [KeyRecord], old: &KeyRecord) -> Option<&'a KeyRecord> {
+    let after = |old: &KeyRecord| {
+        let is_next = |key: &&KeyRecord| key.replaces.as_ref() == Some(&old.name.name);
+        keys.iter().filter(|key| key.name.workspace == old.name.workspace).find(is_next)
+    };
+    // Each was made after the one before it.
+    std::iter::successors(after(old), |key| after(key).filter(|next| next.created_at >= key.created_at))
+        .take(keys.len())
+        .last()
+}
+
+/// A key that is in its overlap has no lifetime of its own to hand on.
+fn replaced(old: &KeyRecord, successor: &KeyRecord, now: Millis) -> Refusal {
+    let (old, next) = (&old.name, &successor.name);
+    let todo = match successor.is_live(now) {
+        true => format!("rotate '{next}'"),
+        false => format!("'{next}' has ended, so make another with 'flotilla keys create NAME --principal …'"),
+    };
+    Refusal::new(Reason::AlreadyExists, format!("The key '{old}' was replaced by '{next}' already; {todo}."))
 }
 
 /// A name without the number at its end.

@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod caller;
+pub mod descent;
 pub mod dispatch;
 pub mod error;
 pub mod hub;
@@ -20,4 +21,5 @@ pub mod push;
 pub mod rate;
 pub mod registry;
 pub mod rights;
+pub mod roster;
 pub mod task;

@@ -29,18 +29,26 @@ pub struct Limits {
     pub open_tasks_per_caller: usize,
     /// Most streams one caller may read at once.
     pub streams_per_caller: usize,
+    /// Most calls from agent to agent that may lead to a task.
+    pub hops: u32,
     /// Most push configs of one task.
     pub push_configs_per_task: usize,
     /// Most runs of one agent under way at once.
     pub runs_per_agent: usize,
     /// Most runs under way in this process at once.
     pub live_runs: usize,
+    /// Most messages that wait for one agent which is not there.
+    pub queued_per_agent: usize,
+    /// Most messages that wait for the agents of one workspace.
+    pub queued_per_workspace: usize,
     /// Largest page of ListTasks (the specification allows 100).
     pub page: i32,
     /// Content after which a page ends early, in bytes.
     pub page_bytes: usize,
     /// How long a blocking send holds its connection; the task goes on after that.
     pub wait: Duration,
+    /// How long one to an agent that is not there does; the message waits on after that.
+    pub absent_wait: Duration,
     /// Most requests of one caller in a second.
     pub requests_per_caller: u32,
     /// Most messages to one agent in a second.
@@ -65,12 +73,16 @@ impl Default for Limits {
             events_per_task: 1_000_000,
             open_tasks_per_caller: 100_000,
             streams_per_caller: 1_000,
+            hops: 8,
             push_configs_per_task: 20,
             runs_per_agent: 5_000,
             live_runs: 10_000,
+            queued_per_agent: 1_000,
+            queued_per_workspace: 10_000,
             page: 100,
             page_bytes: 32 * 1024 * 1024,
             wait: Duration::from_secs(3600),
+            absent_wait: Duration::from_secs(2),
             requests_per_caller: 100_000,
             sends_per_agent: 100_000,
             wrong_keys_per_address: 300,
@@ -92,9 +104,12 @@ pub enum Limit {
     EventsPerTask,
     OpenTasksPerCaller,
     StreamsPerCaller,
+    Hops,
     PushConfigsPerTask,
     RunsPerAgent,
     LiveRuns,
+    QueuedPerAgent,
+    QueuedPerWorkspace,
     Page,
     RequestsPerCaller,
     SendsPerAgent,
@@ -105,7 +120,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 23] = [
         Self::Body,
         Self::BodyTime,
         Self::HeaderBytes,
@@ -116,9 +131,12 @@ impl Limit {
         Self::EventsPerTask,
         Self::OpenTasksPerCaller,
         Self::StreamsPerCaller,
+        Self::Hops,
         Self::PushConfigsPerTask,
         Self::RunsPerAgent,
         Self::LiveRuns,
+        Self::QueuedPerAgent,
+        Self::QueuedPerWorkspace,
         Self::Page,
         Self::RequestsPerCaller,
         Self::SendsPerAgent,
@@ -141,9 +159,12 @@ impl Limit {
             Self::EventsPerTask => "events_per_task",
             Self::OpenTasksPerCaller => "open_tasks_per_caller",
             Self::StreamsPerCaller => "streams_per_caller",
+            Self::Hops => "hops",
             Self::PushConfigsPerTask => "push_configs_per_task",
             Self::RunsPerAgent => "runs_per_agent",
             Self::LiveRuns => "live_runs",
+            Self::QueuedPerAgent => "queued_per_agent",
+            Self::QueuedPerWorkspace => "queued_per_workspace",
             Self::Page => "page",
             Self::RequestsPerCaller => "requests_per_caller",
             Self::SendsPerAgent => "sends_per_agent",
@@ -163,7 +184,9 @@ impl Limit {
             Self::JsonDepth => Reason::InvalidRequest,
             Self::Parts | Self::Page => Reason::InvalidParams,
             // Waiting does not make room in a task that is full, so this is not "try again later".
-            Self::MessagesPerTask | Self::EventsPerTask | Self::PushConfigsPerTask => Reason::UnsupportedOperation,
+            Self::MessagesPerTask | Self::EventsPerTask | Self::PushConfigsPerTask | Self::Hops => {
+                Reason::UnsupportedOperation
+            }
             Self::OpenTasksPerCaller
             | Self::StreamsPerCaller
             | Self::RunsPerAgent
@@ -171,6 +194,8 @@ impl Limit {
             | Self::RequestsPerCaller
             | Self::SendsPerAgent
             | Self::WrongKeysPerAddress => Reason::ResourceExhausted,
+            Self::QueuedPerAgent => Reason::QueueFull,
+            Self::QueuedPerWorkspace => Reason::TenantQueueFull,
             Self::Connections => Reason::Unavailable,
         }
     }

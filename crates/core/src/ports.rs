@@ -1,4 +1,4 @@
-//! What the core needs from outside: a store, links to agents, a courier, a clock. Nothing else is a trait.
+//! What the core needs from outside: a store, links to agents, a courier, a signer, a clock. Nothing else is a trait.
 
 mod push;
 
@@ -11,17 +11,25 @@ use crate::ids::{AgentId, PrincipalId, TaskId};
 use crate::key::{FullName, KeyRecord, Principal};
 use crate::log::Epoch;
 use crate::project::Fold;
+use crate::registry::Registration;
+use crate::roster::Terms;
 use crate::task::Head;
+use flotilla_protocol::a2a::card::AgentCardSignature;
+use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
-use flotilla_protocol::work::Assignment;
+use flotilla_protocol::work::{Assignment, Contents, Upstream};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An answer that arrives later.
 pub type Later<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
+
+/// How many tasks of a context are looked at for what an agent elsewhere calls it.
+pub const EARLIER: usize = 4;
 
 /// A 256-bit digest.
 pub type Digest = [u8; 32];
@@ -148,6 +156,9 @@ pub struct Swept {
 pub trait Store: HookStore {
     fn epoch(&self) -> &Epoch;
 
+    /// The name of this hub among others: made with the store, and kept through backups and restores.
+    fn hub_id(&self) -> &str;
+
     /// Queues a commit. Commits of one task are made in the order of the calls.
     fn commit(&self, commit: Commit);
 
@@ -159,8 +170,14 @@ pub trait Store: HookStore {
     /// Changes with events after `seq`, oldest first, at most `limit`.
     fn after(&self, scope: Scope, id: TaskId, seq: u64, limit: usize) -> Later<Tail>;
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage>;
+    /// The agents a principal has tasks with.
+    fn agents_of(&self, principal: PrincipalId) -> Later<Vec<AgentId>>;
+    /// The latest tasks and exchanges of a context before one of them, newest first, without their artifacts.
+    fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>>;
     /// Tasks whose run was under way when the store was last used.
     fn open_runs(&self) -> Later<Vec<TaskId>>;
+    /// Tasks that have not ended and will at some time.
+    fn deadlines(&self) -> Later<Vec<(TaskId, Millis)>>;
     /// How many tasks of each principal have not ended; a principal without any may be left out.
     fn open_tasks(&self) -> Later<Vec<(PrincipalId, usize)>>;
     fn sent(&self, key: Digest) -> Later<Option<Sent>>;
@@ -169,6 +186,10 @@ pub trait Store: HookStore {
     fn sweep(&self, retention: Retention) -> Later<Swept>;
 
     fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId>;
+    /// The agents that registered themselves, by name.
+    fn registrations(&self) -> Later<Vec<(AgentId, Registration)>>;
+    /// Keeps an agent that registers itself, or what is new about it.
+    fn register(&self, registration: Registration) -> Later<AgentId>;
     /// The principal of this name, who is made if there is none; so is the workspace.
     fn principal(&self, name: FullName) -> Later<Principal>;
     fn key(&self, hash: Digest) -> Later<Option<KeyRecord>>;
@@ -191,8 +212,109 @@ pub trait Store: HookStore {
 pub trait Link: Send + Sync + 'static {
     /// Does a run. The handle reports, and says when to stop.
     fn run(&self, assignment: Assignment, run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    /// Whether the agent is elsewhere and works on without this process: then an assignment carries its trail, and a
+    /// run that was under way when the hub stopped is taken up again instead of being lost.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    /// Makes the agent stop, or finds out that it does not. The hub says CANCELED only after this says so.
+    fn stop(&self, _task: Stopping) -> Pin<Box<dyn Future<Output = Result<Stopped, Refusal>> + Send>> {
+        Box::pin(std::future::ready(Ok(Stopped::Now(None))))
+    }
+
+    /// Why a message would have to wait now, if nobody is there to take it.
+    fn absence(&self) -> Option<Absence> {
+        None
+    }
+
+    /// How the agent is treated, if it is one that dials in.
+    fn dialed(&self) -> Option<Terms> {
+        None
+    }
+
+    /// How an agent elsewhere is reached just now.
+    fn reach(&self) -> Option<Reach> {
+        None
+    }
+}
+
+/// Nobody is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Absence {
+    /// What the caller is told.
+    pub reason: String,
+    /// How long a message waits, unless its caller says otherwise; zero refuses it at once.
+    pub ttl: Duration,
+}
+
+/// A task that is to be canceled.
+#[derive(Debug, Clone)]
+pub struct Stopping {
+    pub task: TaskId,
+    /// What an agent elsewhere calls it.
+    pub upstream: Upstream,
+    /// Whether a run is under way.
+    pub running: bool,
+}
+
+/// What came of telling an agent to stop.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stopped {
+    /// Nothing of the work goes on; what the agent said about it.
+    Now(Option<Contents>),
+    /// The agent was told, and what it makes of that is in the log: the task is as it is.
+    Told,
+}
+
+/// How an agent elsewhere is reached, for the owner of the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reach {
+    /// Where it was configured to be.
+    pub address: String,
+    /// The binding and version chosen from its card, once that was read.
+    pub binding: Option<&'static str>,
+    pub version: Option<String>,
+    pub breaker: Breaker,
+    /// Calls in a row that did not reach it.
+    pub failures: u32,
+    /// Why the last of them did not.
+    pub problem: Option<String>,
+}
+
+/// Whether calls are let through to an agent elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Breaker {
+    #[default]
+    Closed,
+    /// None for a while: too many failed.
+    Open,
+    /// One, to see whether it is back.
+    HalfOpen,
+}
+
+impl Breaker {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half-open",
+        }
+    }
 }
 
 pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Millis;
+}
+
+/// Signs cards, so that their readers can tell whose they are.
+pub trait Signer: Send + Sync + 'static {
+    /// The signatures of a card that has none yet; `keys_at` is the address of the hub's key set. A card that was signed
+    /// before gets the same ones again.
+    fn sign(&self, card: &str, keys_at: &str) -> Result<Arc<[AgentCardSignature]>, Fault>;
+    /// Every public key of the hub that is in use, as a JSON Web Key Set.
+    fn key_set(&self) -> String;
+    /// When the keys last changed.
+    fn changed_at(&self) -> Millis;
 }

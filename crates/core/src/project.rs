@@ -6,6 +6,8 @@ use flotilla_protocol::a2a::model::{
 };
 use flotilla_protocol::event::{Change, Event, Said};
 use flotilla_protocol::time::Millis;
+use flotilla_protocol::wire::{Object, Unknown};
+use flotilla_protocol::work::Upstream;
 use std::sync::Arc;
 
 /// How much of a task is wanted.
@@ -37,6 +39,10 @@ pub struct Fold {
     pub history: Vec<Arc<Message>>,
     /// The direct answer, where the exchange was no task.
     pub answer: Option<Arc<Message>>,
+    /// The ids of an agent elsewhere, which are not shown, and what it says of its task as a whole, which is.
+    pub upstream: Upstream,
+    pub metadata: Option<Object>,
+    pub unknown: Unknown,
 }
 
 impl Fold {
@@ -67,12 +73,22 @@ impl Fold {
                 self.set_status(*state, said.as_ref().and_then(Said::projected), at);
             }
             Event::Produced { chunk } if event.is_for_peers() => self.produce(chunk.projected(), chunk.append),
+            Event::Linked { upstream, metadata, unknown, .. } => {
+                self.upstream.clone_from(upstream);
+                if metadata.is_some() {
+                    self.metadata.clone_from(metadata);
+                }
+                if !unknown.is_empty() {
+                    self.unknown.clone_from(unknown);
+                }
+            }
             Event::Produced { .. }
             | Event::Noted { .. }
             | Event::RunQueued { .. }
             | Event::RunStarted { .. }
             | Event::RunLost { .. }
-            | Event::NearLimit { .. } => {}
+            | Event::NearLimit { .. }
+            | Event::Descended { .. } => {}
         }
     }
 
@@ -112,7 +128,8 @@ impl Fold {
             status: self.status,
             artifacts,
             history: self.history,
-            ..Task::default()
+            metadata: self.metadata,
+            unknown: self.unknown,
         }
     }
 }

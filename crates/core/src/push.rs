@@ -12,8 +12,12 @@ pub use unit::{Cut, cut};
 pub use verdict::{Came, Verdict, verdict};
 
 use crate::ids::{AgentId, HookId, PrincipalId, TaskId};
-use flotilla_protocol::a2a::push::PushOptions;
+use flotilla_protocol::a2a::push::{PushChunks, PushOptions};
+use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::time::Millis;
+
+/// Why a deleted hook is where it is.
+const DELETED: &str = "deleted by its caller";
 
 /// Where a hook stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,10 +30,12 @@ pub enum HookState {
     Parked,
     /// Its receiver said that it is gone (410), or the operator put an end to it.
     Disabled,
+    /// Its caller deleted the config: its record is kept for the owner, without secrets.
+    Deleted,
 }
 
 impl HookState {
-    pub const ALL: [Self; 4] = [Self::Active, Self::Done, Self::Parked, Self::Disabled];
+    pub const ALL: [Self; 5] = [Self::Active, Self::Done, Self::Parked, Self::Disabled, Self::Deleted];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,6 +43,7 @@ impl HookState {
             Self::Done => "done",
             Self::Parked => "parked",
             Self::Disabled => "disabled",
+            Self::Deleted => "deleted",
         }
     }
 
@@ -67,10 +74,14 @@ pub struct Hook {
     pub owner: PrincipalId,
     pub target: Target,
     pub options: PushOptions,
+    /// The version the config was made in, and what its webhooks are written in.
+    pub version: Version,
     pub created_at: Millis,
     /// The last peer-visible event that is told or passed over.
     pub cursor: u64,
     pub state: HookState,
+    /// The owner put an end to it: nothing its caller does brings it back.
+    pub held: bool,
     /// Failed attempts in a row.
     pub failures: u32,
     /// When the next attempt is due, if one failed.
@@ -89,20 +100,51 @@ impl Hook {
         format!("msg_{}_{last}", self.uid.simple())
     }
 
-    /// This hook with the target and options of another: it keeps its place in the log, and is tried again.
+    /// How its task's log is cut. In 0.3 every webhook is the whole task, so that chunks are not told one by one.
+    pub fn cutting(&self) -> PushOptions {
+        match self.version {
+            Version::V10 => self.options,
+            Version::V03 => PushOptions { chunks: PushChunks::Whole, ..self.options },
+        }
+    }
+
+    /// This hook with the target and options of another. It keeps its place in the log, unless it was deleted, and is
+    /// tried again, unless it is to stay disabled: a held one only its owner takes up again.
     #[must_use]
     pub fn renewed(&self, by: &Self) -> Self {
-        let state = if self.state == HookState::Done { HookState::Done } else { HookState::Active };
+        let state = match self.state {
+            _ if self.held || by.state == HookState::Disabled => HookState::Disabled,
+            HookState::Deleted => by.state,
+            HookState::Done => HookState::Done,
+            HookState::Active | HookState::Parked | HookState::Disabled => HookState::Active,
+        };
         Self {
             target: by.target.clone(),
             options: by.options,
+            version: by.version,
             state,
+            cursor: if self.state == HookState::Deleted { by.cursor } else { self.cursor },
             failures: 0,
             next_at: None,
-            reason: String::new(),
+            reason: if state == HookState::Disabled { self.stop_reason() } else { String::new() },
             generation: self.generation + 1,
             ..self.clone()
         }
+    }
+
+    /// Why it stopped before it was deleted.
+    pub fn stop_reason(&self) -> String {
+        self.reason.strip_suffix(DELETED).unwrap_or(&self.reason).trim_end_matches("; ").to_owned()
+    }
+
+    /// Whether the owner put an end to what another hook of the task would go on with. Of a deleted one the query is
+    /// no longer known.
+    pub fn holds(&self, url: &str) -> bool {
+        let same = match self.state {
+            HookState::Deleted => self.target.url == masked(url),
+            _ => self.target.url == url,
+        };
+        self.held && same
     }
 }
 
@@ -121,18 +163,22 @@ pub struct Target {
 impl Target {
     /// The URL as others than its caller may see it. A query may hold a secret under any name, or under none.
     pub fn shown_url(&self) -> String {
-        let Some(start) = self.url.find(['?', '#']) else { return self.url.clone() };
-        let (path, query) = self.url.split_at(start);
-        let masked = query.split_inclusive(['?', '#', '&', ';']).map(|pair| {
-            let (pair, end) = pair.split_at(pair.strip_suffix(['?', '#', '&', ';']).map_or(pair.len(), str::len));
-            match pair.split_once('=') {
-                Some((name, _)) => format!("{name}=[redacted]{end}"),
-                None if pair.is_empty() => end.to_owned(),
-                None => format!("[redacted]{end}"),
-            }
-        });
-        format!("{path}{}", masked.collect::<String>())
+        masked(&self.url)
     }
+}
+
+fn masked(url: &str) -> String {
+    let Some(start) = url.find(['?', '#']) else { return url.to_owned() };
+    let (path, query) = url.split_at(start);
+    let masked = query.split_inclusive(['?', '#', '&', ';']).map(|pair| {
+        let (pair, end) = pair.split_at(pair.strip_suffix(['?', '#', '&', ';']).map_or(pair.len(), str::len));
+        match pair.split_once('=') {
+            Some((name, _)) => format!("{name}=[redacted]{end}"),
+            None if pair.is_empty() => end.to_owned(),
+            None => format!("[redacted]{end}"),
+        }
+    });
+    format!("{path}{}", masked.collect::<String>())
 }
 
 /// One attempt at a delivery, as it is kept.
@@ -164,7 +210,7 @@ pub struct Settled {
     pub attempt: Option<Attempt>,
 }
 
-/// What an operator does to a hook.
+/// What its owner or its caller does to a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookChange {
     /// Try again now; with a number, from after that event.
@@ -174,6 +220,8 @@ pub enum HookChange {
     Disable {
         reason: String,
     },
+    /// Its caller wants it no more.
+    Delete,
 }
 
 impl HookChange {
@@ -181,26 +229,47 @@ impl HookChange {
     pub fn apply(&self, hook: &mut Hook) {
         hook.generation += 1;
         hook.next_at = None;
+        let is_deleted = hook.state == HookState::Deleted;
         match self {
+            // Where to deliver to is gone.
+            Self::Redeliver { .. } | Self::Delete if is_deleted => {}
             Self::Redeliver { after } => {
-                hook.state = HookState::Active;
+                (hook.state, hook.held) = (HookState::Active, false);
                 hook.failures = 0;
                 hook.reason.clear();
                 hook.cursor = after.unwrap_or(hook.cursor);
             }
             Self::Disable { reason } => {
-                hook.state = HookState::Disabled;
+                // One that is deleted stays so, and does not come back when it is made again.
+                if !is_deleted {
+                    hook.state = HookState::Disabled;
+                }
+                hook.held = true;
                 hook.reason.clone_from(reason);
+            }
+            Self::Delete => {
+                hook.state = HookState::Deleted;
+                hook.target.url = hook.target.shown_url();
+                hook.target.scheme.clear();
+                hook.target.sealed.clear();
+                if !hook.reason.is_empty() {
+                    hook.reason.push_str("; ");
+                }
+                hook.reason.push_str(DELETED);
             }
         }
     }
 }
+
+/// How many deleted hooks of one task are kept. None of them is dropped: there are no new ones then.
+pub const MOST_DELETED: usize = 1_000;
 
 /// Which hooks an owner wants to see.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HookFilter {
     pub state: Option<HookState>,
     pub task: Option<TaskId>,
+    pub agent: Option<AgentId>,
     /// Go on after this one; the newest come first.
     pub before: Option<HookId>,
     pub limit: usize,

@@ -3,9 +3,13 @@
 use crate::caller::Caller;
 use crate::ids::{AgentId, PrincipalId, WorkspaceId};
 use crate::ports::Link;
-use flotilla_protocol::a2a::card::{AgentCapabilities, AgentSkill};
+use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentProvider, AgentSkill};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
-use std::collections::BTreeMap;
+use flotilla_protocol::a2a::profile::Profile;
+use flotilla_protocol::a2a::{PUSH_OPTIONS, STREAM_RESUME};
+use flotilla_protocol::lineage::ANCESTRY;
+use flotilla_protocol::time::Millis;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Names no agent may have: they are first segments of the hub's own paths.
@@ -28,6 +32,9 @@ const RESERVED: [&str; 17] = [
     "message",
     "extendedAgentCard",
 ];
+
+/// How many agents a refusal names.
+const NAMED: usize = 20;
 
 /// Whether an agent may have this name: it is a path segment, a tenant and a word people type.
 pub fn check_name(name: &str) -> Result<(), String> {
@@ -71,7 +78,43 @@ pub enum Visibility {
     Public,
 }
 
+impl Visibility {
+    pub const ALL: [Self; 3] = [Self::Private, Self::Workspace, Self::Public];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Private => "private",
+            Self::Workspace => "workspace",
+            Self::Public => "public",
+        }
+    }
+}
+
+/// What callers with a key learn of an agent beyond its public card.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Extended {
+    /// In the place of the public one.
+    pub description: Option<String>,
+    /// Beside the public ones.
+    pub skills: Vec<AgentSkill>,
+    pub documentation_url: Option<String>,
+    pub provider: Option<AgentProvider>,
+    /// Whom to ask about the agent.
+    pub contact: Option<String>,
+}
+
+/// What an agent's own card says of it, for an agent elsewhere.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Face {
+    pub description: String,
+    pub skills: Vec<AgentSkill>,
+    pub input_modes: Vec<String>,
+    pub output_modes: Vec<String>,
+    pub streaming: bool,
+}
+
 /// An agent: what its card says, how it is treated, and how it is reached.
+#[derive(Clone)]
 pub struct Agent {
     pub id: AgentId,
     pub name: String,
@@ -84,13 +127,35 @@ pub struct Agent {
     pub capabilities: AgentCapabilities,
     pub input_modes: Vec<String>,
     pub output_modes: Vec<String>,
+    /// Whether what does not fit the modes is refused here, before the agent sees it.
+    pub checks_modes: bool,
     pub skills: Vec<AgentSkill>,
+    /// None if the public card says all there is.
+    pub extended: Option<Extended>,
     pub dedupe: DedupeBy,
     pub on_lost: OnLost,
     pub link: Arc<dyn Link>,
 }
 
 impl Agent {
+    /// Whether its card says this of it already.
+    pub fn says(&self, profile: &Profile) -> bool {
+        let Profile { capabilities, version, default_input_modes, default_output_modes, .. } = profile;
+        let described =
+            if profile.description.is_empty() { self.default_description() } else { profile.description.clone() };
+        self.description == described
+            && self.version == *version
+            && self.capabilities.streaming == capabilities.streaming
+            && self.capabilities.push_notifications == capabilities.push_notifications
+            && self.input_modes == *default_input_modes
+            && self.output_modes == *default_output_modes
+            && self.skills == profile.skills(&self.name, &described)
+    }
+
+    fn default_description(&self) -> String {
+        format!("The agent {}.", self.name)
+    }
+
     /// Whether it is there for a caller; otherwise it must look as if it did not exist. Whoever administers the hub
     /// sees all agents.
     pub fn is_seen_by(&self, caller: &Caller) -> bool {
@@ -104,20 +169,106 @@ impl Agent {
     }
 }
 
-#[derive(Default)]
+/// An agent that registered itself, as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Registration {
+    pub name: String,
+    pub owner: PrincipalId,
+    /// Its owner's.
+    pub workspace: WorkspaceId,
+    pub visibility: Visibility,
+    /// What it last said of itself.
+    pub profile: Profile,
+    pub at: Millis,
+}
+
+impl Registration {
+    /// The agent it is, once it has its number and a way to reach it.
+    pub fn agent(&self, id: AgentId, on_lost: OnLost, link: Arc<dyn Link>) -> Agent {
+        let Profile { capabilities, .. } = &self.profile;
+        let description = match self.profile.description.as_str() {
+            "" => format!("The agent {}.", self.name),
+            said => said.to_owned(),
+        };
+        Agent {
+            id,
+            name: self.name.clone(),
+            owner: self.owner,
+            workspace: self.workspace,
+            visibility: self.visibility,
+            version: self.profile.version.clone(),
+            capabilities: hub_capabilities(capabilities.streaming, capabilities.push_notifications),
+            input_modes: self.profile.default_input_modes.clone(),
+            output_modes: self.profile.default_output_modes.clone(),
+            skills: self.profile.skills(&self.name, &description),
+            checks_modes: true,
+            extended: None,
+            description,
+            dedupe: DedupeBy::MessageId,
+            on_lost,
+            link,
+        }
+    }
+}
+
+/// What the hub adds to what an agent can do.
+pub fn hub_capabilities(streaming: bool, push_notifications: bool) -> AgentCapabilities {
+    let extension = |uri: &str, description: &str| AgentExtension {
+        uri: uri.into(),
+        description: description.into(),
+        required: false,
+        params: None,
+    };
+    let text = "A request's metadata may say whom it is made for and until when: chain, hops, maxHops, deadline. \
+                Rings, long chains and work that is too late are rejected.";
+    let mut extensions = vec![extension(ANCESTRY, text)];
+    if streaming {
+        let text =
+            "Streams carry event ids; send the last one as Last-Event-ID to SubscribeToTask to go on without a gap.";
+        extensions.push(extension(STREAM_RESUME, text));
+    }
+    if push_notifications {
+        let text = "A push config's metadata may say which events its webhook is told, and how: events (all, status), \
+                    chunks (each, whole), hubSignature.";
+        extensions.push(extension(PUSH_OPTIONS, text));
+    }
+    AgentCapabilities { streaming, push_notifications, extensions, extended_agent_card: false }
+}
+
+#[derive(Clone, Default)]
 pub struct Registry {
     agents: BTreeMap<String, Arc<Agent>>,
+    names: HashMap<AgentId, String>,
     default: Option<String>,
 }
 
 impl Registry {
     pub fn new(agents: impl IntoIterator<Item = Agent>, default: Option<String>) -> Self {
-        let agents = agents.into_iter().map(|agent| (agent.name.clone(), Arc::new(agent))).collect();
-        Self { agents, default }
+        let mut registry = Self { default, ..Self::default() };
+        for agent in agents {
+            registry.insert(Arc::new(agent));
+        }
+        registry
+    }
+
+    /// Adds an agent, or puts it in the place of one of the same name.
+    pub fn insert(&mut self, agent: Arc<Agent>) {
+        self.names.insert(agent.id, agent.name.clone());
+        self.agents.insert(agent.name.clone(), agent);
     }
 
     pub fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {
         self.agents.values()
+    }
+
+    /// The registry with another in the place of an agent, if it is still reached by the same link.
+    pub fn with(&self, agent: Agent) -> Option<Self> {
+        let known = self.agents.get(&agent.name).is_some_and(|known| Arc::ptr_eq(&known.link, &agent.link));
+        known.then(|| {
+            let mut changed = self.clone();
+            changed.agents.insert(agent.name.clone(), Arc::new(agent));
+            changed
+        })
     }
 
     pub fn by_name(&self, name: &str) -> Option<&Arc<Agent>> {
@@ -125,7 +276,7 @@ impl Registry {
     }
 
     pub fn by_id(&self, id: AgentId) -> Option<&Arc<Agent>> {
-        self.agents.values().find(|agent| agent.id == id)
+        self.agents.get(self.names.get(&id)?)
     }
 
     pub fn default_agent(&self) -> Option<&Arc<Agent>> {
@@ -154,7 +305,11 @@ impl Registry {
     fn unknown(&self, caller: &Caller, named: Option<&str>) -> Refusal {
         let callable = self.agents.values().filter(|agent| agent.is_seen_by(caller));
         let callable: Vec<&str> = callable.map(|agent| agent.name.as_str()).collect();
-        let have = if callable.is_empty() { "none".to_owned() } else { callable.join(", ") };
+        let have = match callable.len() {
+            0 => "none".to_owned(),
+            few if few <= NAMED => callable.join(", "),
+            many => format!("{} and {} more", callable[..NAMED].join(", "), many - NAMED),
+        };
         let text = match named {
             Some(name) => format!("There is no agent '{name}' here. Agents you can call: {have}."),
             None => format!("Name an agent, by path (/agents/NAME) or as tenant. Agents you can call: {have}."),

@@ -1,6 +1,5 @@
 //! What a key lets its bearer do. People say scopes; here, `Scope` is which tasks a query may touch.
 
-use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::method::Method;
 use std::fmt;
 use std::str::FromStr;
@@ -18,10 +17,13 @@ pub enum Right {
     PushWrite,
     /// Manage keys, and see everything on this hub. Holds all the others.
     Admin,
+    /// Be an agent: connect as one, and do its work.
+    AgentsConnect,
 }
 
 impl Right {
-    pub const ALL: [Self; 5] = [Self::AgentsRead, Self::TasksRead, Self::TasksWrite, Self::PushWrite, Self::Admin];
+    pub const ALL: [Self; 6] =
+        [Self::AgentsRead, Self::TasksRead, Self::TasksWrite, Self::PushWrite, Self::AgentsConnect, Self::Admin];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -30,6 +32,7 @@ impl Right {
             Self::TasksWrite => "tasks:write",
             Self::PushWrite => "push:write",
             Self::Admin => "admin",
+            Self::AgentsConnect => "agents:connect",
         }
     }
 
@@ -70,6 +73,7 @@ impl Rights {
     /// All a caller of agents needs.
     pub const CALLER: Self =
         Self(Right::AgentsRead.bit() | Right::TasksRead.bit() | Right::TasksWrite.bit() | Right::PushWrite.bit());
+    /// Whoever administers the hub may be an agent too, but is none unless they say so.
     pub const ALL: Self = Self(Self::CALLER.0 | Right::Admin.bit());
 
     pub fn of(rights: impl IntoIterator<Item = Right>) -> Self {
@@ -88,20 +92,19 @@ impl Rights {
         self.is_admin() || self.0 & right.bit() != 0
     }
 
+    /// Whether the right itself was given, and not only all of them.
+    pub const fn names_one(self, right: Right) -> bool {
+        self.0 & right.bit() != 0
+    }
+
     pub fn names(self) -> Vec<&'static str> {
         Right::ALL.into_iter().filter(|right| self.0 & right.bit() != 0).map(Right::name).collect()
     }
 
-    pub fn check(self, right: Right) -> Result<(), Refusal> {
-        if self.has(right) {
-            return Ok(());
-        }
-        let name = right.name();
-        let text = format!(
-            "Your key does not have the scope {name}, which this needs. The hub's owner makes one that has it with \
-             'flotilla keys create NAME --scope {name}'."
-        );
-        Err(Refusal::new(Reason::PermissionDenied, text).fact("requiredScope", name))
+    /// These and one more.
+    #[must_use]
+    pub const fn with(self, right: Right) -> Self {
+        Self(self.0 | right.bit())
     }
 }
 
@@ -135,8 +138,9 @@ mod tests {
     fn an_admin_may_all_and_nobody_else_is_one() {
         for right in Right::ALL {
             assert!(Rights::of([Right::Admin]).has(right));
-            assert_eq!(Rights::CALLER.has(right), right != Right::Admin);
-            assert!(Rights::of([]).check(right).is_err());
+            let more = matches!(right, Right::Admin | Right::AgentsConnect);
+            assert_eq!(Rights::CALLER.has(right), !more, "{right:?}");
+            assert!(!Rights::of([]).has(right) && Rights::of([]).with(right).has(right));
         }
     }
 }

@@ -10,6 +10,7 @@ pub use step::{Command, Decision, Effect, Retry, Say, step};
 
 use crate::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::lineage::{Origin, Trace, TraceId};
 use flotilla_protocol::time::Millis;
 use std::sync::Arc;
 
@@ -56,6 +57,10 @@ pub struct Head {
     pub turn: u32,
     /// Messages that no run has taken up yet: they came while one was under way.
     pub waiting: u32,
+    /// When the task ends, done or not.
+    pub deadline: Option<Millis>,
+    /// Where it comes from, if its caller told.
+    pub origin: Option<Arc<Origin>>,
 }
 
 impl Head {
@@ -77,6 +82,8 @@ impl Head {
             run_state: RunState::Idle,
             turn: 0,
             waiting: 0,
+            deadline: None,
+            origin: None,
         }
     }
 
@@ -88,6 +95,18 @@ impl Head {
     /// Nothing more comes until the caller says something, if ever.
     pub fn is_settled(&self) -> bool {
         self.is_over() || self.state.is_interrupted()
+    }
+
+    pub fn trace_id(&self) -> TraceId {
+        let told = self.origin.as_ref().and_then(|origin| origin.trace.as_ref());
+        told.map_or_else(|| self.id.trace(), |trace| trace.id)
+    }
+
+    /// The trace the task belongs to, with a span of one of its runs.
+    pub fn trace(&self, run: u32) -> Trace {
+        let span = self.id.span(run);
+        let told = self.origin.as_ref().and_then(|origin| origin.trace.as_ref());
+        told.map_or_else(|| Trace::begun(self.id.trace(), span), |trace| trace.at(span))
     }
 
     /// The number of the state in stores: 0 undecided, 1 to 8 the protocol's, 9 a Message exchange.

@@ -1,115 +1,116 @@
 //! Assembly: the only place that knows every crate. Configuration in, a working hub out.
 
-use crate::config::{AgentConfig, Config, Dedupe, Kind, OnLost, Visibility};
+mod here;
+mod remote;
+
+pub use remote::Watched;
+
+use crate::config::{AgentConfig, Config, Dedupe, ExtendedConfig, Kind, SkillConfig, anything};
 use anyhow::{Context, Result};
-use flotilla_core::hub::{Push, RunHandle};
+use flotilla_core::hub::Push;
+use flotilla_core::ids::AgentId;
 use flotilla_core::ports::{Link, Store};
-use flotilla_core::registry::{self, Agent, DedupeBy, Registry};
+use flotilla_core::registry::{Agent, DedupeBy, Extended, Registry, hub_capabilities};
+use flotilla_core::roster::{Dialed, Roster};
 use flotilla_inbound::Settings;
 use flotilla_outbound::guard::Guard;
 use flotilla_outbound::webhook::Webhooks;
 use flotilla_outbound::webhook::keys::{Keys, Master};
-use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentSkill};
-use flotilla_protocol::a2a::{PUSH_OPTIONS, STREAM_RESUME};
+use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentProvider, AgentSkill};
 use flotilla_protocol::wire::Object;
-use flotilla_protocol::work::Assignment;
+use flotilla_worker::Agent as Doer;
 use flotilla_worker::script::Script;
-use flotilla_worker::{Agent as Doer, Outbox};
+use here::InProcess;
 use hyper::Uri;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
-/// Reports an agent may be ahead of the store.
-const AHEAD: usize = 256;
-/// Reports that become one change.
-const BATCH: usize = 64;
-
-/// An agent that works in this process, spoken to in the same frames as one elsewhere.
-struct InProcess(Doer);
-
-impl Link for InProcess {
-    fn run(&self, assignment: Assignment, mut run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        let doer = self.0.clone();
-        Box::pin(async move {
-            let (sender, mut inbox) = mpsc::channel(AHEAD);
-            let work = doer.work(assignment, Outbox::new(sender));
-            tokio::pin!(work);
-            let mut working = true;
-            let mut batch = Vec::new();
-            loop {
-                // The agent goes first, so that what it says in one breath becomes one change.
-                tokio::select! {
-                    biased;
-                    () = &mut work, if working => working = false,
-                    count = inbox.recv_many(&mut batch, BATCH) => {
-                        let reports = batch.drain(..).map(|report| *report).collect();
-                        if count == 0 || run.report(reports).await.is_err() {
-                            break;
-                        }
-                    }
-                    () = run.fenced() => return,
-                }
-            }
-            run.finish().await;
-        })
-    }
+/// The agents, and those of them whose cards are to be watched once there is a hub.
+pub struct Assembled {
+    pub registry: Registry,
+    pub watched: Vec<Watched>,
 }
 
-pub async fn registry(config: &Config, store: &Arc<dyn Store>) -> Result<Registry> {
-    let mut agents = Vec::new();
+/// Where agents are kept, and where those are who dial in.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub store: &'a Arc<dyn Store>,
+    pub roster: &'a Roster,
+}
+
+/// The agents of the configuration, and those that registered themselves; of two with one name, the configured one.
+pub async fn registry(config: &Config, place: Place<'_>) -> Result<Assembled> {
+    let (mut agents, mut watched) = (Vec::new(), Vec::new());
     let echo = AgentConfig::echo();
     let fallback = [("echo", &echo)];
     let configured = config.agents.iter().map(|(name, agent)| (name.as_str(), agent));
     let chosen: Vec<_> = if config.agents.is_empty() { fallback.to_vec() } else { configured.collect() };
     for (name, agent) in chosen {
-        agents.push(build(name, agent, store).await.with_context(|| format!("agents.{name}"))?);
+        let (agent, watch) = build(name, agent, config, place).await.with_context(|| format!("agents.{name}"))?;
+        watched.extend(watch);
+        agents.push(agent);
     }
-    Ok(Registry::new(agents, config.default_agent()))
+    let on_lost = config.sockets.on_lost.into();
+    for (id, registration) in place.store.registrations().await? {
+        if !config.agent_names().contains(&registration.name.as_str()) {
+            agents.push(registration.agent(id, on_lost, place.roster.link(id)));
+        }
+    }
+    Ok(Assembled { registry: Registry::new(agents, config.default_agent()), watched })
 }
 
-async fn build(name: &str, config: &AgentConfig, store: &Arc<dyn Store>) -> Result<Agent> {
-    let doer = match (&config.kind, &config.script) {
+/// The way to an agent, and the watch over its card if it has one elsewhere.
+type Way = (Arc<dyn Link>, Option<Watched>);
+
+fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, roster: &Roster) -> Result<Way> {
+    let doer = match (&agent.kind, &agent.script) {
+        (Kind::A2a, _) => {
+            let (link, watched) = remote::link(name, agent, config)?;
+            return Ok((link, Some(watched)));
+        }
+        (Kind::Socket, _) => return Ok((Arc::new(Dialed::new(roster, id, agent.terms(&config.sockets))), None)),
         (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
+        (Kind::Command, _) => Doer::Command(Arc::new(agent.program()?)),
         _ => Doer::Echo,
     };
-    let owner = store.principal(config.owner().map_err(anyhow::Error::msg)?).await?;
-    Ok(Agent {
-        id: store.agent(name, owner.id).await?,
+    Ok((Arc::new(InProcess::new(doer)), None))
+}
+
+async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>) -> Result<(Agent, Option<Watched>)> {
+    let owner = place.store.principal(agent.owner().map_err(anyhow::Error::msg)?).await?;
+    let id = place.store.agent(name, owner.id).await?;
+    let (link, watched) = link(name, id, agent, whole, place.roster)?;
+    let config = agent;
+    let agent = Agent {
+        id,
         name: name.to_owned(),
         owner: owner.id,
         workspace: owner.workspace,
-        visibility: match config.visibility {
-            Visibility::Private => registry::Visibility::Private,
-            Visibility::Workspace => registry::Visibility::Workspace,
-            Visibility::Public => registry::Visibility::Public,
-        },
+        visibility: config.visibility.into(),
         description: describe(name, config),
         version: config.version.clone(),
         capabilities: capabilities(config)?,
-        input_modes: config.input_modes.clone(),
-        output_modes: config.output_modes.clone(),
+        input_modes: config.input_modes.clone().unwrap_or_else(anything),
+        output_modes: config.output_modes.clone().unwrap_or_else(anything),
+        // What only a card elsewhere says, the agent elsewhere judges by.
+        checks_modes: config.kind != Kind::A2a || config.input_modes.is_some() || config.output_modes.is_some(),
         skills: skills(name, config),
+        extended: config.extended.as_ref().map(extended),
         dedupe: match config.dedupe {
             Dedupe::MessageId => DedupeBy::MessageId,
             Dedupe::Header => DedupeBy::Header,
         },
-        on_lost: match config.on_lost {
-            OnLost::Fail => registry::OnLost::Fail,
-            OnLost::Retry => registry::OnLost::Retry,
-        },
-        link: Arc::new(InProcess(doer)),
-    })
+        on_lost: config.on_lost.into(),
+        link,
+    };
+    Ok((agent, watched))
 }
 
-/// The courier, and the public part of the key it signs with.
-pub fn push(config: &Config, master: &Master) -> Result<(Push, Arc<str>)> {
+pub fn push(config: &Config, master: &Master) -> Result<Push> {
     let keys = Keys::new(master).map_err(anyhow::Error::msg)?;
-    let jwks = keys.jwks().into();
     let guard = Guard::new(config.targets.rules()?);
     let courier = Arc::new(Webhooks::new(guard, keys, config.push.timeout.0));
-    Ok((Push { courier, schedule: config.push.schedule() }, jwks))
+    Ok(Push { courier, schedule: config.push.schedule() })
 }
 
 fn describe(name: &str, config: &AgentConfig) -> String {
@@ -129,7 +130,11 @@ fn skills(name: &str, config: &AgentConfig) -> Vec<AgentSkill> {
             output_modes: Vec::new(),
         }];
     }
-    let skill = |skill: &crate::config::SkillConfig| AgentSkill {
+    config.skills.iter().map(skill).collect()
+}
+
+fn skill(skill: &SkillConfig) -> AgentSkill {
+    AgentSkill {
         id: skill.id.clone(),
         name: skill.name.clone(),
         description: skill.description.clone(),
@@ -137,45 +142,35 @@ fn skills(name: &str, config: &AgentConfig) -> Vec<AgentSkill> {
         examples: skill.examples.clone(),
         input_modes: skill.input_modes.clone(),
         output_modes: skill.output_modes.clone(),
-    };
-    config.skills.iter().map(skill).collect()
+    }
+}
+
+fn extended(config: &ExtendedConfig) -> Extended {
+    let provider = config.provider.clone();
+    Extended {
+        description: config.description.clone(),
+        skills: config.skills.iter().map(skill).collect(),
+        documentation_url: config.documentation_url.clone(),
+        provider: provider.map(|provider| AgentProvider { url: provider.url, organization: provider.organization }),
+        contact: config.contact.clone(),
+    }
 }
 
 fn capabilities(config: &AgentConfig) -> Result<AgentCapabilities> {
-    let mut extensions = Vec::new();
-    if config.streaming {
-        extensions.push(AgentExtension {
-            uri: STREAM_RESUME.into(),
-            description: "Streams carry event ids; send the last one as Last-Event-ID to SubscribeToTask to go on \
-                          without a gap."
-                .into(),
-            required: false,
-            params: None,
-        });
-    }
-    if config.push_notifications {
-        extensions.push(AgentExtension {
-            uri: PUSH_OPTIONS.into(),
-            description: "A push config's metadata may say which events its webhook is told, and how: events (all, \
-                          status), chunks (each, whole), hubSignature."
-                .into(),
-            required: false,
-            params: None,
-        });
-    }
+    let mut capabilities = hub_capabilities(config.streaming.unwrap_or(true), config.push_notifications);
     for extension in &config.extensions {
-        extensions.push(AgentExtension {
+        capabilities.extensions.push(AgentExtension {
             uri: extension.uri.clone(),
             description: extension.description.clone(),
             required: extension.required,
             params: extension.params.as_ref().map(Object::of).transpose()?,
         });
     }
-    let AgentConfig { streaming, push_notifications, .. } = *config;
-    Ok(AgentCapabilities { streaming, push_notifications, extensions, extended_agent_card: false })
+    capabilities.extended_agent_card = config.extended.is_some();
+    Ok(capabilities)
 }
 
-pub fn settings(config: &Config, address: SocketAddr, jwks: Arc<str>) -> Settings {
+pub fn settings(config: &Config, address: SocketAddr) -> Settings {
     let public = config.hub.public_url.as_deref().and_then(|url| url.parse::<Uri>().ok()?.host().map(str::to_owned));
     let hosts = config.hub.allowed_hosts.iter().cloned().chain(public);
     Settings {
@@ -187,8 +182,9 @@ pub fn settings(config: &Config, address: SocketAddr, jwks: Arc<str>) -> Setting
         schemes: schemes(config),
         public_url: public_url(config, address),
         anonymous: config.hub.allow_anonymous,
-        jwks,
+        card_form: config.hub.card_form.map(Into::into),
         keep_alive: config.hub.keep_alive.0,
+        sockets: config.sockets.sockets(),
     }
 }
 

@@ -34,9 +34,11 @@ use args::ClientArgs;
 use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 use failure::Failure;
 use session::{Session, quoted};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// A durable hub for AI agents that speaks the A2A protocol, and a client for
 /// any agent that does.
@@ -81,10 +83,32 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Print a script that completes commands in a shell.
     Completion(completion::Completion),
+    /// Run a program for a worker, and end all of it when the worker is gone.
+    #[command(hide = true)]
+    Reap(Reap),
+}
+
+#[derive(Debug, Args)]
+struct Reap {
+    #[arg(long)]
+    grace_ms: u64,
+    program: OsString,
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 struct Serve {
+    #[command(flatten)]
+    settings: HubSettings,
+    /// Keep everything in memory: faster, and gone when the hub stops
+    #[arg(long)]
+    memory: bool,
+}
+
+/// What flags and environment add to the hub's configuration file.
+#[derive(Debug, Args)]
+struct HubSettings {
     #[command(flatten)]
     file: ConfigFile,
     /// Address and port to listen on [default: 127.0.0.1:7420]
@@ -105,9 +129,21 @@ struct Serve {
     /// be given several times)
     #[arg(long = "allow-target", env = "FLOTILLA_ALLOW_TARGET", value_name = "CIDR", value_delimiter = ',')]
     allow_targets: Vec<String>,
-    /// Keep everything in memory: faster, and gone when the hub stops
-    #[arg(long)]
-    memory: bool,
+}
+
+impl HubSettings {
+    fn overrides(self) -> Overrides {
+        Overrides {
+            config: self.file.path(),
+            listen: self.listen,
+            data_dir: self.data.data_dir,
+            public_url: self.public_url,
+            allow_anonymous: self.allow_anonymous,
+            allow_anonymous_remote: self.allow_anonymous_remote,
+            allow_targets: self.allow_targets,
+            memory: false,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -149,11 +185,14 @@ impl Cli {
             Command::Task(task) => for_agents(task.client.clone(), async |session| task.run(session).await),
             Command::Auth(auth) => for_agents(auth.client.clone(), async |session| auth.run(session).await),
             Command::Conformance(kit) => for_agents(kit.client.clone(), async |session| kit.run(session).await),
-            Command::Push(push) => for_agents(push.client.clone(), async |session| push.run(session).await),
-            Command::Listen(listen) => for_agents(listen.client.clone(), async |session| listen.run(session).await),
+            Command::Push(push) => for_agents(push.client(), async |session| push.run(session).await),
+            Command::Listen(listen) => for_agents(listen.hub.client(), async |session| listen.run(session).await),
             Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
             Command::Config(config::ConfigCommand::Show(show)) => {
                 for_agents(show.client.clone(), async |session| show.run(session))
+            }
+            Command::Reap(reap) => {
+                flotilla_worker::reaper::main(Duration::from_millis(reap.grace_ms), &reap.program, &reap.arguments)
             }
             other => match other.on_this_machine() {
                 Ok(()) => ExitCode::SUCCESS,
@@ -169,19 +208,10 @@ impl Cli {
 impl Command {
     fn on_this_machine(self) -> Result<()> {
         match self {
-            Self::Serve(serve) => run::serve(Overrides {
-                config: serve.file.path(),
-                listen: serve.listen,
-                data_dir: serve.data.data_dir,
-                public_url: serve.public_url,
-                allow_anonymous: serve.allow_anonymous,
-                allow_anonymous_remote: serve.allow_anonymous_remote,
-                allow_targets: serve.allow_targets,
-                memory: serve.memory,
-            }),
+            Self::Serve(serve) => run::serve(Overrides { memory: serve.memory, ..serve.settings.overrides() }),
             Self::Keys(keys) => keys.run(),
-            Self::Config(config::ConfigCommand::Check(file)) => config::check(&file),
-            Self::Config(config::ConfigCommand::Hub(file)) => config::hub(&file),
+            Self::Config(config::ConfigCommand::Check(settings)) => config::check(*settings),
+            Self::Config(config::ConfigCommand::Hub(settings)) => config::hub(*settings),
             Self::Config(config::ConfigCommand::Schema) => config::schema(),
             Self::Backup(backup) => backup.run(),
             Self::Restore(restore) => restore.run(),
@@ -194,7 +224,8 @@ impl Command {
             | Self::Conformance(_)
             | Self::Push(_)
             | Self::Listen(_)
-            | Self::Doctor(_) => unreachable!("commands for agents are run before"),
+            | Self::Doctor(_)
+            | Self::Reap(_) => unreachable!("these are run before"),
         }
     }
 }

@@ -1,17 +1,23 @@
 //! The configuration file: what may stand in it, its defaults and its checks.
 
 mod agent;
+mod card;
+mod command;
 mod doors;
 mod environment;
 mod explain;
 mod limits;
 mod push;
+mod remote;
+mod sockets;
 mod span;
 mod tls;
 
-pub use agent::{AgentConfig, Dedupe, Kind, OnLost, SkillConfig, Visibility};
+pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
+pub use card::CardForm;
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};
+pub use sockets::SocketsConfig;
 pub use span::Span;
 pub use tls::TlsConfig;
 
@@ -37,6 +43,7 @@ pub struct Config {
     pub idempotency: IdempotencyConfig,
     pub push: PushSettings,
     pub targets: TargetsConfig,
+    pub sockets: SocketsConfig,
     /// The agents by name. Without any, the hub has an `echo` agent.
     pub agents: BTreeMap<String, AgentConfig>,
 }
@@ -63,8 +70,8 @@ pub struct HubConfig {
     /// Presets the owner's key (`flk_` and 64 hex digits). Write `${FLOTILLA_OWNER_KEY}` rather than the key itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_key: Option<Secret>,
-    /// A file with the secret the hub seals credentials and signs webhooks with (64 hex digits); `secret.key` in the
-    /// data directory, made at the first start, if absent. `FLOTILLA_SECRET_KEY` overrides both.
+    /// A file with the secret the hub seals credentials with and makes its signing keys of (64 hex digits); `secret.key`
+    /// in the data directory, made at the first start, if absent. `FLOTILLA_SECRET_KEY` overrides both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_key_file: Option<PathBuf>,
     /// Lets callers in without a key. Only on a loopback address, unless the next one is set too.
@@ -78,6 +85,10 @@ pub struct HubConfig {
     pub allowed_origins: Vec<String>,
     /// Proxies whose `X-Forwarded-For` is believed: addresses or networks such as `10.0.0.0/8`.
     pub trusted_proxies: Vec<String>,
+    /// The form of cards for readers who name no A2A version: `hybrid`, `1.0` or `0.3`. Hybrid at the root and 1.0
+    /// below `/agents/NAME` if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub card_form: Option<CardForm>,
     /// How often a quiet stream shows that it is alive.
     pub keep_alive: Span,
     /// How long a stopping hub waits for streams and runs to end.
@@ -103,6 +114,7 @@ impl Default for HubConfig {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             trusted_proxies: Vec::new(),
+            card_form: None,
             keep_alive: Span::seconds(15),
             drain: Span::seconds(10),
             tls: None,
@@ -246,6 +258,7 @@ impl Config {
         self.limits.check()?;
         self.hub.check_doors()?;
         self.push.check()?;
+        self.sockets.check()?;
         self.targets.rules()?;
         if let Some(tls) = &self.hub.tls {
             tls.acceptor()?;
@@ -262,6 +275,7 @@ impl Config {
     /// Asked once flags and environment have had their say: they may change the addresses.
     pub fn check_whole(&self) -> Result<()> {
         let hub = &self.hub;
+        self.targets.rules()?;
         if let Some(url) = &hub.public_url {
             check_public(url)?;
         }

@@ -6,6 +6,7 @@ mod cli;
 mod clock;
 mod data;
 mod run;
+mod signing;
 mod telemetry;
 
 use flotilla::config;

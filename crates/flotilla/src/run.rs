@@ -6,12 +6,15 @@ mod banner;
 mod connection;
 mod keys;
 pub use keys::preset as preset_owner_key;
+pub use secret::preset as preset_secret;
 mod reload;
 mod secret;
 mod secure;
 
+use crate::assemble::Place;
 use crate::clock::SystemClock;
 use crate::config::{Config, SyncConfig, TlsConfig};
+use crate::signing::{self, KeyFile};
 use crate::telemetry::{self, LogLevel};
 use crate::{assemble, data};
 use anyhow::{Context, Result};
@@ -19,8 +22,10 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use flotilla_core::access::{Access, RECHECK};
 use flotilla_core::hub::Hub;
 use flotilla_core::loops;
-use flotilla_core::ports::{Clock, Store};
+use flotilla_core::ports::{Clock, Signer, Store};
+use flotilla_core::roster::Roster;
 use flotilla_inbound::App;
+use flotilla_outbound::signature::sign::Signing;
 use flotilla_store::memory::Memory;
 use flotilla_store::sqlite::{Sqlite, Sync};
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -108,22 +113,31 @@ async fn serve_until_stopped(
     let address = listener.local_addr().context("asking for the address")?;
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let registry = assemble::registry(&config, &store).await?;
+    let roster = Roster::new(config.sockets.welcome());
+    let place = Place { store: &store, roster: &roster };
+    let assemble::Assembled { registry, watched } = assemble::registry(&config, place).await?;
     let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
-    let (push, jwks) = assemble::push(&config, &master)?;
-    let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push);
+    let push = assemble::push(&config, &master)?;
+    let kept = (!overrides.memory).then_some(dir.as_path());
+    let ring = signing::ensure(kept, clock.now())?;
+    let signing = Arc::new(Signing::new(&master, &ring, Arc::clone(&clock)).map_err(anyhow::Error::msg)?);
+    let key_file = kept.map(KeyFile::new);
+    let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push, roster);
+    watched.into_iter().for_each(|agent| agent.start(&hub));
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(
             retried = recovered.retried,
+            taken_up = recovered.taken_up,
             failed = recovered.failed,
             "recovered runs the last stop left open"
         );
     }
     let access = Access::new(store, clock, config.hub.allow_anonymous);
     access.refresh().await?;
-    let settings = assemble::settings(&config, address, jwks);
-    let app = App::new(hub, access, settings, telemetry::render(&metrics));
+    let settings = assemble::settings(&config, address);
+    let signer = Arc::clone(&signing) as Arc<dyn Signer>;
+    let app = App::new(hub, access, signer, settings, telemetry::render(&metrics));
     tokio::spawn(telemetry::fold_metrics(metrics));
 
     banner::show(&config, &app, (!overrides.memory).then_some(dir.as_path()), new_key.as_deref());
@@ -132,8 +146,9 @@ async fn serve_until_stopped(
     // Reads the index of sends now rather than while the first caller waits. No send has this key.
     tokio::spawn(running.app.hub.store().sent([0; 32]));
     tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));
+    tokio::spawn(loops::deadline::end_overdue(Arc::clone(&running.app.hub)));
     tokio::spawn(sweep(Arc::clone(&running)));
-    tokio::spawn(watch_keys(Arc::clone(&running)));
+    tokio::spawn(watch_keys(Arc::clone(&running), signing, key_file));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));
     accept::until(listener, &running, stopped()?).await;
     tracing::info!("stopped");
@@ -184,7 +199,7 @@ async fn sweep(running: Arc<Running>) {
 }
 
 /// Notices what another process does to the keys.
-async fn watch_keys(running: Arc<Running>) {
+async fn watch_keys(running: Arc<Running>, signing: Arc<Signing>, mut key_file: Option<KeyFile>) {
     let mut tick = tokio::time::interval(RECHECK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut failing = false;
@@ -197,5 +212,10 @@ async fn watch_keys(running: Arc<Running>) {
             _ => {}
         }
         failing = refreshed.is_err();
+        match key_file.as_mut().map(|file| file.refresh(&signing)) {
+            Some(Ok(true)) => tracing::info!("cards are signed with new keys"),
+            Some(Err(error)) => tracing::error!("the keys of cards cannot be read; those known stay in use: {error:#}"),
+            _ => {}
+        }
     }
 }

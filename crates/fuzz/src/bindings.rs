@@ -36,7 +36,7 @@ fn json(request: &Request) -> String {
 }
 
 /// What holds of every request, whatever it was read from.
-fn check(request: &Request) {
+pub(crate) fn check(request: &Request) {
     let json = json(request);
     let again = inbound::parameters(request.method(), &json).expect("a request that was written can be read");
     assert_eq!(again, *request, "it reads differently as {json}");
@@ -65,7 +65,7 @@ fn look_closer(request: &Request) {
             let _ = r.metadata().and_then(|metadata| PushOptions::of(metadata.as_ref(), "metadata"));
         }
         Request::ListPushConfigs(r) => {
-            if let Ok((_, size)) = r.page(20) {
+            if let Ok(size) = r.size(20) {
                 assert!(size <= 20, "a page larger than the largest");
             }
         }
@@ -76,7 +76,8 @@ fn look_closer(request: &Request) {
 /// A JSON-RPC body.
 pub fn json_rpc(bytes: &[u8]) {
     let Ok((id, request)) = inbound::json_rpc(bytes, &Limits::default()) else { return };
-    serde_json::from_str::<serde_json::Value>(&id).expect("the id is echoed, so it is JSON");
+    // As text: a number may be larger than any that can be held.
+    serde_json::from_str::<flotilla_protocol::wire::Json>(&id).expect("the id is echoed, so it is JSON");
     assert!(!is_deeper(bytes, depth() + 1));
     check(&request);
 }

@@ -5,8 +5,12 @@ pub mod bindings;
 pub mod config;
 pub mod head;
 pub mod journal;
+pub mod lineage;
 pub mod mutate;
+pub mod old;
 pub mod peers;
+pub mod proto;
+pub mod sockets;
 pub mod targets;
 
 /// An entry point; its name is that of its target in `fuzz/fuzz_targets` and of its inputs in `fuzz/seeds`.
@@ -38,13 +42,24 @@ entries! {
     journal::journal_file,
     journal::journal_entry,
     journal::stored_events,
+    lineage::lineage,
+    old::old_request,
+    old::old_result,
+    old::old_card,
+    proto::grpc_request_03,
+    proto::grpc_answer_03,
+    proto::proto_json_03,
+    proto::answer_03,
     peers::agent_card,
+    peers::card_signature,
     peers::sse,
     peers::stream_frame,
     peers::grpc_answer,
     peers::grpc_messages,
     peers::grpc_status,
     peers::oauth,
+    sockets::socket_frame,
+    sockets::gopherhole_request,
     targets::webhook_url,
     targets::address_shown,
     targets::ranges,

@@ -9,9 +9,13 @@ use flotilla_outbound::client::frame::Frame;
 use flotilla_outbound::fuzz;
 use flotilla_outbound::net::sse::{Decoder, Event};
 use flotilla_outbound::oauth::{Invitation, Token};
+use flotilla_outbound::signature::jwk::KeySet;
+use flotilla_outbound::signature::verify::{Trust, Word, signatures, verify};
 use flotilla_protocol::a2a::request as ask;
 use flotilla_protocol::a2a::request::Request;
+use flotilla_protocol::canonical;
 use std::time::{Duration, Instant};
+use url::Url;
 
 /// An agent's card.
 pub fn agent_card(bytes: &[u8]) {
@@ -25,6 +29,27 @@ pub fn agent_card(bytes: &[u8]) {
         Err(problem) => assert!(!problem.is_empty(), "a card that is refused is told why"),
     }
     assert!(problems.iter().all(|problem| !problem.trim().is_empty()));
+}
+
+/// A key set on the first line, and behind it a card that is judged with it.
+pub fn card_signature(bytes: &[u8]) {
+    let ([set], rest) = lines::<1>(bytes);
+    let (Some(set), Some(json)) = (text(set), text(rest)) else { return };
+    let keys = KeySet::read(set).unwrap_or_default();
+    let origin = Url::parse("https://agent.example").expect("an address");
+    for trust in [Trust::Pinned(&keys), Trust::Origin(&keys, &origin), Trust::None("no keys are known")] {
+        let outcome = verify(json, trust);
+        assert!(!outcome.reason.is_empty(), "a word has its reason");
+        assert_eq!(outcome.word == Word::Absent, signatures(json).is_empty());
+        let Some(proof) = outcome.proof else {
+            assert_ne!(outcome.word, Word::Verified, "nothing is verified without a proof");
+            continue;
+        };
+        assert!(outcome.word == Word::Verified && !matches!(trust, Trust::None(_)));
+        assert!(keys.0.iter().any(|key| key.thumbprint == proof.thumbprint), "a key that is trusted");
+        let again = canonical::read(&proof.payload).expect("what was signed is JSON of one meaning");
+        assert_eq!(canonical::write(&again), proof.payload, "and canonical");
+    }
 }
 
 /// Pieces of a body; the first byte says how long they are.

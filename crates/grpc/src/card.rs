@@ -1,5 +1,9 @@
 //! Agent cards from the wire, as the JSON a card is everywhere else.
 
+mod write;
+
+pub use write::card;
+
 use crate::a2a::{self as pb, o_auth_flows::Flow, security_scheme::Scheme};
 use crate::json;
 use serde_json::{Map, Value, json as object};
@@ -27,7 +31,7 @@ pub fn card_json(card: pb::AgentCard) -> Value {
 }
 
 /// Without members that say nothing.
-fn bare(value: Value) -> Value {
+pub(crate) fn bare(value: Value) -> Value {
     let Value::Object(members) = value else { return value };
     let says = |member: &Value| match member {
         Value::Null => false,
@@ -57,7 +61,7 @@ fn capabilities(capabilities: pb::AgentCapabilities) -> Value {
     }))
 }
 
-fn opaque(members: Option<prost_types::Struct>) -> Option<Value> {
+pub(crate) fn opaque(members: Option<prost_types::Struct>) -> Option<Value> {
     let text = json::from_struct(members?, usize::MAX).ok()?;
     serde_json::from_str(text.0.text()).ok()
 }

@@ -3,4 +3,6 @@
 #[rustfmt::skip]
 pub mod a2a;
 #[rustfmt::skip]
+pub mod a2a_v03;
+#[rustfmt::skip]
 pub mod rpc;

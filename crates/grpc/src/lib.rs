@@ -7,10 +7,11 @@ mod generated;
 mod json;
 mod read;
 mod status;
+pub mod v03;
 mod write;
 
-pub use card::card_json;
-pub use generated::{a2a, rpc};
+pub use card::{card, card_json};
+pub use generated::{a2a, a2a_v03, rpc};
 pub use read::Reader;
 pub use status::{Code, Status};
 pub use write::*;

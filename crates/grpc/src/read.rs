@@ -25,10 +25,12 @@ pub struct Reader {
 }
 
 fn decode<T: prost::Message + Default>(bytes: &[u8]) -> Result<T, Refusal> {
-    T::decode(bytes).map_err(|error| {
-        let text = format!("is not what lf.a2a.v1 describes: {error}");
-        Refusal::invalid("", text)
-    })
+    decode_of("lf.a2a.v1", bytes)
+}
+
+/// A message of this package.
+pub(crate) fn decode_of<T: prost::Message + Default>(package: &str, bytes: &[u8]) -> Result<T, Refusal> {
+    T::decode(bytes).map_err(|error| Refusal::invalid("", format!("is not what {package} describes: {error}")))
 }
 
 impl Reader {
@@ -92,7 +94,7 @@ impl Reader {
         })
     }
 
-    fn object(self, field: &str, members: Option<Struct>) -> Result<Option<Object>, Refusal> {
+    pub(crate) fn object(self, field: &str, members: Option<Struct>) -> Result<Option<Object>, Refusal> {
         members
             .map(|members| json::from_struct(members, self.depth_within(field)))
             .transpose()
@@ -113,9 +115,7 @@ impl Reader {
     }
 
     pub fn message(self, field: &str, message: pb::Message) -> Result<Message, Refusal> {
-        let role = Role::from_number(message.role.into()).ok_or_else(|| {
-            Refusal::invalid(&format!("{field}.role"), format!("{} is not the number of any value", message.role))
-        })?;
+        let role = role(field, message.role)?;
         Ok(Message {
             message_id: message.message_id,
             context_id: message.context_id,
@@ -236,7 +236,12 @@ impl Reader {
     }
 }
 
-fn state(field: &str, number: i32) -> Result<TaskState, Refusal> {
+pub(crate) fn role(message: &str, number: i32) -> Result<Role, Refusal> {
+    Role::from_number(number.into())
+        .ok_or_else(|| Refusal::invalid(&format!("{message}.role"), format!("{number} is not the number of any value")))
+}
+
+pub(crate) fn state(field: &str, number: i32) -> Result<TaskState, Refusal> {
     TaskState::from_number(number.into())
         .ok_or_else(|| Refusal::invalid(field, format!("{number} is not the number of any value")))
 }
@@ -279,7 +284,7 @@ impl Reader {
 }
 
 /// A fraction finer than a millisecond rounds up, as it does in JSON.
-fn millis(field: &str, moment: Timestamp) -> Result<Millis, Refusal> {
+pub(crate) fn millis(field: &str, moment: Timestamp) -> Result<Millis, Refusal> {
     let nanos = i64::from(moment.nanos);
     let whole = moment.seconds.checked_mul(1_000).filter(|_| (0..1_000_000_000).contains(&nanos));
     let fraction = nanos / 1_000_000 + i64::from(nanos % 1_000_000 != 0);

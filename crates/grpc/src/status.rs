@@ -96,7 +96,11 @@ impl Status {
     }
 
     pub fn of(refusal: &Refusal, now: Millis) -> Self {
-        let code = Code::of(refusal.reason);
+        Self::told(Code::of(refusal.reason), refusal.message.clone(), refusal, now)
+    }
+
+    /// A refusal under another code or text than its own.
+    pub(crate) fn told(code: Code, message: String, refusal: &Refusal, now: Millis) -> Self {
         let row = refusal.reason.row();
         let facts = refusal.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         let info = rpc::ErrorInfo {
@@ -116,8 +120,8 @@ impl Status {
             let retry_delay = Some(Duration { seconds: seconds.into(), nanos: 0 });
             details.push(any("RetryInfo", &rpc::RetryInfo { retry_delay }));
         }
-        let status = rpc::Status { code: code as i32, message: refusal.message.clone(), details };
-        Self { code, message: refusal.message.clone(), details: status.encode_to_vec() }
+        let status = rpc::Status { code: code as i32, message: message.clone(), details };
+        Self { code, message, details: status.encode_to_vec() }
     }
 }
 

@@ -13,11 +13,11 @@ use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::Object;
 use prost_types::{Struct, Timestamp};
 
-fn object(object: Option<&Object>) -> Option<Struct> {
+pub(crate) fn object(object: Option<&Object>) -> Option<Struct> {
     object.map(json::to_struct)
 }
 
-fn timestamp(moment: Millis) -> Timestamp {
+pub(crate) fn timestamp(moment: Millis) -> Timestamp {
     let nanos = moment.0.rem_euclid(1_000) * 1_000_000;
     Timestamp { seconds: moment.0.div_euclid(1_000), nanos: i32::try_from(nanos).unwrap_or_default() }
 }

@@ -2,8 +2,8 @@
 
 use crate::app::App;
 use crate::body;
+use crate::dialect::Dialect;
 use axum::body::Body;
-use flotilla_protocol::a2a::VERSION;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, EXPECT, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -30,17 +30,20 @@ pub fn with_type(status: StatusCode, media_type: HeaderValue, body: impl Into<Bo
 }
 
 /// Adds what every A2A answer says.
-pub fn finish(mut response: Response<Body>, extensions: Option<HeaderValue>) -> Response<Body> {
+pub fn finish(mut response: Response<Body>, dialect: Dialect, extensions: Option<HeaderValue>) -> Response<Body> {
     let headers = response.headers_mut();
-    headers.insert("a2a-version", HeaderValue::from_static(VERSION));
+    headers.insert("a2a-version", HeaderValue::from_static(dialect.version().name()));
     if let Some(extensions) = extensions {
+        if dialect != Dialect::V10 {
+            headers.insert("x-a2a-extensions", extensions.clone());
+        }
         headers.insert("a2a-extensions", extensions);
     }
     response
 }
 
 /// The headers HTTP asks for beside certain refusals.
-pub fn refuse(mut response: Response<Body>, refusal: &Refusal) -> Response<Body> {
+pub fn refuse(mut response: Response<Body>, dialect: Dialect, refusal: &Refusal) -> Response<Body> {
     let headers = response.headers_mut();
     if refusal.reason == Reason::Unauthenticated {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"flotilla\""));
@@ -48,7 +51,7 @@ pub fn refuse(mut response: Response<Body>, refusal: &Refusal) -> Response<Body>
     if let Some(seconds) = refusal.retry_after {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
-    finish(response, None)
+    finish(response, dialect, None)
 }
 
 /// Answers once the request's body is out of the way, or says that the connection ends.

@@ -1,14 +1,29 @@
 //! What every binding is given.
 
 use crate::address::Network;
+use crate::gopherhole::Speakers;
 use crate::meters::Meters;
+use crate::rest::form::Forms;
+use crate::ws::Sockets;
+use crate::ws::lines::Lines;
+use crate::ws::ticket::Tickets;
 use flotilla_core::access::Access;
 use flotilla_core::error::Error;
 use flotilla_core::hub::Hub;
+use flotilla_core::ports::Signer;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::time::Millis;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
+
+/// The forms a card is served in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CardForm {
+    /// Every member of both, for readers of either version.
+    Hybrid,
+    V10,
+    V03,
+}
 
 /// What the outside may know of this hub.
 #[derive(Debug, Clone)]
@@ -28,10 +43,12 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     /// Proxies that are believed when they say whom they speak for.
     pub trusted_proxies: Vec<Network>,
-    /// The public part of the key that signs webhooks, as a JSON Web Key Set.
-    pub jwks: Arc<str>,
+    /// The form of cards for those who name no version; none is what the place of the card makes of it.
+    pub card_form: Option<CardForm>,
     /// How often a quiet stream shows that it is alive.
     pub keep_alive: Duration,
+    /// Bounds of connections that stay open.
+    pub sockets: Sockets,
 }
 
 /// Renders `/metrics`.
@@ -40,16 +57,39 @@ pub type Render = Arc<dyn Fn() -> String + Send + Sync>;
 pub struct App {
     pub hub: Arc<Hub>,
     pub access: Arc<Access>,
+    pub signer: Arc<dyn Signer>,
     settings: RwLock<(Arc<Settings>, Millis)>,
     pub render_metrics: Render,
     pub(crate) meters: Meters,
+    pub(crate) tickets: Tickets,
+    pub(crate) lines: Arc<Lines>,
+    pub(crate) speakers: Speakers,
+    /// Which form of 0.3 callers speak.
+    pub(crate) forms: Forms,
 }
 
 impl App {
-    pub fn new(hub: Arc<Hub>, access: Arc<Access>, settings: Settings, render_metrics: Render) -> Arc<Self> {
+    pub fn new(
+        hub: Arc<Hub>,
+        access: Arc<Access>,
+        signer: Arc<dyn Signer>,
+        settings: Settings,
+        render_metrics: Render,
+    ) -> Arc<Self> {
         let now = hub.clock().now();
         let settings = RwLock::new((Arc::new(settings), now));
-        Arc::new(Self { hub, access, settings, render_metrics, meters: Meters::default() })
+        Arc::new(Self {
+            hub,
+            access,
+            signer,
+            settings,
+            render_metrics,
+            meters: Meters::default(),
+            tickets: Tickets::default(),
+            lines: Arc::default(),
+            speakers: Speakers::default(),
+            forms: Forms::default(),
+        })
     }
 
     pub fn settings(&self) -> Arc<Settings> {
@@ -58,7 +98,8 @@ impl App {
 
     /// When what the cards say last changed.
     pub fn changed_at(&self) -> Millis {
-        self.settings.read().expect("no panic while holding the settings").1
+        let set = self.settings.read().expect("no panic while holding the settings").1;
+        set.max(self.signer.changed_at())
     }
 
     /// Takes new settings; cards count as changed, whatever it was that changed.

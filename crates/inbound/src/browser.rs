@@ -11,10 +11,11 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE");
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
-    "authorization, x-api-key, content-type, accept, a2a-version, a2a-extensions, last-event-id, idempotency-key",
+    "authorization, x-api-key, content-type, accept, a2a-version, a2a-extensions, x-a2a-extensions, \
+     last-event-id, idempotency-key",
 );
 const EXPOSED_HEADERS: HeaderValue =
-    HeaderValue::from_static("a2a-version, a2a-extensions, retry-after, www-authenticate, etag");
+    HeaderValue::from_static("a2a-version, a2a-extensions, x-a2a-extensions, retry-after, www-authenticate, etag");
 /// How long a browser may remember what it was told, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 

@@ -1,17 +1,21 @@
 //! The one place where a decoded request of any binding meets the core.
 
 use crate::app::App;
+use crate::dialect::Dialect;
 use crate::parameters::Parameters;
+use crate::signed::{self, Signed};
 use flotilla_core::access::Leave;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
-use flotilla_core::hub::{Follow, Outcome, SendOptions, no_streaming};
+use flotilla_core::hub::{Ended, Follow, Outcome, SendOptions, no_streaming};
 use flotilla_core::registry::Agent;
 use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{StreamResponse, Task};
 use flotilla_protocol::a2a::push::ListPushConfigsResponse;
-use flotilla_protocol::a2a::request::{ListTasksResponse, PushConfig, Request};
+use flotilla_protocol::a2a::request::{
+    ListPushConfigsRequest, ListTasksResponse, PushConfig, PushConfigRequest, Request,
+};
 use flotilla_protocol::a2a::validate;
 use http::HeaderValue;
 use std::sync::Arc;
@@ -24,6 +28,8 @@ pub enum Answer {
     List(ListTasksResponse),
     PushConfig(Box<PushConfig>),
     PushConfigs(ListPushConfigsResponse),
+    /// An extended card.
+    Card(Box<Signed>),
     /// Done, and nothing to say about it.
     Empty,
     /// A stream, and what it goes on with.
@@ -41,31 +47,45 @@ pub async fn perform(
     app: &App,
     caller: &Caller,
     path: Option<&str>,
+    dialect: Dialect,
     parameters: &Parameters,
     request: Request,
 ) -> Result<Answered, Error> {
-    caller.rights.check(Right::for_method(request.method()))?;
+    caller.check(Right::for_method(request.method()))?;
     if request.inline_push_config().is_some() {
-        caller.rights.check(Right::PushWrite)?;
+        caller.check(Right::PushWrite)?;
     }
     let registry = app.hub.registry();
     let agent = registry.resolve(caller, path, request.tenant())?;
     parameters.check_extensions(agent)?;
     parameters.check_key()?;
-    let answer = operate(app, caller, agent, parameters, request).await?;
+    let asked = Asked { caller, agent, named: path.is_some(), dialect };
+    let answer = operate(app, asked, parameters, request).await?;
     Ok(Answered { answer, extensions: parameters.activated(agent) })
+}
+
+/// Who asks whom, and how.
+struct Asked<'a> {
+    caller: &'a Caller,
+    agent: &'a Arc<Agent>,
+    /// Whether the request's path names the agent.
+    named: bool,
+    dialect: Dialect,
 }
 
 async fn operate(
     app: &App,
-    caller: &Caller,
-    agent: &Arc<Agent>,
+    Asked { caller, agent, named, dialect }: Asked<'_>,
     parameters: &Parameters,
     request: Request,
 ) -> Result<Answer, Error> {
     let hub = &app.hub;
     let scope = caller.with_agent(agent.id);
-    let options = || SendOptions { idempotency_key: parameters.idempotency_key.clone() };
+    let options = || SendOptions {
+        idempotency_key: parameters.idempotency_key.clone(),
+        told: parameters.told.clone(),
+        version: dialect.version(),
+    };
     match request {
         Request::SendMessage(request) => {
             let mut leave = app.access.leave(caller);
@@ -96,11 +116,14 @@ async fn operate(
             if !agent.capabilities.streaming {
                 return Err(no_streaming(&agent.name).into());
             }
-            let follow = hub.subscribe(caller, agent.id, &request.id, parameters.cursor()?).await?;
+            let follow = hub.subscribe(caller, agent.id, &request.id, parameters.cursor()?, ended(dialect)).await?;
             Ok(Answer::Stream(Box::new(follow), app.access.leave(caller)))
         }
         Request::CreatePushConfig(config) => {
-            Ok(Answer::PushConfig(Box::new(hub.create_push(caller, agent, config).await?)))
+            Ok(Answer::PushConfig(Box::new(hub.create_push(caller, agent, config, dialect.version()).await?)))
+        }
+        Request::GetPushConfig(request) if matches!(request.id.as_str(), "" | "default") && dialect != Dialect::V10 => {
+            Ok(Answer::PushConfig(Box::new(first_push(app, caller, agent, request).await?)))
         }
         Request::GetPushConfig(request) => {
             Ok(Answer::PushConfig(Box::new(hub.get_push(caller, agent, &request).await?)))
@@ -110,9 +133,35 @@ async fn operate(
             hub.delete_push(caller, agent, &request).await?;
             Ok(Answer::Empty)
         }
-        Request::GetExtendedAgentCard(_) => {
-            let text = format!("The agent '{}' has no extended card; its public card says all there is.", agent.name);
-            Err(Refusal::new(Reason::UnsupportedOperation, text).into())
+        Request::GetExtendedAgentCard(request) => {
+            let named = named || !request.tenant.is_empty();
+            Ok(Answer::Card(Box::new(signed::extended(app, caller, agent, named, dialect)?)))
         }
     }
+}
+
+/// In 0.3 a stream of a task that has ended is the task; in 1.0 it is refused (spec 3.1.6).
+fn ended(dialect: Dialect) -> Ended {
+    match dialect {
+        Dialect::V10 => Ended::Refused,
+        Dialect::V03(_) => Ended::Shown,
+    }
+}
+
+/// In 0.3 a config may be asked for without its id, or as the default: the task's first, then.
+async fn first_push(
+    app: &App,
+    caller: &Caller,
+    agent: &Agent,
+    request: PushConfigRequest,
+) -> Result<PushConfig, Error> {
+    let task = request.task_id.clone();
+    let listed = ListPushConfigsRequest { task_id: request.task_id, ..ListPushConfigsRequest::default() };
+    let mut configs = app.hub.list_push(caller, agent, &listed).await?.configs;
+    let named = configs.iter().position(|config| config.id == request.id).unwrap_or(0);
+    let found = (named < configs.len()).then(|| configs.swap_remove(named));
+    found.ok_or_else(|| {
+        let refusal = Refusal::new(Reason::TaskNotFound, "The task has no push config.");
+        refusal.fact("taskId", task).into()
+    })
 }

@@ -6,9 +6,9 @@ use flotilla_core::access::Shown;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
+use http::{HeaderMap, HeaderValue};
 
 /// Who is asking: by `Authorization: Bearer` or `X-API-Key`, and nothing else.
 pub async fn identify(app: &App, request: &Parts) -> Result<Caller, Error> {
@@ -22,15 +22,28 @@ pub async fn identify(app: &App, request: &Parts) -> Result<Caller, Error> {
 
 /// The key as it is shown, unchecked.
 pub fn credential(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
-    let unreadable = || Refusal::new(Reason::Unauthenticated, "The credential holds characters no key has.");
-    if let Some(value) = headers.get(AUTHORIZATION) {
-        let text = value.to_str().map_err(|_| unreadable())?;
+    let bearers = headers.get_all(AUTHORIZATION).iter().map(|value| {
+        let text = readable(value)?;
         let (scheme, credential) = text.split_once(' ').unwrap_or((text, ""));
         if !scheme.eq_ignore_ascii_case("bearer") {
             let text = "The Authorization header must be 'Bearer' followed by a key.";
             return Err(Refusal::new(Reason::Unauthenticated, text));
         }
-        return Ok(Some(credential.trim()));
+        Ok(credential.trim())
+    });
+    let mut shown = None;
+    for key in bearers.chain(headers.get_all("x-api-key").iter().map(readable)) {
+        let key = key?;
+        // Which of them is meant is not for us to say.
+        if shown.is_some_and(|other| other != key) {
+            let text = "The request shows two different keys. Show one, as Authorization or as X-API-Key.";
+            return Err(Refusal::new(Reason::Unauthenticated, text));
+        }
+        shown = Some(key);
     }
-    headers.get("x-api-key").map(|value| value.to_str().map_err(|_| unreadable())).transpose()
+    Ok(shown)
+}
+
+fn readable(value: &HeaderValue) -> Result<&str, Refusal> {
+    value.to_str().map_err(|_| Refusal::new(Reason::Unauthenticated, "The credential holds characters no key has."))
 }

@@ -1,9 +1,9 @@
 //! The owner's view of webhooks: where each stands, every attempt made, and a way to try again or stop.
 
-use crate::answer::{JSON, with_type};
+use crate::answer::{self, JSON, with_type};
 use crate::app::App;
 use crate::parameters::query;
-use crate::{caller, rest};
+use crate::{body, caller, rest, route};
 use axum::body::Body;
 use flotilla_core::error::{Error, Fault};
 use flotilla_core::push::{Attempt, Hook};
@@ -12,8 +12,9 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::push::PushOptions;
 use flotilla_protocol::time::Millis;
 use http::request::Parts;
-use http::{Method, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Uri};
 use serde::Serialize;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 #[derive(Serialize)]
@@ -35,6 +36,8 @@ struct Delivery<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     reason: &'a str,
     options: PushOptions,
+    /// The A2A version its webhooks are written in.
+    version: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     attempts: Option<Vec<Try<'a>>>,
 }
@@ -88,6 +91,7 @@ fn shown<'a>(hook: &'a Hook, attempts: Option<&'a [Attempt]>) -> Delivery<'a> {
         next_attempt_at: hook.next_at,
         reason: &hook.reason,
         options: hook.options,
+        version: hook.version.name(),
         attempts: attempts.map(|all| all.iter().map(attempt).collect()),
     }
 }
@@ -117,25 +121,76 @@ impl<'a> Asked<'a> {
             _ => Err("GET, HEAD"),
         }
     }
+
+    /// The query's names it knows.
+    fn known(&self) -> &'static [&'static str] {
+        match self {
+            Self::List => &["state", "task", "agent", "before"],
+            Self::Redeliver(_) => &["from"],
+            Self::Show(_) | Self::Disable(_) => &[],
+        }
+    }
 }
 
-/// `/api/deliveries`, `/api/deliveries/{id}`, and `:redeliver` and `:disable` behind it. Err: the verbs it takes.
-pub async fn serve(app: &Arc<App>, rest: &[&str], request: &Parts) -> Result<Response<Body>, &'static str> {
-    let asked = Asked::of(&request.method, rest)?;
-    Ok(answer(app, asked, request).await.unwrap_or_else(|error| rest::refuse(app, &app.refusal(error))))
+/// `/api/deliveries`, `/api/deliveries/{id}`, and `:redeliver` and `:disable` behind it.
+pub async fn serve(app: &Arc<App>, rest: &[&str], request: Request<Body>) -> Response<Body> {
+    let (parts, mut body) = request.into_parts();
+    let response = match Asked::of(&parts.method, rest) {
+        Ok(asked) => answer(app, asked, &parts, &mut body).await,
+        Err(allowed) => Ok(route::wrong_verb(app, &parts, allowed)),
+    };
+    let response = response.unwrap_or_else(|error| rest::refuse(app, &app.refusal(error)));
+    answer::after(app, &parts.headers, body, response).await
 }
 
-async fn answer(app: &Arc<App>, asked: Asked<'_>, request: &Parts) -> Result<Response<Body>, Error> {
+/// A slip in the query would otherwise do something else than was meant.
+fn check_query(asked: &Asked<'_>, uri: &Uri) -> Result<(), Refusal> {
+    let mut seen: Vec<String> = Vec::new();
+    for (name, _) in query(uri) {
+        if !asked.known().contains(&name.as_ref()) {
+            let text = match asked.known() {
+                [] => "is not known here, where the query holds nothing".to_owned(),
+                known => format!("is not known here; there is {}", known.join(", ")),
+            };
+            return Err(Refusal::invalid(&shortened(&name), text));
+        }
+        if seen.iter().any(|other| *other == name) {
+            return Err(Refusal::invalid(&name, "is given twice"));
+        }
+        seen.push(name.into_owned());
+    }
+    Ok(())
+}
+
+fn shortened(name: &str) -> String {
+    name.chars().take(100).collect()
+}
+
+/// What is to be done stands in the path and the query: a body that says more would be passed over.
+async fn check_body(app: &App, request: &Parts, body: &mut Body) -> Result<(), Refusal> {
+    let bytes = body::read(&request.headers, body, &app.hub.limits()).await?;
+    match bytes.trim_ascii() {
+        b"" | b"{}" => Ok(()),
+        _ => Err(Refusal::invalid("body", "must be empty; what to deliver again stands in the query, as ?from=N")),
+    }
+}
+
+async fn answer(app: &Arc<App>, asked: Asked<'_>, request: &Parts, body: &mut Body) -> Result<Response<Body>, Error> {
     let caller = caller::identify(app, request).await?;
-    caller.rights.check(match asked {
+    caller.check(match asked {
         Asked::List | Asked::Show(_) => Right::TasksRead,
         Asked::Redeliver(_) | Asked::Disable(_) => Right::PushWrite,
     })?;
+    check_query(&asked, &request.uri)?;
+    if request.method == Method::POST {
+        check_body(app, request, body).await?;
+    }
     let value = |name: &str| query(&request.uri).find(|(known, _)| known == name).map(|(_, value)| value.into_owned());
     match asked {
         Asked::List => {
-            let (state, task, before) = (value("state"), value("task"), value("before"));
-            let page = app.hub.hook_page(&caller, state.as_deref(), task.as_deref(), before.as_deref()).await?;
+            let [state, task, agent, before] = ["state", "task", "agent", "before"].map(value);
+            let [state, task, agent, before] = [&state, &task, &agent, &before].map(Option::as_deref);
+            let page = app.hub.hook_page(&caller, state, task, agent, before).await?;
             let deliveries = page.hooks.iter().map(|hook| shown(hook, None)).collect();
             encode(&Page { deliveries, next_before: page.next.map(|id| id.to_string()) })
         }
@@ -145,8 +200,8 @@ async fn answer(app: &Arc<App>, asked: Asked<'_>, request: &Parts) -> Result<Res
         }
         Asked::Redeliver(id) => {
             let wrong = |_| Refusal::invalid("from", "must be the number of an event, from 1 on");
-            let from = value("from").map(|text| text.parse::<u64>()).transpose().map_err(wrong)?;
-            encode(&shown(&app.hub.redeliver(&caller, id, from).await?, None))
+            let from = value("from").map(|text| text.parse::<NonZeroU64>()).transpose().map_err(wrong)?;
+            encode(&shown(&app.hub.redeliver(&caller, id, from.map(NonZeroU64::get)).await?, None))
         }
         Asked::Disable(id) => encode(&shown(&app.hub.disable_hook(&caller, id).await?, None)),
     }

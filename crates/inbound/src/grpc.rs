@@ -4,24 +4,27 @@ pub mod deadline;
 pub mod frame;
 mod reflection;
 mod services;
+mod speech;
 mod stream;
 mod trailers;
 
 use crate::answer;
 use crate::app::App;
 use crate::call::{Answer, perform};
+use crate::dialect;
 use crate::meters::Binding;
 use crate::parameters::Parameters;
 use crate::reading::Reading;
-use crate::{body, caller, rest};
+use crate::{body, caller, rest, well_known};
 use axum::body::Body;
 use flotilla_core::error::Error;
-use flotilla_grpc::{Reader, SERVICE, Status};
+use flotilla_grpc::{SERVICE, v03};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::method::Method;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method as Verb, Request, Response, StatusCode, Version};
+use speech::Speech;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -47,31 +50,31 @@ pub async fn serve(app: &Arc<App>, service: &str, method: &str, request: Request
     if request.version() != Version::HTTP_2 {
         return refuse(app, &Refusal::new(Reason::InvalidRequest, "gRPC needs HTTP/2; this request came over HTTP/1."));
     }
-    if service != SERVICE {
+    let Some(speech) = Speech::of(service, request.headers()) else {
         return match services::serve(app, service, request).await {
             Some(response) => response,
             None => no_such_service(app, service),
         };
-    }
-    match Method::from_name(method) {
-        Some(method) => call(app, method, request).await,
-        None => no_such_method(app, method),
+    };
+    match speech.method(method) {
+        Some(method) => call(app, speech, method, request).await,
+        None => no_such_method(app, speech, method),
     }
 }
 
-async fn call(app: &Arc<App>, method: Method, request: Request<Body>) -> Response<Body> {
+async fn call(app: &Arc<App>, speech: Speech, method: Method, request: Request<Body>) -> Response<Body> {
     let started = Instant::now();
     let (parts, mut body) = request.into_parts();
     let deadline = match deadline::of(&parts.headers) {
         Ok(deadline) => deadline,
-        Err(refusal) => return refuse(app, &refusal),
+        Err(refusal) => return refuse_in(app, speech, &refusal),
     };
-    let answered = answer(app, method, &parts, &mut body, deadline.map(|left| started + left));
+    let answered = answer(app, speech, method, &parts, &mut body, deadline.map(|left| started + left));
     let answered = match deadline {
         // What was begun goes on without the caller: a deadline is theirs, not the task's.
         Some(left) => match tokio::time::timeout(left, answered).await {
             Ok(answered) => answered,
-            Err(_) => return refuse(app, &deadline::exceeded()),
+            Err(_) => return refuse_in(app, speech, &deadline::exceeded()),
         },
         None => answered.await,
     };
@@ -80,12 +83,13 @@ async fn call(app: &Arc<App>, method: Method, request: Request<Body>) -> Respons
             app.meters.served(Binding::Grpc, method, started);
             response
         }
-        Err(error) => refuse(app, &app.refusal(error)),
+        Err(error) => refuse_in(app, speech, &app.refusal(error)),
     }
 }
 
 async fn answer(
     app: &Arc<App>,
+    speech: Speech,
     method: Method,
     parts: &Parts,
     body: &mut Body,
@@ -93,22 +97,22 @@ async fn answer(
 ) -> Result<Response<Body>, Error> {
     let caller = caller::identify(app, parts).await?;
     let parameters = Parameters::of(&parts.headers, &parts.uri);
-    parameters.check_version()?;
+    dialect::check(speech.dialect().version(), &parameters)?;
     let limits = app.hub.limits();
     let bytes = body::read(&parts.headers, body, &limits).await?;
     let message = frame::only(&parts.headers, bytes)?;
-    let request = Reader { json_depth: limits.json_depth }.request(method, &message)?;
-    let answered = perform(app, &caller, named_agent(&parts.headers)?, &parameters, request).await?;
+    let request = speech.request(method, &message, limits.json_depth)?;
+    let agent = named_agent(&parts.headers)?;
+    if let (Speech::V03(_), Method::GetExtendedAgentCard) = (speech, method) {
+        let card = well_known::card_for(app, &caller, agent)?;
+        return Ok(answer::finish(frame::response(&v03::card(&card)), speech.dialect(), None));
+    }
+    let answered = perform(app, &caller, agent, speech.dialect(), &parameters, request).await?;
     let response = match answered.answer {
-        Answer::Task(task) => frame::response(&flotilla_grpc::task(&task)),
-        Answer::Sent(sent) => frame::response(&flotilla_grpc::sent(&sent)),
-        Answer::List(list) => frame::response(&flotilla_grpc::list(&list)),
-        Answer::PushConfig(config) => frame::response(&flotilla_grpc::push_config(&config)),
-        Answer::PushConfigs(list) => frame::response(&flotilla_grpc::push_list(&list)),
-        Answer::Empty => frame::response(&()),
-        Answer::Stream(follow, leave) => stream::respond(Reading::new(app, leave, follow), deadline),
+        Answer::Stream(follow, leave) => stream::respond(Reading::new(app, leave, follow), speech, deadline),
+        whole => speech.response(whole),
     };
-    Ok(answer::finish(response, answered.extensions))
+    Ok(answer::finish(response, speech.dialect(), answered.extensions))
 }
 
 fn named_agent(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
@@ -118,25 +122,34 @@ fn named_agent(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
 
 /// A refusal in this binding's form.
 pub fn refuse(app: &App, refusal: &Refusal) -> Response<Body> {
+    refuse_in(app, Speech::V10, refusal)
+}
+
+fn refuse_in(app: &App, speech: Speech, refusal: &Refusal) -> Response<Body> {
     app.meters.refused(Binding::Grpc, refusal);
-    answer::finish(trailers::only(&Status::of(refusal, app.now())), None)
+    answer::finish(trailers::only(&speech.status(refusal, app.now())), speech.dialect(), None)
 }
 
 /// The service's paths speak nothing but gRPC; HTTP has a status for that.
-pub fn not_grpc(app: &App) -> Response<Body> {
-    let text = format!("{SERVICE} speaks gRPC: send application/grpc over HTTP/2, or use another binding.");
+pub fn not_grpc(app: &App, service: &str) -> Response<Body> {
+    let text = format!("{service} speaks gRPC: send application/grpc over HTTP/2, or use another binding.");
     rest::refuse(app, &Refusal::new(Reason::MediaTypeNotSupported, text))
 }
 
 fn no_such_service(app: &App, service: &str) -> Response<Body> {
     let shown: String = service.chars().take(100).collect();
-    let text = format!("There is no service '{shown}' here. There is {SERVICE}; ask reflection for the others.");
+    let text = format!(
+        "There is no service '{shown}' here. There is {SERVICE}, and {} for A2A 0.3; \
+         ask reflection for the others.",
+        v03::SERVICE
+    );
     refuse(app, &Refusal::new(Reason::MethodNotFound, text))
 }
 
-fn no_such_method(app: &App, method: &str) -> Response<Body> {
-    let known: Vec<&str> = Method::ALL.into_iter().map(Method::name).collect();
+fn no_such_method(app: &App, speech: Speech, method: &str) -> Response<Body> {
+    let known: Vec<&str> = Method::ALL.into_iter().filter_map(|method| speech.name(method)).collect();
     let shown: String = method.chars().take(80).collect();
-    let text = format!("There is no method '{shown}'. A2A 1.0 has: {}.", known.join(", "));
-    refuse(app, &Refusal::new(Reason::MethodNotFound, text))
+    let version = speech.dialect().version().name();
+    let text = format!("There is no method '{shown}'. A2A {version} has: {}.", known.join(", "));
+    refuse_in(app, speech, &Refusal::new(Reason::MethodNotFound, text))
 }

@@ -101,7 +101,7 @@ pub async fn serve(app: &Arc<App>, named: &[&str], request: Request<Body>) -> Re
 }
 
 async fn administrator(app: &App, request: &Parts) -> Result<(), Error> {
-    caller::identify(app, request).await?.rights.check(Right::Admin).map_err(Error::from)
+    caller::identify(app, request).await?.check(Right::Admin).map_err(Error::from)
 }
 
 async fn read(app: &App, request: &Parts, body: &mut Body) -> Result<bytes::Bytes, Refusal> {

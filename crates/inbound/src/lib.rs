@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod agents;
 mod answer;
 mod app;
 mod body;
@@ -9,9 +10,11 @@ mod browser;
 mod call;
 mod caller;
 mod deliveries;
+mod dialect;
 mod door;
 #[doc(hidden)]
 pub mod fuzz;
+mod gopherhole;
 mod grpc;
 mod health;
 mod jsonrpc;
@@ -22,9 +25,13 @@ mod parameters;
 mod reading;
 mod rest;
 mod route;
+mod signed;
+mod spoken;
 mod sse;
 mod well_known;
+mod ws;
 
 pub use address::{Network, Peer};
-pub use app::{App, Render, Settings};
+pub use app::{App, CardForm, Render, Settings};
 pub use route::{serve, turn_away};
+pub use ws::Sockets;

@@ -11,15 +11,17 @@ pub enum Binding {
     JsonRpc,
     Rest,
     Grpc,
+    Channel,
 }
 
 impl Binding {
-    const ALL: [Self; 3] = [Self::JsonRpc, Self::Rest, Self::Grpc];
+    const ALL: [Self; 4] = [Self::JsonRpc, Self::Rest, Self::Grpc, Self::Channel];
     fn name(self) -> &'static str {
         match self {
             Self::JsonRpc => "jsonrpc",
             Self::Rest => "http_json",
             Self::Grpc => "grpc",
+            Self::Channel => "channel",
         }
     }
 }

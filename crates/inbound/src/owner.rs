@@ -14,6 +14,7 @@ use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::lineage::Origin;
 use flotilla_protocol::time::Millis;
 use futures_util::stream;
 use http::header::{ACCEPT, CACHE_CONTROL};
@@ -31,6 +32,14 @@ struct Log<'a> {
     state: TaskState,
     seq: u64,
     run: u32,
+    /// This hub, as chains name it.
+    hub_id: &'a str,
+    trace_id: String,
+    /// Where the task comes from, if its caller told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'a Origin>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline: Option<Millis>,
     /// Whether events that were asked for are no longer kept.
     pruned: bool,
     /// Where the next page starts; absent on the last one.
@@ -77,7 +86,7 @@ fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Fault> {
 /// Whoever asks must be allowed to read tasks; whose they are is for the hub to say.
 async fn owner(app: &App, request: &Parts) -> Result<Caller, Error> {
     let caller = caller::identify(app, request).await?;
-    caller.rights.check(Right::TasksRead)?;
+    caller.check(Right::TasksRead)?;
     Ok(caller)
 }
 
@@ -91,6 +100,10 @@ async fn page(app: &Arc<App>, id: &str, request: &Parts) -> Result<Response<Body
         state: page.head.state,
         seq: page.head.seq,
         run: page.head.run,
+        hub_id: app.hub.store().hub_id(),
+        trace_id: page.head.trace_id().to_string(),
+        origin: page.head.origin.as_deref(),
+        deadline: page.head.deadline,
         pruned: page.pruned,
         next_after: page.next_after(),
         events: entries(&page.changes, after).collect(),

@@ -1,9 +1,12 @@
 //! Service parameters (spec 3.2.6): version, extensions, and ours for resuming and repeating.
 
+use flotilla_core::descent::Told;
 use flotilla_core::log::Cursor;
 use flotilla_core::registry::Agent;
+use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
-use flotilla_protocol::a2a::{STREAM_RESUME, VERSION};
+use flotilla_protocol::a2a::version::Version;
+use flotilla_protocol::lineage::{HOPS, TRACEPARENT, TRACESTATE, Trace};
 use http::{HeaderMap, HeaderValue, Uri};
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
@@ -17,6 +20,17 @@ pub struct Parameters {
     extensions: Vec<String>,
     cursor: Option<String>,
     pub idempotency_key: Option<String>,
+    /// What is told of the request's lineage.
+    pub told: Told,
+}
+
+/// The version a request names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked<'a> {
+    Nothing,
+    For(Version),
+    /// One that is not spoken here.
+    Other(&'a str),
 }
 
 /// The query's pairs, decoded.
@@ -41,9 +55,11 @@ impl Parameters {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let mut parameters = Self {
             version: text("a2a-version"),
-            extensions: list(headers.get_all("a2a-extensions").iter()),
+            // 0.3 had the name with an X.
+            extensions: list(headers.get_all("a2a-extensions").iter().chain(headers.get_all("x-a2a-extensions"))),
             cursor: text("last-event-id"),
             idempotency_key: text("idempotency-key"),
+            told: Told { trace: trace(headers), hops: text(HOPS) },
         };
         for (name, value) in query(uri) {
             if name.eq_ignore_ascii_case("a2a-version") {
@@ -57,21 +73,12 @@ impl Parameters {
         parameters
     }
 
-    /// The version asked for must be one we speak; none at all means 0.3 (spec 3.6.2).
-    pub fn check_version(&self) -> Result<(), Refusal> {
-        let asked = self.version.as_deref().map(str::trim).filter(|version| !version.is_empty());
-        if asked.is_some_and(speaks) {
-            return Ok(());
+    /// The version asked for, if any: one that is empty is none (spec 3.6.2).
+    pub fn version(&self) -> Asked<'_> {
+        match self.version.as_deref().map(str::trim).filter(|version| !version.is_empty()) {
+            None => Asked::Nothing,
+            Some(text) => Version::from_name(text).map_or(Asked::Other(text), Asked::For),
         }
-        let text = match asked {
-            Some(version) => format!("A2A version {version} is not supported here. Supported: {VERSION}."),
-            None => format!(
-                "The request names no A2A version, which means 0.3, and 0.3 is not supported here. \
-                 Send the header 'A2A-Version: {VERSION}'."
-            ),
-        };
-        let refusal = Refusal::new(Reason::VersionNotSupported, text);
-        Err(refusal.fact("requestedVersion", asked.unwrap_or("0.3")).fact("supportedVersions", VERSION))
     }
 
     pub fn check_key(&self) -> Result<(), Refusal> {
@@ -122,15 +129,12 @@ impl Parameters {
     }
 }
 
-/// Patch numbers do not matter (spec 3.6), but they are numbers.
-fn speaks(version: &str) -> bool {
-    match version.strip_prefix(VERSION) {
-        Some("") => true,
-        Some(rest) => rest
-            .strip_prefix('.')
-            .is_some_and(|patch| !patch.is_empty() && patch.bytes().all(|byte| byte.is_ascii_digit())),
-        None => false,
-    }
+/// The trace a request belongs to. Of a header that may be there once, two are none (W3C trace context 3.2).
+fn trace(headers: &HeaderMap) -> Option<Trace> {
+    let mut parents = headers.get_all(TRACEPARENT).iter();
+    let (parent, None) = (parents.next()?.to_str().ok()?, parents.next()) else { return None };
+    let states: Vec<&str> = headers.get_all(TRACESTATE).iter().filter_map(|value| value.to_str().ok()).collect();
+    Trace::parse(parent, Some(&states.join(",")))
 }
 
 fn list<'a>(values: impl Iterator<Item = &'a HeaderValue>) -> Vec<String> {

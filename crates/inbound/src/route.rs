@@ -2,9 +2,11 @@
 
 use crate::app::App;
 use crate::rest::path::{self, Missed};
-use crate::{answer, browser, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, well_known};
+use crate::well_known::Place;
+use crate::{agents, answer, browser, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, well_known, ws};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::a2a::version::Version;
 use http::header::CONNECTION;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response};
@@ -29,15 +31,25 @@ pub async fn serve(app: Arc<App>, request: Request<Body>) -> Response<Body> {
 }
 
 async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> Response<Body> {
+    let old = path::in_03(segments).filter(|(_, rest)| path::is_ours_in_03(rest));
     match segments {
         [service, method] if grpc::is_asked(&request) => grpc::serve(&app, service, method, request).await,
         path if is_json_rpc(request.method(), path) => jsonrpc::serve(&app, path.get(1).copied(), request).await,
-        ["agents", agent, rest @ ..] if path::is_ours(rest) => serve_rest(&app, Some(agent), rest, request).await,
-        rest if path::is_ours(rest) => serve_rest(&app, None, rest, request).await,
-        [tenant, rest @ ..] if *tenant != "api" && path::is_ours(rest) => {
-            serve_rest(&app, Some(tenant), rest, request).await
+        _ if old.is_some() => {
+            serve_rest(&app, old.and_then(|(agent, _)| agent), old.map_or(&[], |(_, rest)| rest), Version::V03, request)
+                .await
         }
+        ["agents", agent, rest @ ..] if path::is_ours(rest) => {
+            serve_rest(&app, Some(agent), rest, Version::V10, request).await
+        }
+        rest if path::is_ours(rest) => serve_rest(&app, None, rest, Version::V10, request).await,
+        [tenant, rest @ ..] if !matches!(*tenant, "api" | "v1") && path::is_ours(rest) => {
+            serve_rest(&app, Some(tenant), rest, Version::V10, request).await
+        }
+        ["ws"] => ws::serve(&app, request).await,
+        ["api", "ws-ticket"] if *request.method() == Method::POST => ws::ticket::serve(&app, request).await,
         ["api", "keys", named @ ..] => keys::serve(&app, named, request).await,
+        ["api", "deliveries", rest @ ..] if rest.len() < 2 => deliveries::serve(&app, rest, request).await,
         other => {
             let (parts, body) = request.into_parts();
             let response = without_body(&app, other, &parts).await;
@@ -68,14 +80,17 @@ pub async fn turn_away(app: Arc<App>, request: Request<Body>, most: usize) -> Re
 
 /// A refusal in the form of the binding the request is for; its connection ends with it.
 async fn refuse(app: &App, segments: &[&str], request: Request<Body>, refusal: &Refusal) -> Response<Body> {
-    let form = if grpc::is_asked(&request) {
+    let is_grpc = grpc::is_asked(&request);
+    let (parts, body) = request.into_parts();
+    let form = if is_grpc {
         grpc::refuse(app, refusal)
-    } else if is_json_rpc(request.method(), segments) {
-        jsonrpc::refuse(app, "null", refusal)
+    } else if is_json_rpc(&parts.method, segments) {
+        jsonrpc::turn_away(app, &parts, refusal)
+    } else if path::in_03(segments).is_some() {
+        rest::refuse_in_03(app, refusal)
     } else {
         rest::refuse(app, refusal)
     };
-    let (parts, body) = request.into_parts();
     let mut response = answer::after(app, &parts.headers, body, form).await;
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
@@ -84,33 +99,51 @@ async fn refuse(app: &App, segments: &[&str], request: Request<Body>, refusal: &
 /// Paths that take no body; one that comes all the same is read and dropped.
 async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Response<Body> {
     let get = matches!(request.method, Method::GET | Method::HEAD);
+    if let Some((agent, ["card"])) = path::in_03(segments) {
+        let place = Place::Api(agent);
+        return if get { well_known::serve(app, place, request).await } else { wrong_verb(app, request, "GET, HEAD") };
+    }
     match segments {
-        [".well-known", "agent-card.json" | "agent.json"] if get => well_known::serve(app, None, request).await,
-        ["agents", agent, ".well-known", "agent-card.json" | "agent.json"] if get => {
-            well_known::serve(app, Some(agent), request).await
+        [".well-known", "agent-card.json"] if get => well_known::serve(app, Place::Root, request).await,
+        [".well-known", "agent.json"] if get => well_known::serve(app, Place::OldRoot, request).await,
+        ["agents", agent, ".well-known", "agent-card.json"] if get => {
+            well_known::serve(app, Place::Agent(agent), request).await
+        }
+        ["agents", agent, ".well-known", "agent.json"] if get => {
+            well_known::serve(app, Place::OldAgent(agent), request).await
         }
         [".well-known", "jwks.json"] if get => well_known::jwks(app, request),
         ["healthz"] if get => health::alive(),
         ["readyz"] if get => health::ready(app).await,
         ["metrics"] if get => health::metrics(app),
         ["api", "tasks", id, "log"] if get => owner::log(app, id, request).await,
-        ["api", "deliveries", rest @ ..] if rest.len() < 2 => match deliveries::serve(app, rest, request).await {
-            Ok(response) => response,
-            Err(allowed) => wrong_verb(app, request, allowed),
-        },
-        [flotilla_grpc::SERVICE, _] => grpc::not_grpc(app),
+        ["api", "agents"] if get => agents::list(app, request).await,
+        [service @ (flotilla_grpc::SERVICE | flotilla_grpc::v03::SERVICE), _] => grpc::not_grpc(app, service),
         [".well-known", "agent-card.json" | "agent.json" | "jwks.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
         | ["healthz" | "readyz" | "metrics"]
+        | ["api", "agents"]
         | ["api", "tasks", _, "log"] => wrong_verb(app, request, "GET, HEAD"),
-        [] | ["a2a" | "rpc"] | ["agents", _] | ["agents", _, "a2a"] => wrong_verb(app, request, "POST"),
+        [] | ["a2a" | "rpc"] | ["agents", _] | ["agents", _, "a2a"] | ["api", "ws-ticket"] => {
+            wrong_verb(app, request, "POST")
+        }
         _ => no_such_path(app, request.uri.path()),
     }
 }
 
-async fn serve_rest(app: &Arc<App>, agent: Option<&str>, rest: &[&str], request: Request<Body>) -> Response<Body> {
-    let missed = match path::target(request.method(), rest) {
-        Ok(target) => return rest::serve(app, agent, target, request).await,
+async fn serve_rest(
+    app: &Arc<App>,
+    agent: Option<&str>,
+    rest: &[&str],
+    version: Version,
+    request: Request<Body>,
+) -> Response<Body> {
+    let target = match version {
+        Version::V10 => path::target(request.method(), rest),
+        Version::V03 => path::target_in_03(request.method(), rest),
+    };
+    let missed = match target {
+        Ok(target) => return rest::serve(app, agent, version, target, request).await,
         Err(missed) => missed,
     };
     let (parts, body) = request.into_parts();
@@ -124,11 +157,19 @@ async fn serve_rest(app: &Arc<App>, agent: Option<&str>, rest: &[&str], request:
 pub fn wrong_verb(app: &App, request: &Parts, allowed: &'static str) -> Response<Body> {
     let shown: String = request.uri.path().chars().take(200).collect();
     let text = format!("{shown} takes {allowed}, not {}.", request.method);
-    answer::allow(rest::refuse(app, &Refusal::new(Reason::VerbNotAllowed, text)), allowed)
+    answer::allow(refuse_path(app, request.uri.path(), Reason::VerbNotAllowed, text), allowed)
 }
 
 fn no_such_path(app: &App, path: &str) -> Response<Body> {
     let shown: String = path.chars().take(200).collect();
     let text = format!("There is nothing at {shown}. The agent card at /.well-known/agent-card.json lists what is.");
-    rest::refuse(app, &Refusal::new(Reason::MethodNotFound, text))
+    refuse_path(app, path, Reason::MethodNotFound, text)
+}
+
+/// A path that leads nowhere is refused in the form of the version it is of.
+fn refuse_path(app: &App, path: &str, reason: Reason, text: String) -> Response<Body> {
+    let decoded = decoded(path);
+    let segments: Vec<&str> = decoded.iter().map(AsRef::as_ref).collect();
+    let refusal = Refusal::new(reason, text);
+    if path::in_03(&segments).is_some() { rest::refuse_in_03(app, &refusal) } else { rest::refuse(app, &refusal) }
 }

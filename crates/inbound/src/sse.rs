@@ -17,6 +17,12 @@ use std::convert::Infallible;
 pub trait Dress: Send + 'static {
     fn frame(&self, out: &mut Vec<u8>, frame: &StreamResponse) -> Result<(), serde_json::Error>;
     fn refusal(&self, app: &App, refusal: &Refusal) -> Vec<u8>;
+    /// Whether a stream of this dialect ends with a frame, though the task may go on.
+    fn is_last(&self, frame: &StreamResponse) -> bool;
+    /// The type of an event that tells a refusal; none is an ordinary one.
+    fn failure(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 struct Reader<D> {
@@ -35,7 +41,16 @@ pub fn respond<D: Dress>(reading: Reading, dress: D) -> Response<Body> {
         let chunk = reader.next().await?;
         Some((Ok::<_, Infallible>(Bytes::from(chunk)), reader))
     });
-    let mut response = Response::new(Body::from_stream(chunks));
+    dressed(Body::from_stream(chunks))
+}
+
+/// A stream of one event.
+pub fn single(data: &[u8]) -> Response<Body> {
+    dressed(Body::from([b"data: ", data, b"\n\n"].concat()))
+}
+
+fn dressed(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -73,6 +88,10 @@ impl<D: Dress> Reader<D> {
             self.dress.frame(&mut chunk, &frame)?;
             unfold_lines(&mut chunk, start);
             chunk.extend_from_slice(b"\n\n");
+            if self.dress.is_last(&frame) {
+                self.done = true;
+                break;
+            }
         }
         Ok(chunk)
     }
@@ -80,7 +99,8 @@ impl<D: Dress> Reader<D> {
     fn fail(&mut self, error: Error) -> Vec<u8> {
         self.done = true;
         let refusal = self.reading.app.refusal(error);
-        let mut chunk = b"data: ".to_vec();
+        let mut chunk = self.dress.failure().map(|name| format!("event: {name}\n").into_bytes()).unwrap_or_default();
+        chunk.extend_from_slice(b"data: ");
         chunk.extend_from_slice(&self.dress.refusal(&self.reading.app, &refusal));
         chunk.extend_from_slice(b"\n\n");
         chunk

@@ -1,18 +1,21 @@
 //! Agent cards and the hub's public keys at their well-known paths, cacheable (spec 8).
 
 use crate::answer::{JSON, with_type};
-use crate::app::{App, Settings};
-use crate::{caller, rest};
+use crate::app::{App, CardForm, Settings};
+use crate::parameters::{Asked, Parameters};
+use crate::{caller, rest, signed};
 use axum::body::Body;
 use flotilla_core::caller::Caller;
+use flotilla_core::error::Error;
 use flotilla_core::key::sha256;
 use flotilla_core::registry::{Agent, Visibility};
 use flotilla_core::rights::Right;
-use flotilla_protocol::a2a::VERSION;
 use flotilla_protocol::a2a::card::{AgentCard, AgentInterface, Scopes, SecurityRequirement, SecurityScheme};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::a2a::version::Version;
+use flotilla_protocol::channel;
 use flotilla_protocol::time::Millis;
-use http::header::{CACHE_CONTROL, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, VARY};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use std::collections::BTreeMap;
@@ -22,10 +25,47 @@ const CACHE: HeaderValue = HeaderValue::from_static("public, max-age=60");
 /// For a card that only some may see.
 const CACHE_PRIVATE: HeaderValue = HeaderValue::from_static("private, max-age=60");
 
-/// The card of one agent, or the hub's own: that of its default agent, under the hub's name.
-pub async fn serve(app: &App, agent: Option<&str>, request: &Parts) -> Response<Body> {
+/// Where a card is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place<'a> {
+    /// The hub's own: that of its default agent, under the hub's name.
+    Root,
+    Agent(&'a str),
+    /// `agent.json`, which only readers from before 1.0 ask for.
+    OldRoot,
+    OldAgent(&'a str),
+    /// `/v1/card`, which is of 0.3.
+    Api(Option<&'a str>),
+}
+
+impl<'a> Place<'a> {
+    fn agent(self) -> Option<&'a str> {
+        match self {
+            Self::Root | Self::OldRoot => None,
+            Self::Agent(agent) | Self::OldAgent(agent) => Some(agent),
+            Self::Api(agent) => agent,
+        }
+    }
+
+    /// The form for this reader: the version they name, else what is set, else what suits most who come here.
+    fn form(self, settings: &Settings, request: &Parts) -> CardForm {
+        if let Self::Api(_) = self {
+            return CardForm::V03;
+        }
+        match Parameters::of(&request.headers, &request.uri).version() {
+            Asked::For(Version::V10) => return CardForm::V10,
+            Asked::For(Version::V03) => return CardForm::V03,
+            Asked::Nothing | Asked::Other(_) => {}
+        }
+        settings.card_form.unwrap_or(if matches!(self, Self::Agent(_)) { CardForm::V10 } else { CardForm::Hybrid })
+    }
+}
+
+/// The card of one agent, or the hub's own.
+pub async fn serve(app: &App, place: Place<'_>, request: &Parts) -> Response<Body> {
     let registry = app.hub.registry();
     let settings = app.settings();
+    let agent = place.agent();
     let found = match agent {
         Some(name) => registry.by_name(name),
         None => registry.default_agent(),
@@ -43,18 +83,37 @@ pub async fn serve(app: &App, agent: Option<&str>, request: &Parts) -> Response<
         };
         return rest::refuse(app, &Refusal::new(Reason::AgentNotFound, text));
     };
-    match serde_json::to_vec(&card) {
-        Ok(body) => cacheable(&request.headers, body, app.changed_at(), if public { CACHE } else { CACHE_PRIVATE }),
-        Err(error) => {
-            let fault = flotilla_core::error::Fault::new(format!("encoding a card: {error}"));
-            rest::refuse(app, &app.refusal(fault.into()))
+    match signed::write(app, card, place.form(&settings, request)) {
+        Ok(body) => {
+            let cache = if public { CACHE } else { CACHE_PRIVATE };
+            let mut response = cacheable(&request.headers, body, app.changed_at(), cache);
+            response.headers_mut().insert(VARY, HeaderValue::from_static("a2a-version"));
+            response
         }
+        Err(fault) => rest::refuse(app, &app.refusal(fault.into())),
     }
 }
 
-/// The keys webhooks are signed with.
+/// An extended card, kept by nobody but the one who asked.
+pub fn extended(app: &App, request: &Parts, json: Vec<u8>, media_type: HeaderValue) -> Response<Body> {
+    let mut response = cacheable(&request.headers, json, app.changed_at(), CACHE_PRIVATE);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, media_type);
+    headers.insert(VARY, HeaderValue::from_static("a2a-version, authorization, x-api-key"));
+    response
+}
+
+/// The card for somebody who is known, with all it says to them: of the agent they name, or the hub's own.
+pub fn card_for(app: &App, caller: &Caller, agent: Option<&str>) -> Result<AgentCard, Error> {
+    caller.check(Right::AgentsRead)?;
+    let registry = app.hub.registry();
+    let found = registry.resolve(caller, agent, "")?;
+    signed::fullest(app, caller, found, agent.is_some())
+}
+
+/// The keys cards and webhooks are signed with.
 pub fn jwks(app: &App, request: &Parts) -> Response<Body> {
-    let body = app.settings().jwks.as_bytes().to_vec();
+    let body = app.signer.key_set().into_bytes();
     cacheable(&request.headers, body, app.changed_at(), CACHE)
 }
 
@@ -96,36 +155,53 @@ fn moment(at: Millis) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(u64::try_from(at.0 / 1000).unwrap_or(0))
 }
 
-fn agent_card(settings: &Settings, agent: &Agent) -> AgentCard {
+pub fn agent_card(settings: &Settings, agent: &Agent) -> AgentCard {
     let base = format!("{}/agents/{}", settings.public_url, agent.name);
-    card(settings, agent, agent.name.clone(), agent.description.clone(), Place { base: &base, tenant: &agent.name })
+    card(settings, agent, agent.name.clone(), agent.description.clone(), Address { base: &base, tenant: &agent.name })
 }
 
-fn hub_card(settings: &Settings, agent: &Agent) -> AgentCard {
+pub fn hub_card(settings: &Settings, agent: &Agent) -> AgentCard {
     let description = if settings.description.is_empty() { &agent.description } else { &settings.description };
-    let place = Place { base: &settings.public_url, tenant: "" };
-    card(settings, agent, settings.name.clone(), description.clone(), place)
+    let address = Address { base: &settings.public_url, tenant: "" };
+    card(settings, agent, settings.name.clone(), description.clone(), address)
 }
 
 /// Where an agent is: below a path, or, where there are no paths, under a name.
-struct Place<'a> {
+struct Address<'a> {
     base: &'a str,
     tenant: &'a str,
 }
 
-fn interfaces(settings: &Settings, place: &Place) -> Vec<AgentInterface> {
-    let interface = |url: String, binding: &str, tenant: &str| AgentInterface {
+/// Those of 1.0 first: many readers take the first of a binding.
+fn interfaces(settings: &Settings, address: &Address) -> Vec<AgentInterface> {
+    let interface = |url: String, binding: &str, tenant: &str, version: Version| AgentInterface {
         url,
         protocol_binding: binding.into(),
         tenant: tenant.into(),
-        protocol_version: VERSION.into(),
+        protocol_version: version.name().into(),
     };
-    let mut all = vec![
-        interface(format!("{}/a2a", place.base), "JSONRPC", ""),
-        interface(place.base.to_owned(), "HTTP+JSON", ""),
-    ];
-    all.extend(authority(&settings.public_url).map(|address| interface(address, "GRPC", place.tenant)));
+    let in_version = |version| {
+        [
+            interface(format!("{}/a2a", address.base), "JSONRPC", "", version),
+            interface(address.base.to_owned(), "HTTP+JSON", "", version),
+        ]
+    };
+    let mut all = in_version(Version::V10).to_vec();
+    all.extend(authority(&settings.public_url).map(|place| interface(place, "GRPC", address.tenant, Version::V10)));
+    all.extend(socket(&settings.public_url).map(|url| interface(url, channel::BINDING, address.tenant, Version::V10)));
+    all.extend(in_version(Version::V03));
+    // Readers of 0.3 want a URL, and name the agent by metadata.
+    if authority(&settings.public_url).is_some() {
+        all.push(interface(settings.public_url.clone(), "GRPC", address.tenant, Version::V03));
+    }
     all
+}
+
+/// Where the socket is; its scheme is as safe as that of the hub's other addresses.
+fn socket(public_url: &str) -> Option<String> {
+    let (scheme, rest) = public_url.split_once("://")?;
+    let scheme = if scheme == "https" { "wss" } else { "ws" };
+    Some(format!("{scheme}://{rest}/ws"))
 }
 
 /// `host:port`, which is how gRPC names a place; none behind a path, where gRPC cannot go.
@@ -138,13 +214,13 @@ fn authority(public_url: &str) -> Option<String> {
     Some(format!("{}:{}", url.host()?, url.port_u16().unwrap_or(default)))
 }
 
-fn card(settings: &Settings, agent: &Agent, name: String, description: String, place: Place) -> AgentCard {
+fn card(settings: &Settings, agent: &Agent, name: String, description: String, address: Address) -> AgentCard {
     let requires =
         |scheme: &str| SecurityRequirement { schemes: BTreeMap::from([(scheme.to_owned(), Scopes::default())]) };
     AgentCard {
         name,
         description,
-        supported_interfaces: interfaces(settings, &place),
+        supported_interfaces: interfaces(settings, &address),
         provider: None,
         version: agent.version.clone(),
         documentation_url: None,
@@ -165,6 +241,7 @@ fn card(settings: &Settings, agent: &Agent, name: String, description: String, p
         default_output_modes: agent.output_modes.clone(),
         skills: agent.skills.clone(),
         icon_url: None,
+        signatures: Vec::new(),
     }
 }
 

@@ -5,6 +5,7 @@ pub mod card;
 pub mod check;
 pub mod choose;
 pub mod credential;
+pub(crate) mod dialect;
 pub mod error;
 pub mod fold;
 pub mod follow;
@@ -15,11 +16,11 @@ mod operation;
 pub mod resolve;
 pub(crate) mod rest;
 
-pub use rest::escape;
+pub use rest::{escape, segment};
 
 use crate::net::{Net, Outgoing, address};
 use card::Card;
-use choose::{Binding, Choice, choose};
+use choose::{Binding, Choice, Dialect, Versions, choose};
 use credential::{Attached, Credentials, attach};
 use error::ClientError;
 use flotilla_protocol::a2a::error::Reason;
@@ -31,6 +32,8 @@ use flotilla_protocol::a2a::request::{
 use frame::{Frames, Sent};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How an agent is to be called.
@@ -38,9 +41,13 @@ use std::time::Duration;
 pub struct Options {
     /// Bindings in the caller's order; empty leaves the choice to the card.
     pub transports: Vec<Binding>,
-    /// The version to signal; the highest both sides know if absent.
+    /// The version of 1.x to signal; the highest both sides know if absent.
     pub version: Option<String>,
+    /// Whether 0.3 is spoken too, or alone. An agent that speaks 0.3 is only called where this allows it.
+    pub versions: Versions,
     pub credentials: Credentials,
+    /// Where credentials go, for those who know it without the card; the credentials above are not looked at then.
+    pub attached: Option<Attached>,
     /// Service parameters (spec 3.2.6).
     pub parameters: Vec<(String, String)>,
 }
@@ -79,30 +86,86 @@ fn null_is_absent<'de, D: serde::Deserializer<'de>, T: Deserialize<'de> + Defaul
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
+#[derive(Clone)]
 pub struct Client {
     net: Net,
-    card: Card,
-    choice: Choice,
-    attached: Attached,
+    card: Arc<Card>,
+    choice: Arc<Choice>,
+    attached: Arc<Attached>,
     parameters: Vec<(String, String)>,
+    versions: Versions,
+    /// Where the agent turned out to speak another dialect than its card says.
+    other_dialect: Arc<AtomicBool>,
+    /// Where it turned out to read the other form of HTTP+JSON of 0.3 than most do.
+    kind_form: Arc<AtomicBool>,
 }
 
 impl Client {
     /// Chooses an interface of the card and places the credentials its schemes take.
     pub fn new(net: Net, card: Card, options: Options) -> Result<Self, ClientError> {
-        let choice = choose(&card, &options.transports, options.version.as_deref())?;
+        let choice = choose(&card, &options.transports, options.version.as_deref(), options.versions)?;
         if let Err(error @ ClientError::AddressWithPassword { .. }) = address::check(&choice.interface.url) {
             return Err(ClientError::CardInvalid {
                 reference: address::shown(&card.source),
                 problem: error.to_string(),
             });
         }
-        let attached = attach(&card, &options.credentials)?;
+        let attached = options.attached.map_or_else(|| attach(&card, &options.credentials), Ok)?;
         net.note(|| {
-            let Choice { binding, interface, version } = &choice;
+            let Choice { binding, interface, version, .. } = &choice;
             format!("* {} at {}, A2A-Version {version}", binding.name(), interface.url)
         });
-        Ok(Self { net, card, choice, attached, parameters: options.parameters })
+        Ok(Self {
+            net,
+            card: Arc::new(card),
+            choice: Arc::new(choice),
+            attached: Arc::new(attached),
+            parameters: options.parameters,
+            versions: options.versions,
+            other_dialect: Arc::default(),
+            kind_form: Arc::default(),
+        })
+    }
+
+    /// The language the agent is called in.
+    pub fn dialect(&self) -> Dialect {
+        match (self.choice.dialect, self.other_dialect.load(Ordering::Relaxed)) {
+            (Dialect::Current, false) | (Dialect::Old, true) => Dialect::Current,
+            (Dialect::Old, false) | (Dialect::Current, true) => Dialect::Old,
+        }
+    }
+
+    /// The version that is signalled.
+    pub fn version(&self) -> String {
+        let chosen = self.dialect() == self.choice.dialect;
+        if chosen { self.choice.version.clone() } else { self.dialect().version().to_owned() }
+    }
+
+    /// Whether the call is to be made again in the other dialect: the agent does not know the one its card speaks of,
+    /// and both may be spoken. Nothing was begun by such a call.
+    fn turns(&self, error: &ClientError) -> bool {
+        let unknown = error.is(Reason::MethodNotFound) || error.is(Reason::VersionNotSupported);
+        let may = self.versions == Versions::Any && self.choice.binding == Binding::JsonRpc;
+        unknown && may && !self.other_dialect.swap(true, Ordering::Relaxed)
+    }
+
+    /// The other dialect was no better: the card is believed again.
+    fn turn_back(&self) {
+        self.other_dialect.store(false, Ordering::Relaxed);
+    }
+
+    /// The same agent, called with these headers beside the others.
+    #[must_use]
+    pub fn carrying(&self, headers: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut client = self.clone();
+        client.parameters.extend(headers);
+        client
+    }
+
+    /// The same agent, called over another network.
+    #[must_use]
+    pub fn over(self, net: Net) -> Self {
+        Self { net, ..self }
     }
 
     pub fn card(&self) -> &Card {
@@ -210,8 +273,9 @@ impl Client {
         request: Request,
         patience: Option<Duration>,
     ) -> Result<Answer<T>, ClientError> {
+        let method = request.method();
         let json = self.raw(request, patience).await?;
-        let value = serde_json::from_str(&json).map_err(ClientError::malformed)?;
+        let (value, json) = dialect::read(method, json)?;
         Ok(Answer { value, json })
     }
 
@@ -219,7 +283,12 @@ impl Client {
     async fn raw(&self, mut request: Request, patience: Option<Duration>) -> Result<String, ClientError> {
         operation::set_tenant(&mut request, &self.choice.interface.tenant);
         let answer = match self.choice.binding {
-            Binding::JsonRpc => jsonrpc::call(self, &request, patience).await,
+            Binding::JsonRpc => match jsonrpc::call(self, &request, patience).await {
+                Err(error) if self.turns(&error) => {
+                    jsonrpc::call(self, &request, patience).await.inspect_err(|_| self.turn_back()).or(Err(error))
+                }
+                answer => answer,
+            },
             Binding::HttpJson => rest::call(self, &request, patience).await,
             Binding::Grpc => grpc::call(self, &request, patience).await,
         };
@@ -230,7 +299,12 @@ impl Client {
     async fn open(&self, mut request: Request, after: Option<&str>) -> Result<Frames, ClientError> {
         operation::set_tenant(&mut request, &self.choice.interface.tenant);
         let frames = match self.choice.binding {
-            Binding::JsonRpc => jsonrpc::open(self, &request, after).await,
+            Binding::JsonRpc => match jsonrpc::open(self, &request, after).await {
+                Err(error) if self.turns(&error) => {
+                    jsonrpc::open(self, &request, after).await.inspect_err(|_| self.turn_back()).or(Err(error))
+                }
+                frames => frames,
+            },
             Binding::HttpJson => rest::open(self, &request, after).await,
             Binding::Grpc => grpc::open(self, &request, after).await,
         };
@@ -255,12 +329,15 @@ impl Client {
 
     /// A request with all that every request to this agent carries.
     fn outgoing(&self, method: reqwest::Method, url: String, body: Option<String>, media_type: &str) -> Outgoing {
-        let mut headers = vec![("A2A-Version".to_owned(), self.choice.version.clone())];
+        let mut headers = vec![("A2A-Version".to_owned(), self.version())];
         if body.is_some() {
             headers.push(("Content-Type".to_owned(), media_type.to_owned()));
         }
         headers.extend(self.attached.headers.iter().cloned());
         headers.extend(self.parameters.iter().cloned());
+        if self.dialect() == Dialect::Old {
+            headers.extend(dialect::old_headers(&self.parameters));
+        }
         Outgoing { method, url, headers, query: self.attached.query.clone(), body, grpc: None }
     }
 }

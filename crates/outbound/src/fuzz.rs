@@ -1,11 +1,12 @@
 //! What a fuzzer calls: the readers of what agents answer and of what was sealed, with no connection behind them.
 
 use crate::client::error::ClientError;
-use crate::client::{grpc, jsonrpc, rest};
+use crate::client::{dialect, grpc, jsonrpc, rest};
 use crate::webhook::secrets::Secrets;
 use bytes::Bytes;
 use flotilla_core::log::Cursor;
 use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::push::PushOptions;
 use flotilla_protocol::a2a::request::{PushConfig, Request};
 use http::HeaderMap;
@@ -28,6 +29,21 @@ pub fn grpc_request(request: &Request) -> Vec<u8> {
 /// The answer to a request as JSON.
 pub fn grpc_answer(request: &Request, bytes: &[u8]) -> Result<String, ClientError> {
     grpc::message::decode(request, bytes)
+}
+
+/// A request as it is sent over gRPC of 0.3, in its frame.
+pub fn grpc_request_03(request: &Request) -> Vec<u8> {
+    grpc::old::encode(request)
+}
+
+/// The answer to an operation of 0.3 over gRPC, as the JSON of 1.0.
+pub fn grpc_answer_03(method: Method, bytes: &[u8]) -> Result<String, ClientError> {
+    grpc::old::decode(method, bytes)
+}
+
+/// The answer to an operation of 0.3 in any of its JSON forms, as that of 1.0.
+pub fn answer_03(method: Method, json: &str) -> Result<String, ClientError> {
+    dialect::upgraded(method, json)
 }
 
 /// The messages in the pieces of a body, up to the first that is none.

@@ -4,6 +4,7 @@ mod range;
 
 pub use range::Cidr;
 
+use flotilla_protocol::a2a::validate::is_invisible;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::future::Future;
@@ -114,6 +115,10 @@ impl Guard {
         if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\' || is_invisible(c)) {
             return refuse("must not hold spaces, backslashes, control or invisible characters");
         }
+        // The parser puts right what is wrong here, and two readers may do so differently.
+        if !names_host(text) {
+            return refuse("must be of the form https://HOST/PATH");
+        }
         let url = Url::parse(text).map_err(|error| Refused(format!("is not a URL: {error}")))?;
         let secure = match url.scheme() {
             "https" => true,
@@ -172,14 +177,16 @@ impl Guard {
 }
 
 /// Characters that take no place or turn the direction of text.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
-        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-}
-
 fn is_local(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     name == "localhost" || name.ends_with(".localhost")
+}
+
+/// Whether a scheme that is known is followed by `//` and the beginning of a host.
+fn names_host(text: &str) -> bool {
+    let (scheme, rest) = text.split_once(':').unwrap_or((text, ""));
+    let is_ours = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    !is_ours || rest.strip_prefix("//").is_some_and(|rest| !rest.starts_with('/'))
 }
 
 /// `http://user@host`: empty credentials are credentials too.

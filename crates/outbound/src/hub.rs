@@ -1,6 +1,7 @@
 //! The hub's own API: what its owner may see beyond A2A.
 
 use crate::client::error::{ClientError, Told};
+use crate::client::{escape, segment};
 use crate::net::sse::{Event, Events};
 use crate::net::{Net, Outgoing};
 use reqwest::{Method, Response};
@@ -63,41 +64,40 @@ impl Hub {
 
     /// The events of a task after `after`, one page of them.
     pub async fn log(&self, task: &str, after: u64) -> Result<LogPage, ClientError> {
-        let path = format!("/api/tasks/{}/log?after={after}", crate::client::escape(task));
+        let path = format!("/api/tasks/{}/log?after={after}", segment(task)?);
         let text = self.net.text(self.get(&path, "application/json").await?).await?;
         serde_json::from_str(&text).map_err(ClientError::malformed)
     }
 
     /// The events of a task after `after`, and those to come until it ends.
     pub async fn follow_log(&self, task: &str, after: u64) -> Result<Events, ClientError> {
-        let path = format!("/api/tasks/{}/log?after={after}", crate::client::escape(task));
+        let path = format!("/api/tasks/{}/log?after={after}", segment(task)?);
         Ok(Events::new(self.net.clone(), self.get(&path, "text/event-stream").await?))
     }
 
     /// A page of deliveries as JSON, those the query asks for.
     pub async fn deliveries(&self, query: &[(&str, &str)]) -> Result<String, ClientError> {
-        let pairs: Vec<String> =
-            query.iter().map(|(name, value)| format!("{name}={}", crate::client::escape(value))).collect();
+        let pairs: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", escape(value))).collect();
         let path = format!("/api/deliveries?{}", pairs.join("&"));
         self.net.text(self.get(&path, "application/json").await?).await
     }
 
     /// One delivery and its attempts as JSON.
     pub async fn delivery(&self, id: &str) -> Result<String, ClientError> {
-        let path = format!("/api/deliveries/{}", crate::client::escape(id));
+        let path = format!("/api/deliveries/{}", segment(id)?);
         self.net.text(self.get(&path, "application/json").await?).await
     }
 
     /// Tries a delivery again, from an event on if one is named.
     pub async fn redeliver(&self, id: &str, from: Option<u64>) -> Result<String, ClientError> {
         let from = from.map(|from| format!("?from={from}")).unwrap_or_default();
-        let path = format!("/api/deliveries/{}:redeliver{from}", crate::client::escape(id));
+        let path = format!("/api/deliveries/{}:redeliver{from}", segment(id)?);
         self.net.text(self.call(Method::POST, &path, "application/json").await?).await
     }
 
     /// Stops a delivery.
     pub async fn disable_delivery(&self, id: &str) -> Result<String, ClientError> {
-        let path = format!("/api/deliveries/{}:disable", crate::client::escape(id));
+        let path = format!("/api/deliveries/{}:disable", segment(id)?);
         self.net.text(self.call(Method::POST, &path, "application/json").await?).await
     }
 

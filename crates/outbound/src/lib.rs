@@ -8,4 +8,6 @@ pub mod guard;
 pub mod hub;
 pub mod net;
 pub mod oauth;
+pub mod remote;
+pub mod signature;
 pub mod webhook;

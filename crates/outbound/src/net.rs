@@ -6,6 +6,7 @@ pub mod redact;
 pub mod sse;
 
 use crate::client::error::{ClientError, Code};
+use crate::guard::Resolver;
 use redact::Redactor;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use std::sync::{Arc, OnceLock};
@@ -16,6 +17,9 @@ pub type Observer = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How often a quiet connection is asked whether anyone is there.
 const ALIVE: Duration = Duration::from_secs(30);
+
+/// Usual servers close a connection that is quiet for five seconds.
+const KEPT: Duration = Duration::from_secs(4);
 
 /// What an agent may cost its caller.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +43,10 @@ pub struct Net {
     /// HTTP/2 without asking first, for gRPC without TLS; made when it is needed.
     h2c: Arc<OnceLock<reqwest::Client>>,
     insecure: bool,
+    /// Who says where names lead; the system if nobody.
+    resolver: Option<Arc<Resolver>>,
+    /// How long a connection is kept for the next call; the client's own default if absent.
+    idle: Option<Duration>,
     observer: Option<Observer>,
     redactor: Arc<Redactor>,
     pub limits: Limits,
@@ -62,7 +70,28 @@ impl Net {
     pub fn new(insecure: bool, redactor: Redactor, observer: Option<Observer>) -> Result<Self, ClientError> {
         let limits = Limits::default();
         let http = builder(limits, insecure).build().map_err(unusable)?;
-        Ok(Self { http, h2c: Arc::default(), insecure, observer, redactor: Arc::new(redactor), limits })
+        let (h2c, redactor) = (Arc::default(), Arc::new(redactor));
+        Ok(Self { http, h2c, insecure, resolver: None, idle: None, observer, redactor, limits })
+    }
+
+    /// For calls from one machine to another: within other limits, and to where a resolver leads. No connection is
+    /// used again that the other side may be about to close.
+    pub fn between(limits: Limits, redactor: Redactor, resolver: Option<Arc<Resolver>>) -> Result<Self, ClientError> {
+        let mut net = Self::new(false, redactor, None)?;
+        (net.limits, net.resolver, net.idle) = (limits, resolver, Some(KEPT));
+        net.http = net.builder().build().map_err(unusable)?;
+        Ok(net)
+    }
+
+    fn builder(&self) -> reqwest::ClientBuilder {
+        let mut builder = builder(self.limits, self.insecure);
+        if let Some(idle) = self.idle {
+            builder = builder.pool_idle_timeout(idle);
+        }
+        match &self.resolver {
+            Some(resolver) => builder.dns_resolver(Arc::clone(resolver)),
+            None => builder,
+        }
     }
 
     fn client(&self, outgoing: &Outgoing) -> Result<&reqwest::Client, ClientError> {
@@ -73,7 +102,7 @@ impl Net {
         if let Some(client) = self.h2c.get() {
             return Ok(client);
         }
-        let made = builder(self.limits, self.insecure).http2_prior_knowledge().build().map_err(unusable)?;
+        let made = self.builder().http2_prior_knowledge().build().map_err(unusable)?;
         Ok(self.h2c.get_or_init(|| made))
     }
 
@@ -217,7 +246,10 @@ fn failed(url: &str, error: &reqwest::Error) -> ClientError {
         true => "it does not speak TLS; http:// is spoken in the clear".to_owned(),
         false => innermost(error),
     };
-    ClientError::Unreachable { url, problem }
+    match error.is_connect() {
+        true => ClientError::Unconnected { url, problem },
+        false => ClientError::Unreachable { url, problem },
+    }
 }
 
 /// Whether an answer's status says that the caller is not known or not allowed.

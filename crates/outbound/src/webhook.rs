@@ -11,6 +11,8 @@ use flotilla_core::push::{Came, Target};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::push::PushOptions;
 use flotilla_protocol::a2a::request::PushConfig;
+use flotilla_protocol::a2a::version::Version;
+use flotilla_protocol::lineage::{TRACEPARENT, TRACESTATE};
 use keys::{Keys, Unopened};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
 use reqwest::{Client, Response};
@@ -27,6 +29,8 @@ const IDLE_CONNECTIONS: usize = 32;
 const IDLE: Duration = Duration::from_secs(15);
 
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/a2a+json");
+/// What receivers of 0.3 expect, and many insist on.
+const OLD_MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/json");
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("flotilla/", env!("CARGO_PKG_VERSION")));
 const TOKEN: HeaderName = HeaderName::from_static("x-a2a-notification-token");
 
@@ -110,8 +114,14 @@ impl Inner {
     }
 
     fn headers(&self, secrets: &Secrets, parcel: &Parcel) -> Result<HeaderMap, String> {
-        let mut headers = HeaderMap::with_capacity(10);
-        headers.insert(CONTENT_TYPE, MEDIA_TYPE);
+        let mut headers = HeaderMap::with_capacity(12);
+        headers.insert(
+            CONTENT_TYPE,
+            match parcel.version {
+                Version::V10 => MEDIA_TYPE,
+                Version::V03 => OLD_MEDIA_TYPE,
+            },
+        );
         headers.insert(USER_AGENT, AGENT);
         let mut put = |name: HeaderName, value: &str| {
             let value = HeaderValue::from_str(value).map_err(|_| format!("{name} cannot be sent"))?;
@@ -129,6 +139,10 @@ impl Inner {
         put(HeaderName::from_static("webhook-id"), &parcel.id)?;
         put(HeaderName::from_static("webhook-timestamp"), &seconds.to_string())?;
         put(HeaderName::from_static("webhook-signature"), &signatures.join(" "))?;
+        put(HeaderName::from_static(TRACEPARENT), &parcel.trace.traceparent())?;
+        if let Some(state) = &parcel.trace.state {
+            put(HeaderName::from_static(TRACESTATE), state)?;
+        }
         if let Some(text) = secrets.hub_secret().filter(|_| parcel.options.hub_signature) {
             put(HeaderName::from_static("x-hub-signature-256"), &sign::hub(text, &parcel.body))?;
         }

@@ -71,15 +71,27 @@ fn explain<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Refu
 
 /// Drops the "at line L column C" that means nothing to a caller who sent one line, and the value that was found: it
 /// may be a secret in the wrong place.
-pub(crate) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let text = text.rsplit_once(" at line ").map_or(text, |(text, _)| text);
     let Some((found, expected)) = text.rsplit_once(", expected ") else { return text.to_owned() };
     match found.split_once([' ', ':']).map(|(first, _)| first) {
         Some("invalid") => {
             let kind = found.split(['"', '`']).next().unwrap_or_default().trim_end();
-            format!("{kind}, expected {expected}")
+            format!("{kind}, expected {}", wanted(expected))
         }
         _ => text.to_owned(),
+    }
+}
+
+/// What was expected, in words: callers do not know our types.
+fn wanted(expected: &str) -> &str {
+    match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        text if text.starts_with("struct ") || text == "a map" => "a JSON object",
+        text if text == "a sequence" || text.starts_with("a tuple") => "a JSON array",
+        text => text,
     }
 }
 
@@ -117,6 +129,25 @@ mod tests {
             assert_eq!(refusal.violations[0].field, field);
             assert!(told.contains(&format!("invalid type: {kind}, expected")), "{told}");
             assert!(!told.contains("MALFCRED11") && !told.contains("4711"), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_is_expected_is_told_without_names_of_types() {
+        #[derive(Debug, serde::Deserialize)]
+        #[allow(dead_code)]
+        struct Given {
+            seconds: u64,
+            config: PushConfig,
+            list: Vec<u8>,
+        }
+        for (given, told) in [
+            (r#"{"seconds": -1}"#, "invalid value: integer, expected a whole number, 0 or more"),
+            (r#"{"seconds": "1"}"#, "invalid type: string, expected a whole number, 0 or more"),
+            (r#"{"list": {}}"#, "invalid type: map, expected a JSON array"),
+            (r#""text""#, "invalid type: string, expected a JSON object"),
+        ] {
+            assert_eq!(message::<Given>(given.as_bytes()).unwrap_err().violations[0].description, told, "{given}");
         }
     }
 

@@ -2,7 +2,10 @@
 
 use crate::a2a::model::{Artifact, Message, Part, TaskState};
 use crate::block::Block;
-use crate::wire::Object;
+use crate::lineage::Origin;
+use crate::time::Millis;
+use crate::wire::{Object, Unknown};
+use crate::work::Upstream;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -18,7 +21,8 @@ impl Said {
     /// The message as a peer sees it; none if there is nothing to see.
     pub fn projected(&self) -> Option<Arc<Message>> {
         if self.blocks.is_empty() {
-            return (!self.message.parts.is_empty()).then(|| Arc::clone(&self.message));
+            let shows = !self.message.parts.is_empty() || self.message.metadata.is_some();
+            return shows.then(|| Arc::clone(&self.message));
         }
         let parts = project(&self.blocks);
         (!parts.is_empty()).then(|| Arc::new(Message { parts, ..(*self.message).clone() }))
@@ -48,9 +52,10 @@ impl Chunk {
         Arc::new(Artifact { parts: project(&self.blocks), ..(*self.artifact).clone() })
     }
 
-    /// A chunk of nothing but hidden blocks is no event for a peer.
+    /// A chunk of nothing but hidden blocks is no event for a peer. One without any content may be the word that it
+    /// is the last.
     fn shows_something(&self) -> bool {
-        !self.artifact.parts.is_empty() || self.blocks.iter().any(|block| block.to_part().is_some())
+        self.blocks.is_empty() || self.blocks.iter().any(|block| block.to_part().is_some())
     }
 }
 
@@ -62,6 +67,13 @@ fn project(blocks: &[Block]) -> Vec<Part> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
+    /// Where the task comes from, and when it ends; without an origin, when a later message tells another deadline.
+    Descended {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Arc<Origin>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Millis>,
+    },
     /// The caller said something. In the history, but not in a stream.
     Asked {
         message: Arc<Message>,
@@ -69,6 +81,12 @@ pub enum Event {
         accepted_output_modes: Vec<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Object>,
+        /// Who asked, where the agent is to be told.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        from: String,
+        /// How long it may wait for its agent, in seconds, where the caller said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ttl: Option<u32>,
     },
     /// The exchange became a task that its caller can see.
     Opened {},
@@ -96,6 +114,16 @@ pub enum Event {
     RunStarted {
         run: u32,
     },
+    /// An agent elsewhere knows the work by its own ids, which are nobody's but the owner's. What it said of its task
+    /// as a whole is shown with the task.
+    Linked {
+        run: u32,
+        upstream: Upstream,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metadata: Option<Object>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unknown: Unknown,
+    },
     /// A run ended without a result; what follows says what was done about it.
     RunLost {
         run: u32,
@@ -115,10 +143,12 @@ impl Event {
         match self {
             Self::Opened {} | Self::Answered { .. } | Self::Status { .. } => true,
             Self::Produced { chunk } => chunk.shows_something(),
-            Self::Asked { .. }
+            Self::Descended { .. }
+            | Self::Asked { .. }
             | Self::Noted { .. }
             | Self::RunQueued { .. }
             | Self::RunStarted { .. }
+            | Self::Linked { .. }
             | Self::RunLost { .. }
             | Self::NearLimit { .. } => false,
         }
@@ -132,7 +162,7 @@ pub struct Change {
     pub first_seq: u64,
     /// Number of the first peer-visible event here, dense over those.
     pub first_peer_seq: u64,
-    pub at: crate::time::Millis,
+    pub at: Millis,
     pub events: Vec<Event>,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::a2a::error::{Reason, Refusal};
 use crate::time::Millis;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// A request; `id` is kept as it came so that it can be echoed exactly.
@@ -62,14 +62,28 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Writes `{"jsonrpc":"2.0","id":…,"result":…}`.
-pub fn write_result<T: Serialize + ?Sized>(out: &mut Vec<u8>, id: &str, result: &T) -> Result<(), serde_json::Error> {
+/// Writes `{"jsonrpc":"2.0","id":…,"result":…}`, the result by whoever knows its form.
+pub fn write_result(
+    out: &mut Vec<u8>,
+    id: &str,
+    result: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
+) -> Result<(), serde_json::Error> {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.as_bytes());
     out.extend_from_slice(b",\"result\":");
-    serde_json::to_writer(&mut *out, result)?;
+    result(out)?;
     out.push(b'}');
     Ok(())
+}
+
+/// The same as a body of its own.
+pub fn result(
+    id: &str,
+    result: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let mut out = Vec::with_capacity(512);
+    write_result(&mut out, id, result)?;
+    Ok(out)
 }
 
 /// The error object of a refusal, under the request's id.

@@ -3,10 +3,18 @@
 
 pub mod a2a;
 pub mod block;
+pub mod canonical;
+pub mod channel;
 pub mod decode;
 pub mod event;
 pub mod fleet;
+pub mod gopherhole;
+pub mod hub_frame;
 pub mod jsonrpc;
+pub mod lineage;
+pub mod proto03;
+pub mod relay;
 pub mod time;
+pub mod v03;
 pub mod wire;
 pub mod work;

@@ -54,6 +54,11 @@ impl WireField for bool {
     }
 }
 
+/// A message, by the names its fields have, in every spelling.
+pub trait Named {
+    const NAMES: &'static [&'static str];
+}
+
 /// Opaque JSON, kept exactly as it was written.
 #[derive(Debug, Clone)]
 pub struct Json(pub Box<RawValue>);
@@ -265,11 +270,11 @@ impl<T: DeserializeOwned + Default> WireField for Arc<T> {
     }
 }
 
-/// Declares a message: each field with its JSON name and, where it differs, its proto name.
+/// Declares a message: each field with its JSON name and the others it is read by, as its proto name where that differs.
 #[macro_export]
 macro_rules! wire {
     ($(#[$meta:meta])* pub struct $name:ident {
-        $($(#[$field_meta:meta])* $field:ident : $ty:ty = $camel:literal $(| $snake:literal)? ),* $(,)?
+        $($(#[$field_meta:meta])* $field:ident : $ty:ty = $camel:literal $(| $other:literal)* ),* $(,)?
     }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Default, PartialEq)]
@@ -277,6 +282,10 @@ macro_rules! wire {
             $($(#[$field_meta])* pub $field: $ty,)*
             /// Fields of a newer version or another dialect, relayed unchanged.
             pub unknown: $crate::wire::Unknown,
+        }
+
+        impl $crate::wire::Named for $name {
+            const NAMES: &'static [&'static str] = &[$($camel, $($other,)*)*];
         }
 
         impl<'de> serde::Deserialize<'de> for $name {
@@ -292,7 +301,7 @@ macro_rules! wire {
                         let mut seen: Vec<&'static str> = Vec::new();
                         while let Some(key) = map.next_key::<$crate::wire::Key<'de>>()? {
                             match key.0.as_ref() {
-                                $($camel $(| $snake)? => {
+                                $($camel $(| $other)* => {
                                     if seen.contains(&$camel) {
                                         return Err(serde::de::Error::duplicate_field($camel));
                                     }
@@ -327,7 +336,7 @@ macro_rules! wire {
 
 #[cfg(test)]
 mod tests {
-    use super::{AnyValue, Base64, Int32};
+    use super::{AnyValue, Base64, Int32, Named as _};
 
     wire! {
         /// A sample.
@@ -348,6 +357,7 @@ mod tests {
         let text = r#"{"some_text":"a","later":{"n":9007199254740993, "x": [1.0]},"data":null}"#;
         let expected = r#"{"someText":"a","data":null,"later":{"n":9007199254740993, "x": [1.0]}}"#;
         assert_eq!(round(text).as_deref(), Ok(expected));
+        assert_eq!(Sample::NAMES, ["someText", "some_text", "count", "data"]);
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use crate::a2a::model::{Artifact, Message, Part, TaskState};
 use crate::block::Block;
-use crate::wire::Object;
+use crate::lineage::Lineage;
+use crate::time::Millis;
+use crate::wire::{Object, Unknown};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// One run of one agent at one task.
@@ -18,6 +21,47 @@ pub struct Assignment {
     pub accepted_output_modes: Vec<String>,
     /// Metadata of the request, beside that of the message.
     pub metadata: Option<Object>,
+    /// When it was asked, and by whom; empty where the agent is not to be told.
+    pub asked_at: Millis,
+    pub from: String,
+    /// How long it may wait for its agent, in seconds, where the caller said so.
+    pub ttl: Option<u32>,
+    /// Somebody may see how the work goes, and not only what comes of it.
+    pub watched: bool,
+    /// For an agent elsewhere: what was said before.
+    pub trail: Trail,
+    /// Where the task comes from, and what calls made for it are to tell.
+    pub lineage: Lineage,
+}
+
+/// The ids an agent elsewhere knows its side of a task by; each empty if it gave none.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Upstream {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub task: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub context: String,
+}
+
+/// What the logs say of an agent elsewhere: how far it was called, and what it has told already.
+#[derive(Debug, Clone, Default)]
+pub struct Trail {
+    /// Its own ids for this task, or, for a new one, for the conversation it belongs to.
+    pub upstream: Upstream,
+    /// The run was under way when the hub stopped, so the message may have been sent.
+    pub resumed: bool,
+    /// The agent is known to have taken the run.
+    pub started: bool,
+    /// It is known to have been: the ids were told during this run.
+    pub linked: bool,
+    /// The tasks the message refers to, and what the agent calls them.
+    pub references: Vec<(String, String)>,
+    /// The ids of the caller's earlier messages in this task.
+    pub asked: Vec<String>,
+    /// The ids of what the agent said in this task.
+    pub said: Vec<String>,
+    pub artifacts: Vec<Arc<Artifact>>,
+    pub state: TaskState,
 }
 
 /// Content of a report: A2A parts unchanged, or blocks from which peers see a projection.
@@ -25,6 +69,8 @@ pub struct Assignment {
 pub enum Contents {
     Parts(Vec<Part>),
     Blocks(Vec<Block>),
+    /// A message of an agent elsewhere, unchanged but for the ids of task and context, which are the hub's.
+    Message(Box<Message>),
 }
 
 impl Contents {
@@ -36,6 +82,7 @@ impl Contents {
         match self {
             Self::Parts(parts) => parts.iter().map(Part::size).sum(),
             Self::Blocks(blocks) => sizes(blocks),
+            Self::Message(message) => message.parts.iter().map(Part::size).sum(),
         }
     }
 }
@@ -69,6 +116,13 @@ pub enum Report {
     Note {
         blocks: Vec<Block>,
     },
+    /// An agent elsewhere took the work up under these ids; one of a task makes the exchange a task. The rest is what
+    /// it says of its task as a whole.
+    Linked {
+        upstream: Upstream,
+        metadata: Option<Object>,
+        unknown: Unknown,
+    },
 }
 
 impl Report {
@@ -82,6 +136,10 @@ impl Report {
             Self::Status { contents, .. } => contents.as_ref().map_or(0, Contents::size),
             Self::Artifact { contents, .. } | Self::Answer { contents, .. } => contents.size(),
             Self::Note { blocks } => sizes(blocks),
+            Self::Linked { metadata, unknown, .. } => {
+                let known = metadata.as_ref().map_or(0, |metadata| metadata.0.text().len());
+                known + unknown.iter().map(|(name, json)| name.len() + json.text().len()).sum::<usize>()
+            }
         }
     }
 }

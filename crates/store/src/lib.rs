@@ -10,7 +10,16 @@ use flotilla_core::log::Epoch;
 
 /// A new identity for a store.
 fn fresh_epoch() -> Result<Epoch, Fault> {
-    let mut bits = [0u8; 6];
+    random::<6>().map(Epoch)
+}
+
+/// A new name for a hub, which no other has.
+fn fresh_hub_id() -> Result<String, Fault> {
+    random::<16>()
+}
+
+fn random<const N: usize>() -> Result<String, Fault> {
+    let mut bits = [0u8; N];
     getrandom::fill(&mut bits).map_err(|error| Fault::new(format!("random numbers: {error}")))?;
-    Ok(Epoch(bits.iter().map(|byte| format!("{byte:02x}")).collect()))
+    Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -13,6 +13,7 @@ use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
 use flotilla_core::ports::{Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail};
+use flotilla_core::registry::Registration;
 use flotilla_core::task::Head;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
@@ -22,6 +23,7 @@ use table::Tables;
 /// Same behaviour as the durable store, by the same suite of tests; only not durable.
 pub struct Memory {
     epoch: Epoch,
+    hub_id: String,
     tables: Mutex<Tables>,
     herald: Herald,
 }
@@ -29,7 +31,8 @@ pub struct Memory {
 impl Memory {
     /// Must be called within a runtime, on which commits are announced.
     pub fn new() -> Result<Self, Fault> {
-        Ok(Self { epoch: crate::fresh_epoch()?, tables: Mutex::default(), herald: Herald::new() })
+        let (epoch, hub_id) = (crate::fresh_epoch()?, crate::fresh_hub_id()?);
+        Ok(Self { epoch, hub_id, tables: Mutex::default(), herald: Herald::new() })
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -60,6 +63,9 @@ fn tail(
 impl Store for Memory {
     fn epoch(&self) -> &Epoch {
         &self.epoch
+    }
+    fn hub_id(&self) -> &str {
+        &self.hub_id
     }
     fn commit(&self, commit: Commit) {
         // Announced under the lock: the order of the commits is the order of the news.
@@ -92,8 +98,17 @@ impl Store for Memory {
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage> {
         self.now(|tables| list::page(tables, principal, agent, &filter))
     }
+    fn agents_of(&self, principal: PrincipalId) -> Later<Vec<AgentId>> {
+        self.now(|tables| list::agents(tables, principal))
+    }
+    fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>> {
+        self.now(|tables| list::earlier(tables, principal, agent, context, before))
+    }
     fn open_runs(&self) -> Later<Vec<TaskId>> {
         self.now(|tables| tables.open_runs())
+    }
+    fn deadlines(&self) -> Later<Vec<(TaskId, Millis)>> {
+        self.now(|tables| tables.deadlines())
     }
     fn open_tasks(&self) -> Later<Vec<(PrincipalId, usize)>> {
         self.now(|tables| list::open(tables))
@@ -106,6 +121,16 @@ impl Store for Memory {
     }
     fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId> {
         self.now(|tables| tables.agent(name, owner))
+    }
+    fn registrations(&self) -> Later<Vec<(AgentId, Registration)>> {
+        self.now(|tables| tables.registrations.values().cloned().collect())
+    }
+    fn register(&self, registration: Registration) -> Later<AgentId> {
+        self.now(|tables| {
+            let id = tables.agent(&registration.name, registration.owner);
+            tables.registrations.insert(registration.name.clone(), (id, registration));
+            id
+        })
     }
     fn principal(&self, name: FullName) -> Later<Principal> {
         self.now(|tables| tables.keyring.principal(&name))

@@ -12,6 +12,7 @@ mod list;
 mod progress;
 mod push;
 mod reader;
+mod registration;
 mod schema;
 mod send;
 mod sweep;
@@ -30,6 +31,7 @@ use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
 use flotilla_core::ports::{Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail};
+use flotilla_core::registry::Registration;
 use flotilla_core::task::Head;
 use flotilla_protocol::time::Millis;
 use journal::{Journal, Lock};
@@ -64,6 +66,7 @@ impl Sync {
 
 pub struct Sqlite {
     epoch: Epoch,
+    hub_id: String,
     /// Closed before the writer: the last to close puts the files in order, and a reader cannot.
     readers: Readers,
     writer: Writer,
@@ -107,6 +110,7 @@ impl Sqlite {
         epoch: Epoch,
         journal: Option<Journal>,
     ) -> Result<Self, Fault> {
+        let hub_id = schema::hub_id(&connection)?;
         let progress = Arc::new(Progress::starting_at(apply::applied(&connection)?));
         let checkpoints = Checkpoints::of(path, Arc::clone(&progress))?;
         connection.execute_batch("PRAGMA synchronous = NORMAL").map_err(fault("leaving flushes to the journal"))?;
@@ -115,7 +119,7 @@ impl Sqlite {
         let desk = Desk::new(journal, applier, Arc::clone(&progress), reader::open(path)?)?;
         let writer = Writer::start(desk)?;
         let readers = Readers::new(path.to_owned());
-        Ok(Self { epoch, readers, writer, progress, tables, hooks: push::Together::default() })
+        Ok(Self { epoch, hub_id, readers, writer, progress, tables, hooks: push::Together::default() })
     }
 
     /// Reads from the tables once they hold all that was acknowledged.
@@ -177,6 +181,9 @@ impl Store for Sqlite {
     fn epoch(&self) -> &Epoch {
         &self.epoch
     }
+    fn hub_id(&self) -> &str {
+        &self.hub_id
+    }
     fn commit(&self, commit: Commit) {
         self.writer.commit(commit);
     }
@@ -195,8 +202,18 @@ impl Store for Sqlite {
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage> {
         self.read(move |connection| list::page(connection, principal, agent, &filter))
     }
+    fn agents_of(&self, principal: PrincipalId) -> Later<Vec<AgentId>> {
+        self.read(move |connection| list::agents(connection, principal))
+    }
+    fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>> {
+        let context = context.to_owned();
+        self.read(move |connection| task::earlier(connection, principal, agent, &context, before))
+    }
     fn open_runs(&self) -> Later<Vec<TaskId>> {
         self.read(task::open_runs)
+    }
+    fn deadlines(&self) -> Later<Vec<(TaskId, Millis)>> {
+        self.read(task::deadlines)
     }
     fn open_tasks(&self) -> Later<Vec<(PrincipalId, usize)>> {
         self.read(list::open)
@@ -210,6 +227,12 @@ impl Store for Sqlite {
     fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId> {
         let name = name.to_owned();
         self.write(move |connection| key::agent(connection, &name, owner))
+    }
+    fn registrations(&self) -> Later<Vec<(AgentId, Registration)>> {
+        self.read(|connection| registration::all(connection))
+    }
+    fn register(&self, registration: Registration) -> Later<AgentId> {
+        self.write(move |connection| registration::keep(connection, &registration))
     }
     fn principal(&self, name: FullName) -> Later<Principal> {
         self.write(move |connection| key::principal(connection, &name))

@@ -2,6 +2,8 @@
 
 use crate::grpc;
 use crate::http::{self, Request, Response};
+use crate::old;
+use crate::socket::{Dial, Socket};
 use crate::stream::Stream;
 use serde_json::{Map, Value, json};
 use std::net::SocketAddr;
@@ -27,6 +29,10 @@ pub struct Client {
     agent: Option<String>,
     headers: Vec<(String, String)>,
     query: String,
+    /// Whether the socket is used instead of a request for each call.
+    pub socket: bool,
+    /// Whether it speaks 0.3.
+    pub old: bool,
 }
 
 /// A refusal in the form all bindings share, and the numbers that are their own.
@@ -53,7 +59,7 @@ impl Refusal {
 
     /// Reads a refusal and insists on its form (spec 9.5, 10.6, 11.6).
     pub fn of(response: &Response) -> Self {
-        if let Some(refusal) = grpc::refusal_in(response) {
+        if let Some(refusal) = grpc::refusal_in(response).or_else(|| old::refusal(response)) {
             return refusal;
         }
         let body = response.json();
@@ -87,7 +93,13 @@ impl Refusal {
 impl Client {
     pub fn new(address: SocketAddr, binding: Binding) -> Self {
         let headers = vec![("a2a-version".to_owned(), "1.0".to_owned())];
-        Self { address, binding, agent: None, headers, query: String::new() }
+        Self { address, binding, agent: None, headers, query: String::new(), socket: false, old: false }
+    }
+
+    /// The same caller in A2A 0.3, which has no other answers than this one.
+    #[must_use]
+    pub fn in_03(self) -> Self {
+        Self { old: true, ..self.header("a2a-version", "0.3") }
     }
 
     #[must_use]
@@ -170,6 +182,7 @@ impl Client {
     /// An operation as a request of this client's binding.
     pub fn request(&self, method: &str, params: &Value) -> Request {
         let request = match self.binding {
+            _ if self.old => old::request(self.binding, self.agent.as_deref(), method, params),
             Binding::JsonRpc => {
                 let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
                 json_post(&format!("{}/a2a", self.base()), body.to_string())
@@ -201,11 +214,54 @@ impl Client {
         self.dress(request)
     }
 
+    /// The same operations over the socket, as JSON-RPC.
+    #[must_use]
+    pub fn over_socket(self) -> Self {
+        Self { binding: Binding::JsonRpc, socket: true, ..self }
+    }
+
+    /// A connection with this client's headers, on which one request is made.
+    fn dialed(&self, method: &str, params: &Value) -> Result<Socket, Refusal> {
+        let mut dial = Dial::new(self.address);
+        for (name, value) in &self.headers {
+            dial = dial.header(name, value);
+        }
+        let mut socket = dial.query("role", "caller").try_open().map_err(|refused| Refusal::of(&refused.response()))?;
+        socket.read();
+        let mut params = params.clone();
+        if let (Some(agent), None) = (&self.agent, params.get("tenant")) {
+            params["tenant"] = json!(agent);
+        }
+        let headers = self.headers.iter().filter(|(name, _)| name != "authorization" && name != "x-api-key");
+        let service: Map<String, Value> = headers.map(|(name, value)| (name.clone(), json!(value))).collect();
+        socket.send(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params, "serviceParams": service}));
+        Ok(socket)
+    }
+
+    fn call_over_socket(&self, method: &str, params: &Value) -> Result<Value, Refusal> {
+        let frame = self.dialed(method, params)?.read();
+        answer(&Response { status: 200, headers: Vec::new(), body: frame.to_string().into_bytes() })
+    }
+
+    fn stream_over_socket(&self, method: &str, params: &Value) -> Result<Stream, Refusal> {
+        let mut socket = self.dialed(method, params)?;
+        let first = socket.read();
+        if first.get("error").is_some() {
+            let body = first.to_string().into_bytes();
+            return Err(Refusal::of(&Response { status: 200, headers: Vec::new(), body }));
+        }
+        Ok(Stream::of_socket(socket, first))
+    }
+
     pub fn call(&self, method: &str, params: &Value) -> Result<Value, Refusal> {
+        if self.socket {
+            return self.call_over_socket(method, params);
+        }
         if self.binding == Binding::Grpc {
             return grpc::unary(self.address, &self.metadata(), method, params);
         }
-        answer(&http::send(self.address, &self.request(method, params)))
+        let response = http::send(self.address, &self.request(method, params));
+        if self.old { old::answered(method, &response) } else { answer(&response) }
     }
 
     /// Whether these parameters can be sent at all through this binding.
@@ -229,12 +285,15 @@ impl Client {
     }
 
     pub fn stream(&self, method: &str, params: &Value) -> Result<Stream, Refusal> {
+        if self.socket {
+            return self.stream_over_socket(method, params);
+        }
         if self.binding == Binding::Grpc {
             return grpc::stream(self.address, &self.metadata(), method, params).map(Stream::of_grpc);
         }
         let open = http::open(self.address, &self.request(method, params));
         if http::find(&open.headers, "content-type") == Some("text/event-stream") {
-            return Ok(Stream::new(open));
+            return Stream::opened(open, self.old);
         }
         Err(Refusal::of(&open.whole()))
     }
@@ -262,7 +321,7 @@ pub fn message(id: &str, text: &str) -> Value {
     json!({"message": {"messageId": id, "role": "ROLE_USER", "parts": [{"text": text}]}})
 }
 
-fn json_post(target: &str, body: impl Into<Vec<u8>>) -> Request {
+pub(crate) fn json_post(target: &str, body: impl Into<Vec<u8>>) -> Request {
     Request::post(target, body).header("content-type", "application/json")
 }
 
@@ -318,7 +377,7 @@ fn rest(base: &str, method: &str, params: &Value) -> Request {
     }
 }
 
-fn with_query(target: String, params: &Map<String, Value>) -> String {
+pub(crate) fn with_query(target: String, params: &Map<String, Value>) -> String {
     let pairs: Vec<String> = params
         .iter()
         .map(|(name, value)| match value {

@@ -131,10 +131,12 @@ pub fn encoded(method: &str, params: &Value) -> Vec<u8> {
     encode(&described(method), params, false).expect("it can be said").to_vec()
 }
 
+/// The operation of this name, of A2A 1.0 unless a service stands before it: `a2a.v1.A2AService/GetTask`.
 fn described(method: &str) -> MethodDescriptor {
     let pool = DescriptorPool::decode(DESCRIPTORS).expect("the descriptors are sound");
-    let service = pool.get_service_by_name(SERVICE).expect("the service is described");
-    let found = service.methods().find(|known| known.name() == method);
+    let (service, name) = method.split_once('/').unwrap_or((SERVICE, method));
+    let service = pool.get_service_by_name(service).expect("the service is described");
+    let found = service.methods().find(|known| known.name() == name);
     found.unwrap_or_else(|| panic!("there is no operation {method}"))
 }
 
@@ -213,7 +215,7 @@ impl Call {
     }
 
     fn path(&self) -> http::uri::PathAndQuery {
-        format!("/{SERVICE}/{}", self.method.name()).parse().expect("a path")
+        format!("/{}/{}", self.method.parent_service().full_name(), self.method.name()).parse().expect("a path")
     }
 
     fn request(&self) -> tonic::Request<Bytes> {

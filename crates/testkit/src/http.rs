@@ -63,7 +63,7 @@ impl Request {
         find(&self.headers, "host").map_or_else(|| address.to_string(), str::to_owned)
     }
 
-    fn bytes(&self, address: SocketAddr, connection: &str) -> Vec<u8> {
+    pub(crate) fn bytes(&self, address: SocketAddr, connection: &str) -> Vec<u8> {
         let (verb, target) = (&self.verb, &self.target);
         let host = self.host(address);
         let mut head = format!("{verb} {target} HTTP/1.1\r\nhost: {host}\r\nconnection: {connection}\r\n");

@@ -10,6 +10,8 @@ pub struct Event {
     pub data: Option<String>,
     pub comment: Option<String>,
     pub retry: Option<String>,
+    /// The type, where it has one.
+    pub event: Option<String>,
 }
 
 impl Event {
@@ -89,6 +91,7 @@ fn parse(block: &str) -> Event {
             "id" => &mut event.id,
             "data" => &mut event.data,
             "retry" => &mut event.retry,
+            "event" => &mut event.event,
             other => panic!("a field clients do not know: {other}"),
         };
         assert!(place.replace(value).is_none(), "two lines of the same field: {block:?}");

@@ -1,26 +1,35 @@
 //! Something that can do an assignment, and the way its reports get back to the hub.
 
+use crate::command::Program;
 use crate::echo;
 use crate::script::Script;
 use flotilla_protocol::work::{Assignment, Report};
 use std::fmt;
 use std::sync::Arc;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// Who does the work of an agent.
 #[derive(Debug, Clone)]
 pub enum Agent {
     Echo,
     Script(Arc<Script>),
+    Command(Arc<Program>),
 }
 
 impl Agent {
-    /// Works until all is said or nobody listens any more. May be dropped at any await: nothing is held across one.
-    pub async fn work(&self, assignment: Assignment, outbox: Outbox) {
+    /// Whether its work is done by a program of its own, which takes a moment to end.
+    pub fn is_supervised(&self) -> bool {
+        matches!(self, Self::Command(_))
+    }
+
+    /// Works until all is said, nobody listens any more, or it is asked to stop. May be dropped at any await: a program
+    /// of its own is ended by that, but one that was asked to stop is gone when this returns.
+    pub async fn work(&self, assignment: Assignment, outbox: Outbox, stop: Stop) {
         // An agent whose hub stopped listening has nobody left to tell.
         let _ = match self {
             Self::Echo => echo::answer(&assignment, &outbox).await,
             Self::Script(script) => script.play(&assignment, &outbox).await,
+            Self::Command(program) => program.work(&assignment, &outbox, stop).await,
         };
     }
 }
@@ -42,6 +51,25 @@ impl Outbox {
     /// Resolves once the hub no longer listens.
     pub async fn stopped(&self) {
         self.0.closed().await;
+    }
+}
+
+/// The word to stop, for work that takes a moment to end.
+#[derive(Debug, Clone)]
+pub struct Stop(watch::Receiver<bool>);
+
+impl Stop {
+    /// The word's two ends: said through the first, heard by the second.
+    pub fn pair() -> (watch::Sender<bool>, Self) {
+        let (say, hear) = watch::channel(false);
+        (say, Self(hear))
+    }
+
+    /// Resolves when it was said. Whoever could have said it and is gone did not.
+    pub async fn asked(&mut self) {
+        if self.0.wait_for(|asked| *asked).await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }
 

@@ -2,7 +2,10 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod command;
 mod echo;
+pub mod reaper;
 pub mod script;
+pub mod supervise;
 
-pub use agent::{Agent, Outbox, Stopped};
+pub use agent::{Agent, Outbox, Stop, Stopped};

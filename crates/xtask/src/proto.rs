@@ -9,8 +9,11 @@ const SOURCES: &str = "crates/grpc/proto";
 pub const GENERATED: &str = "crates/grpc/src/generated";
 
 /// The proto files, and the modules their packages become.
-const PACKAGES: [(&str, &str, &str); 2] =
-    [("lf/a2a/v1/a2a.proto", "lf.a2a.v1.rs", "a2a.rs"), ("google/rpc/status.proto", "google.rpc.rs", "rpc.rs")];
+const PACKAGES: [(&str, &str, &str); 3] = [
+    ("lf/a2a/v1/a2a.proto", "lf.a2a.v1.rs", "a2a.rs"),
+    ("a2a/v1/a2a.proto", "a2a.v1.rs", "a2a_v03.rs"),
+    ("google/rpc/status.proto", "google.rpc.rs", "rpc.rs"),
+];
 
 /// A generated file: its name and what it must hold.
 pub struct Generated {

@@ -5,6 +5,7 @@ mod edges;
 mod generated;
 mod mask;
 mod modules;
+mod proofs;
 mod source;
 mod text;
 mod tree;
@@ -60,6 +61,9 @@ fn check(tree: &Tree) -> Vec<Finding> {
         }
         if docs::is_checked(&file.path) {
             findings.extend(docs::check(file, |path| tree.exists(path)));
+        }
+        if proofs::is_checked(&file.path) {
+            findings.extend(proofs::check(file, &tree.files));
         }
     }
     findings.sort();

@@ -12,6 +12,9 @@ test('the root card is the hub\'s own', async () => {
     ['JSONRPC', '1.0', `${URL}/a2a`],
     ['HTTP+JSON', '1.0', URL],
     ['GRPC', '1.0', URL.replace('http://', '')],
+    ['JSONRPC', '0.3', `${URL}/a2a`],
+    ['HTTP+JSON', '0.3', URL],
+    ['GRPC', '0.3', URL],
   ]);
 });
 
@@ -23,6 +26,9 @@ test('an agent\'s card tells its own', async () => {
     ['JSONRPC', '1.0', `${URL}/agents/script/a2a`],
     ['HTTP+JSON', '1.0', `${URL}/agents/script`],
     ['GRPC', '1.0', URL.replace('http://', '')],
+    ['JSONRPC', '0.3', `${URL}/agents/script/a2a`],
+    ['HTTP+JSON', '0.3', `${URL}/agents/script`],
+    ['GRPC', '0.3', URL],
   ]);
   const [{ id, name, tags, examples }] = card.skills;
   assert.deepEqual([id, name, tags, examples], ['obey', 'Obey', ['test'], ['stream']]);

@@ -64,7 +64,7 @@ export function resolve(agent) {
  * Resolves an agent's card and makes a client from it. `pretend` sets capabilities that the card denies,
  * `second` is the key to try when the first one is refused.
  */
-async function connect(agent = 'script', { binding, key = KEY, second, pretend = {} }) {
+export async function connect(agent = 'script', { binding, key = KEY, second, pretend = {} }) {
   const card = await resolve(agent);
   Object.assign(card.capabilities, pretend);
   const statuses = [];

@@ -81,26 +81,26 @@ def card(url, grpc_address):
             interface(grpc_address, "GRPC"),
         ],
         capabilities=AgentCapabilities(streaming=True, push_notifications=True),
-        default_input_modes=["text/plain", "application/json", "application/octet-stream"],
+        default_input_modes=["text/plain", "application/json", "application/octet-stream", "image/png"],
         default_output_modes=["text/plain"],
         skills=[AgentSkill(id="obey", name="Obey", description="Does what the first word says.", tags=["test"])],
     )
 
 
-async def main(tls):
-    listener = socket.create_server(("127.0.0.1", 0))
+async def main(executor, tls=None, port=0):
+    listener = socket.create_server(("127.0.0.1", port))
     url = f"{'https' if tls else 'http'}://127.0.0.1:{listener.getsockname()[1]}"
     server = grpc.aio.server()
     if tls:
         with open(tls[0], "rb") as cert, open(tls[1], "rb") as key:
             credentials = grpc.ssl_server_credentials([(key.read(), cert.read())])
-        port = server.add_secure_port("127.0.0.1:0", credentials)
+        grpc_port = server.add_secure_port("127.0.0.1:0", credentials)
     else:
-        port = server.add_insecure_port("127.0.0.1:0")
-    shown = card(url, f"127.0.0.1:{port}")
+        grpc_port = server.add_insecure_port("127.0.0.1:0")
+    shown = card(url, f"127.0.0.1:{grpc_port}")
     configs = InMemoryPushNotificationConfigStore()
     handler = DefaultRequestHandler(
-        agent_executor=Obedient(),
+        agent_executor=executor,
         task_store=InMemoryTaskStore(),
         agent_card=shown,
         push_config_store=configs,
@@ -128,4 +128,4 @@ async def main(tls):
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[2:] if sys.argv[1:2] == ["--tls"] else None))
+    asyncio.run(main(Obedient(), sys.argv[2:] if sys.argv[1:2] == ["--tls"] else None))

@@ -22,6 +22,9 @@ from a2a.types import (
     TaskState,
 )
 
+# Failed checks of the shared cells are shown with their values too.
+pytest.register_assert_rewrite("cells", "plain")
+
 URL = os.environ["FLOTILLA_URL"]
 KEY = os.environ["FLOTILLA_OWNER_KEY"]
 OTHER_KEY = os.environ["FLOTILLA_OTHER_KEY"]

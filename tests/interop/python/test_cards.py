@@ -12,6 +12,9 @@ async def test_the_root_card_is_the_hubs_own(http):
         ("JSONRPC", "1.0", f"{URL}/a2a"),
         ("HTTP+JSON", "1.0", URL),
         ("GRPC", "1.0", URL.removeprefix("http://")),
+        ("JSONRPC", "0.3", f"{URL}/a2a"),
+        ("HTTP+JSON", "0.3", URL),
+        ("GRPC", "0.3", URL),
     ]
 
 
@@ -23,6 +26,9 @@ async def test_an_agents_card_tells_its_own(http):
         ("JSONRPC", "1.0", f"{URL}/agents/script/a2a"),
         ("HTTP+JSON", "1.0", f"{URL}/agents/script"),
         ("GRPC", "1.0", URL.removeprefix("http://")),
+        ("JSONRPC", "0.3", f"{URL}/agents/script/a2a"),
+        ("HTTP+JSON", "0.3", f"{URL}/agents/script"),
+        ("GRPC", "0.3", URL),
     ]
     assert card.supported_interfaces[2].tenant == "script", "gRPC has no path to name the agent"
     [skill] = card.skills

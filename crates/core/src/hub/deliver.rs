@@ -1,12 +1,16 @@
 //! A hook's turn: what is new in its task is cut into webhooks, each carried and settled before the next.
 
-use super::{Follow, Hub};
+use super::{Follow, Hub, LiveRef};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::ports::Parcel;
+use crate::project::Want;
 use crate::push::{Attempt, Came, Cut, Hook, HookState, Rest, Settled, Taken, Verdict, cut, verdict};
+use crate::task::Head;
 use flotilla_protocol::a2a::model::StreamResponse;
+use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::time::Millis;
+use flotilla_protocol::v03::V03;
 use metrics::counter;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -35,6 +39,29 @@ impl Hub {
     /// Waits until no webhook is on its way. A hub that stops begins no new ones.
     pub async fn webhooks_landed(&self) {
         self.desk.landed().await;
+    }
+
+    /// The end of the webhook before the one that holds the event after `after`: none begins in the middle of another.
+    pub(super) async fn unit_start(self: &Arc<Self>, hook: &Hook, after: u64) -> Result<u64, Error> {
+        let Some(live) = self.find(Scope::Admin, hook.task).await? else { return Ok(after) };
+        let mut follow = Follow::kept(Arc::clone(self), live, 0, HashSet::new());
+        let (mut frames, mut start) = (VecDeque::new(), 0);
+        loop {
+            let open = match cut(&mut frames, hook.cutting()) {
+                Cut::Unit(last, _) | Cut::Passed(last) if last > after => return Ok(start),
+                Cut::Unit(last, _) | Cut::Passed(last) => {
+                    start = last;
+                    continue;
+                }
+                Cut::Open => start,
+                Cut::Nothing => after,
+            };
+            let more = follow.at_hand().await?;
+            if more.is_empty() {
+                return Ok(open.min(after));
+            }
+            frames.extend(more);
+        }
     }
 
     /// Waits until a hook may have something to do.
@@ -84,15 +111,22 @@ impl Turn {
         let mut passed = hook.cursor;
         let mut sent = 0;
         let rest = loop {
-            match cut(&mut frames, hook.options) {
+            match cut(&mut frames, hook.cutting()) {
                 Cut::Unit(_, _) if sent == TURN || hub.is_stopping() => break Rest::More,
+                // 0.3 has webhooks of tasks only.
+                Cut::Unit(last, frame)
+                    if matches!(*frame, StreamResponse::Message(_)) && hook.version == Version::V03 =>
+                {
+                    passed = last;
+                }
                 Cut::Unit(last, frame) => {
                     if !hub.desk.is_current(hook) {
                         break Rest::Over;
                     }
-                    let ends = frames.is_empty()
-                        && live.committed().is_some_and(|head| head.is_over() && head.peer_seq == last);
-                    if let Some(rest) = self.attempt(hook, last, *frame, ends).await? {
+                    let Some(head) = live.committed() else { break Rest::Wait(PAUSE) };
+                    let ends = frames.is_empty() && head.is_over() && head.peer_seq == last;
+                    let body = written(&hub, &live, hook.version, last, &frame).await?;
+                    if let Some(rest) = self.attempt(hook, &head, (last, body), ends).await? {
                         break rest;
                     }
                     (sent, passed) = (sent + 1, last);
@@ -119,14 +153,14 @@ impl Turn {
     async fn attempt(
         &mut self,
         hook: &mut Hook,
-        last: u64,
-        frame: StreamResponse,
+        head: &Head,
+        (last, body): (u64, Vec<u8>),
         ends: bool,
     ) -> Result<Option<Rest>, Error> {
-        let body = serde_json::to_vec(&frame).map_err(|error| Fault::new(format!("encoding a webhook: {error}")))?;
         let (at, started) = (self.hub.clock.now(), Instant::now());
-        let (id, target, options) = (hook.webhook_id(last), hook.target.clone(), hook.options);
-        let came = self.hub.push.courier.carry(Parcel { id, at, target, options, body }).await;
+        let (id, target, options, version) = (hook.webhook_id(last), hook.target.clone(), hook.options, hook.version);
+        let parcel = Parcel { id, at, target, options, version, trace: head.trace(head.run), body };
+        let came = self.hub.push.courier.carry(parcel).await;
         let took = started.elapsed();
         let failures = hook.failures + 1;
         let (verdict, reason) = verdict(&came, &self.hub.push.schedule, hook.uid, failures);
@@ -150,7 +184,8 @@ impl Turn {
             Verdict::Stop(state) => {
                 (hook.failures, hook.next_at, hook.state) = (failures, None, *state);
                 rest = Some(Rest::Over);
-                tracing::warn!(hook = %hook.uid, task = %hook.task, reason, "a webhook is {}", state.name());
+                let trace = head.trace_id();
+                tracing::warn!(hook = %hook.uid, task = %hook.task, %trace, reason, "a webhook is {}", state.name());
             }
         }
         hook.attempts += 1;
@@ -212,4 +247,22 @@ fn count(verdict: &Verdict) {
         Verdict::Stop(state) => state.name(),
     };
     counter!("flotilla_push_attempts_total", "result" => result).increment(1);
+}
+
+/// What a webhook holds: in 1.0 the event, in 0.3 the whole task as of the event.
+async fn written(
+    hub: &Hub,
+    live: &LiveRef,
+    version: Version,
+    last: u64,
+    frame: &StreamResponse,
+) -> Result<Vec<u8>, Error> {
+    let written = match version {
+        Version::V10 => serde_json::to_vec(frame),
+        Version::V03 => {
+            let (head, fold) = hub.folded(live, last).await?;
+            serde_json::to_vec(&V03(&fold.into_task(&head, Want::ALL)))
+        }
+    };
+    written.map_err(|error| Fault::new(format!("encoding a webhook: {error}")).into())
 }

@@ -50,6 +50,14 @@ enum Until {
     Over,
 }
 
+/// What is answered to whoever subscribes to a task that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    Refused,
+    /// The whole task, and the stream ends.
+    Shown,
+}
+
 pub struct Follow {
     hub: Arc<Hub>,
     live: LiveRef,
@@ -226,14 +234,15 @@ impl Hub {
         agent: AgentId,
         id: &str,
         cursor: Option<Cursor>,
+        ended: Ended,
     ) -> Result<Follow, Error> {
         flotilla_protocol::a2a::validate::task_id("id", id)?;
         let live = self.task(caller.with_agent(agent), id).await?;
         let head = live.committed().filter(|head| head.kind == crate::task::Kind::Task);
         let head = head.ok_or_else(|| Refusal::no_task(id))?;
         let Some(cursor) = cursor else {
-            if head.is_over() {
-                return Err(ended(id, head.state.name()).into());
+            if head.is_over() && ended == Ended::Refused {
+                return Err(has_ended(id, head.state.name()).into());
             }
             let place = self.stream_place(caller.principal)?;
             let follow = Follow::from_task(Arc::clone(self), live, head.peer_seq, place).await?;
@@ -261,7 +270,7 @@ impl Hub {
     }
 }
 
-fn ended(id: &str, state: &str) -> Refusal {
+fn has_ended(id: &str, state: &str) -> Refusal {
     let text = format!(
         "The task has ended ({state}), so there is nothing to subscribe to. Read it with GetTask, or replay its \
          events by sending the last id you saw as Last-Event-ID."

@@ -1,12 +1,12 @@
 //! The owner's view of webhooks: where each stands, every attempt, and what can be done about one.
 
 use super::Hub;
-use super::push::task_in;
 use crate::caller::{Caller, Scope};
 use crate::error::Error;
-use crate::ids::HookId;
+use crate::ids::{HookId, TaskId};
 use crate::push::{Attempt, Hook, HookChange, HookFilter, HookState};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
+use std::sync::Arc;
 
 /// The most hooks in a page, and the most attempts shown of one.
 const PAGE: usize = 100;
@@ -25,12 +25,18 @@ impl Hub {
         caller: &Caller,
         state: Option<&str>,
         task: Option<&str>,
+        agent: Option<&str>,
         before: Option<&str>,
     ) -> Result<HookPage, Error> {
         let state = state.map(|name| HookState::from_name(name).ok_or_else(|| no_state(name))).transpose()?;
-        let task = task.map(task_in).transpose()?;
-        let before = before.map(|text| HookId::parse(text).ok_or_else(|| no_hook(text))).transpose()?;
-        let filter = HookFilter { state, task, before, limit: PAGE + 1 };
+        let before = before.map(|text| HookId::parse(text).ok_or_else(no_place)).transpose()?;
+        let registry = self.registry();
+        let agent = agent.map(|name| registry.resolve(caller, Some(name), "").map(|agent| agent.id)).transpose()?;
+        // What cannot be a task has no deliveries, like a task that is not there.
+        let Some(task) = task.map(TaskId::parse).map_or(Some(None), |task| task.map(Some)) else {
+            return Ok(HookPage { hooks: Vec::new(), next: None });
+        };
+        let filter = HookFilter { state, task, agent, before, limit: PAGE + 1 };
         let mut hooks = self.store.hook_page(caller.as_owner(), filter).await?;
         let more = hooks.len() > PAGE;
         hooks.truncate(PAGE);
@@ -48,8 +54,13 @@ impl Hub {
     }
 
     /// Tries again now, from where the hook stands or from an event on.
-    pub async fn redeliver(&self, caller: &Caller, id: &str, from: Option<u64>) -> Result<Hook, Error> {
+    pub async fn redeliver(self: &Arc<Self>, caller: &Caller, id: &str, from: Option<u64>) -> Result<Hook, Error> {
         let known = self.owned_hook(caller, id).await?;
+        if known.state == HookState::Deleted {
+            let text = "Its caller deleted the push config, and with it where to deliver to. Only its caller can make \
+                        it again.";
+            return Err(Refusal::new(Reason::NotFound, text).into());
+        }
         if known.state == HookState::Done && from.is_none() {
             let text = "Everything is delivered. Say from which event on to deliver again (from=1 for all of it).";
             return Err(Refusal::new(Reason::UnsupportedOperation, text).into());
@@ -59,7 +70,10 @@ impl Hub {
             let text = format!("must be an event of the task, which has {told}, or the next one");
             return Err(Refusal::invalid("from", text).into());
         }
-        let after = from.map(|from| from.saturating_sub(1));
+        let after = match from {
+            Some(from) => Some(self.unit_start(&known, from.saturating_sub(1)).await?),
+            None => None,
+        };
         self.change_hook(caller, id, HookChange::Redeliver { after }).await
     }
 
@@ -92,7 +106,7 @@ impl Hub {
                 self.desk.add(hook.clone());
                 self.desk.start(uid, &self.push.schedule, self.clock.now());
             }
-            HookState::Done | HookState::Parked | HookState::Disabled => self.desk.remove(uid),
+            HookState::Done | HookState::Parked | HookState::Disabled | HookState::Deleted => self.desk.remove(uid),
         }
         Ok(hook)
     }
@@ -101,7 +115,11 @@ impl Hub {
 fn no_hook(id: &str) -> Refusal {
     let shown: String = id.chars().take(100).collect();
     let text = format!("There is no delivery '{shown}' for you. 'flotilla push list' shows those there are.");
-    Refusal::new(Reason::TaskNotFound, text)
+    Refusal::new(Reason::NotFound, text)
+}
+
+fn no_place() -> Refusal {
+    Refusal::invalid("before", "is not the nextBefore of a page; leave it out to start")
 }
 
 fn no_state(name: &str) -> Refusal {

@@ -1,6 +1,6 @@
 //! Counts of what the hub did, for `/metrics`.
 
-use crate::ids::TaskId;
+use crate::task::Head;
 use flotilla_protocol::event::{Change, Event};
 use metrics::{Counter, counter};
 
@@ -29,7 +29,7 @@ impl Default for Meters {
 }
 
 impl Meters {
-    pub fn changed(&self, task: TaskId, change: &Change) {
+    pub fn changed(&self, head: &Head, change: &Change) {
         self.changes.increment(1);
         self.events.increment(change.events.len() as u64);
         for event in &change.events {
@@ -42,7 +42,8 @@ impl Meters {
                     }
                 }
                 Event::NearLimit { limit, used, most } => {
-                    tracing::warn!(%task, limit, used, most, "a task has used most of what it may hold");
+                    let (task, trace) = (head.id, head.trace_id());
+                    tracing::warn!(%task, %trace, limit, used, most, "a task has used most of what it may hold");
                     counter!("flotilla_limit_warnings_total", "limit" => limit.clone()).increment(1);
                 }
                 _ => {}

@@ -3,19 +3,20 @@
 use super::{Hub, no_push};
 use crate::caller::{Caller, Scope};
 use crate::error::{Error, Fault};
-use crate::ids::{HookId, TaskId};
+use crate::ids::HookId;
 use crate::limits::Limit;
 use crate::ports::{Courier, Standing};
-use crate::push::{Hook, HookState, Schedule, Target};
+use crate::push::{Hook, HookChange, HookFilter, HookState, MOST_DELETED, Schedule, Target};
 use crate::registry::Agent;
 use crate::task::{Head, Kind};
 use flotilla_protocol::a2a::PUSH_OPTIONS;
 use flotilla_protocol::a2a::error::{Reason, Refusal, Violation};
-use flotilla_protocol::a2a::push::{ListPushConfigsResponse, PushOptions};
+use flotilla_protocol::a2a::push::{ListPushConfigsResponse, PushChunks, PushOptions};
 use flotilla_protocol::a2a::request::{
     AuthenticationInfo, ListPushConfigsRequest, PushConfig, PushConfigRequest, SendMessageConfiguration,
 };
 use flotilla_protocol::a2a::validate;
+use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::wire::{Json, Object};
 use serde_json::json;
 use std::sync::Arc;
@@ -34,16 +35,23 @@ pub struct NewHook {
     id: String,
     target: Target,
     options: PushOptions,
+    version: Version,
     /// Whether one without a name goes in the place of another to the same URL.
     replaces: bool,
 }
 
 impl Hub {
     /// CreateTaskPushNotificationConfig (spec 3.1.7).
-    pub async fn create_push(&self, caller: &Caller, agent: &Agent, config: PushConfig) -> Result<PushConfig, Error> {
+    pub async fn create_push(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: &Agent,
+        config: PushConfig,
+        version: Version,
+    ) -> Result<PushConfig, Error> {
         let head = self.pushed_task(caller, agent, &config.task_id).await?;
         let options = PushOptions::of(config.metadata()?.as_ref(), "metadata")?.unwrap_or_default();
-        let new = self.accept(config, options).await?;
+        let new = self.accept(config, options, version).await?;
         let hook = self.hang(&head, new).await?;
         Ok(shown(&hook))
     }
@@ -70,21 +78,31 @@ impl Hub {
         request: &ListPushConfigsRequest,
     ) -> Result<ListPushConfigsResponse, Error> {
         let head = self.pushed_task(caller, agent, &request.task_id).await?;
-        let hooks = self.store.hooks(caller.with_agent(agent.id), head.id).await?;
-        let (start, size) = request.page(self.limits().push_configs_per_task.max(1))?;
-        let configs: Vec<PushConfig> = hooks.iter().skip(start).take(size).map(shown).collect();
-        let end = start.saturating_add(configs.len());
-        let next_page_token = if end < hooks.len() && size > 0 { end.to_string() } else { String::new() };
-        Ok(ListPushConfigsResponse { configs, next_page_token })
+        let size = request.size(self.limits().push_configs_per_task.max(1))?;
+        let after = match request.page_token.as_str() {
+            "" => None,
+            token => Some(HookId::parse(token).ok_or_else(no_token)?),
+        };
+        let mut hooks = self.store.hooks(caller.with_agent(agent.id), head.id).await?;
+        // A place among those there were: it holds when others go or come.
+        hooks.retain(|hook| after.is_none_or(|after| hook.uid > after));
+        hooks.sort_by_key(|hook| hook.uid);
+        let more = hooks.len() > size;
+        hooks.truncate(size);
+        let next_page_token = hooks.last().filter(|_| more).map(|hook| hook.uid.to_string()).unwrap_or_default();
+        Ok(ListPushConfigsResponse { configs: hooks.iter().map(shown).collect(), next_page_token })
     }
 
     /// DeleteTaskPushNotificationConfig (spec 3.1.10): one that is not there is deleted already.
     pub async fn delete_push(&self, caller: &Caller, agent: &Agent, request: &PushConfigRequest) -> Result<(), Error> {
         let head = self.pushed_task(caller, agent, &request.task_id).await?;
         validate::task_id("id", &request.id)?;
-        if let Some(hook) = self.store.remove_hook(caller.with_agent(agent.id), head.id, &request.id).await? {
-            self.desk.remove(hook);
-        }
+        let scope = caller.with_agent(agent.id);
+        let hooks = self.store.hooks(scope, head.id).await?;
+        let Some(hook) = hooks.into_iter().find(|hook| hook.id == request.id) else { return Ok(()) };
+        // The owner still sees what became of it.
+        self.store.change_hook(scope, hook.uid, HookChange::Delete).await?;
+        self.desk.remove(hook.uid);
         Ok(())
     }
 
@@ -99,11 +117,11 @@ impl Hub {
         head.ok_or_else(|| Refusal::no_task(id).into())
     }
 
-    async fn accept(&self, config: PushConfig, options: PushOptions) -> Result<NewHook, Refusal> {
+    async fn accept(&self, config: PushConfig, options: PushOptions, version: Version) -> Result<NewHook, Refusal> {
         validate::push_config(&config)?;
         let id = config.id.clone();
         let target = self.push.courier.accept(config, options).await?;
-        Ok(NewHook { id, target, options, replaces: false })
+        Ok(NewHook { id, target, options, version, replaces: false })
     }
 
     /// The webhook a message brings along. Its options stand in it, or in the request's metadata.
@@ -111,6 +129,7 @@ impl Hub {
         &self,
         configuration: Option<&SendMessageConfiguration>,
         metadata: Option<&Object>,
+        version: Version,
     ) -> Result<Option<NewHook>, Error> {
         let Some(config) = configuration.and_then(|configuration| configuration.push_config.clone()) else {
             return Ok(None);
@@ -120,18 +139,25 @@ impl Hub {
             Ok(None) => PushOptions::of(metadata, "metadata")?.unwrap_or_default(),
             Err(refusal) => return Err(within(refusal).into()),
         };
-        let new = self.accept(config, options).await.map_err(within)?;
+        let new = self.accept(config, options, version).await.map_err(within)?;
         Ok(Some(NewHook { replaces: true, ..new }))
     }
 
     /// Keeps a hook: from the beginning of a new task, or from now on. It is durable before anything else happens.
-    pub(super) async fn hang(&self, head: &Head, new: NewHook) -> Result<Hook, Error> {
+    pub(super) async fn hang(self: &Arc<Self>, head: &Head, new: NewHook) -> Result<Hook, Error> {
         let uid = HookId::fresh();
-        let id = match new.id.as_str() {
-            "" => self.known_by_url(head, &new).await?.unwrap_or_else(|| uid.to_string()),
-            named => named.to_owned(),
+        let known = self.known_hooks(head).await?;
+        let by_url = known.iter().find(|hook| hook.state != HookState::Deleted && hook.target.url == new.target.url);
+        let by_url = by_url.filter(|_| new.replaces && new.id.is_empty());
+        let held = known.iter().find(|hook| hook.holds(&new.target.url));
+        let id = match by_url {
+            Some(known) => known.id.clone(),
+            None if new.id.is_empty() => uid.to_string(),
+            None => new.id,
         };
-        let hook = Hook {
+        // What stopped stays so, if its caller does not name it: a message that brings the URL again is no order.
+        let stopped = held.or_else(|| by_url.filter(|hook| hook.state == HookState::Disabled));
+        let mut hook = Hook {
             uid,
             task: head.id,
             id,
@@ -140,18 +166,31 @@ impl Hub {
             owner: head.owner,
             target: new.target,
             options: new.options,
+            version: new.version,
             created_at: self.clock.now(),
             cursor: head.peer_seq,
-            state: if head.is_over() { HookState::Done } else { HookState::Active },
+            state: match stopped {
+                Some(_) => HookState::Disabled,
+                None if head.is_over() => HookState::Done,
+                None => HookState::Active,
+            },
+            held: held.is_some(),
             failures: 0,
             next_at: None,
             attempts: 0,
-            reason: String::new(),
+            reason: stopped.map(Hook::stop_reason).unwrap_or_default(),
             generation: 0,
         };
+        if hook.cutting().chunks == PushChunks::Whole && head.version > 0 && !head.is_over() {
+            // An artifact that has begun is told whole.
+            hook.cursor = self.unit_start(&hook, head.peer_seq).await?;
+        }
         let most = self.limits().push_configs_per_task;
         let Some(hook) = self.store.add_hook(hook, most).await? else {
-            let text = format!("The task has as many push configs as it may ({most}). Delete one that is not needed.");
+            let text = format!(
+                "The task has as many push configs as it may ({most}), or had {MOST_DELETED} that were deleted. Delete \
+                 one that is not needed, or take the id of one there was."
+            );
             return Err(Limit::PushConfigsPerTask.refuse(most, text).into());
         };
         if hook.state == HookState::Active {
@@ -164,12 +203,13 @@ impl Hub {
         Ok(hook)
     }
 
-    async fn known_by_url(&self, head: &Head, new: &NewHook) -> Result<Option<String>, Fault> {
-        if !new.replaces || head.version == 0 {
-            return Ok(None);
+    /// All hooks of a task, also deleted ones; a new task has none.
+    async fn known_hooks(&self, head: &Head) -> Result<Vec<Hook>, Fault> {
+        if head.version == 0 {
+            return Ok(Vec::new());
         }
-        let hooks = self.store.hooks(Scope::Admin, head.id).await?;
-        Ok(hooks.into_iter().find(|hook| hook.target.url == new.target.url).map(|hook| hook.id))
+        let filter = HookFilter { task: Some(head.id), limit: usize::MAX, ..HookFilter::default() };
+        self.store.hook_page(Scope::Admin, filter).await
     }
 
     /// Takes a hook down whose task did not come to be.
@@ -202,6 +242,10 @@ impl Hub {
                 break;
             }
         }
+        // Those that wait for somebody are to be told of too: they may be redelivered.
+        for state in [HookState::Parked, HookState::Disabled] {
+            locked += self.locked_among(state).await?;
+        }
         if locked > 0 {
             tracing::error!(
                 webhooks = locked,
@@ -211,6 +255,19 @@ impl Hub {
             );
         }
         Ok(())
+    }
+
+    async fn locked_among(&self, state: HookState) -> Result<usize, Fault> {
+        let (mut before, mut locked) = (None, 0);
+        loop {
+            let filter = HookFilter { state: Some(state), before, limit: PAGE, ..HookFilter::default() };
+            let page = self.store.hook_page(Scope::Admin, filter).await?;
+            locked += page.iter().filter(|hook| self.push.courier.is_locked(&hook.target)).count();
+            before = page.last().map(|hook| hook.uid);
+            if page.len() < PAGE {
+                return Ok(locked);
+            }
+        }
     }
 
     /// How many webhooks are still told of their tasks.
@@ -245,13 +302,12 @@ fn within(refusal: Refusal) -> Refusal {
     Refusal { facts: refusal.facts, ..Refusal::violations(moved) }
 }
 
+fn no_token() -> Refusal {
+    Refusal::invalid("pageToken", "is not a token this hub gave; leave it out to start")
+}
+
 fn no_config(task: &str, id: &str) -> Refusal {
     let shown: String = id.chars().take(100).collect();
     let text = format!("The task has no push config '{shown}'. List those it has.");
     Refusal::new(Reason::TaskNotFound, text).fact("taskId", task)
-}
-
-/// A task's id in an owner's question.
-pub(super) fn task_in(text: &str) -> Result<TaskId, Refusal> {
-    TaskId::parse(text).ok_or_else(|| Refusal::no_task(text))
 }

@@ -112,7 +112,7 @@ impl Hub {
     }
 }
 
-fn fold(record: &Record, until: u64) -> Fold {
+pub(super) fn fold(record: &Record, until: u64) -> Fold {
     let start = record.fold.as_ref().map(|Folded { fold, .. }| fold.clone()).unwrap_or_default();
     fold_changes(start, &record.changes, until)
 }

@@ -1,6 +1,7 @@
 //! Recovery at the start: every run the last process left open is run again or failed, never left WORKING.
 
 use super::Hub;
+use super::run::Start;
 use crate::caller::Scope;
 use crate::error::Fault;
 use crate::registry::OnLost;
@@ -11,6 +12,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovered {
     pub retried: usize,
+    /// Runs of agents elsewhere, which may have gone on meanwhile.
+    pub taken_up: usize,
     pub failed: usize,
 }
 
@@ -22,10 +25,23 @@ impl Hub {
         }
         // Before anything happens to a task: nothing that happens may find its webhooks missing.
         self.load_hooks().await?;
+        for (task, deadline) in self.store.deadlines().await? {
+            self.deadlines.changed(task, None, Some(deadline));
+        }
+        // What is too late is not run again.
+        self.end_overdue().await;
         let mut recovered = Recovered::default();
         for id in self.store.open_runs().await? {
             let Some(live) = self.find(Scope::Admin, id).await? else { continue };
             let Some(head) = live.committed().filter(|head| head.run_state != RunState::Idle) else { continue };
+            let agent = self.registry.load().by_id(head.agent).cloned();
+            if agent.as_ref().is_some_and(|agent| agent.link.is_remote()) {
+                let absent = agent.as_ref().is_some_and(|agent| agent.link.absence().is_some());
+                let place = self.place_of_old(agent.as_ref(), &head, absent);
+                self.start_run(&live, Start { run: head.run, watched: true, resumed: true }, place);
+                recovered.taken_up += 1;
+                continue;
+            }
             let may_repeat = self.registry.load().by_id(head.agent).is_some_and(|a| a.on_lost == OnLost::Retry);
             let retry = if may_repeat { Retry::Always } else { Retry::IfUnstarted };
             let reason = "the hub stopped while the agent was at work";

@@ -29,7 +29,7 @@ impl Hub {
     ) -> Result<InLog, Error> {
         self.meters.duplicates.increment(1);
         if dedupe.is_none_or(|dedupe| dedupe.hash != sent.hash) {
-            let text = "A different message was already sent under this id. Give each new message a fresh messageId \
+            let text = "A different message, or the same for another webhook, was already sent under this id. Give each new message a fresh messageId \
                         (or Idempotency-Key); repeat one only with the same content.";
             return Err(Refusal::new(Reason::IdempotencyConflict, text).into());
         }
@@ -46,7 +46,13 @@ fn no_longer_kept(id: &str) -> Refusal {
 }
 
 /// The key and hash of a send, if it is one to recognise again.
-pub fn dedupe(caller: &Caller, agent: &Agent, message: &Message, header: Option<&str>) -> Option<Dedupe> {
+pub fn dedupe(
+    caller: &Caller,
+    agent: &Agent,
+    message: &Message,
+    webhook: Option<&str>,
+    header: Option<&str>,
+) -> Option<Dedupe> {
     let (kind, id) = match (header, agent.dedupe) {
         (Some(header), _) => ("header", header),
         (None, DedupeBy::MessageId) if !caller.is_anonymous() => ("message", message.message_id.as_str()),
@@ -61,6 +67,8 @@ pub fn dedupe(caller: &Caller, agent: &Agent, message: &Message, header: Option<
         key.extend_from_slice(field.as_bytes());
     }
     let content = (message.role.name(), &message.parts, &message.metadata, &message.context_id);
-    let content = serde_json::to_vec(&content).unwrap_or_default();
+    let mut content = serde_json::to_vec(&content).unwrap_or_default();
+    // A webhook that was asked for must not be passed over in silence.
+    content.extend_from_slice(webhook.unwrap_or_default().as_bytes());
     Some(Dedupe { key: sha256(&key), hash: sha256(&content) })
 }

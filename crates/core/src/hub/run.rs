@@ -1,15 +1,18 @@
 //! Runs: an agent's try at a task, from its start to its last report.
 
-use super::{Hub, LiveRef, Place};
+use super::queue::RunPlace;
+use super::{Hub, LiveRef};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
-use crate::ids::{AgentId, TaskId};
+use crate::ids::TaskId;
 use crate::limits::{count_over, limit_of};
 use crate::registry::Agent;
-use crate::task::{Command, Retry, RunState};
+use crate::task::{Command, Head, Retry, RunState};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::{Change, Event};
-use flotilla_protocol::work::{Assignment, Contents, Report};
+use flotilla_protocol::lineage::{Ancestor, Lineage};
+use flotilla_protocol::time::Millis;
+use flotilla_protocol::work::{Assignment, Contents, Report, Trail};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,12 +26,21 @@ const CHANGE_BYTES: usize = 256 * 1024;
 
 /// An agent's hold on its run. Dropping it before the run is over fails the run, so none is left WORKING.
 pub struct RunHandle {
-    hub: Arc<Hub>,
-    live: LiveRef,
-    run: u32,
-    over: bool,
+    pub(super) hub: Arc<Hub>,
+    pub(super) live: LiveRef,
+    pub(super) run: u32,
+    pub(super) over: bool,
     /// Given back with the handle.
-    _place: Option<Place<AgentId>>,
+    pub(super) place: Option<RunPlace>,
+}
+
+/// Which run is to be started, and why.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Start {
+    pub run: u32,
+    pub watched: bool,
+    /// It was under way when the hub stopped.
+    pub resumed: bool,
 }
 
 /// The run is over: canceled, replaced or ended. Nothing it says counts any more.
@@ -68,7 +80,8 @@ impl RunHandle {
                 }
                 // What was said is not lost because the disk is full for a while.
                 Err(Error::Failed(fault)) => {
-                    tracing::error!(task = %self.live.id(), %fault, "a report is not stored yet; trying again");
+                    let trace = self.trace();
+                    tracing::error!(task = %self.live.id(), trace, %fault, "a report is not stored yet; trying again");
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
@@ -86,44 +99,77 @@ impl RunHandle {
 
     /// Waits until the run is over, whoever ended it.
     pub async fn fenced(&self) {
-        loop {
-            let mut woken = pin!(self.live.woken());
-            woken.as_mut().enable();
-            if !self.is_current() {
-                return;
-            }
-            woken.await;
-        }
+        fenced(&self.live, self.run).await;
+    }
+
+    /// The same for whoever reports meanwhile.
+    pub fn fence(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (live, run) = (self.live.clone(), self.run);
+        async move { fenced(&live, run).await }
     }
 
     /// The agent has nothing more to say. If it left the task open, the task fails.
     pub async fn finish(mut self) {
         if self.is_current() {
-            self.lost("the agent stopped without a result").await;
+            self.lose("the agent stopped without a result", Retry::Never).await;
         }
         self.over = true;
     }
 
-    fn is_current(&self) -> bool {
-        self.live.committed().is_some_and(|head| head.run == self.run && head.run_state != RunState::Idle)
+    /// The agent will not be heard of again, and nobody knows what it did. `again` lets another run follow; either
+    /// way the log says why.
+    pub async fn give_up(mut self, reason: &str, again: bool) {
+        self.lose(reason, if again { Retry::Always } else { Retry::Never }).await;
+        self.over = true;
     }
 
-    async fn fail(&mut self, reason: &str) {
+    /// Whether it is still this run's turn.
+    pub fn is_current(&self) -> bool {
+        is_current(&self.live, self.run)
+    }
+
+    fn trace(&self) -> Option<String> {
+        self.live.committed().map(|head| head.trace_id().to_string())
+    }
+
+    /// The task ends here, and says why.
+    pub async fn fail(&mut self, reason: &str) {
         let contents = Some(Contents::text(reason));
         let report = Report::Status { state: TaskState::Failed, contents, metadata: None };
         let command = || Command::Report { run: self.run, reports: vec![report.clone()] };
         if self.hub.change(&self.live, command).await.is_err() {
-            self.lost(reason).await;
+            self.lose(reason, Retry::Never).await;
         }
         self.over = true;
     }
 
-    async fn lost(&mut self, reason: &str) {
-        let command = || Command::Lost { run: self.run, reason: reason.to_owned(), retry: Retry::Never };
+    async fn lose(&mut self, reason: &str, retry: Retry) {
+        let command = || Command::Lost { run: self.run, reason: reason.to_owned(), retry };
         if let Err(error) = self.hub.change(&self.live, command).await {
-            tracing::error!(task = %self.live.id(), %error, "a lost run could not be recorded");
+            tracing::error!(task = %self.live.id(), trace = self.trace(), %error, "a lost run could not be recorded");
         }
     }
+}
+
+fn is_current(live: &LiveRef, run: u32) -> bool {
+    live.committed().is_some_and(|head| head.run == run && head.run_state != RunState::Idle)
+}
+
+async fn fenced(live: &LiveRef, run: u32) {
+    loop {
+        let mut woken = pin!(live.woken());
+        woken.as_mut().enable();
+        if !is_current(live, run) {
+            return;
+        }
+        woken.await;
+    }
+}
+
+/// What a caller asked, counted from the first time, and when that was.
+fn nth_asked(changes: &[Arc<Change>], number: usize) -> Option<(Millis, &Event)> {
+    let events = changes.iter().flat_map(|change| change.events.iter().map(|event| (change.at, event)));
+    events.filter(|(_, event)| matches!(event, Event::Asked { .. })).nth(number)
 }
 
 /// How many of the reports make a change that readers can take at once: a change is never read in part.
@@ -153,11 +199,12 @@ impl Drop for RunHandle {
 
 impl Hub {
     /// Starts the work a commit called for. Called where the commit was made, so it only hands over.
-    pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, run: u32, place: Option<Place<AgentId>>) {
-        let mut handle = RunHandle { hub: Arc::clone(self), live: live.clone(), run, over: false, _place: place };
+    pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, start: Start, place: Option<RunPlace>) {
+        let run = start.run;
+        let mut handle = RunHandle { hub: Arc::clone(self), live: live.clone(), run, over: false, place };
         self.runtime.spawn(async move {
             let hub = Arc::clone(&handle.hub);
-            match hub.assignment(&handle.live, run).await {
+            match hub.assignment(&handle.live, start).await {
                 Ok(Some((agent, assignment))) => agent.link.run(assignment, handle).await,
                 Ok(None) => handle.fail("the agent is not configured on this hub any more").await,
                 Err(fault) => handle.fail(&format!("the task could not be read back: {fault}")).await,
@@ -165,7 +212,7 @@ impl Hub {
         });
     }
 
-    async fn assignment(&self, live: &LiveRef, run: u32) -> Result<Option<(Arc<Agent>, Assignment)>, Fault> {
+    async fn assignment(&self, live: &LiveRef, start: Start) -> Result<Option<(Arc<Agent>, Assignment)>, Fault> {
         let Some(head) = live.committed() else { return Err(Fault::new("the task is not loaded")) };
         let Some(agent) = self.registry.load().by_id(head.agent).cloned() else { return Ok(None) };
         let changes = match live.whole() {
@@ -174,25 +221,40 @@ impl Hub {
         };
         // The oldest message that no run has taken up: those after it still wait.
         let turn = head.turn - head.waiting;
-        let events = changes.iter().flat_map(|change| change.events.iter());
-        let mut asked = events.filter(|event| matches!(event, Event::Asked { .. }));
-        let taken_up = asked.nth(turn.saturating_sub(1) as usize);
-        let assignment = taken_up.and_then(|event| match event {
-            Event::Asked { message, accepted_output_modes, metadata } => Some(Assignment {
-                task_id: head.id.to_string(),
-                context_id: head.context.to_string(),
-                run,
-                turn,
-                message: Arc::clone(message),
-                accepted_output_modes: accepted_output_modes.clone(),
-                metadata: metadata.clone(),
-            }),
-            _ => None,
-        });
-        assignment.map(|assignment| Some((agent, assignment))).ok_or_else(|| Fault::new("no message in the log"))
+        let Some((asked_at, Event::Asked { message, accepted_output_modes, metadata, from, ttl })) =
+            nth_asked(&changes, turn.saturating_sub(1) as usize)
+        else {
+            return Err(Fault::new("no message in the log"));
+        };
+        let trail = match agent.link.is_remote() {
+            true => self.trail(&head, &changes, message, start).await?,
+            false => Trail::default(),
+        };
+        let assignment = Assignment {
+            task_id: head.id.to_string(),
+            context_id: head.context.to_string(),
+            run: start.run,
+            turn,
+            message: Arc::clone(message),
+            accepted_output_modes: accepted_output_modes.clone(),
+            metadata: metadata.clone(),
+            asked_at,
+            from: from.clone(),
+            ttl: *ttl,
+            watched: start.watched,
+            trail,
+            lineage: self.lineage(&head, &agent, start.run),
+        };
+        Ok(Some((agent, assignment)))
     }
 
-    async fn whole_log(&self, id: TaskId) -> Result<Vec<Arc<Change>>, Fault> {
+    fn lineage(&self, head: &Head, agent: &Agent, run: u32) -> Lineage {
+        let (hub, agent, task) = (self.store.hub_id().to_owned(), agent.name.clone(), head.id.to_string());
+        let here = Ancestor { hub, agent, task };
+        Lineage { here, origin: head.origin.clone(), deadline: head.deadline, trace: head.trace(run) }
+    }
+
+    pub(super) async fn whole_log(&self, id: TaskId) -> Result<Vec<Arc<Change>>, Fault> {
         let record = self.store.record(Scope::Admin, id).await?;
         Ok(record.map(|record| record.changes).unwrap_or_default())
     }
@@ -209,17 +271,6 @@ impl Hub {
 
     pub fn live_tasks(&self) -> usize {
         self.lives.count()
-    }
-
-    /// Cancels a task. Work in this process stops at once: its run is fenced by the commit itself.
-    pub async fn cancel(
-        self: &Arc<Self>,
-        scope: Scope,
-        id: &str,
-    ) -> Result<flotilla_protocol::a2a::model::Task, Error> {
-        let live = self.task(scope, id).await?;
-        self.change(&live, || Command::Cancel).await?;
-        self.view(&live, crate::project::Want::ALL).await
     }
 }
 

@@ -4,22 +4,23 @@ use super::push::NewHook;
 use super::repeat::dedupe;
 use super::{Follow, Hub, LiveRef, Tell, settled};
 use crate::caller::Caller;
+use crate::descent::{Descent, Told};
 use crate::error::{Error, Fault};
 use crate::hub::read::history_bound;
 use crate::ids::TaskId;
-use crate::limits::{Limit, Limits};
-use crate::media;
 use crate::ports::{Dedupe, NotCommitted};
 use crate::project::{Artifacts, Want};
 use crate::registry::Agent;
 use crate::task::{Command, Head, Kind, Say};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Task};
-use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
+use flotilla_protocol::a2a::request::SendMessageRequest;
 use flotilla_protocol::a2a::validate;
+use flotilla_protocol::a2a::version::Version;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// What a send brings besides the request itself.
@@ -27,6 +28,10 @@ use tokio::sync::oneshot;
 pub struct SendOptions {
     /// The `Idempotency-Key` header.
     pub idempotency_key: Option<String>,
+    /// What the headers tell of the request's lineage.
+    pub told: Told,
+    /// The version the caller speaks, and the webhook that comes with the message is written in.
+    pub version: Version,
 }
 
 /// The answer to a send: a task, or a direct Message.
@@ -80,9 +85,14 @@ impl Hub {
             self.change(&sent.live, || Command::Open).await?;
             return self.outcome(&sent.live, want).await;
         }
+        // Whoever is not there is not waited for as long as one who works.
+        let patience = match agent.link.absence() {
+            Some(_) => self.limits().absent_wait.min(self.limits().wait),
+            None => self.limits().wait,
+        };
         let mut sent = self.put(caller, agent, request, options, Wait::Rest).await?;
         loop {
-            match self.wait(&sent.live).await {
+            match self.wait(&sent.live, patience).await {
                 Waited::Rested => break,
                 Waited::TooLong => {
                     // The caller has waited long enough; the task has not.
@@ -120,7 +130,7 @@ impl Hub {
     }
 
     /// Waits until the task is settled; gives up when its time is over or the hub must go.
-    async fn wait(&self, live: &LiveRef) -> Waited {
+    async fn wait(&self, live: &LiveRef, patience: Duration) -> Waited {
         let settled = async {
             loop {
                 let mut woken = pin!(live.rested());
@@ -137,7 +147,7 @@ impl Hub {
                 woken.await;
             }
         };
-        tokio::time::timeout(self.limits().wait, settled).await.unwrap_or(Waited::TooLong)
+        tokio::time::timeout(patience, settled).await.unwrap_or(Waited::TooLong)
     }
 
     async fn outcome(&self, live: &LiveRef, want: Want) -> Result<Outcome, Error> {
@@ -162,16 +172,23 @@ impl Hub {
         let message = validate::send_message(&request)?;
         let configuration = request.configuration.as_ref();
         self.check_parts(agent, message, configuration)?;
-        let dedupe = dedupe(caller, agent, message, options.idempotency_key.as_deref());
+        let descent = self.descent(caller, agent, &request, options.told)?;
+        let webhook = configuration.and_then(|configuration| configuration.push_config.as_ref());
+        let webhook = webhook.map(|config| config.url.as_str());
+        let dedupe = dedupe(caller, agent, message, webhook, options.idempotency_key.as_deref());
         if let Err(refusal) = self.count_send(agent.id) {
             return match self.sent_before(dedupe).await? {
                 Some(sent) => self.attach(caller, agent, sent, dedupe).await,
                 None => Err(refusal.into()),
             };
         }
-        let put = self.put_counted(caller, agent, request, dedupe, wait).await;
+        let against = descent.as_ref().and_then(|descent| Some((descent.objection()?, Arc::clone(&descent.origin))));
+        let put = self.put_counted(caller, agent, request, descent, (options.version, dedupe, wait)).await;
         if put.as_ref().map_or(true, |put| put.repeated) {
             self.uncount_send(agent.id);
+        }
+        if let (Ok(InLog { live, repeated: false, .. }), Some((objection, origin))) = (&put, against) {
+            self.note_rejection(live.id(), &objection, &origin);
         }
         put
     }
@@ -181,67 +198,38 @@ impl Hub {
         caller: &Caller,
         agent: &Arc<Agent>,
         request: SendMessageRequest,
-        dedupe: Option<Dedupe>,
-        wait: Wait,
+        descent: Option<Box<Descent>>,
+        (version, dedupe, wait): (Version, Option<Dedupe>, Wait),
     ) -> Result<InLog, Error> {
+        let ttl = request.ttl()?;
+        let held = match self.held(agent, ttl) {
+            Ok(held) => held,
+            // It may not wait, but one that was sent before needs not.
+            Err(refusal) => match self.sent_before(dedupe).await? {
+                Some(sent) => return self.attach(caller, agent, sent, dedupe).await,
+                None => return Err(refusal.into()),
+            },
+        };
         let configuration = request.configuration.as_ref();
-        let hook = self.inline_hook(configuration, request.metadata.as_ref()).await?;
+        let hook = self.inline_hook(configuration, request.metadata.as_ref(), version).await?;
         let accepted_output_modes = configuration.map(|c| c.accepted_output_modes.clone()).unwrap_or_default();
         let SendMessageRequest { message, metadata, .. } = request;
         let mut message = message.unwrap_or_default();
         // It stays in memory as long as its task is live.
         message.parts.shrink_to_fit();
-        let say = Say { message: Arc::new(message), accepted_output_modes, metadata, as_task: wait == Wait::None };
+        let as_task = wait == Wait::None;
+        // Whoever waits for the end alone is shown nothing of the way there. But what may have to be called off must be
+        // known by its name before it has ended.
+        let ends_early = descent.as_ref().is_some_and(|descent| descent.deadline.is_some());
+        let watched = wait != Wait::Rest || hook.is_some() || ends_early;
+        let from = if agent.link.is_remote() { caller.name.to_string() } else { String::new() };
+        let message = Arc::new(message);
+        let say = Say { message, accepted_output_modes, metadata, descent, as_task, watched, from, ttl, held };
         if say.message.task_id.is_empty() {
             self.open(caller, agent, say, dedupe, hook, wait).await
         } else {
             self.continue_task(caller, agent, say, dedupe, hook).await
         }
-    }
-
-    fn check_parts(
-        &self,
-        agent: &Agent,
-        message: &Message,
-        configuration: Option<&SendMessageConfiguration>,
-    ) -> Result<(), Refusal> {
-        let Limits { parts, part_bytes, .. } = self.limits();
-        if message.parts.len() > parts {
-            let text = format!(
-                "must hold at most {parts} parts, got {}; send the rest in another message",
-                message.parts.len()
-            );
-            return Err(Limit::Parts.refuse_field(parts, "message.parts", text));
-        }
-        for (index, part) in message.parts.iter().enumerate() {
-            let size = part.size();
-            if size > part_bytes {
-                let text = format!("must be at most {part_bytes} bytes, got {size}; send large files as a url part");
-                return Err(Limit::PartBytes.refuse_field(part_bytes, &format!("message.parts[{index}]"), text));
-            }
-            let offered = part.effective_media_type();
-            if !media::fits(&agent.input_modes, offered) {
-                let accepted = agent.input_modes.join(", ");
-                let text = format!(
-                    "message.parts[{index}] is of media type {offered}, which the agent '{}' does not take. \
-                     It takes: {accepted}.",
-                    agent.name
-                );
-                return Err(Refusal::new(Reason::ContentTypeNotSupported, text).fact("mediaType", offered));
-            }
-        }
-        let Some(configuration) = configuration else { return Ok(()) };
-        if configuration.push_config.is_some() && !agent.capabilities.push_notifications {
-            return Err(no_push(&agent.name));
-        }
-        let accepted = &configuration.accepted_output_modes;
-        if !accepted.is_empty() && !media::intersect(accepted, &agent.output_modes) {
-            let makes = agent.output_modes.join(", ");
-            let text =
-                format!("The agent '{}' makes none of the accepted output modes. It makes: {makes}.", agent.name);
-            return Err(Refusal::new(Reason::ContentTypeNotSupported, text));
-        }
-        Ok(())
     }
 
     async fn open(

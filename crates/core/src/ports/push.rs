@@ -7,6 +7,8 @@ use crate::push::{Attempt, Came, Hook, HookChange, HookFilter, Settled, Target};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::push::PushOptions;
 use flotilla_protocol::a2a::request::PushConfig;
+use flotilla_protocol::a2a::version::Version;
+use flotilla_protocol::lineage::Trace;
 use flotilla_protocol::time::Millis;
 use std::future::Future;
 use std::pin::Pin;
@@ -21,12 +23,12 @@ pub enum Standing {
 
 /// The part of the store that keeps hooks. Each call is durable when it is answered; calls made together share a flush.
 pub trait HookStore: Send + Sync + 'static {
-    /// Adds a hook, or takes its target and options into the one of the same name, which keeps its place in the log.
-    /// None if the task has `most` of them already.
+    /// Adds a hook, or takes its target and options into the one of the same name, also if that is deleted
+    /// (`Hook::renewed`). None if the task has `most` of them already, or too many that are deleted.
     fn add_hook(&self, hook: Hook, most: usize) -> Later<Option<Hook>>;
-    /// The hooks of a task, oldest first.
+    /// The hooks of a task that are not deleted, oldest first.
     fn hooks(&self, scope: Scope, task: TaskId) -> Later<Vec<Hook>>;
-    /// Removes one by its name; says which one that was.
+    /// Removes one by its name with all that is known of it; says which one that was.
     fn remove_hook(&self, scope: Scope, task: TaskId, id: &str) -> Later<Option<HookId>>;
     fn settle_hook(&self, settled: Settled) -> Later<()>;
     /// Active hooks by id, from after one of them.
@@ -48,6 +50,9 @@ pub struct Parcel {
     pub at: Millis,
     pub target: Target,
     pub options: PushOptions,
+    pub version: Version,
+    /// The trace of the task it tells of.
+    pub trace: Trace,
     pub body: Vec<u8>,
 }
 

@@ -49,7 +49,8 @@ pub fn verdict(came: &Came, schedule: &Schedule, hook: HookId, failures: u32) ->
     };
     match schedule.after(failures, hook, asked) {
         Some(delay) => (Verdict::Again(delay), reason),
-        None => (Verdict::Stop(HookState::Parked), format!("{reason}; attempt {failures} was the last")),
+        None if failures == 1 => (Verdict::Stop(HookState::Parked), format!("{reason}; there was only this attempt")),
+        None => (Verdict::Stop(HookState::Parked), format!("{reason}; the last of {failures} attempts in a row")),
     }
 }
 
@@ -94,7 +95,7 @@ mod tests {
     fn after_the_last_attempt_the_letter_is_kept() {
         let (verdict, reason) = of(500, None, 10);
         assert_eq!(verdict, Verdict::Stop(HookState::Parked));
-        assert_eq!(reason, "HTTP 500; attempt 10 was the last");
+        assert_eq!(reason, "HTTP 500; the last of 10 attempts in a row");
         assert!(matches!(of(500, None, 9).0, Verdict::Again(_)));
     }
 }

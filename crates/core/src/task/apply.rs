@@ -24,6 +24,10 @@ pub(super) fn apply_events(head: &mut Head, events: &[Event], at: Millis) {
 
 fn apply_event(head: &mut Head, event: &Event, at: Millis) {
     match event {
+        Event::Descended { origin, deadline } => {
+            head.origin = origin.clone().or(head.origin.take());
+            head.deadline = *deadline;
+        }
         Event::Asked { .. } => {
             head.turn += 1;
             head.waiting += 1;
@@ -55,6 +59,6 @@ fn apply_event(head: &mut Head, event: &Event, at: Millis) {
             head.run_state = RunState::Idle;
             head.waiting += 1;
         }
-        Event::Produced { .. } | Event::Noted { .. } | Event::NearLimit { .. } => {}
+        Event::Produced { .. } | Event::Noted { .. } | Event::Linked { .. } | Event::NearLimit { .. } => {}
     }
 }

@@ -3,7 +3,7 @@
 use super::step::{agent_message, queue_run, wrap};
 use super::{Decision, Head, Kind, RunState};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
-use flotilla_protocol::a2a::model::{Artifact, TaskState};
+use flotilla_protocol::a2a::model::{Artifact, Message, TaskState};
 use flotilla_protocol::event::{Chunk, Event, Said};
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::{Contents, Report};
@@ -31,9 +31,9 @@ pub(super) fn decide(head: &Head, run: u32, reports: Vec<Report>) -> Result<Deci
         // Something was said during the run: take it up now instead of ending, or asking for what was already given.
         if scratch.state.is_interrupted() {
             decision.events.push(super::step::status(TaskState::Submitted));
-            queue_run(&mut decision, run + 1);
+            queue_run(&mut decision, run + 1, true);
         } else if done_for_now {
-            queue_run(&mut decision, run + 1);
+            queue_run(&mut decision, run + 1, true);
         }
     }
     Ok(decision)
@@ -44,8 +44,13 @@ fn one(head: &Head, run: u32, report: Report) -> Result<Vec<Event>, Refusal> {
     if head.run_state == RunState::Claimed {
         events.push(Event::RunStarted { run });
     }
-    let visible = !matches!(report, Report::Note { .. } | Report::Answer { .. });
-    if visible && head.kind == Kind::Undecided {
+    let shows_a_task = match &report {
+        Report::Note { .. } | Report::Answer { .. } => false,
+        Report::Linked { upstream, .. } => !upstream.task.is_empty(),
+        Report::Status { .. } | Report::Artifact { .. } => true,
+    };
+    let opens = shows_a_task && head.kind == Kind::Undecided;
+    if opens {
         events.push(Event::Opened {});
     }
     let peer_seq = head.peer_seq + events.iter().filter(|event| event.is_for_peers()).count() as u64 + 1;
@@ -80,6 +85,11 @@ fn one(head: &Head, run: u32, report: Report) -> Result<Vec<Event>, Refusal> {
             }
         }
         Report::Note { blocks } => events.push(Event::Noted { blocks }),
+        Report::Linked { upstream, metadata, unknown } => {
+            // Before the task is opened, so that it is shown with what is said of it.
+            let place = events.len() - usize::from(opens);
+            events.insert(place, Event::Linked { run, upstream, metadata, unknown });
+        }
     }
     Ok(events)
 }
@@ -95,14 +105,18 @@ fn legal(state: TaskState) -> Result<(), Refusal> {
 }
 
 pub(super) fn said(head: &Head, peer_seq: u64, contents: Contents, metadata: Option<Object>) -> Said {
-    let mut message = agent_message(head, peer_seq, true);
-    message.metadata = metadata;
+    let message = agent_message(head, peer_seq, true);
     match contents {
-        Contents::Parts(parts) => {
-            message.parts = parts;
-            wrap(message, Vec::new())
+        Contents::Parts(parts) => wrap(Message { parts, metadata, ..message }, Vec::new()),
+        Contents::Blocks(blocks) => wrap(Message { metadata, ..message }, blocks),
+        Contents::Message(mut told) => {
+            let Message { message_id, context_id, task_id, role, .. } = message;
+            if told.message_id.is_empty() {
+                told.message_id = message_id;
+            }
+            let metadata = told.metadata.take().or(metadata);
+            wrap(Message { context_id, task_id, role, metadata, ..*told }, Vec::new())
         }
-        Contents::Blocks(blocks) => wrap(message, blocks),
     }
 }
 
@@ -122,6 +136,10 @@ fn chunk(
             Vec::new()
         }
         Contents::Blocks(blocks) => blocks,
+        Contents::Message(message) => {
+            artifact.parts = message.parts;
+            Vec::new()
+        }
     };
     Ok(Chunk { artifact: Arc::new(artifact), blocks, append, last_chunk, metadata })
 }

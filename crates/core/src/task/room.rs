@@ -59,7 +59,13 @@ mod tests {
     }
 
     fn message() -> Event {
-        Event::Asked { message: Message::default().into(), accepted_output_modes: Vec::new(), metadata: None }
+        Event::Asked {
+            message: Message::default().into(),
+            accepted_output_modes: Vec::new(),
+            metadata: None,
+            from: String::new(),
+            ttl: None,
+        }
     }
 
     fn notes(count: usize) -> Vec<Event> {

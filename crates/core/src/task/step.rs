@@ -1,21 +1,33 @@
 //! The decision: from a task's head and a command to the facts and the work that follow. Pure.
 
 use super::{Head, Kind, RunState, report};
+use crate::descent::{Descent, Objection};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Role, TaskState};
 use flotilla_protocol::event::{Event, Said};
+use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::Object;
-use flotilla_protocol::work::Report;
+use flotilla_protocol::work::{Contents, Report};
 use std::sync::Arc;
 
 /// A caller's message, with what its request asked for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Say {
     pub message: Arc<Message>,
     pub accepted_output_modes: Vec<String>,
     pub metadata: Option<Object>,
+    /// Where the message comes from, if its caller told.
+    pub descent: Option<Box<Descent>>,
     /// The caller wants a task at once, whatever the agent will say.
     pub as_task: bool,
+    /// Somebody may see how the work goes, and not only what comes of it.
+    pub watched: bool,
+    /// Who asks, where the agent is to be told.
+    pub from: String,
+    /// How long it may wait for its agent, in seconds, where the caller says so.
+    pub ttl: Option<u32>,
+    /// Why it has to wait: its agent is not there.
+    pub held: Option<String>,
 }
 
 /// What may happen to a task.
@@ -29,7 +41,23 @@ pub enum Command {
         run: u32,
         reports: Vec<Report>,
     },
-    Cancel,
+    /// The work is known to have stopped, with what the agent said about it.
+    Cancel {
+        said: Option<Contents>,
+    },
+    /// The agent took the run, and has not said anything yet.
+    Taken {
+        run: u32,
+    },
+    /// The agent went away before it took the run, which waits for it.
+    Hold {
+        run: u32,
+        reason: String,
+    },
+    /// It is this time now, and the task's deadline may have passed.
+    Overdue {
+        now: Millis,
+    },
     /// The run will not report any more.
     Lost {
         run: u32,
@@ -53,7 +81,7 @@ const SPARE_RUNS: u32 = 5;
 /// Work that follows from a decision, to be done after its commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    StartRun { run: u32 },
+    StartRun { run: u32, watched: bool },
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -68,7 +96,10 @@ pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
         Command::Say(say) => say_to(head, *say),
         Command::Open => Ok(open(head)),
         Command::Report { run, reports } => report::decide(head, run, reports),
-        Command::Cancel => cancel(head),
+        Command::Cancel { said } => cancel(head, said),
+        Command::Taken { run } => Ok(taken(head, run)),
+        Command::Hold { run, reason } => Ok(hold(head, run, reason)),
+        Command::Overdue { now } => Ok(overdue(head, now)),
         Command::Lost { run, reason, retry } => Ok(lost(head, run, reason, retry)),
     }
 }
@@ -86,21 +117,89 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
         return Err(Refusal::new(Reason::UnsupportedOperation, text).fact("taskId", head.id.to_string()));
     }
     let mut decision = Decision::default();
+    let objection = say.descent.as_ref().and_then(|descent| descent.objection());
+    if let Some(descent) = say.descent {
+        descend(head, *descent, objection.as_ref(), &mut decision)?;
+    }
     decision.events.push(Event::Asked {
         message: say.message,
         accepted_output_modes: say.accepted_output_modes,
         metadata: say.metadata,
+        from: say.from,
+        ttl: say.ttl,
     });
-    if head.kind == Kind::Undecided && say.as_task {
+    if let Some(objection) = objection {
+        decision.events.push(Event::Opened {});
+        let contents = Contents::text(objection.text());
+        let said = report::said(head, head.peer_seq + 2, contents, objection.metadata());
+        decision.events.push(Event::Status { state: TaskState::Rejected, said: Some(said), metadata: None });
+        return Ok(decision);
+    }
+    let starts = head.run_state == RunState::Idle;
+    let held = say.held.filter(|_| starts);
+    let opens = head.kind == Kind::Undecided && (say.as_task || held.is_some());
+    if opens {
         decision.events.push(Event::Opened {});
     }
-    if head.run_state == RunState::Idle {
-        if head.state.is_interrupted() {
+    if starts {
+        if let Some(reason) = held {
+            decision.events.push(waits(head, head.peer_seq + u64::from(opens) + 1, reason));
+        } else if head.state.is_interrupted() {
             decision.events.push(status(TaskState::Submitted));
         }
-        queue_run(&mut decision, head.run + 1);
+        queue_run(&mut decision, head.run + 1, say.watched || head.kind == Kind::Task);
     }
     Ok(decision)
+}
+
+/// A task that waits for its agent says why.
+fn waits(head: &Head, peer_seq: u64, reason: String) -> Event {
+    let said = report::said(head, peer_seq, Contents::text(reason), None);
+    Event::Status { state: TaskState::Submitted, said: Some(said), metadata: None }
+}
+
+fn taken(head: &Head, run: u32) -> Decision {
+    let mut decision = Decision::default();
+    if head.run == run && head.run_state == RunState::Claimed {
+        decision.events.push(Event::RunStarted { run });
+    }
+    decision
+}
+
+fn hold(head: &Head, run: u32, reason: String) -> Decision {
+    let mut decision = Decision::default();
+    if head.run != run || head.run_state != RunState::Claimed {
+        return decision;
+    }
+    let opens = head.kind == Kind::Undecided;
+    if opens {
+        decision.events.push(Event::Opened {});
+    }
+    decision.events.push(waits(head, head.peer_seq + u64::from(opens) + 1, reason));
+    decision
+}
+
+/// A new task is of the message's descent. A later message can only tell another deadline, and what speaks against it
+/// speaks against the message, not against the task.
+fn descend(
+    head: &Head,
+    descent: Descent,
+    objection: Option<&Objection>,
+    decision: &mut Decision,
+) -> Result<(), Refusal> {
+    let Descent { origin, deadline, .. } = descent;
+    if head.version == 0 {
+        decision.events.push(Event::Descended { origin: Some(origin), deadline });
+        return Ok(());
+    }
+    if let Some(objection) = objection {
+        let refusal = Refusal::new(Reason::UnsupportedOperation, objection.text());
+        return Err(refusal.fact("taskId", head.id.to_string()).fact("refused", objection.name()));
+    }
+    if deadline.is_some() && deadline != head.deadline {
+        decision.events.push(Event::Descended { origin: None, deadline });
+    }
+    Ok(())
 }
 
 fn open(head: &Head) -> Decision {
@@ -111,7 +210,7 @@ fn open(head: &Head) -> Decision {
     decision
 }
 
-fn cancel(head: &Head) -> Result<Decision, Refusal> {
+fn cancel(head: &Head, said: Option<Contents>) -> Result<Decision, Refusal> {
     if head.kind != Kind::Task {
         return Err(Refusal::no_task(&head.id.to_string()));
     }
@@ -119,7 +218,21 @@ fn cancel(head: &Head) -> Result<Decision, Refusal> {
         let text = format!("The task has already ended ({}) and cannot be canceled.", head.state.name());
         return Err(Refusal::new(Reason::TaskNotCancelable, text).fact("taskId", head.id.to_string()));
     }
-    Ok(Decision { events: vec![status(TaskState::Canceled)], effects: Vec::new() })
+    let said = said.map(|contents| report::said(head, head.peer_seq + 1, contents, None));
+    let canceled = Event::Status { state: TaskState::Canceled, said, metadata: None };
+    Ok(Decision { events: vec![canceled], effects: Vec::new() })
+}
+
+/// A task that has not ended by its deadline fails, whether somebody works at it or its caller is waited for.
+fn overdue(head: &Head, now: Millis) -> Decision {
+    match head.deadline {
+        Some(deadline) if deadline <= now && !head.is_over() => {
+            let mut decision = Decision::default();
+            fail(head, format!("The deadline passed ({deadline})."), &mut decision);
+            decision
+        }
+        _ => Decision::default(),
+    }
 }
 
 /// A run that never started is simply run again; one that did is failed, unless the agent may be run twice.
@@ -135,22 +248,26 @@ fn lost(head: &Head, run: u32, reason: String, retry: Retry) -> Decision {
     };
     decision.events.push(Event::RunLost { run, reason: reason.clone() });
     if again && head.run < head.turn + SPARE_RUNS {
-        queue_run(&mut decision, run + 1);
+        queue_run(&mut decision, run + 1, true);
         return decision;
     }
+    fail(head, format!("The run was lost: {reason}."), &mut decision);
+    decision
+}
+
+/// Ends the task in the hub's own words.
+fn fail(head: &Head, text: String, decision: &mut Decision) {
     if head.kind == Kind::Undecided {
         decision.events.push(Event::Opened {});
     }
     let peer_seq = head.peer_seq + u64::from(head.kind == Kind::Undecided) + 1;
-    let text = format!("The run was lost: {reason}.");
-    let said = report::said(head, peer_seq, flotilla_protocol::work::Contents::text(text), None);
+    let said = report::said(head, peer_seq, Contents::text(text), None);
     decision.events.push(Event::Status { state: TaskState::Failed, said: Some(said), metadata: None });
-    decision
 }
 
-pub(super) fn queue_run(decision: &mut Decision, run: u32) {
+pub(super) fn queue_run(decision: &mut Decision, run: u32, watched: bool) {
     decision.events.push(Event::RunQueued { run });
-    decision.effects.push(Effect::StartRun { run });
+    decision.effects.push(Effect::StartRun { run, watched });
 }
 
 pub(super) fn status(state: TaskState) -> Event {

@@ -1,12 +1,15 @@
 //! Scripts for the task's decisions: what is done, and the state after each step.
 
 use super::{Command, Effect, Head, Kind, Retry, RunState, Say, apply, step};
+use crate::descent::Descent;
 use crate::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
 use flotilla_protocol::block::Block;
-use flotilla_protocol::event::Change;
+use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::lineage::{Ancestor, Origin};
 use flotilla_protocol::time::Millis;
-use flotilla_protocol::work::{Contents, Report};
+use flotilla_protocol::work::{Contents, Report, Upstream};
+use serde_json::Value;
 use std::sync::Arc;
 
 fn fresh() -> Head {
@@ -18,13 +21,29 @@ fn command(word: &str, head: &Head) -> Command {
     let report = |report| Command::Report { run, reports: vec![report] };
     let status = |state| Report::Status { state, contents: Some(Contents::text("said")), metadata: None };
     let artifact = Box::new(Artifact { artifact_id: "a".into(), ..Artifact::default() });
+    let say = |as_task, descent: Option<Descent>| {
+        let message = Arc::new(Message { parts: vec![Part::text("hi")], ..Message::default() });
+        let descent = descent.map(Box::new);
+        Command::Say(Box::new(Say { message, descent, as_task, ..Say::default() }))
+    };
     match verb {
-        "say" | "say!" => Command::Say(Box::new(Say {
-            message: Arc::new(Message { parts: vec![Part::text("hi")], ..Message::default() }),
-            accepted_output_modes: Vec::new(),
-            metadata: None,
-            as_task: verb == "say!",
-        })),
+        "say" => say(false, None),
+        "say!" => say(true, None),
+        "far" => say(false, Some(descent(&["a", "b"], None))),
+        "farther" => say(false, Some(descent(&["a", "b", "c"], None))),
+        "ring" => say(false, Some(descent(&["here"], None))),
+        "until10" => say(false, Some(descent(&["a"], Some(10)))),
+        "until20" => say(false, Some(descent(&["a"], Some(20)))),
+        "late" => say(false, Some(descent(&[], Some(4)))),
+        "at9" => Command::Overdue { now: Millis(9) },
+        "at10" => Command::Overdue { now: Millis(10) },
+        "at20" => Command::Overdue { now: Millis(20) },
+        "say?" => {
+            let message = Arc::new(Message { parts: vec![Part::text("hi")], ..Message::default() });
+            Command::Say(Box::new(Say { message, held: Some("nobody is there".into()), ..Say::default() }))
+        }
+        "taken" => Command::Taken { run },
+        "hold" => Command::Hold { run, reason: "it went away".into() },
         "open" => Command::Open,
         "started" => report(status(TaskState::Working)),
         "ask" => report(status(TaskState::InputRequired)),
@@ -39,12 +58,25 @@ fn command(word: &str, head: &Head) -> Command {
             let contents = Contents::text("piece");
             report(Report::Artifact { artifact, contents, append: true, last_chunk: false, metadata: None })
         }
-        "cancel" => Command::Cancel,
+        "linked" | "context" => {
+            let task = if verb == "linked" { "theirs".to_owned() } else { String::new() };
+            let upstream = Upstream { task, context: "theirs too".into() };
+            report(Report::Linked { upstream, metadata: None, unknown: Vec::new() })
+        }
+        "cancel" => Command::Cancel { said: None },
         "lost" => Command::Lost { run, reason: "gone".into(), retry: Retry::IfUnstarted },
         "lost-always" => Command::Lost { run, reason: "gone".into(), retry: Retry::Always },
         "lost-never" => Command::Lost { run, reason: "gone".into(), retry: Retry::Never },
         other => panic!("no such step: {other}"),
     }
+}
+
+/// The descent of a message that came through these hubs to one that allows two hops, at the time 5.
+fn descent(hubs: &[&str], deadline: Option<i64>) -> Descent {
+    let ancestor = |hub: &str| Ancestor { hub: hub.into(), agent: "agent".into(), task: "t".into() };
+    let chain: Vec<Ancestor> = hubs.iter().map(|hub| ancestor(hub)).collect();
+    let origin = Arc::new(Origin { hops: chain.len() as u32, chain, ..Origin::default() });
+    Descent { origin, deadline: deadline.map(Millis), here: ancestor("here"), most_hops: 2, now: Millis(5) }
 }
 
 fn state(head: &Head) -> &'static str {
@@ -71,7 +103,7 @@ fn play(script: &str) -> (Head, String) {
                     assert_eq!(head.seq, change.last_seq());
                     assert_eq!(head.peer_seq, change.last_peer_seq());
                 }
-                for Effect::StartRun { run } in decision.effects {
+                for Effect::StartRun { run, .. } in decision.effects {
                     assert_eq!((run, head.run_state), (head.run, RunState::Claimed));
                 }
                 states.push(state(&head).to_owned());
@@ -170,4 +202,71 @@ fn hidden_events_do_not_count_for_peers() {
         check("say!, note, note, started, note, done", "SUBMITTED SUBMITTED SUBMITTED WORKING WORKING COMPLETED");
     assert_eq!(head.peer_seq, 3);
     assert_eq!(head.seq, 9);
+}
+
+#[test]
+fn a_call_that_may_not_go_on_is_rejected_and_nothing_runs() {
+    let head = check("far, done", "UNDECIDED COMPLETED");
+    assert_eq!(head.origin.map(|origin| origin.hops), Some(2));
+    for script in ["farther, done", "ring, done", "late, done"] {
+        let head = check(script, "REJECTED REJECTED");
+        assert_eq!((head.run, head.run_state, head.peer_seq), (0, RunState::Idle, 2), "{script}");
+        assert!(head.origin.is_some(), "where it came from is known all the same");
+    }
+}
+
+#[test]
+fn a_later_message_may_move_the_deadline_and_what_speaks_against_it_is_its_own_problem() {
+    let head = check("until10, ask, until20, at10, at20", "UNDECIDED INPUT_REQUIRED SUBMITTED SUBMITTED FAILED");
+    assert_eq!(head.deadline, Some(Millis(20)));
+    assert_eq!(head.origin.map(|origin| origin.hops), Some(1));
+    let head = check("until10, ask, say, done", "UNDECIDED INPUT_REQUIRED SUBMITTED COMPLETED");
+    assert_eq!(head.deadline, Some(Millis(10)), "who tells none changes none");
+    for wrong in ["ring", "farther", "late"] {
+        let script = format!("say, ask, {wrong}, say");
+        check(&script, "UNDECIDED INPUT_REQUIRED UNSUPPORTED_OPERATION SUBMITTED");
+    }
+}
+
+#[test]
+fn a_deadline_ends_what_is_open_and_fences_its_run() {
+    check("until10, at9, started, at10, done@1", "UNDECIDED UNDECIDED WORKING FAILED FAILED");
+    check("until10, at10", "UNDECIDED FAILED");
+    check("until10, ask, at10, say", "UNDECIDED INPUT_REQUIRED FAILED UNSUPPORTED_OPERATION");
+    check("until10, done, at20", "UNDECIDED COMPLETED COMPLETED");
+    check("until10, answer, at20", "UNDECIDED MESSAGE MESSAGE");
+    check("say, started, at20", "UNDECIDED WORKING WORKING");
+}
+
+#[test]
+fn an_agent_elsewhere_that_has_a_task_makes_one() {
+    let head = check("say, linked, done", "UNDECIDED SUBMITTED COMPLETED");
+    assert_eq!(head.peer_seq, 2, "its ids are not for peers");
+    check("say, context, answer", "UNDECIDED UNDECIDED MESSAGE");
+    check("say, linked, lost", "UNDECIDED SUBMITTED FAILED");
+}
+
+#[test]
+fn what_an_agent_elsewhere_said_keeps_all_but_the_ids() {
+    let (head, _) = play("say!, started");
+    let told = r#"{"messageId":"m-1","contextId":"x","taskId":"y","role":"ROLE_AGENT","parts":[{"text":"hi"}],
+        "metadata":{"n":1.0},"extensions":["urn:x"],"referenceTaskIds":["r"],"later":[1]}"#;
+    let contents = Some(Contents::Message(serde_json::from_str(told).unwrap()));
+    let report = Report::Status { state: TaskState::Completed, contents, metadata: None };
+    let decision = step(&head, Command::Report { run: 1, reports: vec![report] }).unwrap();
+    let [Event::Status { said: Some(said), .. }] = decision.events.as_slice() else { panic!("{decision:?}") };
+    let expected = told.replace("\"x\"", "\"ctx\"").replace("\"y\"", &format!("\"{}\"", head.id));
+    let (kept, expected): (Value, Value) =
+        (serde_json::to_value(&*said.message).unwrap(), serde_json::from_str(&expected).unwrap());
+    assert_eq!(kept, expected);
+}
+
+#[test]
+fn a_message_for_an_agent_that_is_not_there_waits_and_says_so() {
+    let head = check("say?, done", "SUBMITTED COMPLETED");
+    assert_eq!(head.peer_seq, 3, "it was opened, said to wait, and completed");
+    check("say?, lost, lost", "SUBMITTED SUBMITTED SUBMITTED");
+    check("say, hold, taken, started, done", "UNDECIDED SUBMITTED SUBMITTED WORKING COMPLETED");
+    check("say, taken, hold, lost", "UNDECIDED UNDECIDED UNDECIDED FAILED");
+    check("say, started, ask, say?, done@2", "UNDECIDED WORKING INPUT_REQUIRED SUBMITTED COMPLETED");
 }

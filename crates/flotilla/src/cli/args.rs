@@ -11,6 +11,12 @@ macro_rules! switch {
 }
 pub(super) use switch;
 
+/// A number to count from one on.
+pub fn from_one(text: &str) -> Result<u64, String> {
+    let number = text.parse::<u64>().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "must be a whole number, 1 or more".to_owned())
+}
+
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Which agent")]
 pub struct ClientArgs {
@@ -28,7 +34,7 @@ pub struct ClientArgs {
     /// best first)
     #[arg(long, value_name = "BINDING", global = true)]
     pub transport: Vec<String>,
-    /// Protocol version to signal
+    /// Protocol version: one of 1.x to signal, or 0.3 to speak A2A 0.3 instead
     #[arg(long, value_name = "VERSION", global = true)]
     pub a2a_version: Option<String>,
     /// Add a service parameter, sent as a header (may be repeated)
@@ -70,4 +76,41 @@ pub struct ClientArgs {
     /// A .env file with settings, in place of the nearest one
     #[arg(long, value_name = "FILE", global = true, help_heading = "Output")]
     pub config: Option<PathBuf>,
+}
+
+/// Options of commands that speak with the hub itself, and call no agent.
+#[derive(Debug, Clone, Default, Args)]
+pub struct HubArgs {
+    /// The hub (FLOTILLA_URL) [default: http://127.0.0.1:7420]
+    #[arg(long, value_name = "URL", global = true)]
+    pub hub: Option<String>,
+    /// Accept any certificate (development only; warns)
+    #[arg(
+        long, value_name = "BOOL", global = true, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", hide_possible_values = true, value_parser = switch!()
+    )]
+    pub insecure: Option<bool>,
+    /// Format of the result: text or json
+    #[arg(short, long, value_name = "FORMAT", global = true, help_heading = "Output")]
+    pub output: Option<String>,
+    /// Log what goes over the wire to standard error, credentials masked
+    #[arg(
+        long, value_name = "BOOL", global = true, help_heading = "Output", num_args = 0..=1,
+        require_equals = true, default_missing_value = "true", hide_possible_values = true, value_parser = switch!()
+    )]
+    pub debug: Option<bool>,
+    /// Give up after this long, such as 30s or 5m
+    #[arg(long, value_name = "TIME", global = true, help_heading = "Output")]
+    pub timeout: Option<String>,
+    /// A .env file with settings, in place of the nearest one
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Output")]
+    pub config: Option<PathBuf>,
+}
+
+impl HubArgs {
+    /// The same among all options there are.
+    pub fn client(&self) -> ClientArgs {
+        let Self { hub, insecure, output, debug, timeout, config } = self.clone();
+        ClientArgs { hub, insecure, output, debug, timeout, config, ..ClientArgs::default() }
+    }
 }

@@ -54,7 +54,7 @@ impl AuthArgs {
         match self.command {
             AuthCommand::Login(login) => login.run(session).await,
             AuthCommand::Logout => {
-                let card = session.reference().to_string();
+                let card = session.reference()?.to_string();
                 let found = session.tokens.clone().forget(&card)?;
                 let word = if found { "forgotten" } else { "there was none" };
                 result(session, &[("Card", &address::shown(&card)), ("Token", word)]);

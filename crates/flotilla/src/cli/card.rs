@@ -1,5 +1,7 @@
 //! `flotilla card`: an agent's card, read and checked.
 
+mod signature;
+
 use super::args::ClientArgs;
 use super::failure::{Failure, Local};
 use super::output::{Text, object};
@@ -7,7 +9,8 @@ use super::session::Session;
 use clap::{Args, Subcommand};
 use flotilla_outbound::client::card::Card;
 use flotilla_outbound::client::check;
-use flotilla_outbound::client::choose::choose;
+use flotilla_outbound::client::choose::{Versions, choose};
+use flotilla_outbound::signature::verify::Outcome;
 
 #[derive(Debug, Args)]
 pub struct CardArgs {
@@ -27,6 +30,13 @@ enum CardCommand {
         /// Fetch the extended card, for callers the agent knows
         #[arg(long)]
         extended: bool,
+        /// Show what the card's signatures are worth, in the place of the card
+        #[arg(long)]
+        signature: bool,
+        /// Take the card only if this key signed it: a thumbprint, or a file with a
+        /// JSON Web Key or a set of them (may be given several times)
+        #[arg(long = "pin", value_name = "KEY")]
+        pins: Vec<String>,
         /// With -o json: print the card on one line
         #[arg(long)]
         stream: bool,
@@ -35,7 +45,8 @@ enum CardCommand {
 
 impl CardArgs {
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
-        let CardCommand::Get { validate, extended, stream } = self.command;
+        let CardCommand::Get { validate, extended, signature, pins, stream } = self.command;
+        let pins = signature::pins(&pins)?;
         let card = if extended { session.client().await?.extended_card().await? } else { session.card().await? };
         if validate {
             let problems = check::problems(&card.json);
@@ -44,16 +55,20 @@ impl CardArgs {
                 return Err(Failure::new(Local::CardInvalid, text).hint("whoever runs the agent has to mend its card"));
             }
         }
-        if session.is_json() {
+        let outcome = signature::judged(session, &card, &pins).await?;
+        if signature {
+            signature::show(session, &outcome, stream);
+        } else if session.is_json() {
             object(&card.json, stream);
+            signature::beside(&outcome);
         } else {
-            show(session, &card, validate);
+            show(session, &card, &outcome, validate);
         }
         Ok(())
     }
 }
 
-fn show(session: &Session, card: &Card, validated: bool) {
+fn show(session: &Session, card: &Card, outcome: &Outcome, validated: bool) {
     let mut text = Text::default();
     text.field("Name", &card.name).field("Description", &card.description).field("Version", &card.version);
     if let Some(provider) = &card.provider {
@@ -67,8 +82,9 @@ fn show(session: &Session, card: &Card, validated: bool) {
             format!("{} {} (A2A {}{tenant})", interface.protocol_binding, interface.url, interface.protocol_version);
         text.address("Interface", &about);
     }
-    let used =
-        choose(card, &[], None).map_or_else(|error| error.to_string(), |choice| choice.binding.name().to_owned());
+    let versions = session.versions().map_or(Versions::default(), |(versions, _)| versions);
+    let used = choose(card, &[], None, versions);
+    let used = used.map_or_else(|error| error.to_string(), |choice| choice.binding.name().to_owned());
     text.field("Transport", &used);
     let yes = |able: bool| if able { "yes" } else { "no" };
     text.field("Streaming", yes(card.capabilities.streaming));
@@ -93,9 +109,7 @@ fn show(session: &Session, card: &Card, validated: bool) {
             text.field("Skill description", &skill.description).field("Skill tags", &skill.tags.join(", "));
         }
     }
-    if !card.signatures.is_empty() {
-        text.field("Signatures", &format!("{} (not verified)", card.signatures.len()));
-    }
+    signature::field(&mut text, outcome);
     if validated {
         text.field("Valid", "yes");
     }

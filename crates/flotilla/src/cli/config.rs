@@ -1,12 +1,13 @@
 //! `flotilla config`: the client's settings, and the hub's configuration file.
 
-use super::ConfigFile;
+use super::HubSettings;
 use super::args::{ClientArgs, switch};
 use super::failure::Failure;
 use super::output::{Text, document};
 use super::session::Session;
 use super::settings::Setting;
-use crate::config::Config;
+use crate::config::{AgentConfig, Config, Secret};
+use crate::run;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use flotilla_outbound::net::address;
@@ -17,11 +18,12 @@ use serde_json::json;
 pub enum ConfigCommand {
     /// Show the client's settings and where each comes from.
     Show(Box<Show>),
-    /// Say whether the hub's configuration is right, and what is wrong with it.
-    Check(ConfigFile),
-    /// Show the hub's configuration with every default filled in, secrets
-    /// masked.
-    Hub(ConfigFile),
+    /// Say whether a hub would start with its configuration, flags and
+    /// environment, and what is wrong with them.
+    Check(Box<HubSettings>),
+    /// Show the hub's configuration with flags and environment applied and every
+    /// default filled in, secrets masked.
+    Hub(Box<HubSettings>),
     /// Print the JSON Schema of the hub's configuration, for editors.
     Schema,
 }
@@ -128,18 +130,21 @@ impl Show {
     }
 }
 
-/// What concerns the hub's file.
-pub fn check(file: &ConfigFile) -> Result<()> {
-    let path = file.path();
-    let config = Config::load(path.as_deref())?;
-    config.check_whole()?;
+/// What concerns the hub: its file, with flags and environment as `serve` takes them.
+pub fn check(settings: HubSettings) -> Result<()> {
+    let path = settings.file.path();
+    let config = settings.overrides().apply()?;
+    run::preset_owner_key(&config)?;
+    run::preset_secret(&config)?;
     let name = path.map_or_else(|| "the defaults (no file)".to_owned(), |path| path.display().to_string());
     println!("{name}: ok, agents: {}", config.agent_names().join(", "));
     Ok(())
 }
 
-pub fn hub(file: &ConfigFile) -> Result<()> {
-    let config = Config::load(file.path().as_deref())?;
+pub fn hub(settings: HubSettings) -> Result<()> {
+    let mut config = settings.overrides().apply()?;
+    config.hub.owner_key = run::preset_owner_key(&config)?.map(Secret);
+    config.agents.values_mut().for_each(AgentConfig::fill);
     println!("{}", serde_saphyr::to_string(&config)?);
     Ok(())
 }

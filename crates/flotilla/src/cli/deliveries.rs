@@ -1,12 +1,12 @@
 //! `flotilla push`: where the hub's webhooks stand, and what its owner can do about one.
 
-use super::args::ClientArgs;
+use super::args::{ClientArgs, HubArgs, from_one};
 use super::failure::Failure;
 use super::output::{Text, document};
 use super::session::{Session, hub_key};
 use super::settings::Setting;
 use clap::{Args, Subcommand};
-use flotilla_outbound::client::error::ClientError;
+use flotilla_outbound::client::error::{ClientError, Code};
 use flotilla_outbound::hub::Hub;
 use flotilla_protocol::a2a::error::Reason;
 use serde::Deserialize;
@@ -17,19 +17,29 @@ pub struct PushArgs {
     #[command(subcommand)]
     command: PushCommand,
     #[command(flatten)]
-    pub client: ClientArgs,
+    hub: HubArgs,
+    /// The key of the agent's owner. Others on this machine can see it in the
+    /// process list: better set FLOTILLA_KEY
+    #[arg(long, value_name = "TOKEN", global = true, help_heading = "Credentials")]
+    bearer: Option<String>,
+    /// The same, under another name: better set FLOTILLA_KEY
+    #[arg(long, value_name = "KEY", global = true, help_heading = "Credentials")]
+    api_key: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 enum PushCommand {
     /// List deliveries, the newest first.
     List {
-        /// Only those in this state: active, done, parked or disabled
+        /// Only those in this state: active, done, parked, disabled or deleted
         #[arg(long)]
         state: Option<String>,
         /// Only those of this task
         #[arg(long, value_name = "ID")]
         task: Option<String>,
+        /// Only those of this agent of the hub
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
     },
     /// Show one delivery with every attempt.
     Show {
@@ -41,10 +51,10 @@ enum PushCommand {
         /// The delivery's id
         id: String,
         /// Deliver again from this event on [default: where it stands]
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = from_one)]
         from: Option<u64>,
     },
-    /// Deliver nothing more until it is redelivered.
+    /// Deliver nothing more until it is redelivered, whatever its caller does.
     Disable {
         /// The delivery's id
         id: String,
@@ -66,10 +76,17 @@ pub fn hub(session: &Session) -> Hub {
 }
 
 impl PushArgs {
+    pub fn client(&self) -> ClientArgs {
+        ClientArgs { bearer: self.bearer.clone(), api_key: self.api_key.clone(), ..self.hub.client() }
+    }
+
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
         let hub = hub(session);
         let told = match &self.command {
-            PushCommand::List { state, task } => list(session, &hub, state.as_deref(), task.as_deref()).await,
+            PushCommand::List { state, task, agent } => {
+                let filter = [("state", state), ("task", task), ("agent", agent)];
+                list(session, &hub, filter.map(|(name, value)| (name, value.as_deref()))).await
+            }
             PushCommand::Show { id } => hub.delivery(id).await.and_then(|json| show(session, &json)),
             PushCommand::Redeliver { id, from } => hub.redeliver(id, *from).await.and_then(|json| show(session, &json)),
             PushCommand::Disable { id } => hub.disable_delivery(id).await.and_then(|json| show(session, &json)),
@@ -87,29 +104,27 @@ fn next_step(error: &ClientError) -> Option<&'static str> {
         ClientError::CredentialsMissing { .. } | ClientError::AuthFailed { .. } => {
             Some("deliveries are for the owner of the agent: set FLOTILLA_KEY to the owner's key")
         }
-        ClientError::Unreachable { .. } | ClientError::Broken(_) => {
+        ClientError::Unreachable { .. } | ClientError::Unconnected { .. } | ClientError::Broken(_) => {
             Some("check that the hub runs (flotilla serve), and that --hub is its address")
         }
-        error if error.is(Reason::TaskNotFound) => {
+        error if error.is(Reason::MethodNotFound) => Some("--hub must be the address of a hub"),
+        ClientError::Refused { code: Some(Code::Number(404)), .. } => {
             Some("flotilla push list shows all there are for you: those of agents that your key's owner owns")
         }
         error if error.is(Reason::UnsupportedOperation) => {
             Some("--from 1 delivers all of it again, --from N from event N on")
         }
-        error if error.is(Reason::MethodNotFound) => Some("--hub must be the address of a hub"),
         _ => None,
     }
 }
 
 /// All pages, one after the other.
-async fn list(session: &Session, hub: &Hub, state: Option<&str>, task: Option<&str>) -> Result<(), ClientError> {
+async fn list(session: &Session, hub: &Hub, filter: [(&str, Option<&str>); 3]) -> Result<(), ClientError> {
     let mut all = Vec::new();
     let mut before: Option<String> = None;
     loop {
-        let query: Vec<(&str, &str)> = [("state", state), ("task", task), ("before", before.as_deref())]
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)))
-            .collect();
+        let asked = filter.into_iter().chain([("before", before.as_deref())]);
+        let query: Vec<(&str, &str)> = asked.filter_map(|(name, value)| Some((name, value?))).collect();
         let text = hub.deliveries(&query).await?;
         let page: Page = serde_json::from_str(&text).map_err(ClientError::malformed)?;
         all.extend(page.deliveries);

@@ -45,6 +45,7 @@ impl Local {
 
 /// Codes of our own, for what neither the protocol nor the specification names; they must not look like theirs.
 const EXHAUSTED: &str = "FLOTILLA_ERR_RESOURCE_EXHAUSTED";
+const UNVERIFIED: &str = "FLOTILLA_ERR_CARD_UNVERIFIED";
 const INTERRUPTED: &str = "FLOTILLA_ERR_INTERRUPTED";
 
 #[derive(Debug, Clone)]
@@ -72,6 +73,11 @@ impl Failure {
     /// Somebody had enough; what was begun goes on.
     pub fn interrupted(message: impl Into<String>) -> Self {
         Self { code: INTERRUPTED.to_owned(), exit: 130, ..Self::internal(message) }
+    }
+
+    /// A card that must be signed by a certain key, and is not.
+    pub fn unverified(message: impl Into<String>) -> Self {
+        Self { code: UNVERIFIED.to_owned(), ..Self::internal(message) }
     }
 
     pub fn usage(message: impl Into<String>) -> Self {
@@ -153,8 +159,10 @@ impl From<ClientError> for Failure {
             ClientError::CardInvalid { .. } => Self::new(Local::CardInvalid, message)
                 .hint("whoever runs the agent has to mend its card; a card that is right can be named as a file"),
             ClientError::Untrusted { advice, .. } => Self::new(Local::Unreachable, message).hint(advice),
-            ClientError::Unreachable { .. } | ClientError::Broken(_) => Self::new(Local::Unreachable, message)
-                .hint("check the address and that the agent runs; --debug shows what was sent"),
+            ClientError::Unreachable { .. } | ClientError::Unconnected { .. } | ClientError::Broken(_) => {
+                Self::new(Local::Unreachable, message)
+                    .hint("check the address and that the agent runs; --debug shows what was sent")
+            }
             ClientError::CredentialsMissing { code, .. } => {
                 let failure = Self { a2a_code: code, ..Self::new(Local::CredentialsMissing, message) };
                 failure.hint("set A2ACLI_BEARER or A2ACLI_API_KEY, or sign in with: flotilla auth login")
@@ -195,7 +203,9 @@ fn next_step(name: &str) -> &'static str {
         }
         "ExtendedAgentCardNotConfiguredError" => "flotilla card get without --extended shows the public card",
         "ExtensionSupportRequiredError" => "if you know the extension, name it: --svc-param A2A-Extensions:URI",
-        "VersionNotSupportedError" => "leave out --a2a-version; flotilla card get shows what the agent speaks",
+        "VersionNotSupportedError" => {
+            "flotilla card get shows what the agent speaks; --a2a-version 0.3 speaks 0.3 with it, nothing speaks 1.x"
+        }
         "InvalidParamsError" | "InvalidRequestError" => {
             "the message names what is wrong; --debug shows the whole request"
         }

@@ -3,7 +3,7 @@
 use super::{ConfigFile, DataDir, block_on};
 use crate::clock::SystemClock;
 use crate::config::{Config, Span};
-use crate::data;
+use crate::{data, signing};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use flotilla_core::error::Error;
@@ -43,6 +43,12 @@ enum KeysCommand {
         #[arg(long, value_name = "TIME", value_parser = Span::parse)]
         expires: Option<Span>,
     },
+    /// Sign cards with a new key; a running hub does within a second.
+    RotateSigning {
+        /// How long the old key still signs beside it, for those who pinned it
+        #[arg(long, value_name = "TIME", default_value = "7d", value_parser = Span::parse)]
+        overlap: Span,
+    },
     /// Refuse a key from now on (a running hub knows within a second).
     Revoke {
         #[arg(value_name = "[WORKSPACE/]NAME", value_parser = FullName::parse)]
@@ -74,6 +80,7 @@ impl Keys {
     pub fn run(self) -> Result<()> {
         let store = self.open()?;
         match self.command.clone() {
+            KeysCommand::RotateSigning { overlap } => self.rotate_signing(overlap),
             KeysCommand::Create(create) => {
                 self.note_unknown(&create.agents);
                 block_on(create.run(&store))
@@ -94,6 +101,18 @@ impl Keys {
                 Ok(())
             }),
         }
+    }
+
+    fn rotate_signing(&self, overlap: Span) -> Result<()> {
+        let dir = data_dir(&self.data, &self.file)?;
+        data::create(&dir)?;
+        let ring = signing::rotate(&dir, SystemClock.now(), overlap.0)?;
+        println!("Cards are signed with a new key.");
+        match ring.keys.len() {
+            1 => eprintln!("No older key is in use."),
+            _ => eprintln!("The old one signs beside it for {overlap}; those who pinned it need the new one by then."),
+        }
+        Ok(())
     }
 
     /// A key for an agent that is yet to come is fine, a mistyped one is not.

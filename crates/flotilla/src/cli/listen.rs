@@ -1,6 +1,6 @@
 //! `flotilla listen`: a receiver of webhooks for developers, which checks what comes and prints it.
 
-use super::args::ClientArgs;
+use super::args::{HubArgs, from_one};
 use super::deliveries::hub;
 use super::failure::Failure;
 use super::output::{Text, compact, say};
@@ -14,6 +14,7 @@ use clap::Args;
 use flotilla_core::ports::Clock as _;
 use flotilla_outbound::hub::Hub;
 use flotilla_outbound::webhook::sign::{Proof, Secret, Signed, Verifier, keys_in};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -42,10 +43,10 @@ pub struct Listen {
     #[arg(long, value_name = "CODE")]
     status: Option<u16>,
     /// End after so many webhooks
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = from_one)]
     count: Option<u64>,
     #[command(flatten)]
-    pub client: ClientArgs,
+    pub hub: HubArgs,
 }
 
 struct Desk {
@@ -63,7 +64,7 @@ struct Desk {
 
 impl Listen {
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
-        session.watch.hush();
+        session.watch.listens();
         let secrets = self.secret.iter().map(|text| Secret::parse(text)).collect::<Result<_, _>>();
         let status = self.status.map(StatusCode::from_u16).transpose();
         let desk = Arc::new(Desk {
@@ -159,6 +160,9 @@ impl Desk {
         let verified = if verdict.is_ok() { format!("yes, by {by}") } else { format!("no: {problem}") };
         let mut shown = Text::default();
         shown.field("Webhook", id).field("Sent at", timestamp).field("Verified", &verified);
-        shown.block("Body", &pretty(&text)).print();
+        // What is not JSON is shown as it came.
+        let is_json = serde_json::from_str::<IgnoredAny>(&text).is_ok();
+        let laid_out = if is_json { pretty(&text) } else { text.into_owned() };
+        shown.block("Body", &laid_out).print();
     }
 }

@@ -10,6 +10,7 @@ use flotilla_outbound::client::error::ClientError;
 use flotilla_outbound::hub::{self, Hub};
 use flotilla_protocol::block::{Block, Kind};
 use flotilla_protocol::event::Event;
+use flotilla_protocol::lineage::{Ancestor, Origin};
 use flotilla_protocol::time::Millis;
 use serde::Deserialize;
 use std::time::Duration;
@@ -147,6 +148,7 @@ fn readable(entry: &Entry, verbose: bool) -> Text {
 
 fn summary(event: &Event) -> (&'static str, String) {
     match event {
+        Event::Descended { origin, deadline } => ("descended", descent(origin.as_deref(), *deadline)),
         Event::Asked { message, .. } => ("asked", message.message_id.clone()),
         Event::Opened {} => ("opened", String::new()),
         Event::Answered { .. } => ("answered", String::new()),
@@ -159,9 +161,24 @@ fn summary(event: &Event) -> (&'static str, String) {
         Event::Noted { .. } => ("noted", String::new()),
         Event::RunQueued { run } => ("queued", format!("run {run}")),
         Event::RunStarted { run } => ("started", format!("run {run}")),
+        Event::Linked { run, upstream, .. } => {
+            ("linked", format!("run {run}: the agent's task '{}', context '{}'", upstream.task, upstream.context))
+        }
         Event::RunLost { run, reason } => ("lost", format!("run {run}: {reason}")),
         Event::NearLimit { limit, used, most } => ("near a limit", format!("{limit}: {used} of {most}")),
     }
+}
+
+/// `a2a-remote hops 2 from HUB/AGENT TASK, deadline TIME, trace ID`, as far as it is known.
+fn descent(origin: Option<&Origin>, deadline: Option<Millis>) -> String {
+    let told = origin.map(|origin| format!("{} hops {}", origin.provenance.name(), origin.hops));
+    let mut told: Vec<String> = told.into_iter().collect();
+    if let Some(Ancestor { hub, agent, task }) = origin.and_then(Origin::parent) {
+        told.push(format!("from {hub}/{agent} {task}").trim_end().to_owned());
+    }
+    told.extend(deadline.map(|deadline| format!("deadline {deadline}")));
+    told.extend(origin.and_then(|origin| origin.trace.as_ref()).map(|trace| format!("trace {}", trace.id)));
+    told.join(", ")
 }
 
 impl Text {

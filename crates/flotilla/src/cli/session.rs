@@ -8,12 +8,14 @@ use super::tokens::Tokens;
 use super::watch::Watch;
 use flotilla_outbound::client::cache::Cache;
 use flotilla_outbound::client::card::Card;
-use flotilla_outbound::client::choose::Binding;
+use flotilla_outbound::client::choose::{Binding, Versions};
 use flotilla_outbound::client::credential::Credentials;
-use flotilla_outbound::client::resolve::{Reference, resolve, scheme_for};
+use flotilla_outbound::client::resolve::{Reference, resolve_in, scheme_for};
 use flotilla_outbound::client::{Client, Options};
 use flotilla_outbound::net::redact::{self, Redactor};
 use flotilla_outbound::net::{Net, Observer, address};
+use flotilla_protocol::a2a::VERSION;
+use flotilla_protocol::v03;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -68,14 +70,14 @@ impl Session {
     }
 
     /// The card that is named, or the hub's, or that of one of its agents.
-    pub fn reference(&self) -> Reference {
+    pub fn reference(&self) -> Result<Reference, Failure> {
         if let Some(agent) = &self.args.agent {
-            return Reference::of_agent(&self.hub_url(), agent);
+            return Reference::of_agent(&self.hub_url(), agent).map_err(Failure::from);
         }
         let named = self.sources.value(Setting::AgentCard, self.args.agent_card.clone());
         // `--hub` on the command line is nearer than a card named elsewhere.
         let named = named.filter(|_| self.args.agent_card.is_some() || self.args.hub.is_none());
-        Reference::parse(&named.unwrap_or_else(|| self.hub_url()))
+        Ok(Reference::parse(&named.unwrap_or_else(|| self.hub_url())))
     }
 
     /// Whether the agent is one of the hub's, so that the hub's key may be shown to it.
@@ -85,13 +87,15 @@ impl Session {
     }
 
     pub async fn card(&self) -> Result<Card, Failure> {
-        let reference = self.reference();
+        let reference = self.reference()?;
         let cache = settings::cache().map(|directory| Cache::new(&directory));
         let shown = self.shown_for_card();
         if self.net.is_insecure() && !shown.is_empty() {
             warn(INSECURE);
         }
-        resolve(&self.net, &reference, cache.as_ref(), &shown).await.map_err(|error| {
+        let (versions, _) = self.versions()?;
+        let version = if versions == Versions::Old { v03::VERSION } else { VERSION };
+        resolve_in(version, &self.net, &reference, cache.as_ref(), &shown).await.map_err(|error| {
             let failure = Failure::from(error);
             let is_hub = self.is_hub();
             if is_hub && failure.is(Local::Unreachable) {
@@ -134,19 +138,19 @@ impl Session {
         let card = self.card().await?;
         let names = self.sources.list(Setting::Transport, &self.args.transport, ',');
         let transports = names.iter().map(|name| binding(name)).collect::<Result<_, _>>()?;
-        let version = self.sources.value(Setting::A2aVersion, self.args.a2a_version.clone());
-        if version.as_deref().is_some_and(|version| !version.starts_with("1.")) {
-            let text = format!("--a2a-version {}: this program speaks 1.x", version.unwrap_or_default());
-            return Err(Failure::usage(text).hint("leave it out to use the highest version both sides speak"));
-        }
+        let (versions, version) = self.versions()?;
         let credentials = self.credentials(&card).await?;
         let parameters = self.parameters.clone();
         let sign_in = self.sign_in_hint(&card);
-        let client = Client::new(self.net.clone(), card, Options { transports, version, credentials, parameters })
-            .map_err(|error| match (Failure::from(error), sign_in) {
-                (failure, Some(hint)) if failure.is(Local::CredentialsMissing) => failure.hint(hint),
-                (failure, _) => failure,
-            })?;
+        let client = Client::new(
+            self.net.clone(),
+            card,
+            Options { transports, version, versions, credentials, parameters, ..Options::default() },
+        )
+        .map_err(|error| match (Failure::from(error), sign_in) {
+            (failure, Some(hint)) if failure.is(Local::CredentialsMissing) => failure.hint(hint),
+            (failure, _) => failure,
+        })?;
         for unused in &client.attached().unused {
             warn(&format!("the agent's card declares no scheme that takes a {unused}, so it is not sent"));
         }
@@ -155,6 +159,20 @@ impl Session {
             warn(INSECURE);
         }
         Ok(client)
+    }
+
+    /// Which versions are spoken, and which of them is signalled. 0.3 is spoken only where it is named: commands and
+    /// scripts rely on 1.x.
+    pub fn versions(&self) -> Result<(Versions, Option<String>), Failure> {
+        let named = self.sources.value(Setting::A2aVersion, self.args.a2a_version.clone());
+        match named {
+            Some(version) if version == v03::VERSION || version.starts_with("0.3.") => Ok((Versions::Old, None)),
+            Some(version) if !version.starts_with("1.") => {
+                let text = format!("--a2a-version {version}: this program speaks 1.x, and 0.3 where it is named here");
+                Err(Failure::usage(text).hint("leave it out to use the highest version of 1.x both sides speak"))
+            }
+            version => Ok((Versions::Current, version)),
+        }
     }
 
     /// The exact way in, read from the card's schemes.
@@ -181,6 +199,9 @@ impl Session {
         let named = [("--agent-card", &args.agent_card), ("--agent", &args.agent), ("--hub", &args.hub)];
         for (flag, value) in named.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?))) {
             command.push_str(&format!(" {flag} {}", quoted(&address::shown(value))));
+        }
+        if let Some(version) = &args.a2a_version {
+            command.push_str(&format!(" --a2a-version {}", quoted(version)));
         }
         if let Some(config) = &args.config {
             command.push_str(&format!(" --config {}", quoted(&config.display().to_string())));

@@ -12,6 +12,9 @@ const SILENCE: Duration = Duration::from_secs(3);
 /// Then so often.
 const SIGN: Duration = Duration::from_secs(15);
 
+/// What to do when nobody listens any more.
+const LISTEN_AGAIN: &str = "start it again to go on: the hub makes webhooks that fail again, as push.schedule says";
+
 /// What is known of the task that is waited for.
 #[derive(Debug, Clone, Default)]
 struct Known {
@@ -20,6 +23,8 @@ struct Known {
     told: &'static str,
     /// What is printed is sign of life enough.
     hushed: bool,
+    /// Nothing was asked for: what comes is waited for until somebody has had enough.
+    listens: bool,
 }
 
 #[derive(Default)]
@@ -47,6 +52,12 @@ impl Watch {
     /// Gives no signs of life from here on.
     pub fn hush(&self) {
         self.known.lock().expect("no panic while holding what is known").hushed = true;
+    }
+
+    /// Waits for whatever comes, and not for a task.
+    pub fn listens(&self) {
+        let mut known = self.known.lock().expect("no panic while holding what is known");
+        (known.hushed, known.listens) = (true, true);
     }
 
     fn known(&self) -> Known {
@@ -94,6 +105,10 @@ impl Watch {
     fn late(&self, limit: Duration, go_on: impl Fn(&str) -> String) -> Failure {
         let known = self.known();
         let limit = crate::config::Span(limit);
+        if known.listens {
+            let failure = Failure::new(Local::Timeout, format!("nobody listens any more, after {limit} (--timeout)"));
+            return failure.hint(LISTEN_AGAIN);
+        }
         if known.task.is_empty() {
             let failure = Failure::new(Local::Timeout, format!("no result within {limit}; no task is known yet"));
             return failure.hint("the agent may still be at it: --async gets the task's id at once");
@@ -104,6 +119,9 @@ impl Watch {
 
     fn interrupted(&self, go_on: impl Fn(&str) -> String) -> Failure {
         let known = self.known();
+        if known.listens {
+            return Failure::interrupted("interrupted; nobody listens any more").hint(LISTEN_AGAIN);
+        }
         if known.task.is_empty() {
             let failure = Failure::interrupted("interrupted; no task is known yet");
             return failure.hint("what was sent may still be worked on: flotilla task list shows your tasks");

@@ -1,11 +1,19 @@
 //! An agent in the configuration.
 
+use super::Span;
+use super::command::CommandConfig;
+use super::remote::{AuthConfig, BreakerConfig, PollConfig, RetriesConfig, TimeoutsConfig};
+use super::sockets::{Connections, SocketsConfig, check_ttl};
 use anyhow::{Result, bail};
 use flotilla_core::key::FullName;
+use flotilla_core::registry;
+use flotilla_core::roster::Terms;
+use flotilla_protocol::canonical;
 use flotilla_worker::script::{Script, ScriptConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// One agent: what its card says, and what it does.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -22,32 +30,76 @@ pub struct AgentConfig {
     pub description: String,
     #[serde(default = "first_version")]
     pub version: String,
-    /// Whether callers may stream.
-    #[serde(default = "yes")]
-    pub streaming: bool,
+    /// Whether callers may stream; yes if absent. An `a2a` agent's card says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streaming: Option<bool>,
     /// Whether callers may have the task's progress reported to a webhook.
     #[serde(default = "yes")]
     pub push_notifications: bool,
     #[serde(default)]
     pub skills: Vec<SkillConfig>,
-    /// Media types the agent takes; `*/*` takes all.
-    #[serde(default = "anything")]
-    pub input_modes: Vec<String>,
-    /// Media types the agent makes.
-    #[serde(default = "anything")]
-    pub output_modes: Vec<String>,
+    /// Media types the agent takes; all (`*/*`) if absent. An `a2a` agent's card says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_modes: Option<Vec<String>>,
+    /// Media types the agent makes, as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_modes: Option<Vec<String>>,
     /// Extensions the agent supports, beside the hub's own.
     #[serde(default)]
     pub extensions: Vec<ExtensionConfig>,
+    /// What callers with a key learn beyond the public card; see docs/cards.md.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extended: Option<ExtendedConfig>,
     /// What makes two sends the same: `message-id` (default) or only the `Idempotency-Key` `header`.
     #[serde(default)]
     pub dedupe: Dedupe,
-    /// What becomes of a started run when the hub stops: `fail` (default) or `retry`.
+    /// What becomes of a started run when the hub stops, or its agent goes away for good: `fail` (default) or `retry`.
     #[serde(default)]
     pub on_lost: OnLost,
+    /// Of a `socket` agent: how long a message waits while it is not connected; the `sockets` section's if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// Of a `socket` agent: how long a run it took is held while it is away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace: Option<Span>,
+    /// Of a `socket` agent: whether a new connection takes the place of the old (`replace`), or they `share` the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Connections>,
     /// What a `script` agent does; see docs/script-agent.md.
     #[serde(default, skip_serializing)]
     pub script: Option<ScriptConfig>,
+    /// The program of a `command` agent; see docs/command-agent.md.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandConfig>,
+    /// Where an `a2a` agent is; its card is at the well-known path below. See docs/remote-agents.md.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// An `a2a` agent's card instead: its address, or a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<String>,
+    /// How long an `a2a` agent's card is believed before it is read again (5m).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card_refresh: Option<Span>,
+    /// Bindings to call an `a2a` agent by, the preferred one first; its card's order if absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transports: Vec<String>,
+    /// The version of A2A to speak to an `a2a` agent; the highest both know if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol_version: Option<String>,
+    /// What proves to an `a2a` agent who calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<AuthConfig>,
+    /// More headers for every call of an `a2a` agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeouts: Option<TimeoutsConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<RetriesConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<BreakerConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll: Option<PollConfig>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +109,12 @@ pub enum Kind {
     Echo,
     /// Does what its script says.
     Script,
+    /// Connects to the hub by itself; see docs/sockets.md.
+    Socket,
+    /// Is elsewhere, and speaks A2A.
+    A2a,
+    /// Is a program on this machine.
+    Command,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -84,7 +142,26 @@ pub enum OnLost {
     Retry,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+impl From<Visibility> for registry::Visibility {
+    fn from(visibility: Visibility) -> Self {
+        match visibility {
+            Visibility::Private => Self::Private,
+            Visibility::Workspace => Self::Workspace,
+            Visibility::Public => Self::Public,
+        }
+    }
+}
+
+impl From<OnLost> for registry::OnLost {
+    fn from(on_lost: OnLost) -> Self {
+        match on_lost {
+            OnLost::Fail => Self::Fail,
+            OnLost::Retry => Self::Retry,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SkillConfig {
     pub id: String,
@@ -98,6 +175,33 @@ pub struct SkillConfig {
     pub input_modes: Vec<String>,
     #[serde(default)]
     pub output_modes: Vec<String>,
+}
+
+/// The extended card: what it says beyond the public one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExtendedConfig {
+    /// In the place of the public description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Skills beside the public ones.
+    pub skills: Vec<SkillConfig>,
+    /// Where the agent is documented.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub documentation_url: Option<String>,
+    /// Who runs the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<ProviderConfig>,
+    /// Whom to ask about the agent: a name, an address, a channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contact: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderConfig {
+    pub organization: String,
+    pub url: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -121,7 +225,8 @@ fn first_version() -> String {
     "1.0.0".into()
 }
 
-fn anything() -> Vec<String> {
+/// What an agent takes and makes that does not say.
+pub fn anything() -> Vec<String> {
     vec!["*/*".into()]
 }
 
@@ -134,15 +239,53 @@ impl AgentConfig {
             visibility: Visibility::Public,
             description: "Sends back what it is sent: one artifact with the message's parts unchanged.".into(),
             version: first_version(),
-            streaming: true,
+            streaming: None,
             push_notifications: true,
             skills: Vec::new(),
-            input_modes: anything(),
-            output_modes: anything(),
+            input_modes: None,
+            output_modes: None,
             extensions: Vec::new(),
+            extended: None,
             dedupe: Dedupe::MessageId,
             on_lost: OnLost::Fail,
+            ttl: None,
+            grace: None,
+            connections: None,
             script: None,
+            command: None,
+            url: None,
+            card: None,
+            card_refresh: None,
+            transports: Vec::new(),
+            protocol_version: None,
+            auth: None,
+            headers: BTreeMap::new(),
+            timeouts: None,
+            retries: None,
+            breaker: None,
+            poll: None,
+        }
+    }
+
+    /// With the defaults that depend on the kind written out.
+    pub fn fill(&mut self) {
+        if self.kind != Kind::A2a {
+            self.streaming.get_or_insert(true);
+            self.input_modes.get_or_insert_with(anything);
+            self.output_modes.get_or_insert_with(anything);
+        }
+    }
+
+    /// How it is treated when it connects by itself.
+    pub fn terms(&self, sockets: &SocketsConfig) -> Terms {
+        let usual = sockets.terms();
+        Terms {
+            ttl: self.ttl.map_or(usual.ttl, |ttl| ttl.0),
+            grace: self.grace.map_or(usual.grace, |grace| grace.0),
+            on_lost: self.on_lost.into(),
+            connections: self.connections.map_or(usual.connections, Into::into),
+            describes_itself: false,
+            window: usual.window,
         }
     }
 
@@ -152,9 +295,18 @@ impl AgentConfig {
 
     pub fn check(&self) -> Result<()> {
         match (self.kind, &self.script) {
-            (Kind::Echo, Some(_)) => bail!("script: an echo agent takes no script; say 'kind: script'"),
+            (Kind::Echo | Kind::Socket | Kind::A2a | Kind::Command, Some(_)) => {
+                bail!("script: only a script agent takes a script; say 'kind: script'")
+            }
             (Kind::Script, None) => bail!("a script agent needs 'script:' (docs/script-agent.md shows how)"),
             _ => {}
+        }
+        let of_sockets = [self.ttl.is_some(), self.grace.is_some(), self.connections.is_some()];
+        if self.kind != Kind::Socket && of_sockets.contains(&true) {
+            bail!("ttl, grace and connections are for agents that connect by themselves; say 'kind: socket'");
+        }
+        if let Some(ttl) = self.ttl {
+            check_ttl("ttl", ttl)?;
         }
         let owner = self.owner().map_err(|problem| anyhow::anyhow!("owner: {problem}"))?;
         if owner.is_anonymous() {
@@ -165,11 +317,45 @@ impl AgentConfig {
         {
             bail!("script.{error}");
         }
-        if self.input_modes.is_empty() || self.output_modes.is_empty() {
+        self.check_remote()?;
+        self.check_command()?;
+        let modes = [&self.input_modes, &self.output_modes].into_iter().flatten();
+        if modes.clone().any(Vec::is_empty) {
             bail!("input_modes and output_modes must each name a media type; '*/*' takes all");
         }
-        if let Some(wrong) = self.input_modes.iter().chain(&self.output_modes).find(|mode| !mode.contains('/')) {
+        if let Some(wrong) = modes.flatten().find(|mode| !mode.contains('/')) {
             bail!("'{wrong}' is no media type: write one such as text/plain, image/* or */*");
+        }
+        // A card is signed, and such a number reads differently in different places.
+        for extension in self.extensions.iter().filter_map(|extension| extension.params.as_ref()) {
+            let text = serde_json::to_string(extension)?;
+            canonical::read(&text).map_err(|problem| anyhow::anyhow!("extensions: params: {problem}"))?;
+        }
+        if let Some(extended) = &self.extended {
+            extended.check(self)?;
+        }
+        Ok(())
+    }
+}
+
+impl ExtendedConfig {
+    /// A card that is declared and says nothing more would be a promise that is not kept.
+    fn check(&self, public: &AgentConfig) -> Result<()> {
+        if self == &Self::default() {
+            bail!(
+                "extended: says nothing beyond the public card; write a description, skills or a contact, or remove it"
+            );
+        }
+        for (name, url) in [
+            ("documentation_url", self.documentation_url.as_ref()),
+            ("provider.url", self.provider.as_ref().map(|provider| &provider.url)),
+        ] {
+            if url.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
+                bail!("extended.{name}: must be an http or https URL");
+            }
+        }
+        if let Some(twice) = self.skills.iter().find(|skill| public.skills.iter().any(|known| known.id == skill.id)) {
+            bail!("extended.skills: '{}' is a skill of the public card already", twice.id);
         }
         Ok(())
     }

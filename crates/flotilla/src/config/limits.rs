@@ -43,6 +43,9 @@ pub struct LimitsConfig {
     /// Most streams one caller may read at once.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub streams_per_caller: usize,
+    /// Most calls from agent to agent that may lead to a task.
+    #[schemars(range(min = 1, max = 64))]
+    pub hops: u32,
     /// Most push configs of one task.
     #[schemars(range(min = 1, max = 1_000))]
     pub push_configs_per_task: usize,
@@ -52,6 +55,12 @@ pub struct LimitsConfig {
     /// Most runs under way at once.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub live_runs: usize,
+    /// Most messages that wait for one agent which is not connected.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub queued_per_agent: usize,
+    /// Most messages that wait for the agents of one workspace.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub queued_per_workspace: usize,
     /// Largest page of tasks.
     #[schemars(range(min = 1, max = 100))]
     pub page: i32,
@@ -60,6 +69,8 @@ pub struct LimitsConfig {
     pub page_bytes: usize,
     /// How long a blocking send holds its connection; the task goes on after that.
     pub wait: Span,
+    /// How long one to an agent that is not connected does; the message waits on after that.
+    pub absent_wait: Span,
     /// Most requests of one caller in a second.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub requests_per_caller: u32,
@@ -93,12 +104,16 @@ impl Default for LimitsConfig {
             events_per_task: limits.events_per_task,
             open_tasks_per_caller: limits.open_tasks_per_caller,
             streams_per_caller: limits.streams_per_caller,
+            hops: limits.hops,
             push_configs_per_task: limits.push_configs_per_task,
             runs_per_agent: limits.runs_per_agent,
             live_runs: limits.live_runs,
+            queued_per_agent: limits.queued_per_agent,
+            queued_per_workspace: limits.queued_per_workspace,
             page: limits.page,
             page_bytes: limits.page_bytes,
             wait: Span(limits.wait),
+            absent_wait: Span(limits.absent_wait),
             requests_per_caller: limits.requests_per_caller,
             sends_per_agent: limits.sends_per_agent,
             wrong_keys_per_address: limits.wrong_keys_per_address,
@@ -132,12 +147,16 @@ impl LimitsConfig {
             events_per_task: self.events_per_task,
             open_tasks_per_caller: self.open_tasks_per_caller,
             streams_per_caller: self.streams_per_caller,
+            hops: self.hops,
             push_configs_per_task: self.push_configs_per_task,
             runs_per_agent: self.runs_per_agent,
             live_runs: self.live_runs,
+            queued_per_agent: self.queued_per_agent,
+            queued_per_workspace: self.queued_per_workspace,
             page: self.page,
             page_bytes: self.page_bytes,
             wait: self.wait.0,
+            absent_wait: self.absent_wait.0,
             requests_per_caller: self.requests_per_caller,
             sends_per_agent: self.sends_per_agent,
             wrong_keys_per_address: self.wrong_keys_per_address,
@@ -146,7 +165,7 @@ impl LimitsConfig {
     }
 
     /// Each limit with its range. A minimum leaves room for the smallest honest use, a maximum catches a slip.
-    fn bounds(&self) -> [(&'static str, Bound); 23] {
+    fn bounds(&self) -> [(&'static str, Bound); 27] {
         let number = |value: usize, least, most| Bound::Number(value as u64, least, most);
         let time = |value, least, most| Bound::Time(value, Span(Duration::from_millis(least)), Span::seconds(most));
         [
@@ -161,12 +180,16 @@ impl LimitsConfig {
             ("events_per_task", Bound::Number(self.events_per_task, 10, 1_000_000_000)),
             ("open_tasks_per_caller", number(self.open_tasks_per_caller, 1, 1_000_000_000)),
             ("streams_per_caller", number(self.streams_per_caller, 1, 1_000_000)),
+            ("hops", Bound::Number(self.hops.into(), 1, 64)),
             ("push_configs_per_task", number(self.push_configs_per_task, 1, 1_000)),
             ("runs_per_agent", number(self.runs_per_agent, 1, 1_000_000)),
             ("live_runs", number(self.live_runs, 1, 1_000_000)),
+            ("queued_per_agent", number(self.queued_per_agent, 1, 1_000_000)),
+            ("queued_per_workspace", number(self.queued_per_workspace, 1, 1_000_000)),
             ("page", Bound::Number(u64::try_from(self.page).unwrap_or(0), 1, 100)),
             ("page_bytes", number(self.page_bytes, KIB, KIB * MIB)),
             ("wait", time(self.wait, 100, 7 * 86_400)),
+            ("absent_wait", time(self.absent_wait, 100, 86_400)),
             ("requests_per_caller", Bound::Number(self.requests_per_caller.into(), 1, 1_000_000)),
             ("sends_per_agent", Bound::Number(self.sends_per_agent.into(), 1, 1_000_000)),
             ("wrong_keys_per_address", Bound::Number(self.wrong_keys_per_address.into(), 1, 1_000_000)),

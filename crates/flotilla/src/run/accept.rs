@@ -36,9 +36,8 @@ pub async fn until(listener: TcpListener, running: &Arc<Running>, stopped: impl 
         let security = security(running);
         tokio::spawn(async move {
             if let Some(stream) = Box::pin(secure::open(stream, security, terms.times.head)).await {
-                connection::serve(stream, app, terms, stop).await;
+                connection::serve(stream, app, terms, stop, place).await;
             }
-            drop(place);
         });
     }
     drop(listener);
@@ -60,7 +59,7 @@ struct Places {
 }
 
 /// A connection's place, given back when it ends.
-enum Place {
+pub enum Place {
     Served(Arc<AtomicUsize>, Gauge),
     Crowded { _permit: OwnedSemaphorePermit },
 }

@@ -164,11 +164,18 @@ pub struct Watched {
     activity: Arc<Activity>,
     /// Whether bytes outside a request begin one. In HTTP/2, frames come without any.
     heads: bool,
+    /// Given back when the socket is closed, whatever it was used for.
+    _held: Option<Box<dyn Send>>,
 }
 
 impl Watched {
     pub fn new(stream: Socket, activity: Arc<Activity>, heads: bool) -> Self {
-        Self { stream, activity, heads }
+        Self { stream, activity, heads, _held: None }
+    }
+
+    /// The same, holding on to something.
+    pub fn holding(self, held: impl Send + 'static) -> Self {
+        Self { _held: Some(Box::new(held)), ..self }
     }
 
     fn wrote(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {

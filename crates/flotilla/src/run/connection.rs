@@ -1,5 +1,6 @@
 //! One connection: served in the version its client speaks, and let go when its client is silent or the hub stops.
 
+use super::accept::Place;
 use super::activity::{Activity, Held, Silence, Times, Watched};
 use super::secure::{Socket, Speaks};
 use axum::body::Body;
@@ -34,7 +35,7 @@ pub struct Terms {
 }
 
 /// Serves until the client or the hub goes.
-pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch::Receiver<bool>) {
+pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch::Receiver<bool>, place: Place) {
     let activity = Activity::new();
     let speaks = tokio::select! {
         speaks = stream.speaks(terms.times.head) => speaks,
@@ -68,9 +69,11 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
                 .max_header_size(most)
                 .max_buf_size(most)
                 .keep_alive(terms.crowded.is_none());
-            let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), true));
-            let connection = Box::pin(builder.serve_connection(io, service));
-            drive(connection, http1::Connection::graceful_shutdown, &activity, terms.times, stop).await
+            // What the connection becomes keeps its place, and is waited for like one.
+            let held = (place, stop.clone());
+            let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), true).holding(held));
+            let connection = Box::pin(builder.serve_connection(io, service).with_upgrades());
+            drive(connection, http1::UpgradeableConnection::graceful_shutdown, &activity, terms.times, stop).await
         }
         Speaks::Http2 => {
             let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -78,7 +81,7 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
             builder.timer(TokioTimer::new()).keep_alive_interval(Some(PING)).max_header_list_size(most);
             // Frames come without a request too, so only requests count as activity.
             activity.expect_no_head();
-            let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), false));
+            let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), false).holding((place, stop.clone())));
             let connection = Box::pin(builder.serve_connection(io, service));
             drive(connection, http2::Connection::graceful_shutdown, &activity, terms.times, stop).await
         }

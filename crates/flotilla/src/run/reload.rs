@@ -1,7 +1,7 @@
 //! SIGHUP: reads the configuration again and takes over what can change while the hub runs.
 
 use super::Running;
-use crate::assemble;
+use crate::assemble::{self, Place};
 use crate::config::{Config, TlsConfig};
 use anyhow::Result;
 use std::sync::Arc;
@@ -24,7 +24,8 @@ pub async fn on_hangup(running: Arc<Running>) {
 async fn reload(running: &Running) -> Result<()> {
     let config = running.overrides.apply()?;
     let tls = config.hub.tls.as_ref().map(TlsConfig::acceptor).transpose()?;
-    let registry = assemble::registry(&config, running.app.hub.store()).await?;
+    let (store, roster) = (running.app.hub.store(), running.app.hub.roster());
+    let assemble::Assembled { registry, watched } = assemble::registry(&config, Place { store, roster }).await?;
     let before = running.config.load_full();
     for (what, changed) in only_at_start(&before, &config) {
         if changed {
@@ -32,11 +33,13 @@ async fn reload(running: &Running) -> Result<()> {
         }
     }
     running.app.hub.replace_registry(registry);
+    roster.replace_welcome(config.sockets.welcome());
+    watched.into_iter().for_each(|agent| agent.start(&running.app.hub));
     running.app.hub.replace_limits(config.limits.limits());
     running.app.replace_settings(flotilla_inbound::Settings {
         // Who may come in is decided at the start, and cards must say what is.
         anonymous: before.hub.allow_anonymous,
-        ..assemble::settings(&config, running.address, running.app.settings().jwks.clone())
+        ..assemble::settings(&config, running.address)
     });
     running.tls.store(tls.map(Arc::new));
     running.log_level.set(config.log.level);

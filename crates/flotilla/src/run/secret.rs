@@ -11,12 +11,8 @@ const PRESET: &str = "FLOTILLA_SECRET_KEY";
 
 /// From the environment, the file the configuration names, or the data directory, where it is made if need be.
 pub fn ensure(config: &Config, dir: Option<&Path>) -> Result<Master> {
-    if let Some(text) = std::env::var(PRESET).ok().filter(|text| !text.is_empty()) {
-        return parse(&text).with_context(|| PRESET.to_owned());
-    }
-    if let Some(file) = &config.hub.secret_key_file {
-        let text = std::fs::read_to_string(file).with_context(|| format!("hub.secret_key_file: {}", file.display()))?;
-        return parse(&text).with_context(|| format!("hub.secret_key_file: {}", file.display()));
+    if let Some(master) = preset(config)? {
+        return Ok(master);
     }
     let Some(dir) = dir else { return fresh() };
     let file = dir.join("secret.key");
@@ -25,6 +21,16 @@ pub fn ensure(config: &Config, dir: Option<&Path>) -> Result<Master> {
         Err(error) if error.kind() == ErrorKind::NotFound => make(&file),
         Err(error) => Err(error).with_context(|| format!("reading {}", file.display())),
     }
+}
+
+/// The secret that the environment holds, or the file the configuration names.
+pub fn preset(config: &Config) -> Result<Option<Master>> {
+    if let Some(text) = std::env::var(PRESET).ok().filter(|text| !text.is_empty()) {
+        return parse(&text).map(Some).with_context(|| PRESET.to_owned());
+    }
+    let Some(file) = &config.hub.secret_key_file else { return Ok(None) };
+    let text = std::fs::read_to_string(file).with_context(|| format!("hub.secret_key_file: {}", file.display()))?;
+    parse(&text).map(Some).with_context(|| format!("hub.secret_key_file: {}", file.display()))
 }
 
 fn parse(text: &str) -> Result<Master> {

@@ -2,15 +2,22 @@
 
 mod cast;
 mod cli;
+mod command;
 mod crash;
+mod dialects;
 mod doors;
 mod errors;
 mod grpc;
+mod grpc03;
 mod idempotency;
 mod keys;
 mod limits;
+mod lineage;
 mod operations;
 mod push;
+mod reaper;
+mod remote;
 mod scenarios;
+mod socket;
 mod streams;
 mod tls;

@@ -1,9 +1,11 @@
-//! Running the hub: configuration, reload, health, recovery, backups and cards.
+//! Running the hub: configuration, reload, health, recovery, backups and cards, signed and extended.
 
 mod backup;
 mod cards;
 mod config;
+mod extended;
 mod health;
 mod recovery;
 mod reload;
 mod retention;
+mod signatures;

@@ -2,6 +2,7 @@
 
 mod configs;
 mod delivery;
+mod ends;
 mod faults;
 mod owners;
 mod restart;

@@ -61,7 +61,8 @@ macro_rules! fuzz {
 
 fuzz! {
     json_rpc, parameters, http_json, grpc_request, grpc_frame, wire_values, config, credential, cursor, page_token,
-    grpc_deadline, proxy, journal_file, journal_entry, stored_events, agent_card, sse, stream_frame, grpc_answer,
-    grpc_messages, grpc_status, oauth, webhook_url, address_shown, ranges, webhook_secret, webhook_credentials,
-    webhook_headers, key_set,
+    grpc_deadline, proxy, journal_file, journal_entry, stored_events, lineage, old_request, old_result, old_card,
+    grpc_request_03, grpc_answer_03, proto_json_03, answer_03, agent_card, card_signature, sse, stream_frame, grpc_answer,
+    grpc_messages, grpc_status, oauth, socket_frame, gopherhole_request, webhook_url, address_shown, ranges,
+    webhook_secret, webhook_credentials, webhook_headers, key_set,
 }

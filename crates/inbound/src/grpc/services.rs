@@ -4,7 +4,7 @@ use super::reflection::Reflection;
 use crate::app::App;
 use crate::health;
 use axum::body::Body;
-use flotilla_grpc::SERVICE;
+use flotilla_grpc::{SERVICE, v03};
 use futures_util::{Stream, stream};
 use http::{Request, Response};
 use std::pin::Pin;
@@ -41,7 +41,7 @@ struct Readiness(Arc<App>);
 
 impl Readiness {
     async fn status(&self, service: &str) -> ServingStatus {
-        if !service.is_empty() && service != SERVICE {
+        if !matches!(service, "" | SERVICE | v03::SERVICE) {
             return ServingStatus::ServiceUnknown;
         }
         let serving = health::problem(&self.0).await.is_none();

@@ -1,6 +1,7 @@
 //! Streams: a follower's frames as messages. Their numbers are dense, so the first tells them all.
 
-use super::{GRPC, deadline, frame, trailers};
+use super::speech::Speech;
+use super::{GRPC, deadline, trailers};
 use crate::answer;
 use crate::reading::{CHUNK, Reading, Turn};
 use axum::body::Body;
@@ -19,13 +20,16 @@ const CURSOR: &str = "last-event-id";
 
 struct Sender {
     reading: Reading,
+    speech: Speech,
     deadline: Option<Instant>,
     done: bool,
+    /// The frame was sent that ends a stream in this version, though the task may go on.
+    last: bool,
 }
 
-pub fn respond(reading: Reading, deadline: Option<Instant>) -> Response<Body> {
+pub fn respond(reading: Reading, speech: Speech, deadline: Option<Instant>) -> Response<Body> {
     let cursor = header(&reading);
-    let sender = Sender { reading, deadline, done: false };
+    let sender = Sender { reading, speech, deadline, done: false, last: false };
     let frames = stream::unfold(sender, |mut sender| async move {
         if sender.done {
             return None;
@@ -46,6 +50,9 @@ fn header(reading: &Reading) -> Option<HeaderValue> {
 
 impl Sender {
     async fn next(&mut self) -> Frame<Bytes> {
+        if self.last {
+            return self.end(&Status::new(Code::Ok, ""));
+        }
         loop {
             let patience = self.reading.app.settings().keep_alive;
             let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -68,7 +75,7 @@ impl Sender {
     }
 
     fn refuse(&mut self, refusal: &Refusal) -> Frame<Bytes> {
-        self.end(&Status::of(refusal, self.reading.app.now()))
+        self.end(&self.speech.status(refusal, self.reading.app.now()))
     }
 
     fn end(&mut self, status: &Status) -> Frame<Bytes> {
@@ -86,7 +93,11 @@ impl Sender {
         while bytes.len() < CHUNK
             && let Some(framed) = self.reading.take()
         {
-            frame::append(&mut bytes, &flotilla_grpc::frame(&framed.frame));
+            self.speech.append(&mut bytes, &framed.frame);
+            if self.speech.dialect().ends_with(&framed.frame) {
+                self.last = true;
+                break;
+            }
         }
         Frame::data(bytes.freeze())
     }

@@ -1,20 +1,21 @@
-//! JSON-RPC methods and parameters as requests.
+//! JSON-RPC parameters as requests.
 
-use flotilla_protocol::a2a::error::{Reason, Refusal};
+use crate::dialect::Dialect;
+use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::request::Request;
 use flotilla_protocol::decode::message;
+use flotilla_protocol::v03;
 
-pub fn method(name: &str) -> Result<Method, Refusal> {
-    Method::from_name(name).ok_or_else(|| {
-        let known: Vec<&str> = Method::ALL.into_iter().map(Method::name).collect();
-        let shown: String = name.chars().take(80).collect();
-        let text = format!("There is no method '{shown}'. A2A 1.0 has: {}.", known.join(", "));
-        Refusal::new(Reason::MethodNotFound, text)
-    })
+/// JSON-RPC knows one form of 0.3.
+pub fn request(dialect: Dialect, method: Method, params: &str) -> Result<Request, Refusal> {
+    match dialect {
+        Dialect::V10 => current(method, params),
+        Dialect::V03(_) => v03::request::read(method, params.as_bytes()),
+    }
 }
 
-pub fn request(method: Method, params: &str) -> Result<Request, Refusal> {
+fn current(method: Method, params: &str) -> Result<Request, Refusal> {
     let params = params.as_bytes();
     Ok(match method {
         Method::SendMessage => Request::SendMessage(message(params)?),

@@ -49,12 +49,12 @@ fn send(uri: &Uri, body: &[u8]) -> Result<SendMessageRequest, Refusal> {
 }
 
 /// An empty body is an empty object: some clients send a POST without one.
-fn from_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
+pub(super) fn from_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     if body.iter().all(u8::is_ascii_whitespace) { message(b"{}") } else { message(body) }
 }
 
 /// Query parameters carry the fields' JSON names (spec 11.5), so they are read as the same message.
-fn from_query<T: DeserializeOwned>(uri: &Uri, path: &[(&str, &str)]) -> Result<T, Refusal> {
+pub(super) fn from_query<T: DeserializeOwned>(uri: &Uri, path: &[(&str, &str)]) -> Result<T, Refusal> {
     let mut fields = Map::new();
     for (name, value) in query(uri) {
         let value = match &*value {
@@ -76,7 +76,7 @@ fn from_query<T: DeserializeOwned>(uri: &Uri, path: &[(&str, &str)]) -> Result<T
 }
 
 /// What the path says holds; a body that says otherwise is a mistake to tell, not to guess about.
-fn same(field: &str, path: &str, body: &mut String) -> Result<(), Refusal> {
+pub(super) fn same(field: &str, path: &str, body: &mut String) -> Result<(), Refusal> {
     if !body.is_empty() && body != path {
         return Err(Refusal::invalid(field, format!("is '{body}' in the body, but '{path}' in the path")));
     }
@@ -84,7 +84,7 @@ fn same(field: &str, path: &str, body: &mut String) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn tenant(uri: &Uri, tenant: &mut String) {
+pub(super) fn tenant(uri: &Uri, tenant: &mut String) {
     if tenant.is_empty()
         && let Some((_, value)) = query(uri).find(|(name, _)| name == "tenant")
     {

@@ -33,6 +33,28 @@ pub fn is_ours(segments: &[&str]) -> bool {
     matches!(segments, ["message:send" | "message:stream" | "extendedAgentCard"] | ["tasks", ..])
 }
 
+/// Whether the rest of a path belongs to this binding as 0.3 has it, below `v1`.
+pub fn is_ours_in_03(segments: &[&str]) -> bool {
+    matches!(segments, ["message:send" | "message:stream"] | ["tasks", ..] | ["task", _, PUSH])
+}
+
+/// The same operations in 0.3. Its proto file has `task` in one path where all others have `tasks`; both are taken.
+pub fn target_in_03(verb: &Method, segments: &[&str]) -> Result<Target, Missed> {
+    match segments {
+        ["task", id, push] => target(verb, &["tasks", id, push]),
+        other => target(verb, other),
+    }
+}
+
+/// The agent a path of 0.3 names, and the rest of it; none if it is no path of 0.3.
+pub fn in_03<'a, 'b>(segments: &'b [&'a str]) -> Option<(Option<&'a str>, &'b [&'a str])> {
+    match segments {
+        ["agents", agent, "v1", rest @ ..] | ["v1", "agents", agent, rest @ ..] => Some((Some(*agent), rest)),
+        ["v1", rest @ ..] => Some((None, rest)),
+        _ => None,
+    }
+}
+
 pub fn target(verb: &Method, segments: &[&str]) -> Result<Target, Missed> {
     let (get, post, delete) = (*verb == Method::GET, *verb == Method::POST, *verb == Method::DELETE);
     let when = |fits: bool, target: Target, allowed| if fits { Ok(target) } else { Err(Missed::Verb(allowed)) };
@@ -65,7 +87,7 @@ pub fn target(verb: &Method, segments: &[&str]) -> Result<Target, Missed> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Missed, Target, target};
+    use super::{Missed, Target, in_03, target, target_in_03};
     use http::Method;
 
     fn at(verb: &Method, path: &str) -> Result<Target, Missed> {
@@ -83,6 +105,20 @@ mod tests {
         assert_eq!(at(&get, "tasks/x:subscribe"), at(&post, "tasks/x:subscribe"));
         assert_eq!(at(&delete, "tasks/x/pushNotificationConfigs/c"), Ok(Target::DeletePush("x".into(), "c".into())));
         assert_eq!(at(&get, "extendedAgentCard"), Ok(Target::ExtendedCard));
+    }
+
+    #[test]
+    fn paths_of_0_3_name_their_agent_in_two_places() {
+        let of = |path: &'static str| {
+            let segments: Vec<&str> = path.split('/').collect();
+            in_03(&segments).map(|(agent, rest)| (agent, rest.join("/")))
+        };
+        assert_eq!(of("v1/tasks/x"), Some((None, "tasks/x".into())));
+        assert_eq!(of("agents/a/v1/tasks"), Some((Some("a"), "tasks".into())));
+        assert_eq!(of("v1/agents/a/message:send"), Some((Some("a"), "message:send".into())));
+        assert_eq!(of("agents/a/tasks"), None);
+        let create = target_in_03(&Method::POST, &["task", "x", "pushNotificationConfigs"]);
+        assert_eq!(create, Ok(Target::CreatePush("x".into())));
     }
 
     #[test]

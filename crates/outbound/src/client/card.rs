@@ -1,5 +1,6 @@
 //! An agent's card as a caller reads it: what is needed to call, and the JSON exactly as it came.
 
+use flotilla_protocol::v03;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -26,10 +27,6 @@ pub struct Card {
     #[serde(alias = "default_output_modes")]
     pub default_output_modes: Vec<String>,
     pub skills: Vec<Skill>,
-    pub signatures: Vec<serde::de::IgnoredAny>,
-    /// Only in cards of A2A 0.3.
-    #[serde(rename = "protocolVersion")]
-    pub old_version: Option<String>,
     /// The card as it came.
     #[serde(skip)]
     pub json: String,
@@ -75,12 +72,17 @@ pub struct Extension {
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Skill {
     pub id: String,
     pub name: String,
     pub description: String,
     pub tags: Vec<String>,
+    pub examples: Vec<String>,
+    #[serde(alias = "input_modes")]
+    pub input_modes: Vec<String>,
+    #[serde(alias = "output_modes")]
+    pub output_modes: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -158,6 +160,7 @@ impl Card {
     pub fn parse(json: &str, source: &str) -> Result<Self, String> {
         let mut value: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
         drop_nulls(&mut value);
+        upgrade(&mut value);
         let mut card: Self = serde_path_to_error::deserialize(value).map_err(|error| {
             // Told all at once and with their places, which the first error of a decoder is not.
             let mut problems = super::check::problems(json);
@@ -167,13 +170,31 @@ impl Card {
             }
             problems.join("; ")
         })?;
-        if card.supported_interfaces.is_empty() && card.old_version.is_some() {
-            return Err("it is a card of A2A 0.3, and this program speaks 1.0".into());
-        }
         card.json = json.to_owned();
         card.source = source.to_owned();
         Ok(card)
     }
+}
+
+/// What a card of 0.3 says in its own way, also as 1.0 says it. A card of both may name other places for each.
+fn upgrade(card: &mut Value) {
+    let mut old = card.clone();
+    if let Some(members) = old.as_object_mut() {
+        members.remove("supportedInterfaces");
+        members.remove("supported_interfaces");
+    }
+    v03::card::upgrade(card);
+    v03::card::upgrade(&mut old);
+    let Some(Value::Array(old)) = old.get_mut("supportedInterfaces").map(Value::take) else { return };
+    let name = if card.get("supportedInterfaces").is_some() { "supportedInterfaces" } else { "supported_interfaces" };
+    let Some(Value::Array(all)) = card.get_mut(name) else { return };
+    let all_known = all.clone();
+    let is_old = |interface: &Value| interface["protocolVersion"].as_str().is_some_and(|text| text.starts_with("0."));
+    let is_known = |place: &Value| {
+        let same = |known: &Value| ["url", "protocolBinding"].iter().all(|name| known[*name] == place[*name]);
+        all_known.iter().any(|known| is_old(known) && same(known))
+    };
+    all.extend(old.into_iter().filter(|place| is_old(place) && !is_known(place)));
 }
 
 /// In ProtoJSON a null stands for an absent member.

@@ -4,6 +4,7 @@ use super::card::{Card, Interface};
 use super::error::ClientError;
 use flotilla_protocol::a2a::VERSION;
 use flotilla_protocol::a2a::error::Reason;
+use flotilla_protocol::v03;
 
 /// The standard bindings this program speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,17 +37,65 @@ impl Binding {
     }
 }
 
+/// Which versions of A2A an agent may be called in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Versions {
+    /// 1.x alone.
+    #[default]
+    Current,
+    /// The highest both sides speak, 0.3 among them.
+    Any,
+    /// 0.3 alone, also where the agent speaks a newer one.
+    Old,
+}
+
+/// The two languages calls are made in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// A2A 1.x.
+    Current,
+    /// A2A 0.3.
+    Old,
+}
+
+impl Dialect {
+    /// Of an interface. A card that says nothing is taken at its word that it is of now; what came before 0.3 is called
+    /// in 0.3, which is the nearest.
+    fn of(version: &str) -> Option<Self> {
+        match version.split('.').next() {
+            Some("" | "1") => Some(Self::Current),
+            Some("0") => Some(Self::Old),
+            _ => None,
+        }
+    }
+
+    /// The version that is signalled.
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::Current => VERSION,
+            Self::Old => v03::VERSION,
+        }
+    }
+}
+
 /// What was chosen.
 #[derive(Debug, Clone)]
 pub struct Choice {
     pub binding: Binding,
     pub interface: Interface,
+    pub dialect: Dialect,
     /// The version to signal with every call.
     pub version: String,
 }
 
-/// The first preferred binding the card has, else the first of the card's own order that we speak.
-pub fn choose(card: &Card, preferred: &[Binding], version: Option<&str>) -> Result<Choice, ClientError> {
+/// The highest version both speak; in it the first preferred binding the card has, else the first of the card's own
+/// order that we speak.
+pub fn choose(
+    card: &Card,
+    preferred: &[Binding],
+    version: Option<&str>,
+    versions: Versions,
+) -> Result<Choice, ClientError> {
     let usable: Vec<(Binding, &Interface)> = card
         .supported_interfaces
         .iter()
@@ -57,29 +106,47 @@ pub fn choose(card: &Card, preferred: &[Binding], version: Option<&str>) -> Resu
         let offered = if offered.is_empty() { "no interface at all".to_owned() } else { offered.join(", ") };
         return Err(ClientError::NoInterface(offered));
     }
-    let current: Vec<_> = usable.iter().filter(|(_, interface)| is_current(&interface.protocol_version)).collect();
-    if current.is_empty() {
-        let versions: Vec<&str> = usable.iter().map(|(_, interface)| interface.protocol_version.as_str()).collect();
-        let message = format!(
-            "the agent speaks A2A {} and this program {VERSION}; versions before 1.0 are not spoken",
-            versions.join(", ")
-        );
-        return Err(ClientError::local(Reason::VersionNotSupported, message));
+    let spoken: &[Dialect] = match versions {
+        Versions::Current => &[Dialect::Current],
+        Versions::Any => &[Dialect::Current, Dialect::Old],
+        Versions::Old => &[Dialect::Old],
+    };
+    for dialect in spoken {
+        let fitting =
+            |(_, interface): &&(Binding, &Interface)| Dialect::of(&interface.protocol_version) == Some(*dialect);
+        let fitting: Vec<_> = usable.iter().filter(fitting).collect();
+        let Some(first) = fitting.first() else { continue };
+        let wanted = preferred.iter().find_map(|binding| fitting.iter().find(|(offered, _)| offered == binding));
+        let (binding, interface) = *wanted.unwrap_or(first);
+        let signalled = version.filter(|_| *dialect == Dialect::Current).unwrap_or(dialect.version()).to_owned();
+        return Ok(Choice {
+            binding: *binding,
+            interface: (*interface).clone(),
+            dialect: *dialect,
+            version: signalled,
+        });
     }
-    let wanted = preferred.iter().find_map(|binding| current.iter().find(|(offered, _)| offered == binding));
-    let (binding, interface) = wanted.unwrap_or(&current[0]);
-    let version = version.map_or_else(|| VERSION.to_owned(), str::to_owned);
-    Ok(Choice { binding: *binding, interface: (*interface).clone(), version })
+    Err(not_spoken(&usable, versions))
 }
 
-/// Any 1.x: we signal the highest we both know. A card that says nothing is taken at its word that it is of now.
-fn is_current(version: &str) -> bool {
-    version.is_empty() || version.split('.').next() == Some("1")
+fn not_spoken(usable: &[(Binding, &Interface)], versions: Versions) -> ClientError {
+    let mut offered: Vec<&str> = usable.iter().map(|(_, interface)| interface.protocol_version.as_str()).collect();
+    offered.dedup();
+    let old = usable.iter().any(|(_, interface)| Dialect::of(&interface.protocol_version) == Some(Dialect::Old));
+    let spoken = match versions {
+        Versions::Current if old => format!("{VERSION} unless it is told to speak {}", v03::VERSION),
+        Versions::Current => VERSION.to_owned(),
+        Versions::Any => format!("{VERSION} and {}", v03::VERSION),
+        Versions::Old => format!("{} here", v03::VERSION),
+    };
+    let offered = if offered == [""] { "a version its card does not name".to_owned() } else { offered.join(", ") };
+    let message = format!("the agent speaks A2A {offered} and this program {spoken}");
+    ClientError::local(Reason::VersionNotSupported, message)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Binding, choose};
+    use super::{Binding, Dialect, Versions, choose};
     use crate::client::card::Card;
 
     fn card(interfaces: &[(&str, &str)]) -> Card {
@@ -93,7 +160,13 @@ mod tests {
     }
 
     fn chosen(interfaces: &[(&str, &str)], preferred: &[Binding]) -> Result<Binding, String> {
-        choose(&card(interfaces), preferred, None).map(|choice| choice.binding).map_err(|error| error.to_string())
+        chosen_in(Versions::Current, &card(interfaces), preferred).map(|(binding, _)| binding)
+    }
+
+    fn chosen_in(versions: Versions, card: &Card, preferred: &[Binding]) -> Result<(Binding, String), String> {
+        let choice = choose(card, preferred, None, versions).map_err(|error| error.to_string())?;
+        assert_eq!(choice.dialect == Dialect::Old, choice.version == "0.3");
+        Ok((choice.binding, choice.version))
     }
 
     #[test]
@@ -105,9 +178,40 @@ mod tests {
     }
 
     #[test]
-    fn older_versions_are_passed_over_and_never_spoken() {
+    fn older_versions_are_passed_over_and_not_spoken_unasked() {
         assert_eq!(chosen(&[("JSONRPC", "0.3"), ("HTTP+JSON", "1.2")], &[Binding::JsonRpc]), Ok(Binding::HttpJson));
-        assert!(chosen(&[("JSONRPC", "0.3")], &[]).unwrap_err().contains("0.3"));
+        assert!(chosen(&[("JSONRPC", "0.3")], &[]).unwrap_err().contains("unless it is told to speak 0.3"));
         assert!(chosen(&[("SOAP", "1.0")], &[]).unwrap_err().contains("SOAP"));
+        assert!(chosen(&[("JSONRPC", "2.0")], &[]).unwrap_err().contains("speaks A2A 2.0 and this program 1.0"));
+    }
+
+    #[test]
+    fn the_highest_version_comes_first_and_then_the_server_s_order() {
+        let both = card(&[("GRPC", "0.3.0"), ("HTTP+JSON", "0.3"), ("JSONRPC", "1.0")]);
+        assert_eq!(chosen_in(Versions::Any, &both, &[]), Ok((Binding::JsonRpc, "1.0".into())));
+        assert_eq!(chosen_in(Versions::Any, &both, &[Binding::Grpc]), Ok((Binding::JsonRpc, "1.0".into())));
+        assert_eq!(chosen_in(Versions::Old, &both, &[]), Ok((Binding::Grpc, "0.3".into())));
+        assert_eq!(chosen_in(Versions::Old, &both, &[Binding::HttpJson]), Ok((Binding::HttpJson, "0.3".into())));
+        let new = card(&[("JSONRPC", "1.0")]);
+        assert!(chosen_in(Versions::Old, &new, &[]).unwrap_err().contains("speaks A2A 1.0"));
+    }
+
+    #[test]
+    fn cards_of_0_3_lead_to_their_interfaces() {
+        let card = |text: &str| Card::parse(text, "x").unwrap();
+        let four = card(r#"{"name":"a","description":"d","url":"http://h/","version":"1"}"#);
+        assert_eq!(chosen_in(Versions::Any, &four, &[]), Ok((Binding::JsonRpc, "0.3".into())));
+        let old = card(
+            r#"{"name":"a","protocolVersion":"0.3.0","url":"http://h/g","preferredTransport":"GRPC",
+            "additionalInterfaces":[{"url":"http://h/r","transport":"HTTP+JSON"}]}"#,
+        );
+        assert_eq!(chosen_in(Versions::Any, &old, &[]), Ok((Binding::Grpc, "0.3".into())));
+        assert_eq!(chosen_in(Versions::Any, &old, &[Binding::HttpJson]), Ok((Binding::HttpJson, "0.3".into())));
+        let hybrid = card(
+            r#"{"name":"a","protocolVersion":"0.3.0","url":"http://h/old","supportedInterfaces":
+            [{"url":"http://h/new","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}]}"#,
+        );
+        assert_eq!(chosen_in(Versions::Any, &hybrid, &[]), Ok((Binding::HttpJson, "1.0".into())));
+        assert_eq!(chosen_in(Versions::Old, &hybrid, &[]), Ok((Binding::JsonRpc, "0.3".into())));
     }
 }

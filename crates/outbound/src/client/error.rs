@@ -2,6 +2,7 @@
 
 use flotilla_protocol::a2a::error::Reason;
 use http::HeaderMap;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// What the transport called an error.
@@ -25,6 +26,9 @@ pub enum ClientError {
     AddressWithPassword { address: String },
     #[error("cannot reach {url}: {problem}")]
     Unreachable { url: String, problem: String },
+    /// The same, before anything was sent.
+    #[error("cannot reach {url}: {problem}")]
+    Unconnected { url: String, problem: String },
     #[error("the certificate of {url} is not accepted: {problem}")]
     Untrusted { url: String, problem: String, advice: &'static str },
     #[error("the connection broke: {0}")]
@@ -54,6 +58,15 @@ impl ClientError {
         Self::Refused { name: name_of(Reason::InvalidAgentResponse), code: None, message }
     }
 
+    /// The same, with the place of what cannot be read. It is read once more to find it, which only garbage costs.
+    pub fn unreadable<T: DeserializeOwned>(json: &str, problem: &serde_json::Error) -> Self {
+        let mut reader = serde_json::Deserializer::from_str(json);
+        match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+            Err(placed) if placed.path().iter().next().is_some() => Self::malformed(placed),
+            _ => Self::malformed(problem),
+        }
+    }
+
     /// A refusal this side makes in the protocol's own words, before asking.
     pub fn local(reason: Reason, message: impl Into<String>) -> Self {
         Self::Refused { name: name_of(reason), code: None, message: message.into() }
@@ -65,7 +78,7 @@ impl ClientError {
 
     /// Whether the same call may succeed a moment later.
     pub fn is_passing(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Broken(_) | Self::Exhausted { .. })
+        matches!(self, Self::Unreachable { .. } | Self::Unconnected { .. } | Self::Broken(_) | Self::Exhausted { .. })
     }
 }
 

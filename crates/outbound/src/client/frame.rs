@@ -2,8 +2,9 @@
 
 use super::error::ClientError;
 use super::grpc::GrpcStream;
-use super::{jsonrpc, rest};
+use super::{Dialect, dialect, jsonrpc, rest};
 use crate::net::sse::Events;
+use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::{ArtifactUpdate, Message, StatusUpdate, Task, TaskState};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
@@ -78,17 +79,25 @@ pub struct Frame {
 
 impl Frame {
     pub fn read(id: Option<String>, json: &str) -> Result<Self, ClientError> {
-        let sent = serde_json::from_str(json).map_err(ClientError::malformed)?;
+        let (sent, json) = dialect::read(Method::SendStreamingMessage, json.to_owned())?;
         // An event may hold line breaks between its tokens; those within texts are escaped.
-        let json = json.replace(['\n', '\r'], " ");
+        let json = if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json };
         Ok(Self { id, sent, json })
+    }
+
+    /// A frame in the language it was asked for in.
+    pub fn read_in(dialect: Dialect, id: Option<String>, json: &str) -> Result<Self, ClientError> {
+        match dialect {
+            Dialect::Current => Self::read(id, json),
+            Dialect::Old => Self::read(id, &dialect::upgraded(Method::SendStreamingMessage, json)?),
+        }
     }
 }
 
 /// An open stream of any binding.
 pub enum Frames {
-    JsonRpc(Events),
-    HttpJson(Events),
+    JsonRpc(Events, Dialect),
+    HttpJson(Events, Dialect),
     Grpc(Box<GrpcStream>),
     /// The agent answered a request for a stream with a single result.
     Single(Option<Box<Frame>>),
@@ -97,16 +106,16 @@ pub enum Frames {
 impl Frames {
     /// The next frame; none when the agent closed the stream.
     pub async fn next(&mut self) -> Result<Option<Frame>, ClientError> {
-        let events = match self {
-            Self::JsonRpc(events) | Self::HttpJson(events) => events,
+        let (events, dialect) = match self {
+            Self::JsonRpc(events, dialect) | Self::HttpJson(events, dialect) => (events, *dialect),
             Self::Grpc(stream) => return stream.next().await,
             Self::Single(frame) => return Ok(frame.take().map(|frame| *frame)),
         };
         let Some(event) = events.next().await? else { return Ok(None) };
         let json = match self {
-            Self::JsonRpc(_) => jsonrpc::event(&event.data)?,
+            Self::JsonRpc(..) => jsonrpc::event(&event.data)?,
             _ => rest::unrefused(event.data)?,
         };
-        Frame::read(event.id, &json).map(Some)
+        Frame::read_in(dialect, event.id, &json).map(Some)
     }
 }

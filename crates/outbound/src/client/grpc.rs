@@ -1,17 +1,18 @@
 //! The gRPC binding (spec 10), over the same HTTP client as the others: the same certificates, limits and wire log.
 
 pub mod message;
+pub mod old;
 
-use super::Client;
 use super::error::{ClientError, Told};
 use super::frame::{Frame, Frames};
 use super::operation;
+use super::{Client, Dialect};
 use crate::net::innermost;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::{Buf as _, Bytes, BytesMut};
 use flotilla_core::log::Cursor;
-use flotilla_grpc::{Code, SERVICE, rpc};
+use flotilla_grpc::{Code, SERVICE, rpc, v03};
 use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::request::Request;
 use http::HeaderMap;
@@ -100,7 +101,11 @@ pub fn status(headers: &HeaderMap, credentials: bool) -> Option<Result<(), Clien
         return Some(Err(ClientError::Broken(format!("{message} (UNAVAILABLE)"))));
     }
     let details = text("grpc-status-details-bin").and_then(details).unwrap_or_default();
-    let reason = detail::<rpc::ErrorInfo>(&details, "ErrorInfo").map(|info| info.reason);
+    let named = detail::<rpc::ErrorInfo>(&details, "ErrorInfo").map(|info| info.reason);
+    let (reason, message) = match named {
+        Some(reason) => (Some(reason), message),
+        None => old::reason_in(message),
+    };
     let delay = detail::<rpc::RetryInfo>(&details, "RetryInfo").and_then(|retry| retry.retry_delay);
     let retry = delay.map(|delay| format!("in {} s", delay.seconds.max(1)));
     let told = Told { message, reason, retry, grpc: Some(name.to_owned()), ..Told::default() };
@@ -125,7 +130,11 @@ async fn start(
     after: Option<&str>,
     patience: Option<Duration>,
 ) -> Result<(Incoming, HeaderMap), ClientError> {
-    let url = format!("{}/{SERVICE}/{}", address(client), operation::method(request).name());
+    let called = match client.dialect() {
+        Dialect::Current => format!("{SERVICE}/{}", request.method().name()),
+        Dialect::Old => format!("{}/{}", v03::SERVICE, old::name(request)?),
+    };
+    let url = format!("{}/{called}", address(client));
     let mut outgoing = client.outgoing(reqwest::Method::POST, url, Some(operation::json(request)?), "application/grpc");
     outgoing.headers.push(("TE".into(), "trailers".into()));
     if let Some(after) = after {
@@ -134,7 +143,15 @@ async fn start(
     // There is no query here: what a scheme wants there goes beside the others.
     let query = std::mem::take(&mut outgoing.query);
     outgoing.headers.extend(query);
-    outgoing.grpc = Some(message::encode(request));
+    outgoing.grpc = Some(match client.dialect() {
+        Dialect::Current => message::encode(request),
+        Dialect::Old => {
+            // 0.3 has no tenant: a hub is told by metadata which agent is meant.
+            let tenant = &client.choice.interface.tenant;
+            outgoing.headers.extend((!tenant.is_empty()).then(|| ("agent-name".to_owned(), tenant.clone())));
+            old::encode(request)
+        }
+    });
     let response = client.net.send(outgoing, patience).await?;
     let credentials = !client.attached.is_empty();
     if !response.status().is_success() {
@@ -174,7 +191,10 @@ pub async fn call(client: &Client, request: &Request, patience: Option<Duration>
     };
     // The status comes after the message, and counts.
     incoming.next().await?;
-    let json = message::decode(request, &answer)?;
+    let json = match client.dialect() {
+        Dialect::Current => message::decode(request, &answer)?,
+        Dialect::Old => old::decode(request.method(), &answer)?,
+    };
     client.net.note(|| format!("< {json}"));
     Ok(json)
 }
@@ -182,20 +202,24 @@ pub async fn call(client: &Client, request: &Request, patience: Option<Duration>
 pub async fn open(client: &Client, request: &Request, after: Option<&str>) -> Result<Frames, ClientError> {
     let (incoming, headers) = start(client, request, after, operation::patience(client, request)).await?;
     let cursor = headers.get("last-event-id").and_then(|value| value.to_str().ok()).and_then(Cursor::parse);
-    Ok(Frames::Grpc(Box::new(GrpcStream { incoming, cursor, net: client.net.clone() })))
+    Ok(Frames::Grpc(Box::new(GrpcStream { incoming, cursor, dialect: client.dialect(), net: client.net.clone() })))
 }
 
 pub struct GrpcStream {
     incoming: Incoming,
     /// gRPC has no place for an event's id, so they are counted from the one before the first.
     cursor: Option<Cursor>,
+    dialect: Dialect,
     net: crate::net::Net,
 }
 
 impl GrpcStream {
     pub async fn next(&mut self) -> Result<Option<Frame>, ClientError> {
         let Some(message) = self.incoming.next().await? else { return Ok(None) };
-        let json = message::frame(&message)?;
+        let json = match self.dialect {
+            Dialect::Current => message::frame(&message)?,
+            Dialect::Old => old::frame(&message)?,
+        };
         self.net.note(|| format!("< {json}"));
         self.cursor = after(self.cursor.take(), &json)?;
         Frame::read(self.cursor.as_ref().map(ToString::to_string), &json).map(Some)

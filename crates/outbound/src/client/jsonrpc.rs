@@ -2,11 +2,13 @@
 
 use super::error::{ClientError, Told};
 use super::frame::{Frame, Frames};
-use super::{Client, operation};
+use super::{Client, Dialect, dialect, operation};
 use crate::net::Outgoing;
 use crate::net::sse::Events;
 use flotilla_protocol::a2a::error::Reason;
+use flotilla_protocol::a2a::method::Method as Called;
 use flotilla_protocol::a2a::request::Request;
+use flotilla_protocol::v03;
 use reqwest::{Method, Response};
 use serde::Deserialize;
 use serde_json::Value;
@@ -32,8 +34,10 @@ struct Failure {
 }
 
 fn request(client: &Client, request: &Request) -> Result<Outgoing, ClientError> {
-    let method = operation::method(request).name();
-    let params = operation::json(request)?;
+    let (method, params) = match client.dialect() {
+        Dialect::Current => (request.method().name(), operation::json(request)?),
+        Dialect::Old => (v03::method::name(request.method()), operation::old_json(request)?),
+    };
     let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{method}\",\"params\":{params}}}");
     let url = client.choice.interface.url.clone();
     Ok(client.outgoing(Method::POST, url, Some(body), "application/json"))
@@ -41,7 +45,17 @@ fn request(client: &Client, request: &Request) -> Result<Outgoing, ClientError> 
 
 pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
     let response = client.net.send(request(client, asked)?, patience).await?;
-    whole(client, response).await
+    let dialect = client.dialect();
+    let json = whole(client, response).await?;
+    in_current(dialect, asked.method(), json)
+}
+
+/// The answer as 1.0 has it.
+fn in_current(dialect: Dialect, method: Called, json: String) -> Result<String, ClientError> {
+    match dialect {
+        Dialect::Current => Ok(json),
+        Dialect::Old => dialect::upgraded(method, &json),
+    }
 }
 
 /// The result of an answer that comes in one piece.
@@ -109,9 +123,9 @@ pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Resu
     }
     let response = client.net.send(outgoing, operation::patience(client, asked)).await?;
     if is_stream(&response) {
-        return Ok(Frames::JsonRpc(Events::new(client.net.clone(), response)));
+        return Ok(Frames::JsonRpc(Events::new(client.net.clone(), response), client.dialect()));
     }
-    let json = whole(client, response).await?;
+    let json = in_current(client.dialect(), asked.method(), whole(client, response).await?)?;
     Ok(Frames::Single(Some(Box::new(Frame::read(None, &json)?))))
 }
 

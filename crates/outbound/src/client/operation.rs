@@ -2,25 +2,9 @@
 
 use super::Client;
 use super::error::ClientError;
-use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::request::Request;
+use flotilla_protocol::v03::V03;
 use std::time::Duration;
-
-pub fn method(request: &Request) -> Method {
-    match request {
-        Request::SendMessage(_) => Method::SendMessage,
-        Request::SendStreamingMessage(_) => Method::SendStreamingMessage,
-        Request::GetTask(_) => Method::GetTask,
-        Request::ListTasks(_) => Method::ListTasks,
-        Request::CancelTask(_) => Method::CancelTask,
-        Request::SubscribeToTask(_) => Method::SubscribeToTask,
-        Request::CreatePushConfig(_) => Method::CreatePushConfig,
-        Request::GetPushConfig(_) => Method::GetPushConfig,
-        Request::ListPushConfigs(_) => Method::ListPushConfigs,
-        Request::DeletePushConfig(_) => Method::DeletePushConfig,
-        Request::GetExtendedAgentCard(_) => Method::GetExtendedAgentCard,
-    }
-}
 
 /// Exactly what the interface declares, or nothing (spec 8.3.2).
 pub fn set_tenant(request: &mut Request, tenant: &str) {
@@ -50,6 +34,12 @@ pub fn json(request: &Request) -> Result<String, ClientError> {
         Request::ListPushConfigs(r) => serde_json::to_string(r),
         Request::GetExtendedAgentCard(r) => serde_json::to_string(r),
     };
+    json.map_err(|error| ClientError::Setting(format!("the request cannot be written as JSON: {error}")))
+}
+
+/// The parameters as JSON-RPC of 0.3 has them.
+pub fn old_json(request: &Request) -> Result<String, ClientError> {
+    let json = serde_json::to_string(&V03(request));
     json.map_err(|error| ClientError::Setting(format!("the request cannot be written as JSON: {error}")))
 }
 

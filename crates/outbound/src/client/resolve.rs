@@ -42,8 +42,9 @@ impl Reference {
     }
 
     /// The reference of one agent among those of a hub.
-    pub fn of_agent(hub: &str, agent: &str) -> Self {
-        Self::Url(format!("{}/agents/{}{WELL_KNOWN}", hub.trim_end_matches('/'), super::rest::escape(agent)))
+    pub fn of_agent(hub: &str, agent: &str) -> Result<Self, ClientError> {
+        let agent = super::rest::segment(agent)?;
+        Ok(Self::Url(format!("{}/agents/{agent}{WELL_KNOWN}", hub.trim_end_matches('/'))))
     }
 }
 
@@ -71,28 +72,48 @@ pub async fn resolve(
     cache: Option<&Cache>,
     shown: &Credentials,
 ) -> Result<Card, ClientError> {
+    resolve_in(VERSION, net, reference, cache, shown).await
+}
+
+/// The same, asking for the card in the form of a version: servers that have several choose by it.
+pub async fn resolve_in(
+    version: &str,
+    net: &Net,
+    reference: &Reference,
+    cache: Option<&Cache>,
+    shown: &Credentials,
+) -> Result<Card, ClientError> {
     let source = reference.to_string();
     let place = || address::shown(&source);
     let json = match reference {
         Reference::File(path) => tokio::fs::read_to_string(path)
             .await
             .map_err(|error| ClientError::CardNotFound { reference: place(), problem: error.to_string() })?,
-        Reference::Url(url) => fetch(net, url, cache, shown).await?,
+        Reference::Url(url) => fetch(version, net, url, cache, shown).await?,
     };
     Card::parse(&json, &source).map_err(|problem| ClientError::CardInvalid { reference: place(), problem })
 }
 
-async fn fetch(net: &Net, url: &str, cache: Option<&Cache>, shown: &Credentials) -> Result<String, ClientError> {
+async fn fetch(
+    version: &str,
+    net: &Net,
+    url: &str,
+    cache: Option<&Cache>,
+    shown: &Credentials,
+) -> Result<String, ClientError> {
     let missing = |problem: String| ClientError::CardNotFound { reference: address::shown(url), problem };
     address::check(url).map_err(|error| match error {
         ClientError::Address { problem, .. } => missing(problem),
         other => other,
     })?;
     let mut headers =
-        vec![("A2A-Version".to_owned(), VERSION.to_owned()), ("Accept".to_owned(), "application/json".to_owned())];
+        vec![("A2A-Version".to_owned(), version.to_owned()), ("Accept".to_owned(), "application/json".to_owned())];
     headers.extend(shown.for_hub());
     // A card that was shown for a credential is there for that credential alone.
-    let name = if shown.is_empty() { url.to_owned() } else { format!("{url} {:?}", shown.for_hub()) };
+    let mut name = if shown.is_empty() { url.to_owned() } else { format!("{url} {:?}", shown.for_hub()) };
+    if version != VERSION {
+        name.push_str(&format!(" in {version}"));
+    }
     let mut outgoing = Outgoing { method: Method::GET, url: url.to_owned(), headers, ..Outgoing::default() };
     // What came over a connection nobody checked must not stand for it later.
     let cache = cache.filter(|_| !net.is_insecure());
@@ -153,7 +174,8 @@ mod tests {
         assert_eq!(Reference::parse("file:///a/b.json"), Reference::File("/a/b.json".into()));
         assert_eq!(Reference::parse("./card"), Reference::File("./card".into()));
         assert_eq!(Reference::parse("card.json"), Reference::File("card.json".into()));
-        let agent = Reference::of_agent("http://h/", "a b");
+        let agent = Reference::of_agent("http://h/", "a b").unwrap();
+        assert!(Reference::of_agent("http://h/", "..").is_err());
         assert_eq!(agent.to_string(), "http://h/agents/a%20b/.well-known/agent-card.json");
     }
 }

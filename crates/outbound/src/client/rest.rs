@@ -1,14 +1,18 @@
 //! The HTTP+JSON binding (spec 11).
 
+pub mod old;
+
 use super::error::{ClientError, Told};
 use super::frame::{Frame, Frames};
-use super::{Client, jsonrpc, operation};
+use super::{Client, Dialect, dialect, jsonrpc, operation};
 use crate::net::Outgoing;
 use crate::net::sse::Events;
-use flotilla_protocol::a2a::request::{ListTasksRequest, Request};
+use flotilla_protocol::a2a::request::{ListTasksRequest, PushConfigRequest, Request};
+use flotilla_protocol::v03::Form;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, Response};
 use serde_json::Value;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 const A2A_JSON: &str = "application/a2a+json";
@@ -19,29 +23,41 @@ pub fn escape(text: &str) -> String {
     utf8_percent_encode(text, KEPT).to_string()
 }
 
+/// A text as one segment of a path. What an address drops or follows would lead somewhere else.
+pub fn segment(text: &str) -> Result<String, ClientError> {
+    match text {
+        "" | "." | ".." => {
+            let text = format!("'{text}' is no id or name; it would lead to another place. Give the one you mean.");
+            Err(ClientError::Setting(text))
+        }
+        _ => Ok(escape(text)),
+    }
+}
+
 /// The verb, the path and, for those that take one, whether the request is the body.
-fn target(request: &Request) -> (Method, String, bool) {
-    let push = |task: &str| format!("/tasks/{}/pushNotificationConfigs", escape(task));
-    match request {
+fn target(request: &Request) -> Result<(Method, String, bool), ClientError> {
+    let push = |task: &str| segment(task).map(|task| format!("/tasks/{task}/pushNotificationConfigs"));
+    let one = |r: &PushConfigRequest| Ok::<_, ClientError>(format!("{}/{}", push(&r.task_id)?, segment(&r.id)?));
+    Ok(match request {
         Request::SendMessage(_) => (Method::POST, "/message:send".into(), true),
         Request::SendStreamingMessage(_) => (Method::POST, "/message:stream".into(), true),
         Request::GetTask(r) => {
             let history = r.history_length.map(|n| format!("?historyLength={}", n.0)).unwrap_or_default();
-            (Method::GET, format!("/tasks/{}{history}", escape(&r.id)), false)
+            (Method::GET, format!("/tasks/{}{history}", segment(&r.id)?), false)
         }
         Request::ListTasks(r) => (Method::GET, format!("/tasks{}", list_query(r)), false),
-        Request::CancelTask(r) => (Method::POST, format!("/tasks/{}:cancel", escape(&r.id)), true),
-        Request::SubscribeToTask(r) => (Method::GET, format!("/tasks/{}:subscribe", escape(&r.id)), false),
-        Request::CreatePushConfig(r) => (Method::POST, push(&r.task_id), true),
-        Request::GetPushConfig(r) => (Method::GET, format!("{}/{}", push(&r.task_id), escape(&r.id)), false),
+        Request::CancelTask(r) => (Method::POST, format!("/tasks/{}:cancel", segment(&r.id)?), true),
+        Request::SubscribeToTask(r) => (Method::GET, format!("/tasks/{}:subscribe", segment(&r.id)?), false),
+        Request::CreatePushConfig(r) => (Method::POST, push(&r.task_id)?, true),
+        Request::GetPushConfig(r) => (Method::GET, one(r)?, false),
         Request::ListPushConfigs(r) => {
             let size = r.page_size.map(|n| format!("pageSize={}", n.0));
             let token = (!r.page_token.is_empty()).then(|| format!("pageToken={}", escape(&r.page_token)));
-            (Method::GET, format!("{}{}", push(&r.task_id), query([size, token])), false)
+            (Method::GET, format!("{}{}", push(&r.task_id)?, query([size, token])), false)
         }
-        Request::DeletePushConfig(r) => (Method::DELETE, format!("{}/{}", push(&r.task_id), escape(&r.id)), false),
+        Request::DeletePushConfig(r) => (Method::DELETE, one(r)?, false),
         Request::GetExtendedAgentCard(_) => (Method::GET, "/extendedAgentCard".into(), false),
-    }
+    })
 }
 
 fn list_query(r: &ListTasksRequest) -> String {
@@ -66,8 +82,11 @@ fn query<const N: usize>(pairs: [Option<String>; N]) -> String {
 /// The tenant stands in the path (spec 11.3), so the body does not repeat it.
 fn request(client: &Client, asked: &Request) -> Result<Outgoing, ClientError> {
     let interface = &client.choice.interface;
-    let (verb, path, has_body) = target(asked);
-    let tenant = if interface.tenant.is_empty() { String::new() } else { format!("/{}", escape(&interface.tenant)) };
+    let (verb, path, has_body) = target(asked)?;
+    let tenant = match interface.tenant.as_str() {
+        "" => String::new(),
+        tenant => format!("/{}", segment(tenant)?),
+    };
     let url = format!("{}{tenant}{path}", interface.url.trim_end_matches('/'));
     let body = if has_body {
         let mut bare = asked.clone();
@@ -80,8 +99,46 @@ fn request(client: &Client, asked: &Request) -> Result<Outgoing, ClientError> {
 }
 
 pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
-    let response = client.net.send(request(client, asked)?, patience).await?;
-    whole(client, response).await
+    let response = start(client, asked, None, patience).await?;
+    let json = whole(client, response).await?;
+    match client.dialect() {
+        Dialect::Current => Ok(json),
+        Dialect::Old => dialect::upgraded(asked.method(), &json),
+    }
+}
+
+/// Asks, in 0.3 once more in its other form if the first was not understood.
+async fn start(
+    client: &Client,
+    asked: &Request,
+    stream: Option<Option<&str>>,
+    patience: Option<Duration>,
+) -> Result<Response, ClientError> {
+    let send = async |form: Option<Form>| {
+        let mut outgoing = match form {
+            Some(form) => old::request(client, asked, form)?,
+            None => request(client, asked)?,
+        };
+        if let Some(after) = stream {
+            outgoing.headers.push(("Accept".into(), "text/event-stream".into()));
+            outgoing.headers.extend(after.map(|after| ("Last-Event-ID".into(), after.to_owned())));
+        }
+        client.net.send(outgoing, patience).await
+    };
+    if client.dialect() == Dialect::Current {
+        return send(None).await;
+    }
+    if client.kind_form.load(Ordering::Relaxed) {
+        return send(Some(Form::Kind)).await;
+    }
+    let first = send(Some(Form::Proto)).await?;
+    if !old::is_misunderstood(asked, first.status().as_u16()) {
+        return Ok(first);
+    }
+    let second = send(Some(Form::Kind)).await?;
+    let understood = second.status().is_success();
+    client.kind_form.store(understood, Ordering::Relaxed);
+    Ok(if understood { second } else { first })
 }
 
 async fn whole(client: &Client, response: Response) -> Result<String, ClientError> {
@@ -91,7 +148,9 @@ async fn whole(client: &Client, response: Response) -> Result<String, ClientErro
     if status.is_success() {
         return Ok(if text.is_empty() { "{}".to_owned() } else { text });
     }
-    Err(Told { retry, ..refusal(&text, Some(status.as_u16())) }.into_error(!client.attached.is_empty()))
+    let http = status.as_u16();
+    let told = old::refusal(client, &text, http).unwrap_or_else(|| refusal(&text, Some(http)));
+    Err(Told { retry, ..told }.into_error(!client.attached.is_empty()))
 }
 
 /// The `google.rpc.Status` form (spec 11.6), or whatever stood in its place.
@@ -111,17 +170,13 @@ pub fn unrefused(data: String) -> Result<String, ClientError> {
 }
 
 pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Result<Frames, ClientError> {
-    let mut outgoing = request(client, asked)?;
-    outgoing.headers.push(("Accept".into(), "text/event-stream".into()));
-    if let Some(after) = after {
-        outgoing.headers.push(("Last-Event-ID".into(), after.to_owned()));
-    }
-    let response = client.net.send(outgoing, operation::patience(client, asked)).await?;
+    let response = start(client, asked, Some(after), operation::patience(client, asked)).await?;
+    let dialect = client.dialect();
     if jsonrpc::is_stream(&response) {
-        return Ok(Frames::HttpJson(Events::new(client.net.clone(), response)));
+        return Ok(Frames::HttpJson(Events::new(client.net.clone(), response), dialect));
     }
     let json = whole(client, response).await?;
-    Ok(Frames::Single(Some(Box::new(Frame::read(None, &json)?))))
+    Ok(Frames::Single(Some(Box::new(Frame::read_in(dialect, None, &json)?))))
 }
 
 #[cfg(test)]
@@ -139,9 +194,17 @@ mod tests {
             page_size: Some(Int32(2)),
             ..ListTasksRequest::default()
         };
-        assert_eq!(target(&Request::ListTasks(list)).1, "/tasks?contextId=a%20b&status=TASK_STATE_WORKING&pageSize=2");
-        assert_eq!(target(&Request::ListTasks(ListTasksRequest::default())).1, "/tasks");
+        let path = |request: &Request| target(request).map(|(_, path, _)| path);
+        assert_eq!(
+            path(&Request::ListTasks(list)).unwrap(),
+            "/tasks?contextId=a%20b&status=TASK_STATE_WORKING&pageSize=2"
+        );
+        assert_eq!(path(&Request::ListTasks(ListTasksRequest::default())).unwrap(), "/tasks");
         let push = PushConfigRequest { task_id: "t/1".into(), id: "c".into(), ..PushConfigRequest::default() };
-        assert_eq!(target(&Request::DeletePushConfig(push)).1, "/tasks/t%2F1/pushNotificationConfigs/c");
+        assert_eq!(path(&Request::DeletePushConfig(push)).unwrap(), "/tasks/t%2F1/pushNotificationConfigs/c");
+        for id in ["", ".", ".."] {
+            let push = PushConfigRequest { task_id: "t".into(), id: id.into(), ..PushConfigRequest::default() };
+            assert!(path(&Request::GetPushConfig(push)).is_err(), "'{id}' leads elsewhere");
+        }
     }
 }

@@ -204,6 +204,9 @@ async fn names_of_this_machine_lead_here_whatever_a_resolver_says() {
 fn credentials_other_schemes_and_hidden_characters_are_refused() {
     let guard = guard(&["0.0.0.0/0"]);
     let table = [
+        ("https:///example.com/", "https://HOST/PATH"),
+        ("https:example.com", "https://HOST/PATH"),
+        ("HTTPS:/example.com", "https://HOST/PATH"),
         ("https://user@example.com/", "credentials"),
         ("https://user:pass@example.com/", "credentials"),
         ("https://@example.com/", "credentials"),

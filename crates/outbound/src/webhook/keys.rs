@@ -5,7 +5,7 @@ use aws_lc_rs::hkdf;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// 256 random bits from which everything else is derived.
 pub type Master = [u8; 32];
@@ -78,20 +78,19 @@ impl Keys {
         format!("v1a,{}", STANDARD.encode(signature))
     }
 
-    /// The public part, as a JSON Web Key Set.
-    pub fn jwks(&self) -> String {
+    /// The public part, as a JSON Web Key.
+    pub fn jwk(&self) -> Value {
         let public = self.signing.public_key().as_ref();
         let x = URL_SAFE_NO_PAD.encode(public);
         let kid: String = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, public).as_ref()[..8]
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        let key = json!({"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": kid, "x": x});
-        json!({ "keys": [key] }).to_string()
+        json!({"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": kid, "x": x})
     }
 }
 
-fn derive(master: &Master, purpose: &str) -> Result<[u8; 32], String> {
+pub(crate) fn derive(master: &Master, purpose: &str) -> Result<[u8; 32], String> {
     let mut key = [0u8; 32];
     let secret = hkdf::Salt::new(hkdf::HKDF_SHA256, b"flotilla").extract(master);
     let info = [purpose.as_bytes()];
@@ -123,16 +122,20 @@ mod tests {
         assert!(other.open(&sealed, b"https://a").unwrap_err() == Unopened::OtherKey);
     }
 
+    fn set(keys: &Keys) -> String {
+        serde_json::json!({"keys": [keys.jwk()]}).to_string()
+    }
+
     #[test]
     fn the_published_key_verifies_what_the_hub_signs() {
         let keys = Keys::new(&[3; 32]).unwrap();
         let signature = keys.sign("msg_1", 1_700_000_000, b"{}");
-        let verifier = Verifier { secrets: Vec::new(), keys: keys_in(&keys.jwks()).unwrap() };
+        let verifier = Verifier { secrets: Vec::new(), keys: keys_in(&set(&keys)).unwrap() };
         let signed = Signed { id: "msg_1", timestamp: "1700000000", signature: &signature };
         assert_eq!(verifier.verify(signed, b"{}", 1_700_000_000), Ok(Proof::HubKey));
         assert!(verifier.verify(signed, b"{ }", 1_700_000_000).is_err());
-        let stranger = Verifier { secrets: Vec::new(), keys: keys_in(&Keys::new(&[4; 32]).unwrap().jwks()).unwrap() };
+        let stranger = Verifier { secrets: Vec::new(), keys: keys_in(&set(&Keys::new(&[4; 32]).unwrap())).unwrap() };
         assert!(stranger.verify(signed, b"{}", 1_700_000_000).is_err());
-        assert_eq!(keys.jwks(), Keys::new(&[3; 32]).unwrap().jwks(), "the same after a restart");
+        assert_eq!(keys.jwk(), Keys::new(&[3; 32]).unwrap().jwk(), "the same after a restart");
     }
 }

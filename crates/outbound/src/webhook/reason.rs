@@ -36,6 +36,10 @@ fn named(text: &str) -> String {
     if text.contains("connection closed before message completed") {
         return "the receiver closed the connection without an answer; look into its log".into();
     }
+    // What the reader of HTTP says of something else.
+    if text.contains("invalid HTTP") || text.contains("invalid URI") || text.contains("frame with invalid size") {
+        return format!("the answer is not HTTP ({text}); correct the URL's host and port, or mend the receiver");
+    }
     text.to_owned()
 }
 
@@ -74,6 +78,7 @@ mod tests {
             (Error::from(ErrorKind::HostUnreachable), "look at the network"),
             (Error::other(lookup), "correct the URL"),
             (Error::other("connection closed before message completed"), "look into its log"),
+            (Error::other("invalid HTTP version parsed"), "the answer is not HTTP"),
             (Error::other("something rare"), "something rare"),
         ] {
             let told = of(&error);

@@ -7,6 +7,7 @@ use flotilla_core::ports::{Courier as _, Parcel};
 use flotilla_core::push::Came;
 use flotilla_protocol::a2a::push::PushOptions;
 use flotilla_protocol::a2a::request::{AuthenticationInfo, PushConfig};
+use flotilla_protocol::lineage::Trace;
 use flotilla_protocol::time::Millis;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -48,6 +49,11 @@ fn config(url: &str) -> PushConfig {
     PushConfig { url: url.into(), ..PushConfig::default() }
 }
 
+fn trace() -> Trace {
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    Trace::parse(parent, Some("vendor=1")).expect("a trace")
+}
+
 async fn carried(courier: &Webhooks, config: PushConfig) -> Came {
     let target = courier.accept(config, PushOptions::default()).await.expect("accepted");
     let parcel = Parcel {
@@ -55,6 +61,8 @@ async fn carried(courier: &Webhooks, config: PushConfig) -> Came {
         at: Millis(1_700_000_000_000),
         target,
         options: PushOptions::default(),
+        version: Default::default(),
+        trace: trace(),
         body: b"{}".to_vec(),
     };
     courier.carry(parcel).await
@@ -92,7 +100,8 @@ async fn a_target_stored_under_other_rules_is_refused_when_it_is_called() {
     let open = courier(&["127.0.0.1"], 5_000);
     let target = open.accept(config(&url), PushOptions::default()).await.expect("accepted");
     let (id, at, options) = ("msg_1".into(), Millis(0), PushOptions::default());
-    let came = courier(&[], 5_000).carry(Parcel { id, at, target, options, body: Vec::new() }).await;
+    let parcel = Parcel { id, at, target, options, version: Default::default(), trace: trace(), body: Vec::new() };
+    let came = courier(&[], 5_000).carry(parcel).await;
     assert!(matches!(&came, Came::Failure(why) if why.contains("loopback")), "{came:?}");
     assert_eq!(calls.load(Ordering::Relaxed), 0);
 }
@@ -185,4 +194,13 @@ async fn what_cannot_be_sent_is_refused_when_it_is_given() {
     let options = PushOptions { hub_signature: true, ..PushOptions::default() };
     let refused = courier.accept(config("https://example.com/"), options).await.unwrap_err();
     assert!(refused.message.contains("needs a secret"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_webhook_belongs_to_the_trace_of_its_task() {
+    let (port, _, mut told) = receiver(OK).await;
+    carried(&courier(&["127.0.0.1"], 5_000), config(&format!("http://127.0.0.1:{port}/"))).await;
+    let request = told.recv().await.expect("a request").to_lowercase();
+    assert!(request.contains(&format!("\r\ntraceparent: {}\r\n", trace().traceparent())), "{request}");
+    assert!(request.contains("\r\ntracestate: vendor=1\r\n"), "{request}");
 }

@@ -25,6 +25,17 @@ pub struct AgentCard {
     pub skills: Vec<AgentSkill>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icon_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signatures: Vec<AgentCardSignature>,
+}
+
+/// A JSON Web Signature over the card (spec 8.4.2), its payload left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentCardSignature {
+    pub protected: String,
+    pub signature: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<Object>,
 }
 
 /// Where and how the agent can be called.
@@ -63,7 +74,7 @@ pub struct AgentExtension {
     pub uri: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub required: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<Object>,
@@ -84,6 +95,11 @@ pub struct AgentSkill {
     pub output_modes: Vec<String>,
 }
 
+/// A default that need not be said is not: what is served is what is signed (spec 8.4.1).
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 /// The two ways a key can be shown to the hub.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -100,5 +116,6 @@ pub struct SecurityRequirement {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Scopes {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub list: Vec<String>,
 }

@@ -44,6 +44,10 @@ pub enum Reason {
     /// The caller's own deadline is over, which only gRPC has.
     DeadlineExceeded,
     ResourceExhausted,
+    /// Too many messages wait for an agent that is not connected.
+    QueueFull,
+    /// Too many wait for the agents of a workspace.
+    TenantQueueFull,
     Unavailable,
 }
 
@@ -67,7 +71,7 @@ const fn own(reason: &'static str, rpc: i32, http: u16, grpc: &'static str) -> R
 }
 
 impl Reason {
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 32] = [
         Self::TaskNotFound,
         Self::TaskNotCancelable,
         Self::PushNotificationNotSupported,
@@ -97,6 +101,8 @@ impl Reason {
         Self::RequestTimeout,
         Self::DeadlineExceeded,
         Self::ResourceExhausted,
+        Self::QueueFull,
+        Self::TenantQueueFull,
         Self::Unavailable,
     ];
 
@@ -136,6 +142,8 @@ impl Reason {
             Self::RequestTimeout => own("REQUEST_TIMEOUT", -32600, 408, "DEADLINE_EXCEEDED"),
             Self::DeadlineExceeded => own("DEADLINE_EXCEEDED", -32603, 504, "DEADLINE_EXCEEDED"),
             Self::ResourceExhausted => own("RESOURCE_EXHAUSTED", -32013, 429, "RESOURCE_EXHAUSTED"),
+            Self::QueueFull => own("QUEUE_FULL", -32012, 429, "RESOURCE_EXHAUSTED"),
+            Self::TenantQueueFull => own("TENANT_QUEUE_FULL", -32014, 429, "RESOURCE_EXHAUSTED"),
             Self::Unavailable => own("UNAVAILABLE", -32603, 503, "UNAVAILABLE"),
         }
     }
@@ -162,7 +170,11 @@ pub struct Refusal {
 
 impl Refusal {
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        let retry_after = matches!(reason, Reason::ResourceExhausted | Reason::Unavailable).then_some(1);
+        let later = matches!(
+            reason,
+            Reason::ResourceExhausted | Reason::QueueFull | Reason::TenantQueueFull | Reason::Unavailable
+        );
+        let retry_after = later.then_some(1);
         Self { reason, message: message.into(), violations: Vec::new(), facts: Vec::new(), retry_after }
     }
 

@@ -71,20 +71,15 @@ pub struct ListPushConfigsResponse {
 }
 
 impl ListPushConfigsRequest {
-    /// Where the page starts and how long it may be.
-    pub fn page(&self, most: usize) -> Result<(usize, usize), Refusal> {
-        let size = match self.page_size.map(|size| size.0) {
-            None | Some(0) => most,
-            Some(size) => usize::try_from(size)
-                .map_err(|_| Refusal::invalid("pageSize", format!("must not be negative, got {size}")))?,
-        };
-        let start = if self.page_token.is_empty() {
-            0
-        } else {
-            let wrong = || Refusal::invalid("pageToken", "is not a token this hub gave; leave it out to start");
-            self.page_token.parse().map_err(|_| wrong())?
-        };
-        Ok((start, size.min(most)))
+    /// How long the page may be.
+    pub fn size(&self, most: usize) -> Result<usize, Refusal> {
+        match self.page_size.map(|size| size.0) {
+            None | Some(0) => Ok(most),
+            Some(size) => match usize::try_from(size) {
+                Ok(size) => Ok(size.min(most)),
+                Err(_) => Err(Refusal::invalid("pageSize", format!("must not be negative, got {size}"))),
+            },
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! What callers ask for: the request messages of each operation (spec 3.2).
 
 use super::model::{Message, Task, TaskState};
+use crate::a2a::error::Refusal;
 use crate::a2a::method::Method;
 use crate::time::Millis;
 use crate::wire;
-use crate::wire::{Int32, Object};
+use crate::wire::{Int32, Json, Object};
 use serde::Serialize;
+use std::collections::HashMap;
 
 wire! {
     pub struct AuthenticationInfo {
@@ -101,6 +103,31 @@ wire! {
 wire! {
     pub struct ExtendedCardRequest {
         tenant: String = "tenant",
+    }
+}
+
+/// How long a message may wait for an agent that is not there, in seconds: a member of this name in the configuration,
+/// or in the request's metadata where a binding has no room for it there.
+pub const TTL: &str = "x-ttl";
+
+impl SendMessageRequest {
+    pub fn ttl(&self) -> Result<Option<u32>, Refusal> {
+        let in_configuration = self.configuration.iter().flat_map(|configuration| &configuration.unknown);
+        let mut found = in_configuration.filter(|(name, _)| name == TTL).map(|(_, json)| json.clone()).next();
+        if found.is_none()
+            && let Some(metadata) = self.metadata.as_ref().filter(|metadata| metadata.0.text().contains(TTL))
+        {
+            let members: HashMap<String, Json> = serde_json::from_str(metadata.0.text()).unwrap_or_default();
+            found = members.get(TTL).cloned();
+        }
+        let Some(json) = found.filter(|json| json.text() != "null") else { return Ok(None) };
+        let wrong = || Refusal::invalid(TTL, "must be a whole number of seconds; 0 does not wait at all");
+        // Doubles, because gRPC has no other numbers.
+        let seconds: f64 = json.text().trim_matches('"').parse().map_err(|_| wrong())?;
+        if seconds.fract() != 0.0 || !(0.0..=f64::from(u32::MAX)).contains(&seconds) {
+            return Err(wrong());
+        }
+        Ok(Some(seconds as u32))
     }
 }
 

@@ -21,10 +21,20 @@ impl Findings {
     fn id(&mut self, field: &str, value: &str) {
         if value.len() > MAX_ID {
             self.add(field, format!("must be at most {MAX_ID} bytes long, got {}", value.len()));
-        } else if value.chars().any(char::is_control) {
-            self.add(field, "must not hold control characters");
+        } else if value.chars().any(|c| c.is_control() || is_invisible(c)) {
+            self.add(field, "must not hold control or invisible characters");
+        } else if !value.is_empty() && value.trim().is_empty() {
+            self.add(field, "must not be blank");
+        } else if matches!(value, "." | "..") {
+            self.add(field, "must not be '.' or '..', which mean another place in a path");
         }
     }
+}
+
+/// Characters that take no room or turn the text around: what holds them looks like something else.
+pub fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Checks a SendMessage request and returns its message.

@@ -2,11 +2,11 @@
 
 use super::table::{Tables, Task};
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
-use flotilla_core::ports::{ListFilter, ListPage, Record};
+use flotilla_core::ports::{EARLIER, ListFilter, ListPage, Record};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::Event;
 use flotilla_protocol::time::Millis;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 pub fn page(tables: &Tables, principal: PrincipalId, agent: AgentId, filter: &ListFilter) -> ListPage {
     let states: Vec<u8> = match filter.state {
@@ -28,7 +28,7 @@ pub fn page(tables: &Tables, principal: PrincipalId, agent: AgentId, filter: &Li
             break;
         }
         bytes += task.bytes;
-        records.push(record(task, filter));
+        records.push(record(task, filter.with_artifacts));
     }
     ListPage { records, total, more }
 }
@@ -87,11 +87,29 @@ fn in_context(
     (fitting.into_iter().filter(|place| *place < after).collect(), total)
 }
 
-fn record(task: &Task, filter: &ListFilter) -> Record {
+pub fn earlier(tables: &Tables, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Vec<Record> {
+    let ids = tables.by_context.get(context);
+    let tasks = ids.into_iter().flatten().filter_map(|id| tables.tasks.get(id));
+    let theirs = |task: &&Task| task.head.principal == principal && task.head.agent == agent && task.head.id < before;
+    let mut found: Vec<&Task> = tasks.filter(theirs).collect();
+    found.sort_by_key(|task| std::cmp::Reverse(task.head.id));
+    found.into_iter().take(EARLIER).map(|task| record(task, false)).collect()
+}
+
+fn record(task: &Task, with_artifacts: bool) -> Record {
     let mut record = task.record();
-    if !filter.with_artifacts {
+    if !with_artifacts {
         let only_output = |event: &Event| matches!(event, Event::Produced { .. } | Event::Noted { .. });
         record.changes.retain(|change| !change.events.iter().all(only_output));
     }
     record
+}
+
+pub fn agents(tables: &Tables, principal: PrincipalId) -> Vec<AgentId> {
+    let own = tables
+        .by_status
+        .iter()
+        .filter(|((whose, _, state), tasks)| *whose == principal.0 && (1..=8).contains(state) && !tasks.is_empty());
+    let agents: BTreeSet<i64> = own.map(|((_, agent, _), _)| *agent).collect();
+    agents.into_iter().map(AgentId).collect()
 }

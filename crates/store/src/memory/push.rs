@@ -4,7 +4,7 @@ use super::Memory;
 use flotilla_core::caller::Scope;
 use flotilla_core::ids::{HookId, TaskId};
 use flotilla_core::ports::{HookStore, Later, Standing};
-use flotilla_core::push::{Attempt, Hook, HookChange, HookFilter, HookState, Settled};
+use flotilla_core::push::{Attempt, Hook, HookChange, HookFilter, HookState, MOST_DELETED, Settled};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Attempts kept of one hook; the oldest go.
@@ -19,6 +19,7 @@ pub struct Hooks {
 fn sees(scope: Scope, hook: &Hook) -> bool {
     match scope {
         Scope::Caller { principal, agent } => hook.principal == principal && hook.agent == agent,
+        Scope::Own { principal } => hook.principal == principal,
         Scope::Agent { owner } => hook.owner == owner,
         Scope::Admin => true,
     }
@@ -39,11 +40,12 @@ impl Hooks {
             }
             return Some(renewed);
         }
-        let ids = self.by_task.entry(hook.task).or_default();
-        if ids.len() >= most {
+        let of_task = self.of_task(Scope::Admin, hook.task);
+        let (deleted, there): (Vec<_>, Vec<_>) = of_task.partition(|hook| hook.state == HookState::Deleted);
+        if there.len() >= most || deleted.len() >= MOST_DELETED {
             return None;
         }
-        ids.push(hook.uid);
+        self.by_task.entry(hook.task).or_default().push(hook.uid);
         self.by_id.insert(hook.uid, (hook.clone(), VecDeque::new()));
         Some(hook)
     }
@@ -85,11 +87,12 @@ impl Hooks {
     }
 
     fn page(&self, scope: Scope, filter: &HookFilter) -> Vec<Hook> {
-        let HookFilter { state, task, before, limit } = *filter;
+        let HookFilter { state, task, agent, before, limit } = *filter;
         let hooks = self.by_id.values().rev().map(|(hook, _)| hook).filter(|hook| sees(scope, hook));
         let wanted = hooks.filter(|hook| {
             state.is_none_or(|state| hook.state == state)
                 && task.is_none_or(|task| hook.task == task)
+                && agent.is_none_or(|agent| hook.agent == agent)
                 && before.is_none_or(|before| hook.uid < before)
         });
         wanted.take(limit).cloned().collect()
@@ -101,7 +104,10 @@ impl HookStore for Memory {
         self.now(|tables| tables.hooks.add(hook, most))
     }
     fn hooks(&self, scope: Scope, task: TaskId) -> Later<Vec<Hook>> {
-        self.now(|tables| tables.hooks.of_task(scope, task).cloned().collect())
+        self.now(|tables| {
+            let there = tables.hooks.of_task(scope, task).filter(|hook| hook.state != HookState::Deleted);
+            there.cloned().collect()
+        })
     }
     fn remove_hook(&self, scope: Scope, task: TaskId, id: &str) -> Later<Option<HookId>> {
         self.now(|tables| tables.hooks.remove(scope, task, id))

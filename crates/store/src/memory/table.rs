@@ -5,6 +5,7 @@ use crate::herald::Outcome;
 use flotilla_core::caller::Scope;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::ports::{Commit, Dedupe, Digest, Folded, NotCommitted, Record, Sent};
+use flotilla_core::registry::Registration;
 use flotilla_core::task::{Head, Kind, RunState};
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
@@ -44,6 +45,7 @@ pub struct Tables {
     pub hooks: super::push::Hooks,
     sends: HashMap<Digest, Sent>,
     agents: Vec<String>,
+    pub registrations: BTreeMap<String, (AgentId, Registration)>,
 }
 
 fn place(head: &Head) -> Place {
@@ -121,6 +123,11 @@ impl Tables {
 
     pub fn open_runs(&self) -> Vec<TaskId> {
         self.tasks.values().filter(|task| task.head.run_state != RunState::Idle).map(|task| task.head.id).collect()
+    }
+
+    pub fn deadlines(&self) -> Vec<(TaskId, Millis)> {
+        let open = self.tasks.values().filter(|task| !task.head.is_over());
+        open.filter_map(|task| Some((task.head.id, task.head.deadline?))).collect()
     }
 
     pub fn sent(&self, key: &Digest) -> Option<Sent> {

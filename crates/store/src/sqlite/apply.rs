@@ -6,6 +6,7 @@ use super::{chain, fault, send};
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
 use flotilla_core::log::Epoch;
+use flotilla_protocol::lineage::Origin;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use std::collections::HashMap;
 use std::path::Path;
@@ -76,7 +77,7 @@ fn write_all(connection: &Connection, entries: &[Entry], through: u64) -> Result
             std::collections::hash_map::Entry::Vacant(unknown) => {
                 let is_new = entry.head.version == 1;
                 let last_change = if is_new { None } else { chain::last(connection, id)? };
-                tasks.push(Latest { is_new, last_change, entry });
+                tasks.push(Latest { is_new, last_change, origin: entry.head.origin.as_deref(), entry });
                 unknown.insert(tasks.len() - 1)
             }
         };
@@ -101,15 +102,18 @@ fn write_all(connection: &Connection, entries: &[Entry], through: u64) -> Result
 struct Latest<'a> {
     is_new: bool,
     last_change: Option<i64>,
+    /// Only a task's first entry tells where it comes from.
+    origin: Option<&'a Origin>,
     entry: &'a Entry,
 }
 
 fn write_heads(connection: &Connection, tasks: &[Latest<'_>]) -> Result<(), Fault> {
     let insert = "INSERT INTO tasks (id, principal, agent, owner, context, state, status_at, created_at, version, seq, \
-                  peer_seq, run, run_state, turn, waiting, last_change) \
-                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+                  peer_seq, run, run_state, turn, waiting, last_change, deadline, ancestry, parent_task_id, \
+                  provenance) \
+                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
     let update = "UPDATE tasks SET state = ?2, status_at = ?3, version = ?4, seq = ?5, peer_seq = ?6, run = ?7, \
-                  run_state = ?8, turn = ?9, waiting = ?10, last_change = ?11 WHERE id = ?1";
+                  run_state = ?8, turn = ?9, waiting = ?10, last_change = ?11, deadline = ?12 WHERE id = ?1";
     let mut insert = connection.prepare_cached(insert).map_err(fault("adding a task"))?;
     let mut update = connection.prepare_cached(update).map_err(fault("changing a task"))?;
     for task in tasks {
@@ -122,8 +126,12 @@ fn write_heads(connection: &Connection, tasks: &[Latest<'_>]) -> Result<(), Faul
     Ok(())
 }
 
-fn add_head(statement: &mut CachedStatement<'_>, Latest { last_change, entry, .. }: &Latest<'_>) -> Result<(), Fault> {
+fn add_head(statement: &mut CachedStatement<'_>, task: &Latest<'_>) -> Result<(), Fault> {
+    let Latest { last_change, entry, origin, .. } = task;
     let head = &entry.head;
+    let ancestry = origin.map(serde_json::to_string).transpose();
+    let ancestry = ancestry.map_err(|error| Fault::new(format!("encoding an ancestry: {error}")))?;
+    let parent = origin.and_then(Origin::parent).and_then(|parent| TaskId::parse(&parent.task));
     let added = statement.execute(params![
         head.id.bytes(),
         head.principal.0,
@@ -141,6 +149,10 @@ fn add_head(statement: &mut CachedStatement<'_>, Latest { last_change, entry, ..
         head.turn,
         head.waiting,
         last_change,
+        head.deadline.map(|deadline| deadline.0),
+        ancestry,
+        parent.as_ref().map(TaskId::bytes),
+        origin.map(|origin| origin.provenance.name()),
     ]);
     added.map(|_| ()).map_err(fault("adding a task"))
 }
@@ -162,6 +174,7 @@ fn change_head(
         head.turn,
         head.waiting,
         last_change,
+        head.deadline.map(|deadline| deadline.0),
     ]);
     match changed.map_err(fault("changing a task"))? {
         1 => Ok(()),

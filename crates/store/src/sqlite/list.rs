@@ -47,6 +47,14 @@ pub fn open(connection: &mut Connection) -> Result<Vec<(PrincipalId, usize)>, Fa
     rows.and_then(Iterator::collect).map_err(fault("counting open tasks"))
 }
 
+pub fn agents(connection: &mut Connection, principal: PrincipalId) -> Result<Vec<AgentId>, Fault> {
+    let sql =
+        "SELECT DISTINCT agent FROM counters WHERE principal = ?1 AND n > 0 AND state BETWEEN 1 AND 8 ORDER BY agent";
+    let mut statement = connection.prepare_cached(sql).map_err(fault("listing agents"))?;
+    let rows = statement.query_map([principal.0], |row| row.get(0).map(AgentId));
+    rows.and_then(Iterator::collect).map_err(fault("listing agents"))
+}
+
 struct Query<'a> {
     connection: &'a Connection,
     principal: PrincipalId,

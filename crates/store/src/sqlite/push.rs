@@ -133,7 +133,8 @@ impl HookStore for Sqlite {
         Box::pin(async move { Ok(added.await?.hook) })
     }
     fn hooks(&self, scope: Scope, task: TaskId) -> Later<Vec<Hook>> {
-        self.read(move |connection| hooks_where(connection, scope, "task = ?1 ORDER BY uid", params![task.bytes()]))
+        let there = "task = ?1 AND state <> 4 ORDER BY uid";
+        self.read(move |connection| hooks_where(connection, scope, there, params![task.bytes()]))
     }
     fn remove_hook(&self, scope: Scope, task: TaskId, id: &str) -> Later<Option<HookId>> {
         let removed = self.together(Op::Remove(scope, task, id.to_owned()));
@@ -169,6 +170,9 @@ fn page(connection: &Connection, scope: Scope, filter: &HookFilter) -> Result<Ve
     let mut condition = String::from("?1 >= 0");
     if let Some(state) = filter.state {
         condition.push_str(&format!(" AND state = {}", state.code()));
+    }
+    if let Some(agent) = filter.agent {
+        condition.push_str(&format!(" AND agent = {}", agent.0));
     }
     condition.push_str(if filter.task.is_some() { " AND task = ?2" } else { " AND ?2 IS NULL" });
     condition.push_str(if filter.before.is_some() { " AND uid < ?3" } else { " AND ?3 IS NULL" });

@@ -12,7 +12,7 @@ pub const APPLICATION_ID: i32 = 0x464c_4f54;
 pub const LONG_LOG: u64 = 32;
 
 /// Each entry takes the schema one version up. Never edit one that was released.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 7] = [
     "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE principals (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, admin INTEGER NOT NULL);
@@ -102,6 +102,23 @@ const MIGRATIONS: [&str; 3] = [
         PRIMARY KEY (config, number)
     ) WITHOUT ROWID;
 ",
+    "
+    ALTER TABLE tasks ADD COLUMN deadline INTEGER;
+    CREATE INDEX tasks_with_deadline ON tasks (deadline)
+        WHERE deadline IS NOT NULL AND state IN (0, 1, 2, 6, 8);
+",
+    "
+    ALTER TABLE push_configs ADD COLUMN version TEXT NOT NULL DEFAULT '1.0';
+",
+    "
+    ALTER TABLE push_configs ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
+    UPDATE push_configs SET held = 1 WHERE state = 3 AND reason LIKE 'disabled by %';
+",
+    "
+    CREATE TABLE registrations (
+        agent INTEGER PRIMARY KEY, visibility TEXT NOT NULL, profile TEXT NOT NULL, at INTEGER NOT NULL
+    );
+",
 ];
 
 /// The schema version this program writes.
@@ -147,20 +164,30 @@ pub fn version(connection: &Connection) -> Result<i64, Fault> {
         .map_err(fault("reading the schema's version: is this a Flotilla store?"))
 }
 
-/// The store's identity, made when it is first opened. Of two processes that make one, both get the first.
+/// The store's identity, made when it is first opened.
 pub fn epoch(connection: &Connection) -> Result<Epoch, Fault> {
+    identity(connection, "epoch", || crate::fresh_epoch().map(|epoch| epoch.0)).map(Epoch)
+}
+
+/// The name of the hub whose store this is, made when it is first opened. It outlives the epoch.
+pub fn hub_id(connection: &Connection) -> Result<String, Fault> {
+    identity(connection, "hub_id", crate::fresh_hub_id)
+}
+
+/// Of two processes that make one, both get the first.
+fn identity(connection: &Connection, name: &str, fresh: fn() -> Result<String, Fault>) -> Result<String, Fault> {
     let known = || {
-        let found = connection.query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| row.get(0));
-        found.optional().map_err(fault("reading the store's epoch"))
+        let found = connection.query_row("SELECT value FROM meta WHERE name = ?1", [name], |row| row.get(0));
+        found.optional().map_err(fault("reading the store's identity"))
     };
-    if let Some(epoch) = known()? {
-        return Ok(Epoch(epoch));
+    if let Some(known) = known()? {
+        return Ok(known);
     }
-    let fresh = crate::fresh_epoch()?;
+    let fresh = fresh()?;
     connection
-        .execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('epoch', ?1)", [&fresh.0])
-        .map_err(fault("writing the store's epoch"))?;
-    Ok(Epoch(known()?.unwrap_or(fresh.0)))
+        .execute("INSERT OR IGNORE INTO meta (name, value) VALUES (?1, ?2)", [name, &fresh])
+        .map_err(fault("writing the store's identity"))?;
+    Ok(known()?.unwrap_or(fresh))
 }
 
 /// Gives the store a new identity: cursors into the old one must not be trusted in this one.

@@ -6,12 +6,15 @@ use super::journal::entry::{kind_of, run_of};
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
-use flotilla_core::ports::{Folded, Record, Tail};
+use flotilla_core::ports::{EARLIER, Folded, Record, Tail};
 use flotilla_core::project::Fold;
 use flotilla_core::task::Head;
 use flotilla_protocol::a2a::model::{Artifact, Message, TaskState, TaskStatus};
+use flotilla_protocol::lineage::Origin;
 use flotilla_protocol::time::Millis;
-use rusqlite::types::Value;
+use flotilla_protocol::wire::{Object, Unknown};
+use flotilla_protocol::work::Upstream;
+use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -21,7 +24,7 @@ const TAIL_BYTES: usize = 1024 * 1024;
 
 /// The columns `head_of` reads, in its order.
 pub const HEAD: &str = "id, principal, agent, owner, context, state, status_at, created_at, version, seq, peer_seq, \
-                        run, run_state, turn, waiting";
+                        run, run_state, turn, waiting, deadline, ancestry";
 
 pub fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
     let state: u8 = row.get(5)?;
@@ -43,7 +46,15 @@ pub fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
         run_state: run_of(run_state),
         turn: row.get(13)?,
         waiting: row.get(14)?,
+        deadline: row.get::<_, Option<i64>>(15)?.map(Millis),
+        origin: origin_of(row, 16)?,
     })
+}
+
+fn origin_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Arc<Origin>>> {
+    let Some(text) = row.get::<_, Option<String>>(column)? else { return Ok(None) };
+    let unread = |error| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error));
+    serde_json::from_str(&text).map(|origin| Some(Arc::new(origin))).map_err(unread)
 }
 
 /// The scope as a condition on `tasks`, with its values.
@@ -52,6 +63,7 @@ fn condition(scope: Scope) -> (&'static str, Vec<Value>) {
         Scope::Caller { principal, agent } => {
             (" AND principal = ? AND agent = ?", vec![principal.0.into(), agent.0.into()])
         }
+        Scope::Own { principal } => (" AND principal = ?", vec![principal.0.into()]),
         Scope::Agent { owner } => (" AND owner = ?", vec![owner.0.into()]),
         Scope::Admin => ("", Vec::new()),
     }
@@ -115,12 +127,41 @@ pub fn after(connection: &mut Connection, scope: Scope, id: TaskId, by: By, limi
     Ok(Tail::Changes(changes))
 }
 
+pub fn earlier(
+    connection: &mut Connection,
+    principal: PrincipalId,
+    agent: AgentId,
+    context: &str,
+    before: TaskId,
+) -> Result<Vec<Record>, Fault> {
+    let transaction = connection.transaction().map_err(fault("reading a context"))?;
+    let sql = format!(
+        "SELECT {HEAD} FROM tasks INDEXED BY tasks_by_context \
+         WHERE principal = ?1 AND agent = ?2 AND context = ?3 AND id < ?4 ORDER BY id DESC LIMIT ?5"
+    );
+    let heads: Vec<Head> = {
+        let mut statement = transaction.prepare_cached(&sql).map_err(fault("reading a context"))?;
+        let values = params![principal.0, agent.0, context, before.bytes(), EARLIER as i64];
+        let rows = statement.query_map(values, head_of);
+        rows.and_then(Iterator::collect).map_err(fault("reading a context"))?
+    };
+    heads.into_iter().map(|head| fill(&transaction, head, false).map(|(record, _)| record)).collect()
+}
+
 pub fn open_runs(connection: &mut Connection) -> Result<Vec<TaskId>, Fault> {
     let mut statement = connection
         .prepare("SELECT id FROM tasks INDEXED BY tasks_running WHERE run_state > 0 ORDER BY id")
         .map_err(fault("looking for open runs"))?;
     let ids = statement.query_map([], |row| row.get(0).map(TaskId::from_bytes));
     ids.and_then(Iterator::collect).map_err(fault("looking for open runs"))
+}
+
+pub fn deadlines(connection: &mut Connection) -> Result<Vec<(TaskId, Millis)>, Fault> {
+    let sql = "SELECT id, deadline FROM tasks INDEXED BY tasks_with_deadline \
+               WHERE deadline IS NOT NULL AND state IN (0, 1, 2, 6, 8)";
+    let mut statement = connection.prepare(sql).map_err(fault("looking for deadlines"))?;
+    let rows = statement.query_map([], |row| Ok((TaskId::from_bytes(row.get(0)?), Millis(row.get(1)?))));
+    rows.and_then(Iterator::collect).map_err(fault("looking for deadlines"))
 }
 
 /// A fold as it is stored.
@@ -130,6 +171,12 @@ struct FoldRow {
     artifacts: Vec<Arc<Artifact>>,
     history: Vec<Arc<Message>>,
     answer: Option<Arc<Message>>,
+    #[serde(default)]
+    upstream: Upstream,
+    #[serde(default)]
+    metadata: Option<Object>,
+    #[serde(default)]
+    unknown: Unknown,
 }
 
 fn fold(connection: &Connection, id: TaskId) -> Result<Option<(Folded, usize)>, Fault> {
@@ -142,13 +189,14 @@ fn fold(connection: &Connection, id: TaskId) -> Result<Option<(Folded, usize)>, 
         .map_err(fault("reading a fold"))?;
     let Some((seq, peer_seq, text)) = row else { return Ok(None) };
     let row: FoldRow = serde_json::from_str(&text).map_err(|error| Fault::new(format!("decoding a fold: {error}")))?;
-    let fold = Fold { status: row.status, artifacts: row.artifacts, history: row.history, answer: row.answer };
+    let FoldRow { status, artifacts, history, answer, upstream, metadata, unknown } = row;
+    let fold = Fold { status, artifacts, history, answer, upstream, metadata, unknown };
     Ok(Some((Folded { seq: seq as u64, peer_seq: peer_seq as u64, fold }, text.len())))
 }
 
 pub fn write_fold(connection: &Connection, head: &Head, fold: Fold) -> Result<(), Fault> {
-    let Fold { status, artifacts, history, answer } = fold;
-    let text = serde_json::to_string(&FoldRow { status, artifacts, history, answer })
+    let Fold { status, artifacts, history, answer, upstream, metadata, unknown } = fold;
+    let text = serde_json::to_string(&FoldRow { status, artifacts, history, answer, upstream, metadata, unknown })
         .map_err(|error| Fault::new(format!("encoding a fold: {error}")))?;
     connection
         .execute(

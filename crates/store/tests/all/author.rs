@@ -1,6 +1,7 @@
 //! Writes tasks the way the hub does: core decides, the change is applied, and the store is asked to keep it.
 
 use crate::random::Random;
+use flotilla_core::descent::Descent;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::log;
 use flotilla_core::ports::{Commit, Dedupe, Done, Folded, NotCommitted, Record, Store};
@@ -9,14 +10,17 @@ use flotilla_core::task::{Command, Head, Retry, Say, apply, step};
 use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::event::Change;
+use flotilla_protocol::lineage::{Ancestor, Origin, Provenance, Trace};
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::{Json, Object};
-use flotilla_protocol::work::{Contents, Report};
+use flotilla_protocol::work::{Contents, Report, Upstream};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
 pub const CALLER: PrincipalId = PrincipalId(7);
 pub const AGENT: AgentId = AgentId(3);
+/// The task that a delegated one is for.
+pub const PARENT: &str = "018bcfe5-6800-7000-8000-0000000000aa";
 pub const OWNER: PrincipalId = PrincipalId(5);
 
 /// One task, and all that was ever decided about it.
@@ -168,9 +172,25 @@ pub fn folded(record: &Record) -> Fold {
 }
 
 /// Words for what may happen to a task.
-pub const WORDS: [&str; 15] = [
-    "say", "say!", "open", "work", "ask", "auth", "done", "fail", "reject", "answer", "note", "chunk", "whole",
-    "cancel", "lost",
+pub const WORDS: [&str; 18] = [
+    "say",
+    "say!",
+    "open",
+    "work",
+    "ask",
+    "auth",
+    "done",
+    "fail",
+    "reject",
+    "answer",
+    "note",
+    "chunk",
+    "whole",
+    "cancel",
+    "lost",
+    "linked",
+    "delegated",
+    "sooner",
 ];
 
 fn command(word: &str, head: &Head) -> Command {
@@ -186,8 +206,14 @@ fn command(word: &str, head: &Head) -> Command {
         "say" | "say!" => Command::Say(Box::new(Say {
             message: Arc::new(message(head)),
             accepted_output_modes: vec!["text/plain".into()],
-            metadata: None,
             as_task: word == "say!",
+            ..Say::default()
+        })),
+        // Somebody else's agent asks, and the work is to be done by then.
+        "delegated" | "sooner" => Command::Say(Box::new(Say {
+            message: Arc::new(message(head)),
+            descent: Some(Box::new(descent(if word == "sooner" { 1_000 } else { 9_000 }))),
+            ..Say::default()
         })),
         "open" => Command::Open,
         "work" => status(TaskState::Working),
@@ -208,10 +234,29 @@ fn command(word: &str, head: &Head) -> Command {
             last_chunk: false,
             metadata: None,
         }),
-        "cancel" => Command::Cancel,
+        "linked" => {
+            let upstream = Upstream { task: format!("theirs-{}", head.seq), context: "theirs".into() };
+            let metadata = Some(Object(Json::new(r#"{"n": 1.0}"#.into()).unwrap()));
+            report(Report::Linked {
+                upstream,
+                metadata,
+                unknown: vec![("later".into(), Json::new("1e2".into()).unwrap())],
+            })
+        }
+        "cancel" => Command::Cancel { said: None },
         "lost" => Command::Lost { run: head.run, reason: "gone".into(), retry: Retry::IfUnstarted },
         other => panic!("no such word: {other}"),
     }
+}
+
+fn descent(deadline: i64) -> Descent {
+    let ancestor = |hub: &str, task: &str| Ancestor { hub: hub.into(), agent: "agént".into(), task: task.into() };
+    let chain = vec![ancestor("first", "t"), ancestor("second", PARENT)];
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let trace = Trace::parse(parent, Some("vendor=1"));
+    let origin = Origin { provenance: Provenance::A2aRemote, chain, hops: 3, max_hops: Some(5), trace };
+    let (here, deadline) = (ancestor("here", ""), Some(Millis(deadline)));
+    Descent { origin: Arc::new(origin), deadline, here, most_hops: 8, now: Millis(0) }
 }
 
 /// A message whose opaque parts must come back byte for byte.

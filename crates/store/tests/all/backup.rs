@@ -41,6 +41,7 @@ async fn a_backup_of_a_store_in_use_is_whole() {
     assert_eq!(away.files(), ["copy.db", "flotilla.db"]);
     let restored = away.open();
     assert_ne!(restored.epoch(), store.epoch());
+    assert_eq!(restored.hub_id(), store.hub_id(), "the same hub all the same");
     for task in &tasks {
         let record = restored.record(Scope::Admin, task.id()).await.unwrap().unwrap();
         assert_eq!((record.head, record.changes), (task.head.clone(), task.log.clone()));

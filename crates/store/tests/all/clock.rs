@@ -89,6 +89,8 @@ fn agent() -> Agent {
         capabilities: AgentCapabilities { push_notifications: true, ..AgentCapabilities::default() },
         input_modes: vec!["*/*".into()],
         output_modes: vec!["*/*".into()],
+        checks_modes: true,
+        extended: None,
         skills: Vec::new(),
         dedupe: DedupeBy::MessageId,
         on_lost: OnLost::Fail,
@@ -110,7 +112,7 @@ async fn a_clock_that_jumps_changes_nothing_about_the_schedule() {
     let courier = Arc::new(Failing { left: AtomicUsize::new(9), clock: Arc::clone(&clock), jumps, attempts });
     let store: Arc<dyn Store> = Arc::new(Memory::new().unwrap());
     let push = Push { courier, schedule: Schedule::default() };
-    let hub = Hub::new(store, clock, Registry::new([agent()], None), Limits::default(), push);
+    let hub = Hub::new(store, clock, Registry::new([agent()], None), Limits::default(), push, Arc::default());
     tokio::spawn(loops::push::deliver(Arc::clone(&hub)));
     let caller = flotilla_core::caller::Caller::anonymous();
     let registry = hub.registry();

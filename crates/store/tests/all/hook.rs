@@ -3,10 +3,11 @@
 use crate::author::{AGENT, CALLER, OWNER, keep};
 use crate::home::Home;
 use flotilla_core::caller::Scope;
-use flotilla_core::ids::{HookId, PrincipalId, TaskId};
+use flotilla_core::ids::{AgentId, HookId, PrincipalId, TaskId};
 use flotilla_core::ports::{Retention, Standing, Store};
-use flotilla_core::push::{Attempt, Hook, HookChange, HookFilter, HookState, Settled, Target};
+use flotilla_core::push::{Attempt, Hook, HookChange, HookFilter, HookState, MOST_DELETED, Settled, Target};
 use flotilla_protocol::a2a::push::{PushEvents, PushOptions};
+use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::time::Millis;
 use std::sync::Arc;
 
@@ -25,9 +26,11 @@ fn hook(task: TaskId, id: &str) -> Hook {
             sealed: vec![0, 1, 255],
         },
         options: PushOptions { events: PushEvents::Status, ..PushOptions::default() },
+        version: Version::V03,
         created_at: Millis(5),
         cursor: 0,
         state: HookState::Active,
+        held: false,
         failures: 0,
         next_at: None,
         attempts: 0,
@@ -112,6 +115,49 @@ pub async fn a_task_has_so_many_and_one_of_the_same_name_is_renewed(home: &impl 
     assert_eq!(store.hook(Scope::Admin, first.uid).await.unwrap(), Some(renewed));
 }
 
+pub async fn a_deleted_one_is_kept_for_its_owner_alone(home: &impl Home) {
+    let store = home.open();
+    let task = TaskId::fresh();
+    let caller = Scope::Caller { principal: CALLER, agent: AGENT };
+    let first = store.add_hook(hook(task, "a"), 1).await.unwrap().unwrap();
+    store.settle_hook(settled(&first, 1, false)).await.unwrap();
+    let deleted = store.change_hook(caller, first.uid, HookChange::Delete).await.unwrap().unwrap();
+    assert_eq!(
+        (deleted.state, deleted.target.sealed.len(), deleted.target.scheme.as_str()),
+        (HookState::Deleted, 0, "")
+    );
+    assert_eq!(deleted.reason, "HTTP 500; deleted by its caller");
+    assert_eq!(store.hooks(caller, task).await.unwrap(), [], "it is not listed");
+    let filter = HookFilter { task: Some(task), limit: 9, ..HookFilter::default() };
+    assert_eq!(store.hook_page(Scope::Agent { owner: OWNER }, filter).await.unwrap(), [deleted]);
+    assert_eq!(store.attempts(Scope::Agent { owner: OWNER }, first.uid, 9).await.unwrap().len(), 1);
+    let redeliver = HookChange::Redeliver { after: Some(0) };
+    let still = store.change_hook(Scope::Admin, first.uid, redeliver).await.unwrap().unwrap();
+    assert_eq!(still.state, HookState::Deleted, "there is nowhere to deliver to");
+    // It does not count, and comes back by its name alone, from where the new one is to begin.
+    store.add_hook(hook(task, "b"), 1).await.unwrap().expect("there is room");
+    let again = store.add_hook(Hook { cursor: 7, ..hook(task, "a") }, 2).await.unwrap().unwrap();
+    assert_eq!((again.uid, again.state, again.cursor, again.attempts), (first.uid, HookState::Active, 7, 1));
+    // What the owner stopped stays stopped.
+    let stop = HookChange::Disable { reason: "enough".into() };
+    store.change_hook(Scope::Admin, first.uid, stop).await.unwrap();
+    store.change_hook(caller, first.uid, HookChange::Delete).await.unwrap();
+    let held = store.add_hook(hook(task, "a"), 2).await.unwrap().unwrap();
+    assert_eq!((held.state, held.held, held.reason.as_str()), (HookState::Disabled, true, "enough"));
+    assert_eq!(store.hook(Scope::Admin, first.uid).await.unwrap(), Some(held));
+}
+
+pub async fn a_task_can_leave_so_many_deleted_ones_behind(home: &impl Home) {
+    let store = home.open();
+    let task = TaskId::fresh();
+    for number in 0..MOST_DELETED {
+        let one = store.add_hook(hook(task, &number.to_string()), 1).await.unwrap().expect("there is room");
+        store.change_hook(Scope::Admin, one.uid, HookChange::Delete).await.unwrap();
+    }
+    assert_eq!(store.add_hook(hook(task, "new"), 1).await.unwrap(), None);
+    assert!(store.add_hook(hook(task, "7"), 1).await.unwrap().is_some(), "one of an old name has its place");
+}
+
 pub async fn attempts_are_numbered_and_kept_with_what_came_of_them(home: &impl Home) {
     let store = home.open();
     let one = added(&store, hook(TaskId::fresh(), "a")).await;
@@ -183,6 +229,9 @@ pub async fn pages_are_newest_first_and_by_state(home: &impl Home) {
     store.change_hook(Scope::Admin, all[1], HookChange::Disable { reason: String::new() }).await.unwrap();
     let disabled = HookFilter { limit: 9, state: Some(HookState::Disabled), ..HookFilter::default() };
     assert_eq!(page(disabled).await, [all[1]]);
+    let of_agent = |agent| HookFilter { limit: 9, agent: Some(agent), ..HookFilter::default() };
+    assert_eq!(page(of_agent(AGENT)).await, all);
+    assert_eq!(page(of_agent(AgentId(AGENT.0 + 1))).await, []);
 }
 
 pub async fn hooks_go_with_their_task(home: &impl Home) {

@@ -4,7 +4,9 @@ use crate::home::Home;
 use crate::random::Random;
 use flotilla_core::ids::{PrincipalId, WorkspaceId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
+use flotilla_core::registry::{Registration, Visibility};
 use flotilla_core::rights::{Right, Rights};
+use flotilla_protocol::a2a::profile::Profile;
 use flotilla_protocol::time::Millis;
 
 /// A key that stands for somebody of its own name.
@@ -146,4 +148,25 @@ pub async fn agents_keep_their_numbers(home: &impl Home) {
     assert_eq!(store.agent("echo", PrincipalId(9)).await.unwrap(), echo);
     assert_eq!(store.agent("other", PrincipalId::OWNER).await.unwrap(), other);
     store.ping().await.unwrap();
+}
+
+pub async fn agents_that_registered_are_there_with_what_they_last_said(home: &impl Home) {
+    let store = home.open();
+    let owner = store.principal(full("team/one")).await.unwrap();
+    let said = |name: &str, description: &str, at: i64| Registration {
+        name: name.into(),
+        owner: owner.id,
+        workspace: owner.workspace,
+        visibility: Visibility::Workspace,
+        profile: Profile { description: description.into(), ..Profile::default() },
+        at: Millis(at),
+    };
+    assert_eq!(store.registrations().await.unwrap(), []);
+    let two = store.register(said("two", "the second", 1)).await.unwrap();
+    let one = store.register(said("one", "the first", 2)).await.unwrap();
+    assert_ne!(one, two);
+    assert_eq!(store.register(said("two", "another word", 3)).await.unwrap(), two, "it keeps its number");
+    assert_eq!(store.agent("one", owner.id).await.unwrap(), one);
+    let expected = [(one, said("one", "the first", 2)), (two, said("two", "another word", 3))];
+    assert_eq!(store.registrations().await.unwrap(), expected, "by name");
 }

@@ -14,6 +14,7 @@ mod home;
 mod hook;
 mod journal;
 mod key;
+mod lineage;
 mod list;
 mod random;
 mod reopen;
@@ -46,13 +47,16 @@ macro_rules! suite {
             hook: hooks_are_read_back_by_those_who_may_see_them a_task_has_so_many_and_one_of_the_same_name_is_renewed
                   attempts_are_numbered_and_kept_with_what_came_of_them what_an_attempt_began_with_may_have_changed
                   active_hooks_come_with_where_their_tasks_stand pages_are_newest_first_and_by_state
-                  hooks_go_with_their_task what_is_settled_together_is_all_there;
+                  hooks_go_with_their_task what_is_settled_together_is_all_there
+                  a_deleted_one_is_kept_for_its_owner_alone a_task_can_leave_so_many_deleted_ones_behind;
             key: keys_are_found_by_hash_and_revoked_by_name names_are_taken_once a_key_is_replaced_all_at_once
                  a_name_is_somebody_else_in_another_workspace every_change_of_keys_has_its_revision
-                 agents_keep_their_numbers;
+                 agents_keep_their_numbers agents_that_registered_are_there_with_what_they_last_said;
+            lineage: a_delegated_task_is_read_back_whole deadlines_are_of_tasks_that_have_not_ended;
             list: pages_agree_with_a_model totals_do_not_depend_on_the_page exchanges_are_not_listed
                   artifacts_are_left_out_when_not_wanted;
-            scope: a_task_is_seen_by_its_caller_its_owner_and_the_hub lists_are_of_one_principal_and_agent;
+            scope: a_task_is_seen_by_its_caller_its_owner_and_the_hub lists_are_of_one_principal_and_agent
+                a_context_s_latest_exchanges_are_found;
             send: a_key_is_sent_once a_stale_send_was_not_made sends_are_forgotten_by_age sends_are_forgotten_by_number;
             sweep: long_logs_come_to_the_same_after_a_sweep ended_tasks_go_by_age ended_tasks_go_by_number
                    age_and_number_together_take_no_more_than_each open_tasks_do_not_shelter_ended_ones
@@ -69,6 +73,7 @@ macro_rules! durable_suite {
         cases! { $home;
             failure: a_failed_commit_takes_nothing_with_it a_failed_send_was_not_made;
             hook: hooks_are_there_again;
+            lineage: a_delegated_task_is_there_again the_hub_stays_the_same;
             reopen: everything_is_there_again sends_are_remembered the_epoch_stays;
             fold: long_logs_are_folded_when_they_have_ended;
             tail: large_changes_come_a_few_at_a_time;

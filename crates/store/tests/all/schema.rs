@@ -8,15 +8,17 @@ use flotilla_core::key::FullName;
 use flotilla_core::ports::{ListFilter, Tail};
 use flotilla_core::rights::Rights;
 use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::time::Millis;
 use flotilla_store::sqlite::{Sqlite, Sync};
 use rusqlite::Connection;
 use std::path::Path;
 
 /// A store as each release wrote it: one caller (7), one agent (3), a completed task and an open one.
-const RELEASED: [&str; 2] = [include_str!("released/1.sql"), include_str!("released/2.sql")];
+const RELEASED: [&str; 3] =
+    [include_str!("released/1.sql"), include_str!("released/2.sql"), include_str!("released/3.sql")];
 /// The schema this program writes; versions after the last release are not in any store yet.
-const LATEST: i64 = 3;
+const LATEST: i64 = 7;
 /// Marks a file as a Flotilla store: "FLOT".
 const APPLICATION_ID: i64 = 0x464c_4f54;
 
@@ -82,6 +84,8 @@ async fn what_an_earlier_release_wrote_is_still_there() {
         let fold = folded(done);
         assert_eq!(fold.history[0].parts[0].text.as_deref(), Some("hello"));
         assert_eq!(fold.artifacts[0].parts[0].text.as_deref(), Some("hello, too"));
+        assert_eq!((&open.head.origin, open.head.deadline), (&None, None), "nobody told then");
+        assert_eq!((store.deadlines().await.unwrap(), store.hub_id().len()), (Vec::new(), 32));
         assert_eq!(store.open_runs().await.unwrap(), [open.head.id]);
         assert_eq!(store.sent([1; 32]).await.unwrap().map(|sent| sent.task), Some(done.head.id));
         let key = store.key([3; 32]).await.unwrap().unwrap();
@@ -111,6 +115,15 @@ async fn the_first_schemas_keys_may_do_what_they_could() {
     assert_eq!((owner.rights, owner.name.to_string().as_str(), owner.agents), (Rights::ALL, "owner", None));
     assert_eq!((gone.rights, gone.revoked_at, gone.created_at), (Rights::CALLER, Some(Millis(7)), Millis(6)));
     assert_eq!(store.keys().await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn push_configs_from_before_versions_are_of_1_0() {
+    let home = as_released(2);
+    let store = home.open();
+    let hooks = store.active_hooks(None, 10).await.unwrap();
+    let versions: Vec<_> = hooks.iter().map(|(hook, _)| (hook.id.as_str(), hook.version)).collect();
+    assert_eq!(versions, [("c", Version::V10)]);
 }
 
 #[tokio::test]

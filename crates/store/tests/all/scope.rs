@@ -1,11 +1,11 @@
 //! Scope: a query sees the tasks its scope names and nothing else; "not yours" looks like "not there".
 
-use crate::author::{AGENT, Author, CALLER, OWNER, id_at, keep, queue};
+use crate::author::{AGENT, Author, CALLER, OWNER, folded, id_at, keep, queue};
 use crate::home::Home;
 use crate::random::Random;
 use flotilla_core::caller::Scope;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
-use flotilla_core::ports::{ListFilter, Tail};
+use flotilla_core::ports::{EARLIER, ListFilter, Tail};
 
 pub async fn a_task_is_seen_by_its_caller_its_owner_and_the_hub(home: &impl Home) {
     let store = home.open();
@@ -60,4 +60,36 @@ pub async fn lists_are_of_one_principal_and_agent(home: &impl Home) {
             assert_eq!((page.records[0].head.principal, page.records[0].head.agent), (principal, agent));
         }
     }
+}
+
+pub async fn a_context_s_latest_exchanges_are_found(home: &impl Home) {
+    let store = home.open();
+    let mut random = Random::new(2);
+    let stranger = PrincipalId(CALLER.0 + 1);
+    let mut ids = Vec::new();
+    for (millis, principal, context, words) in [
+        (1, CALLER, "shared", "say! linked done"),
+        (2, CALLER, "shared", "say linked answer"),
+        (3, stranger, "shared", "say! linked done"),
+        (4, CALLER, "other", "say! linked done"),
+        (5, CALLER, "shared", "say! work"),
+    ] {
+        let mut task = Author::of(id_at(millis, &mut random), principal, AGENT, context);
+        for told in queue(&store, task.write(words, 1)) {
+            told.await.unwrap().unwrap();
+        }
+        ids.push(task.id());
+    }
+    let earlier = store.earlier(CALLER, AGENT, "shared", ids[4]).await.unwrap();
+    assert_eq!(earlier.iter().map(|record| record.head.id).collect::<Vec<_>>(), [ids[1], ids[0]], "newest first");
+    assert_eq!(folded(&earlier[0]).upstream.context, "theirs", "also of an exchange that was no task");
+    assert!(store.earlier(CALLER, AGENT, "shared", ids[0]).await.unwrap().is_empty());
+    let many = (0..2 * EARLIER as i64).map(|at| id_at(100 + at, &mut random));
+    for id in many.collect::<Vec<_>>() {
+        let mut task = Author::of(id, CALLER, AGENT, "shared");
+        for told in queue(&store, task.write("say", 1)) {
+            told.await.unwrap().unwrap();
+        }
+    }
+    assert_eq!(store.earlier(CALLER, AGENT, "shared", TaskId::fresh()).await.unwrap().len(), EARLIER);
 }

@@ -171,7 +171,9 @@ impl Tree {
 mod tests {
     use super::{Scene, Template, Tree};
     use flotilla_protocol::a2a::model::{Message, Part};
-    use flotilla_protocol::work::Assignment;
+    use flotilla_protocol::lineage::{Ancestor, Lineage, SpanId, Trace, TraceId};
+    use flotilla_protocol::time::Millis;
+    use flotilla_protocol::work::{Assignment, Trail};
     use std::sync::Arc;
 
     fn assignment() -> Assignment {
@@ -184,6 +186,17 @@ mod tests {
             message: Arc::new(Message { message_id: "m".into(), parts, ..Message::default() }),
             accepted_output_modes: Vec::new(),
             metadata: None,
+            asked_at: Millis(0),
+            from: String::new(),
+            ttl: None,
+            watched: true,
+            trail: Trail::default(),
+            lineage: Lineage {
+                here: Ancestor { hub: "h".into(), agent: "a".into(), task: "t".into() },
+                origin: None,
+                deadline: None,
+                trace: Trace::begun(TraceId::of([1; 16]).unwrap(), SpanId::of(1).unwrap()),
+            },
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::transcript::{line, saying, script, sending, transcript, uuid_v7};
 use flotilla_protocol::a2a::model::Part;
 use flotilla_protocol::work::Report;
-use flotilla_worker::{Agent, Outbox, Stopped};
+use flotilla_worker::{Agent, Outbox, Stop, Stopped};
 use tokio::sync::mpsc;
 
 #[tokio::test(start_paused = true)]
@@ -19,8 +19,8 @@ async fn echo_gives_the_parts_back_unchanged() {
 async fn artifacts_get_fresh_ids() {
     for agent in [Agent::Echo, script("{}").unwrap()] {
         let (sender, mut receiver) = mpsc::channel(8);
-        agent.work(saying("a"), Outbox::new(sender.clone())).await;
-        agent.work(saying("b"), Outbox::new(sender)).await;
+        agent.work(saying("a"), Outbox::new(sender.clone()), Stop::pair().1).await;
+        agent.work(saying("b"), Outbox::new(sender), Stop::pair().1).await;
         let mut ids = Vec::new();
         while let Some(report) = receiver.recv().await {
             if let Report::Artifact { artifact, .. } = *report {
@@ -37,7 +37,7 @@ async fn artifacts_get_fresh_ids() {
 async fn chunks_keep_their_id() {
     let agent = script("otherwise: [artifact: {name: a, chunks: [x, y]}]").unwrap();
     let (sender, mut receiver) = mpsc::channel(8);
-    agent.work(saying("a"), Outbox::new(sender)).await;
+    agent.work(saying("a"), Outbox::new(sender), Stop::pair().1).await;
     let mut ids = Vec::new();
     while let Some(report) = receiver.recv().await {
         if let Report::Artifact { artifact, .. } = *report {
@@ -53,7 +53,7 @@ async fn a_wait_ends_when_nobody_listens() {
     let agent = script("otherwise: [working, delay: 10m, completed]").unwrap();
     let (sender, mut receiver) = mpsc::channel(1);
     let started = tokio::time::Instant::now();
-    let work = tokio::spawn(async move { agent.work(saying("a"), Outbox::new(sender)).await });
+    let work = tokio::spawn(async move { agent.work(saying("a"), Outbox::new(sender), Stop::pair().1).await });
     assert_eq!(receiver.recv().await.map(|report| line(&report)).as_deref(), Some("WORKING"));
     drop(receiver);
     work.await.unwrap();
@@ -64,7 +64,7 @@ async fn a_wait_ends_when_nobody_listens() {
 async fn an_endless_talker_stops_when_nobody_listens() {
     let agent = script("otherwise: [artifact: {chunks: {count: 1000000, text: x}}]").unwrap();
     let (sender, mut receiver) = mpsc::channel(1);
-    let work = tokio::spawn(async move { agent.work(saying("a"), Outbox::new(sender)).await });
+    let work = tokio::spawn(async move { agent.work(saying("a"), Outbox::new(sender), Stop::pair().1).await });
     receiver.recv().await.unwrap();
     drop(receiver);
     work.await.unwrap();

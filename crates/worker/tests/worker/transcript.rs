@@ -1,9 +1,11 @@
 //! Runs an agent and writes down what it reports, one line each, so that a test can compare texts.
 
 use flotilla_protocol::a2a::model::{Artifact, Message, Part, Role};
-use flotilla_protocol::work::{Assignment, Contents, Report};
+use flotilla_protocol::lineage::{Ancestor, Lineage, SpanId, Trace, TraceId};
+use flotilla_protocol::time::Millis;
+use flotilla_protocol::work::{Assignment, Contents, Report, Trail};
 use flotilla_worker::script::{Script, ScriptConfig};
-use flotilla_worker::{Agent, Outbox};
+use flotilla_worker::{Agent, Outbox, Stop};
 use serde::Serialize;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -24,7 +26,20 @@ pub fn sending(message_id: &str, parts: Vec<Part>) -> Assignment {
         message: Arc::new(message),
         accepted_output_modes: Vec::new(),
         metadata: None,
+        asked_at: Millis(0),
+        from: String::new(),
+        ttl: None,
+        watched: true,
+        trail: Trail::default(),
+        lineage: lineage(),
     }
+}
+
+/// A task that nobody above called for.
+fn lineage() -> Lineage {
+    let here = Ancestor { hub: "h-1".into(), agent: "a".into(), task: "t-1".into() };
+    let trace = Trace::begun(TraceId::of([1; 16]).unwrap(), SpanId::of(1).unwrap());
+    Lineage { here, origin: None, deadline: None, trace }
 }
 
 pub fn script(yaml: &str) -> Result<Agent, String> {
@@ -42,7 +57,7 @@ pub async fn steps(steps: &str, text: &str) -> String {
 pub async fn transcript(agent: &Agent, assignment: Assignment) -> String {
     let (sender, mut receiver) = mpsc::channel(1);
     let agent = agent.clone();
-    let work = tokio::spawn(async move { agent.work(assignment, Outbox::new(sender)).await });
+    let work = tokio::spawn(async move { agent.work(assignment, Outbox::new(sender), Stop::pair().1).await });
     let mut lines = Vec::new();
     let mut before = Instant::now();
     while let Some(report) = receiver.recv().await {
@@ -72,6 +87,7 @@ pub fn line(report: &Report) -> String {
         ),
         Report::Answer { contents, metadata } => format!("message{}{}", show(contents), labelled("metadata", metadata)),
         Report::Note { blocks } => format!("note{}", each(blocks)),
+        Report::Linked { .. } => panic!("no agent here is elsewhere"),
     }
 }
 
@@ -94,6 +110,7 @@ fn show(contents: &Contents) -> String {
     match contents {
         Contents::Parts(parts) => each(parts),
         Contents::Blocks(blocks) => format!(" blocks{}", each(blocks)),
+        Contents::Message(message) => each(&message.parts),
     }
 }
 

@@ -57,7 +57,9 @@ pub async fn agents(findings: &mut Findings, session: &Session, config: Option<&
         if config.is_some_and(|config| !config.is_public(name)) {
             hidden.push(shown.clone());
         }
-        references.push((shown, Reference::of_agent(&hub, name)));
+        if let Ok(reference) = Reference::of_agent(&hub, name) {
+            references.push((shown, reference));
+        }
     }
     if config.is_some_and(|config| config.default_agent().is_some_and(|name| !config.is_public(&name))) {
         hidden.push(references[0].0.clone());

@@ -145,7 +145,7 @@ fn all_that_is_wrong_with_a_card_is_told_at_once() {
         }
         assert!(error["hint"].as_str().is_some_and(|hint| !hint.contains("--validate")), "no circles: {error}");
     }
-    let unforeseen = place.file("odd.json", card(json!({"protocolVersion": 3})).to_string());
+    let unforeseen = place.file("odd.json", card(json!({"default_input_modes": []})).to_string());
     let ran = place.run(&["card", "get", "-a", &unforeseen]);
-    assert!(ran.code == 1 && ran.err.contains("protocolVersion"), "{ran:?}");
+    assert!(ran.code == 1 && ran.err.contains("duplicate field `defaultInputModes`"), "{ran:?}");
 }

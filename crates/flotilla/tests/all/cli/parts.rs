@@ -78,7 +78,7 @@ fn mistakes_are_usage_errors_before_anything_is_sent() {
         &["x", "--output", "xml"],
         &["x", "--svc-param", "nothing"],
         &["x", "--transport", "pigeon"],
-        &["x", "--a2a-version", "0.3"],
+        &["x", "--a2a-version", "0.2"],
     ] {
         let ran = place.run(&[&["send", "-a", &agent.url], args].concat());
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {ran:?}");

@@ -70,14 +70,14 @@ fn an_error_that_ends_a_stream_is_its_last_line() {
 fn a_running_task_is_followed_to_its_end() {
     let hub = hub();
     let place = Place::at(&hub);
-    let started = place.json(&["send", "--async", "work 300ms"]);
+    let started = place.json(&["send", "--async", "work 3s"]);
     let task = id(&started["task"]);
+    let whole = place.start(&["task", "subscribe", task, "-o", "json"]);
     let frames = place.lines(&["task", "subscribe", task]);
     assert_eq!(frames[0]["task"]["id"], task, "the first event is the whole task");
     assert_eq!(state(&frames.last().expect("the end")["statusUpdate"]), "TASK_STATE_COMPLETED");
-    let started = place.json(&["send", "--async", "work 300ms"]);
-    let ended = place.json(&["task", "subscribe", id(&started["task"])]);
-    assert_eq!((id(&ended), state(&ended)), (id(&started["task"]), "TASK_STATE_COMPLETED"), "one Task, bare");
+    let ended = super::program::finish(whole).ok().json();
+    assert_eq!((id(&ended), state(&ended)), (task, "TASK_STATE_COMPLETED"), "one Task, bare");
     let ran = place.run(&["task", "subscribe", task]);
     assert!(ran.code == 1 && ran.err.contains("task get"), "{ran:?}");
 }

@@ -83,7 +83,7 @@ fn parameters_may_be_left_out_where_none_are_needed() {
 fn a_method_is_one_of_the_specifications() {
     let hub = hub();
     let owner = hub.owner(Binding::JsonRpc);
-    for method in ["message/send", "sendMessage", "", "Nonsense", "tasks/get"] {
+    for method in ["message/sent", "sendMessage", "", "Nonsense", "tasks/fetch"] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{SEND}}}"#);
         assert_eq!(code(&owner, &body), -32601, "{method}");
     }

@@ -88,7 +88,7 @@ fn extension_support_required() {
 #[test]
 fn version_not_supported() {
     each(|_, binding, client| {
-        let refusal = client.header("a2a-version", "0.3").call("ListTasks", &json!({})).expect_err("refused");
+        let refusal = client.header("a2a-version", "0.9").call("ListTasks", &json!({})).expect_err("refused");
         matches(binding, &refusal, ("VERSION_NOT_SUPPORTED", -32009, 400, "FAILED_PRECONDITION"));
     });
 }

@@ -120,6 +120,19 @@ fn a_key_may_be_limited_to_agents() {
 }
 
 #[test]
+fn two_different_keys_at_once_are_refused() {
+    let hub = hub();
+    let (alice, bob) = (hub.key("alice", &[]), hub.key("bob", &[]));
+    for binding in Binding::ALL {
+        let both = |other: &str| hub.stranger(binding).key(&alice).header("x-api-key", other);
+        both(&alice).call("ListTasks", &json!({})).expect("the same twice is one");
+        let refusal = both(&bob).call("ListTasks", &json!({})).expect_err("which one is meant?");
+        assert_eq!(refusal.reason, "UNAUTHENTICATED", "{refusal:?}");
+        assert!(refusal.message.contains("two different keys"), "{refusal:?}");
+    }
+}
+
+#[test]
 fn keys_survive_a_restart() {
     let mut hub = hub();
     let key = hub.key("alice", &[]);

@@ -111,6 +111,8 @@ fn mistakes_are_told_in_words_that_help() {
         assert!(Refusal::of(&response).message.contains(word), "{wanted}: {}", response.text());
     }
     assert_eq!(post(&admin, "/api/keys/nobody:rotate", &json!({})).status, 404);
+    let negative = post(&admin, "/api/keys/alice:rotate", &json!({"overlapSeconds": -1}));
+    assert!(Refusal::of(&negative).message.contains("a whole number, 0 or more"), "{}", negative.text());
     assert_eq!(delete(&admin, "/api/keys/other/alice").status, 404);
     assert_eq!(admin.get("/api/keys/alice").status, 405);
     assert_eq!(delete(&admin, "/api/keys").status, 405);

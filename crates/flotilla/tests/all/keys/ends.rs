@@ -135,6 +135,26 @@ fn a_rotated_key_works_for_the_overlap_and_no_longer() {
 }
 
 #[test]
+fn a_key_is_replaced_once_and_its_successor_lives_on() {
+    let hub = hub();
+    hub.key("team-9", &[]);
+    hub.cli_ok(&["keys", "rotate", "team-9"]);
+    let again = hub.cli(&["keys", "rotate", "team-9"]);
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(!again.status.success() && said.contains("replaced by 'team-9-2' already; rotate 'team-9-2'"), "{said}");
+    let response = hub.owner(Binding::HttpJson).send(Request::post("/api/keys/team-9:rotate", ""));
+    assert_eq!((response.status, Refusal::of(&response).reason.as_str()), (409, "ALREADY_EXISTS"));
+    hub.cli_ok(&["keys", "rotate", "team-9-2"]);
+    let list = hub.cli_ok(&["keys", "list"]);
+    assert!(list.lines().any(|line| line.starts_with("team-9-3 ") && line.contains(" in use ")), "{list}");
+    // The last of the line is named, and what to do if that has ended.
+    let refused = |name: &str| String::from_utf8_lossy(&hub.cli(&["keys", "rotate", name]).stderr).into_owned();
+    assert!(refused("team-9").contains("rotate 'team-9-3'"), "{}", refused("team-9"));
+    hub.cli_ok(&["keys", "revoke", "team-9-3"]);
+    assert!(refused("team-9").contains("keys create NAME --principal"), "{}", refused("team-9"));
+}
+
+#[test]
 fn the_owners_key_is_rotated_like_any_other() {
     let mut hub = hub();
     let new = hub.cli_ok(&["keys", "rotate", "owner", "--overlap", "0s"]).trim().to_owned();
@@ -157,10 +177,11 @@ fn the_end_of_an_owners_key_is_told_with_what_else_is_to_be_done() {
     let said = |args: &[&str]| String::from_utf8_lossy(&hub.cli(args).stderr).into_owned();
     assert!(said(&["keys", "rotate", "owner"]).contains("hub.owner_key"));
     assert!(said(&["keys", "revoke", "owner-2"]).contains("hub.owner_key"));
+    hub.make_key(&["spare", "--principal", "owner", "--scope", "admin"]);
     hub.key("alice", &[]);
     assert_eq!(said(&["keys", "revoke", "alice"]), "", "nothing to be done");
     let owner = hub.owner(Binding::HttpJson);
-    let rotated = owner.send(Request::post("/api/keys/owner:rotate", ""));
+    let rotated = owner.send(Request::post("/api/keys/spare:rotate", ""));
     assert!(rotated.json()["note"].as_str().is_some_and(|note| note.contains("hub.owner_key")), "{}", rotated.text());
     let revoked = owner.send(Request::new("DELETE", "/api/keys/owner"));
     assert_eq!(revoked.status, 200);

@@ -13,12 +13,14 @@ fn get(client: &Client, target: &str) -> Response {
     response
 }
 
+/// The interfaces of 1.0, which come first, then those of 0.3.
 fn urls(card: &Value) -> Vec<(String, String)> {
     let interfaces = card["supportedInterfaces"].as_array().expect("interfaces");
+    let versions: Vec<&str> = interfaces.iter().filter_map(|one| one["protocolVersion"].as_str()).collect();
+    assert!(versions.is_sorted_by(|one, next| one >= next), "{versions:?}");
     interfaces
         .iter()
         .map(|one| {
-            assert_eq!(one["protocolVersion"], "1.0");
             (
                 one["protocolBinding"].as_str().expect("a binding").to_owned(),
                 one["url"].as_str().expect("a URL").to_owned(),
@@ -32,6 +34,7 @@ fn both_well_known_paths_show_the_same_card() {
     let hub = hub();
     let client = hub.stranger(Binding::HttpJson).without("a2a-version");
     assert_eq!(get(&client, ROOT).body, get(&client, "/.well-known/agent.json").body);
+    let client = hub.stranger(Binding::HttpJson);
     let below = get(&client, "/agents/mock/.well-known/agent-card.json");
     assert_eq!(below.body, get(&client, "/agents/mock/.well-known/agent.json").body);
     assert_eq!(below.json()["name"], "mock");
@@ -80,8 +83,9 @@ fn the_addresses_a_card_tells_work() {
         let card = get(&hub.stranger(Binding::HttpJson), target).json();
         let urls = urls(&card);
         let named: Vec<&str> = urls.iter().map(|(binding, _)| binding.as_str()).collect();
-        assert_eq!(named, ["JSONRPC", "HTTP+JSON", "GRPC"]);
-        for (binding, url) in urls {
+        let (all, channel) = (["JSONRPC", "HTTP+JSON", "GRPC"], "urn:flotilla:binding:channel:1.0");
+        assert_eq!(named, [&all[..], &[channel], &all[..]].concat());
+        for (binding, url) in urls.into_iter().take(3) {
             if binding == "GRPC" {
                 assert_eq!(url, hub.address().to_string(), "gRPC has a host and a port, no path");
                 let mut params = flotilla_testkit::client::message(target, "complete");
@@ -101,6 +105,32 @@ fn the_addresses_a_card_tells_work() {
             };
             let body = hub.owner(Binding::HttpJson).send(request.header("content-type", "application/json")).json();
             assert_eq!(state(&body.get("result").unwrap_or(&body)["task"]), "TASK_STATE_COMPLETED");
+        }
+    }
+}
+
+#[test]
+fn the_addresses_a_card_of_0_3_tells_work() {
+    let hub = hub();
+    let owner = hub.owner(Binding::HttpJson).header("a2a-version", "0.3");
+    for target in [ROOT, "/agents/echo/.well-known/agent-card.json"] {
+        let card = get(&owner, target).json();
+        let places = card["additionalInterfaces"].as_array().expect("places");
+        assert_eq!((&card["url"], &card["preferredTransport"]), (&places[0]["url"], &places[0]["transport"]));
+        for place in &places[..2] {
+            let binding = place["transport"].as_str().expect("a transport");
+            let path = place["url"].as_str().and_then(|url| url.strip_prefix(&hub.url())).expect("the hub's own");
+            let params = crate::dialects::old_message(&format!("{binding}{path}"), "complete");
+            let request = match binding {
+                "JSONRPC" => {
+                    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params});
+                    Request::post(path, body.to_string())
+                }
+                "HTTP+JSON" => Request::post(&format!("{path}/v1/message:send"), params.to_string()),
+                other => panic!("not so early: {other}"),
+            };
+            let body = owner.send(request.header("content-type", "application/json")).json();
+            assert_eq!(body.get("result").unwrap_or(&body)["status"]["state"], "completed", "{body}");
         }
     }
 }

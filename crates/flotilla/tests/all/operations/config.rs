@@ -1,6 +1,7 @@
 //! `flotilla config` and the file it is about.
 
 use crate::cast::{CONFIG, hub, setup};
+use crate::cli::program::Place;
 use flotilla_testkit::HubProcess;
 use flotilla_testkit::process::OWNER;
 use serde_json::Value;
@@ -76,6 +77,41 @@ fn the_whole_configuration_is_shown_with_its_secrets_masked() {
     for default in ["keep_alive: 15s", "127.0.0.1:7420", "window: 1d", "json_depth: 64", "sync: full"] {
         assert!(shown.contains(default), "no {default:?} in {shown}");
     }
+}
+
+#[test]
+fn the_environment_counts_as_it_does_for_serve() {
+    let place = || {
+        let place = Place::new();
+        place.file("flotilla.yaml", "agents: {echo: {kind: echo}}");
+        place
+    };
+    let shown = place()
+        .env("FLOTILLA_LISTEN", "127.0.0.1:9")
+        .env("FLOTILLA_ALLOW_TARGET", "10.0.0.0/8,192.168.0.0/16")
+        .env("FLOTILLA_PUBLIC_URL", "https://hub.example.com")
+        .env("FLOTILLA_OWNER_KEY", OWNER)
+        .run(&["config", "hub"])
+        .ok()
+        .out;
+    for word in ["127.0.0.1:9", "192.168.0.0/16", "https://hub.example.com", "owner_key: '***'"] {
+        assert!(shown.replace('"', "'").contains(word), "no {word} in {shown}");
+    }
+    assert!(!shown.contains(OWNER), "{shown}");
+    for (name, value, told) in [
+        ("FLOTILLA_OWNER_KEY", "flk_BAD", "64 hex digits"),
+        ("FLOTILLA_SECRET_KEY", "short", "64 hex digits"),
+        ("FLOTILLA_ALLOW_TARGET", "10.0.0.0/8,bad", "bad"),
+        ("FLOTILLA_PUBLIC_URL", "hub.example.com", "http://"),
+        ("FLOTILLA_LISTEN", "nowhere", "nowhere"),
+    ] {
+        for command in [&["config", "check"][..], &["serve", "--memory"]] {
+            let ran = place().env(name, value).run(command);
+            assert!(ran.code != 0 && ran.err.contains(told), "{name}, {command:?}: {ran:?}");
+        }
+    }
+    let listen = place().run(&["config", "hub", "--listen", "127.0.0.1:9"]).ok();
+    assert!(listen.out.contains("127.0.0.1:9"), "flags count too: {listen:?}");
 }
 
 #[test]

@@ -34,6 +34,8 @@ fn configs_are_made_read_listed_and_deleted_alike_on_every_binding() {
         let rest = talk.ok(LIST, json!({"taskId": task["id"], "pageSize": 1, "pageToken": page["nextPageToken"]}));
         assert_eq!((&page["configs"][0]["id"], &rest["configs"][0]["id"]), (&json!("mine"), &second["id"]));
         assert_eq!(rest["nextPageToken"].as_str().unwrap_or_default(), "");
+        let wrong = talk.refused(LIST, json!({"taskId": task["id"], "pageToken": "1"}));
+        assert_eq!(wrong.reason, "INVALID_PARAMS", "a token is no count");
         for _ in 0..2 {
             talk.ok(DELETE, json!({"taskId": task["id"], "id": "mine"}));
         }
@@ -157,6 +159,66 @@ fn a_task_has_so_many_configs_and_a_refused_message_leaves_nothing() {
     assert_eq!(refusal.fields(), ["configuration.taskPushNotificationConfig.url"]);
     assert!(refusal.message.contains("loopback"), "{refusal:?}");
     assert_eq!(client.call("ListTasks", &json!({})).expect("a list")["totalSize"], 1);
+}
+
+#[test]
+fn the_same_message_for_another_webhook_is_a_conflict() {
+    let (hub, receiver) = (hub(), Receiver::start());
+    let client = hub.owner(Binding::JsonRpc);
+    let send = |url: Option<&str>| {
+        let mut params = flotilla_testkit::client::message("m-same", "complete");
+        if let Some(url) = url {
+            params["configuration"] = json!({"taskPushNotificationConfig": {"url": url}});
+        }
+        client.call("SendMessage", &params)
+    };
+    let first = send(Some(&receiver.url())).expect("sent");
+    assert_eq!(send(Some(&receiver.url())).expect("the same again")["task"]["id"], first["task"]["id"]);
+    for other in [Some("https://example.com/other"), None] {
+        assert_eq!(send(other).expect_err("a webhook would be left out").reason, "IDEMPOTENCY_CONFLICT", "{other:?}");
+    }
+}
+
+#[test]
+fn a_page_token_names_a_place_that_holds_when_configs_go() {
+    let hub = hub();
+    let client = hub.owner(Binding::JsonRpc);
+    let task = client.say("m", "ask");
+    for number in 0..5 {
+        let config = json!({"taskId": id(&task), "id": format!("p{number}"), "url": "https://example.com/"});
+        client.call(CREATE, &config).expect("made");
+    }
+    let page = |token: &serde_json::Value| {
+        let page = client.call(LIST, &json!({"taskId": id(&task), "pageSize": 2, "pageToken": token})).expect("a page");
+        let ids: Vec<_> = page["configs"].as_array().expect("a list").iter().map(|one| one["id"].clone()).collect();
+        (ids, page["nextPageToken"].clone())
+    };
+    let (first, token) = page(&json!(""));
+    assert_eq!(first, ["p0", "p1"]);
+    for gone in ["p0", "p1"] {
+        client.call(DELETE, &json!({"taskId": id(&task), "id": gone})).expect("deleted");
+    }
+    let (second, token) = page(&token);
+    assert_eq!(second, ["p2", "p3"], "none is left out");
+    assert_eq!(page(&token).0, ["p4"]);
+}
+
+#[test]
+fn ids_that_look_like_something_else_are_refused() {
+    let hub = hub();
+    for binding in Binding::ALL {
+        let client = hub.owner(binding);
+        let task = client.say(&format!("m-{binding:?}"), "ask");
+        for odd in [".", "..", " ", "\u{a0}\u{2003}", "\u{202e}", "a\u{200b}b", "a\u{1}"] {
+            let config = json!({"taskId": id(&task), "id": odd, "url": "https://example.com/"});
+            let refusal = client.call(CREATE, &config).expect_err(odd);
+            assert_eq!(refusal.reason, "INVALID_PARAMS", "{odd:?}: {refusal:?}");
+        }
+        for fine in ["...", "a b", "\u{e9}\u{1f600}"] {
+            let config = json!({"taskId": id(&task), "id": fine, "url": "https://example.com/"});
+            assert_eq!(client.call(CREATE, &config).expect(fine)["id"], fine);
+        }
+    }
 }
 
 #[test]

@@ -50,6 +50,44 @@ fn the_older_signature_comes_where_it_is_asked_for() {
 }
 
 #[test]
+fn a_webhook_id_stands_for_one_content_wherever_it_is_taken_up() {
+    let (hub, receiver) = (hub(), Receiver::start());
+    let client = hub.owner(Binding::JsonRpc);
+    let config = json!({"url": receiver.url(), "metadata": {"urn:flotilla:ext:push-options:1.0": {"chunks": "whole"}}});
+    let task = push(&client, "chunks 6", config);
+    let done = delivery(&hub, &task, "done");
+    let uid = done["id"].as_str().expect("an id");
+    for (round, from) in ["3", "5", "8"].into_iter().enumerate() {
+        hub.cli_ok(&["push", "redeliver", uid, "--from", from]);
+        let received = receiver.wait(4 + 2 * (round + 1));
+        delivery(&hub, &task, "done");
+        let (first, again) = (&received[2], &received[4 + 2 * round]);
+        assert_eq!((first.id(), &first.body), (again.id(), &again.body), "from {from}");
+    }
+    hub.cli_ok(&["push", "redeliver", uid, "--from", "9"]);
+    assert_eq!(receiver.wait(11)[10].told(), "COMPLETED", "what comes after it stands alone");
+}
+
+#[test]
+fn a_config_made_in_the_middle_of_an_artifact_is_told_it_whole() {
+    let (hub, receiver) = (hub(), Receiver::start());
+    let client = hub.owner(Binding::JsonRpc);
+    let mut params = flotilla_testkit::client::message("m-trickle", "trickle 20");
+    params["configuration"] = json!({"returnImmediately": true});
+    let task = client.call("SendMessage", &params).expect("sent")["task"].clone();
+    flotilla_testkit::until("some of it is there", || {
+        let task = client.task(task["id"].as_str().expect("an id"));
+        (task["artifacts"][0]["parts"].as_array().map_or(0, Vec::len) > 1).then_some(())
+    });
+    let options = json!({"urn:flotilla:ext:push-options:1.0": {"chunks": "whole"}});
+    let config = json!({"taskId": task["id"], "url": receiver.url(), "metadata": options});
+    client.call("CreateTaskPushNotificationConfig", &config).expect("made");
+    delivery(&hub, &task, "done");
+    let first = receiver.received()[0].json()["artifactUpdate"].clone();
+    assert_eq!(first["artifact"]["parts"].as_array().map(Vec::len), Some(20), "{first}");
+}
+
+#[test]
 fn states_only_and_whole_artifacts_where_they_are_asked_for() {
     let hub = hub();
     let client = hub.owner(Binding::JsonRpc);

@@ -40,7 +40,7 @@ fn each_fault_is_told_and_parked_after_the_last_attempt() {
         let reasons = reasons(&parked);
         assert_eq!(reasons.len(), 2, "{url}: {reasons:?}");
         assert!(reasons[0].contains(why) && !reasons[0].is_empty(), "{url}: {reasons:?}");
-        assert!(reasons[1].ends_with("; attempt 2 was the last"), "{url}: {reasons:?}");
+        assert!(reasons[1].ends_with("; the last of 2 attempts in a row"), "{url}: {reasons:?}");
     }
     assert_eq!((inside.count(), plain.count()), (0, 0), "nobody else was called");
 }

@@ -23,7 +23,7 @@ fn a_parked_delivery_shows_every_attempt_and_goes_on_when_it_is_redelivered() {
     let parked = delivery(&hub, &task, "parked");
     let attempts = parked["attempts"].as_array().expect("attempts");
     assert_eq!((attempts.len(), receiver.count(), &parked["failures"]), (5, 5, &json!(5)), "{parked}");
-    assert_eq!(parked["reason"], "HTTP 500; attempt 5 was the last");
+    assert_eq!(parked["reason"], "HTTP 500; the last of 5 attempts in a row");
     assert!(parked.get("nextAttemptAt").is_none(), "{parked}");
     for attempt in attempts {
         assert_eq!((&attempt["status"], &attempt["delivered"]), (&json!(500), &json!(false)));
@@ -124,7 +124,26 @@ fn deliveries_are_for_the_owner_of_the_agent() {
     assert_eq!(owner.get("/api/deliveries/nonsense").status, 404);
     assert_eq!(owner.send(Request::post("/api/deliveries", "")).status, 405);
     assert_eq!(owner.get(&format!("{path}:disable")).status, 405);
-    assert_eq!(owner.send(Request::post(&format!("{path}:redeliver?from=x"), "")).status, 400);
+    for wrong in
+        [":redeliver?from=x", ":redeliver?from=0", ":redeliver?form=1", ":redeliver?from=1&from=2", ":disable?x"]
+    {
+        assert_eq!(owner.send(Request::post(&format!("{path}{wrong}"), "")).status, 400, "{wrong}");
+    }
+    let body = Request::post(&format!("{path}:redeliver"), r#"{"from":77}"#).header("content-type", "application/json");
+    let refused = owner.send(body);
+    assert!(refused.status == 400 && refused.text().contains("?from=N"), "{}", refused.text());
+    for wrong in ["?states=done", "?state=parked&state=done", "?before=bogus"] {
+        assert_eq!(owner.get(&format!("/api/deliveries{wrong}")).status, 400, "{wrong}");
+    }
+    for nothing in ["?task=bogus", "?task=00000000-0000-7000-8000-000000000000", "?agent=echo"] {
+        assert_eq!(owner.get(&format!("/api/deliveries{nothing}")).json(), json!({"deliveries": []}), "{nothing}");
+    }
+    let of_agent = owner.get("/api/deliveries?agent=mock").json();
+    assert_eq!(of_agent["deliveries"].as_array().map(Vec::len), Some(1), "{of_agent}");
+    let missing = owner.get("/api/deliveries/00000000-0000-7000-8000-000000000000");
+    assert_eq!((missing.status, flotilla_testkit::Refusal::of(&missing).reason.as_str()), (404, "NOT_FOUND"));
+    let operator = hub.stranger(Binding::HttpJson).key(&hub.make_key(&["operator", "--scope", "admin"]));
+    assert_eq!(operator.get(&path).status, 200, "an administrator sees all");
 }
 
 #[test]
@@ -158,6 +177,21 @@ fn a_developer_listens_and_sees_what_is_verified() {
 }
 
 #[test]
+fn what_is_no_json_is_shown_as_it_came_and_who_ends_the_listening_is_told_so() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let place = crate::cli::program::Place::new();
+    let listening = place.start(&["listen", "--listen", &free.to_string(), "--any"]);
+    flotilla_testkit::until("somebody listens", || std::net::TcpStream::connect(free).ok());
+    let odd = "a  b {\"c\\d\" }";
+    flotilla_testkit::http::send(free, &Request::post("/", odd));
+    let pid = listening.id().to_string();
+    std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("a signal");
+    let ran = crate::cli::program::finish(listening);
+    assert!(ran.out.contains(odd), "{ran:?}");
+    assert!(ran.code == 130 && ran.err.contains("nobody listens any more") && !ran.err.contains("task"), "{ran:?}");
+}
+
+#[test]
 fn what_goes_wrong_on_the_command_line_has_a_fitting_hint() {
     let hub = hub();
     let unknown = "00000000-0000-7000-8000-000000000000";
@@ -166,6 +200,17 @@ fn what_goes_wrong_on_the_command_line_has_a_fitting_hint() {
         (&["push", "list", "--state", "lost"], "the message names what is wrong"),
         (&["push", "list", "--bearer", "wrong"], "set FLOTILLA_KEY to the owner's key"),
         (&["push", "list", "--hub", "http://127.0.0.1:1"], "check that the hub runs"),
+        (&["push", "show", ""], "--help"),
+        (&["push", "show", "."], "--help"),
+        (&["push", "disable", ".."], "--help"),
+        (&["push", "list", "--agent", "nope"], "flotilla push list shows"),
+        (&["push", "list", "--transport", "BOGUS"], "flotilla push list --help"),
+        (&["push", "list", "-a", "https://example.com"], "flotilla push list --help"),
+        (&["push", "redeliver", unknown, "--from", "0"], "--help"),
+        (&["listen", "--a2a-version", "9.9"], "flotilla listen --help"),
+        (&["listen", "--count", "0"], "--help"),
+        (&["task", "push-config", "get", unknown, "..", "--transport", "HTTP+JSON"], "--help"),
+        (&["card", "get", "--agent", ".."], "--help"),
     ] {
         let output = hub.cli(args);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -109,6 +109,18 @@ fn a_lost_secret_key_is_told_and_uses_up_nothing_until_it_is_back() {
 }
 
 #[test]
+fn a_lost_secret_key_is_told_also_for_webhooks_that_wait_for_somebody() {
+    let gone = Receiver::doing(|_, _| Reaction::Status(500));
+    let mut hub = hub_with("targets: {allow: [127.0.0.1]}\npush: {schedule: []}");
+    let task = push(&hub.owner(Binding::JsonRpc), "complete", json!({"url": gone.url(), "token": "t-1"}));
+    delivery(&hub, &task, "parked");
+    hub.kill();
+    std::fs::remove_file(hub.data().join("secret.key")).expect("removed");
+    hub.restart();
+    until("the log says so", || hub.log().contains("another secret key").then_some(()));
+}
+
+#[test]
 fn nothing_is_lost_and_nothing_disordered_under_kills() {
     let receiver = Receiver::start();
     let mut hub = hub_with("targets: {allow: [127.0.0.1]}\npush: {schedule: [50ms, 50ms, 50ms]}");

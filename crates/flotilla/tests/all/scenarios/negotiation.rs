@@ -1,6 +1,6 @@
 //! What callers and agents agree on first: version, extensions, media types, and operations that are not offered.
 
-use super::on_all;
+use super::{on_all, on_current};
 use crate::cast::hub;
 use flotilla_testkit::client::message;
 use flotilla_testkit::{Binding, Refusal};
@@ -8,11 +8,13 @@ use serde_json::json;
 
 #[test]
 fn a_version_that_is_spoken_here_is_accepted() {
-    on_all(|talk| {
-        for version in ["1.0", "1.0.1", "1.0.0"] {
+    on_current(|talk| {
+        for version in ["1.0", "1.0.1", "1.0.0", ""] {
             talk.client = talk.client.clone().header("a2a-version", version);
             assert_eq!(talk.ok("ListTasks", json!({}))["totalSize"], 0, "{version}");
         }
+        talk.client = talk.client.clone().without("a2a-version");
+        assert_eq!(talk.ok("ListTasks", json!({}))["totalSize"], 0, "what it is can be seen without it");
     });
 }
 
@@ -30,29 +32,27 @@ fn a_version_may_be_a_query_parameter() {
 #[test]
 fn a_version_that_is_not_spoken_here_is_refused_naming_what_is() {
     on_all(|talk| {
-        for version in ["0.3", "0.3.0", "2.0", "1.1", "1", "1.00", "nonsense"] {
+        for version in ["2.0", "1.1", "1", "1.00", "nonsense"] {
             talk.client = talk.client.clone().header("a2a-version", version);
             let refusal = talk.refused("ListTasks", json!({}));
             assert_eq!(refusal.reason, "VERSION_NOT_SUPPORTED", "{version}");
             assert_eq!(refusal.metadata["requestedVersion"], version);
-            assert_eq!(refusal.metadata["supportedVersions"], "1.0");
+            assert_eq!(refusal.metadata["supportedVersions"], "1.0, 0.3");
         }
     });
 }
 
 #[test]
-fn no_version_means_the_old_one() {
-    on_all(|talk| {
-        talk.client = talk.client.clone().without("a2a-version");
-        let params = talk.message("complete");
-        let refusal = talk.refused("SendMessage", params.clone());
-        assert_eq!(refusal.reason, "VERSION_NOT_SUPPORTED");
-        assert!(refusal.message.contains("0.3") && refusal.message.contains("1.0"), "{}", refusal.message);
-        talk.client = talk.client.clone().header("a2a-version", "");
-        assert_eq!(talk.refused_stream("SendStreamingMessage", params).reason, "VERSION_NOT_SUPPORTED");
-        talk.client = talk.client.clone().header("a2a-version", "1.0");
-        assert_eq!(talk.ok("ListTasks", json!({}))["totalSize"], 0);
-    });
+fn what_is_1_0_is_refused_where_0_3_is_named() {
+    let hub = hub();
+    for binding in Binding::ALL {
+        for version in ["0.3", "0.3.0"] {
+            let client = hub.owner(binding).header("a2a-version", version);
+            let refusal = client.call("SendMessage", &message("m", "complete")).expect_err("refused");
+            assert_eq!(refusal.reason, "VERSION_NOT_SUPPORTED", "{binding:?}");
+            assert!(refusal.message.contains("0.3") && refusal.message.contains("1.0"), "{}", refusal.message);
+        }
+    }
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn push_notifications_are_refused_by_every_operation_of_an_agent_that_has_none()
 
 #[test]
 fn there_is_no_extended_card() {
-    on_all(|talk| {
+    on_current(|talk| {
         assert_eq!(talk.refused("GetExtendedAgentCard", json!({})).reason, "UNSUPPORTED_OPERATION");
         assert_eq!(talk.refused("GetExtendedAgentCard", json!({"tenant": "echo"})).reason, "UNSUPPORTED_OPERATION");
     });

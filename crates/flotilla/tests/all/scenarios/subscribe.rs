@@ -1,6 +1,6 @@
 //! SubscribeToTask.
 
-use super::on_all;
+use super::{on_all, on_current};
 use crate::cast::{id, reached, state};
 use serde_json::json;
 
@@ -41,7 +41,7 @@ fn a_subscription_outlasts_the_agents_questions() {
 
 #[test]
 fn an_ended_task_cannot_be_subscribed_to() {
-    on_all(|talk| {
+    on_current(|talk| {
         for said in ["complete", "fail", "reject", "give up"] {
             let task = talk.say(said);
             let refusal = talk.refused_stream("SubscribeToTask", json!({"id": id(&task)}));

@@ -164,7 +164,7 @@ fn references_extensions_and_metadata_come_back_in_the_history() {
 #[test]
 fn a_message_said_while_the_agent_works_is_taken_up_before_the_task_ends() {
     on_all(|talk| {
-        let task = talk.start("work 800ms");
+        let task = talk.start("work 2s");
         reached(&talk.client, id(&task), "TASK_STATE_WORKING");
         let params = talk.reply(&task, "one more thing");
         let after = talk.ok("SendMessage", params)["task"].clone();

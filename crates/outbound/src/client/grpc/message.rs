@@ -51,7 +51,7 @@ pub fn encode(request: &Request) -> Vec<u8> {
     }
 }
 
-fn framed(message: &impl Message) -> Vec<u8> {
+pub(super) fn framed(message: &impl Message) -> Vec<u8> {
     let length = u32::try_from(message.encoded_len()).unwrap_or(u32::MAX);
     let mut out = vec![0];
     out.extend_from_slice(&length.to_be_bytes());
@@ -59,11 +59,11 @@ fn framed(message: &impl Message) -> Vec<u8> {
     out
 }
 
-fn read<T: Message + Default>(bytes: &[u8]) -> Result<T, ClientError> {
+pub(super) fn read<T: Message + Default>(bytes: &[u8]) -> Result<T, ClientError> {
     T::decode(bytes).map_err(ClientError::malformed)
 }
 
-fn json<T: Serialize>(value: Result<T, Refusal>) -> Result<String, ClientError> {
+pub(super) fn json<T: Serialize>(value: Result<T, Refusal>) -> Result<String, ClientError> {
     let value = value.map_err(|refusal| ClientError::malformed(refusal.message))?;
     serde_json::to_string(&value).map_err(ClientError::malformed)
 }

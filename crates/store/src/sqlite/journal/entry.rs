@@ -48,6 +48,9 @@ impl Span {
 const NO_STATE: u8 = u8::MAX;
 const ARTIFACTS_ONLY: u8 = 1;
 const SEND: u8 = 2;
+const DEADLINE: u8 = 4;
+const ORIGIN: u8 = 8;
+const FLAGS: u8 = ARTIFACTS_ONLY | SEND | DEADLINE | ORIGIN;
 /// The last of the codes of `Head::state_code`.
 const MESSAGE: u8 = 9;
 
@@ -58,7 +61,10 @@ impl Entry {
         let events = events.map_err(|_| Fault::new("events that are not text"))?;
         let send = commit.dedupe.map(|dedupe| Send { dedupe, row: row(&dedupe) });
         let span = Span::of(&commit.change);
-        Ok(Self { head: commit.head.clone(), state_before: commit.state_before, span, events, send })
+        let mut head = commit.head.clone();
+        // It never changes, so a task's first commit tells it for all.
+        head.origin = head.origin.filter(|_| head.version == 1);
+        Ok(Self { head, state_before: commit.state_before, span, events, send })
     }
 
     /// About what it takes in memory and in the journal.
@@ -80,13 +86,14 @@ impl Entry {
         for number in [head.run, head.turn, head.waiting, head.context.len() as u32, self.events.len() as u32] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        let artifacts_only = if span.artifacts_only { ARTIFACTS_ONLY } else { 0 };
-        let send = if self.send.is_some() { SEND } else { 0 };
+        let flag = |is_set, flag| if is_set { flag } else { 0 };
+        let artifacts_only = flag(span.artifacts_only, ARTIFACTS_ONLY);
+        let lineage = flag(head.deadline.is_some(), DEADLINE) | flag(head.origin.is_some(), ORIGIN);
         out.extend_from_slice(&[
             head.state_code(),
             run_code(head.run_state),
             self.state_before.unwrap_or(NO_STATE),
-            artifacts_only | send,
+            artifacts_only | flag(self.send.is_some(), SEND) | lineage,
         ]);
         out.extend_from_slice(head.context.as_bytes());
         out.extend_from_slice(self.events.as_bytes());
@@ -94,6 +101,14 @@ impl Entry {
             out.extend_from_slice(&row.to_le_bytes());
             out.extend_from_slice(&dedupe.key);
             out.extend_from_slice(&dedupe.hash);
+        }
+        if let Some(deadline) = head.deadline {
+            out.extend_from_slice(&deadline.0.to_le_bytes());
+        }
+        if let Some(origin) = &head.origin {
+            let json = serde_json::to_vec(&**origin).expect("texts and numbers are JSON");
+            out.extend_from_slice(&(json.len() as u32).to_le_bytes());
+            out.extend_from_slice(&json);
         }
     }
 
@@ -116,7 +131,7 @@ fn read(bytes: &mut &[u8]) -> Option<Entry> {
     let (context_length, events_length) = (small()? as usize, small()? as usize);
     let [state, run_state, state_before, flags] = fixed(bytes)?;
     // A code that no version wrote is damage, not something to guess about.
-    if state > MESSAGE || run_state > run_code(RunState::Started) || flags & !(ARTIFACTS_ONLY | SEND) != 0 {
+    if state > MESSAGE || run_state > run_code(RunState::Started) || flags & !FLAGS != 0 {
         return None;
     }
     let context = text(bytes, context_length)?.into();
@@ -127,6 +142,17 @@ fn read(bytes: &mut &[u8]) -> Option<Entry> {
             row: i64::from_le_bytes(fixed(bytes)?),
             dedupe: Dedupe { key: fixed(bytes)?, hash: fixed(bytes)? },
         }),
+    };
+    let deadline = match flags & DEADLINE {
+        0 => None,
+        _ => Some(Millis(i64::from_le_bytes(fixed(bytes)?))),
+    };
+    let origin = match flags & ORIGIN {
+        0 => None,
+        _ => {
+            let length = u32::from_le_bytes(fixed(bytes)?) as usize;
+            Some(serde_json::from_str(text(bytes, length)?).ok()?)
+        }
     };
     let head = Head {
         id,
@@ -145,6 +171,8 @@ fn read(bytes: &mut &[u8]) -> Option<Entry> {
         run_state: run_of(run_state),
         turn,
         waiting,
+        deadline,
+        origin,
     };
     let span = Span { seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only: flags & ARTIFACTS_ONLY != 0 };
     Some(Entry { head, state_before: (state_before != NO_STATE).then_some(state_before), span, events, send })
@@ -193,7 +221,9 @@ mod tests {
     use flotilla_core::ports::Dedupe;
     use flotilla_core::task::{Head, Kind, RunState};
     use flotilla_protocol::a2a::model::TaskState;
+    use flotilla_protocol::lineage::{Ancestor, Origin};
     use flotilla_protocol::time::Millis;
+    use std::sync::Arc;
 
     fn entries() -> Vec<Entry> {
         let mut head = Head::new(TaskId::fresh(), PrincipalId(7), AgentId(-3), PrincipalId(1), "a contëxt".into());
@@ -204,6 +234,9 @@ mod tests {
         (head.state, head.run_state, head.run, head.turn, head.waiting) =
             (TaskState::Working, RunState::Started, 2, 3, 4);
         (head.version, head.seq, head.peer_seq, head.status_at) = (u64::MAX, 9, 8, Millis(i64::MAX));
+        let chain = vec![Ancestor { hub: "h".into(), agent: "a".into(), task: "t".into() }];
+        head.origin = Some(Arc::new(Origin { chain, hops: 2, ..Origin::default() }));
+        head.deadline = Some(Millis(-7));
         let send = Some(Send { dedupe: Dedupe { key: [1; 32], hash: [2; 32] }, row: 77 });
         let span = Span { artifacts_only: false, ..span };
         let full = Entry { head, state_before: Some(0), span, events: "[\"é\"]".into(), send };
@@ -231,7 +264,7 @@ mod tests {
             assert!(Entry::decode(&mut &bytes[..length]).is_err(), "{length} bytes");
         }
         let codes = 16 + 13 * 8 + 5 * 4;
-        for (at, code) in [(codes, 10), (codes + 1, 3), (codes + 3, 4)] {
+        for (at, code) in [(codes, 10), (codes + 1, 3), (codes + 3, 16)] {
             let mut odd = bytes.clone();
             odd[at] = code;
             assert!(Entry::decode(&mut odd.as_slice()).is_err(), "code {code} at {at}");

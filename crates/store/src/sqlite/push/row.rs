@@ -5,12 +5,13 @@ use crate::sqlite::fault;
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, HookId, PrincipalId, TaskId};
-use flotilla_core::push::{Attempt, Hook, HookChange, HookState, Settled, Target};
+use flotilla_core::push::{Attempt, Hook, HookChange, HookState, MOST_DELETED, Settled, Target};
+use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::time::Millis;
 use rusqlite::{Connection, Params, Row, params};
 
 const COLUMNS: &str = "uid, task, id, principal, agent, owner, url, origin, scheme, sealed, options, created_at, cursor, \
-                       state, failures, next_at, attempts, reason, generation";
+                       state, failures, next_at, attempts, reason, generation, version, held";
 
 fn hook(row: &Row<'_>) -> rusqlite::Result<Hook> {
     let options: String = row.get(10)?;
@@ -32,6 +33,8 @@ fn hook(row: &Row<'_>) -> rusqlite::Result<Hook> {
         attempts: number(16)?,
         reason: row.get(17)?,
         generation: number(18)?,
+        version: Version::from_name(&row.get::<_, String>(19)?).unwrap_or_default(),
+        held: row.get(20)?,
     })
 }
 
@@ -39,6 +42,7 @@ fn hook(row: &Row<'_>) -> rusqlite::Result<Hook> {
 fn within(scope: Scope) -> String {
     match scope {
         Scope::Caller { principal, agent } => format!("principal = {} AND agent = {}", principal.0, agent.0),
+        Scope::Own { principal } => format!("principal = {}", principal.0),
         Scope::Agent { owner } => format!("owner = {}", owner.0),
         Scope::Admin => "1".into(),
     }
@@ -70,12 +74,13 @@ pub fn add(connection: &Connection, hook: &Hook, most: usize) -> Result<Option<H
         write(connection, &renewed)?;
         return Ok(Some(renewed));
     }
-    let count = "SELECT count(*) FROM push_configs WHERE task = ?1";
-    let there: i64 = connection
+    let count = "SELECT count(*), count(*) FILTER (WHERE state = 4) FROM push_configs WHERE task = ?1";
+    let (all, deleted): (i64, i64) = connection
         .prepare_cached(count)
-        .and_then(|mut statement| statement.query_row([hook.task.bytes()], |row| row.get(0)))
+        .and_then(|mut statement| statement.query_row([hook.task.bytes()], |row| Ok((row.get(0)?, row.get(1)?))))
         .map_err(fault("counting webhooks"))?;
-    if usize::try_from(there).unwrap_or(usize::MAX) >= most {
+    let reaches = |number: i64, most: usize| usize::try_from(number).unwrap_or(usize::MAX) >= most;
+    if reaches(all - deleted, most) || reaches(deleted, MOST_DELETED) {
         return Ok(None);
     }
     write(connection, hook)?;
@@ -84,8 +89,8 @@ pub fn add(connection: &Connection, hook: &Hook, most: usize) -> Result<Option<H
 
 fn write(connection: &Connection, hook: &Hook) -> Result<(), Fault> {
     let sql = "INSERT OR REPLACE INTO push_configs (uid, task, id, principal, agent, owner, url, origin, scheme, sealed, \
-               options, created_at, cursor, state, failures, next_at, attempts, reason, generation) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
+               options, created_at, cursor, state, failures, next_at, attempts, reason, generation, version, held) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
     let options = serde_json::to_string(&hook.options).unwrap_or_default();
     let mut statement = connection.prepare_cached(sql).map_err(fault("writing a webhook"))?;
     let target = &hook.target;
@@ -110,6 +115,8 @@ fn write(connection: &Connection, hook: &Hook) -> Result<(), Fault> {
             hook.attempts as i64,
             hook.reason,
             hook.generation as i64,
+            hook.version.name(),
+            hook.held,
         ])
         .map(drop)
         .map_err(fault("writing a webhook"))

@@ -34,6 +34,14 @@ class Receiver:
             time.sleep(0.01)
         return self.received
 
+    def until(self, enough, seconds=10):
+        """The bodies so far, once there is one that is enough."""
+        deadline = time.monotonic() + seconds
+        while not any(enough(body) for _, body in list(self.received)):
+            assert time.monotonic() < deadline, f"none of {len(self.received)} webhooks was the one waited for"
+            time.sleep(0.01)
+        return [body for _, body in list(self.received)]
+
     def told(self):
         """The states of the tasks and updates that came, and "artifact" for each artifact."""
         said = []

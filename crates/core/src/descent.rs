@@ -1,0 +1,146 @@
+//! A call's descent: what of its caller's word on its lineage is believed, and what speaks against doing the work.
+
+use crate::caller::Caller;
+use crate::limits::{Limit, Limits, count_over};
+use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::request::SendMessageRequest;
+use flotilla_protocol::lineage::{ANCESTRY, Ancestor, Ancestry, HOPS, Origin, Provenance, Trace};
+use flotilla_protocol::time::Millis;
+use flotilla_protocol::wire::Object;
+use serde_json::json;
+use std::sync::Arc;
+
+/// What a request's headers tell of its lineage, as they came.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Told {
+    pub trace: Option<Trace>,
+    /// `X-Fleet-Hops`.
+    pub hops: Option<String>,
+}
+
+/// Where a message comes from and when its work ends, with what is needed to judge that.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Descent {
+    pub origin: Arc<Origin>,
+    pub deadline: Option<Millis>,
+    /// This hub and the agent the message is for; its task is not known yet.
+    pub here: Ancestor,
+    /// The most hops this hub allows.
+    pub most_hops: u32,
+    pub now: Millis,
+}
+
+/// Why a message is not worked on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Objection {
+    /// The agent is one of those the call was made for.
+    Ring(Vec<String>),
+    Hops {
+        hops: u32,
+        most: u32,
+    },
+    Deadline(Millis),
+}
+
+impl Descent {
+    /// Reads what a request tells. None for one that tells nothing, which is nearly all of them.
+    pub fn of(
+        caller: &Caller,
+        request: &SendMessageRequest,
+        told: Told,
+        here: impl FnOnce() -> Ancestor,
+        (limits, now): (&Limits, Millis),
+    ) -> Result<Option<Self>, Refusal> {
+        let (beside, within) = (request.metadata.as_ref(), request.message.as_ref().and_then(|m| m.metadata.as_ref()));
+        if caller.is_anonymous() {
+            // Anybody could say anything. The trace decides nothing, so it may stay.
+            let called = told.hops.is_some() || Ancestry::is_told(beside, within);
+            let provenance = if called { Provenance::A2aExternal } else { Provenance::Local };
+            let origin = Origin { provenance, trace: told.trace, ..Origin::default() };
+            return Ok((origin != Origin::default()).then(|| Self::new(origin, None, here(), limits, now)));
+        }
+        let hops = told.hops.as_deref().map(hops).transpose()?;
+        let ancestry = Ancestry::of(beside, within)?;
+        if ancestry.is_none() && hops.is_none() && told.trace.is_none() {
+            return Ok(None);
+        }
+        let Ancestry { chain, hops: counted, deadline, max_hops } = ancestry.unwrap_or_default();
+        let here = here();
+        let hops = hops.max(counted).unwrap_or(0).max(u32::try_from(chain.len()).unwrap_or(u32::MAX));
+        let provenance = match chain.last() {
+            Some(parent) if parent.hub != here.hub => Provenance::A2aRemote,
+            None if hops > 0 => Provenance::A2aExternal,
+            _ => Provenance::Local,
+        };
+        let origin = Origin { provenance, chain, hops, max_hops, trace: told.trace };
+        Ok(Some(Self::new(origin, deadline, here, limits, now)))
+    }
+
+    fn new(origin: Origin, deadline: Option<Millis>, here: Ancestor, limits: &Limits, now: Millis) -> Self {
+        Self { origin: Arc::new(origin), deadline, here, most_hops: limits.hops, now }
+    }
+
+    /// What speaks against the work, if anything does.
+    pub fn objection(&self) -> Option<Objection> {
+        let Origin { chain, hops, max_hops, .. } = &*self.origin;
+        if chain.iter().any(|one| one.is(&self.here.hub, &self.here.agent)) {
+            let names = chain.iter().chain([&self.here]).map(|one| one.agent.clone());
+            return Some(Objection::Ring(names.collect()));
+        }
+        let most = max_hops.map_or(self.most_hops, |told| told.min(self.most_hops));
+        if *hops > most {
+            return Some(Objection::Hops { hops: *hops, most });
+        }
+        self.deadline.filter(|deadline| *deadline <= self.now).map(Objection::Deadline)
+    }
+}
+
+impl Objection {
+    /// What the caller is told, and what to do about it.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Ring(names) => format!(
+                "This call has come round in a ring ({}), so nothing was run. Have one of these agents do the work \
+                 itself, or ask one that is not among them.",
+                names.join(" to ")
+            ),
+            Self::Hops { hops, most } => format!(
+                "This call is {hops} hops from where it began, and at most {most} are allowed, so nothing was run. \
+                 Shorten the chain of agents, or raise limits.hops (or maxHops, where the caller set it)."
+            ),
+            Self::Deadline(deadline) => format!(
+                "The deadline passed before the work began ({deadline}), so nothing was run. Send it again with a \
+                 later one."
+            ),
+        }
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Ring(_) => "ring",
+            Self::Hops { .. } => "hops",
+            Self::Deadline(_) => "deadline",
+        }
+    }
+
+    /// The same for machines: metadata of the message that tells it.
+    pub fn metadata(&self) -> Option<Object> {
+        Object::of(&json!({ANCESTRY: {"refused": self.name()}})).ok()
+    }
+
+    /// Where a limit of this hub was gone beyond, it is counted like any other.
+    pub fn count(&self, limits: &Limits) {
+        if matches!(self, Self::Hops { most, .. } if *most == limits.hops) {
+            count_over(Limit::Hops.name(), "task");
+        }
+    }
+}
+
+fn hops(text: &str) -> Result<u32, Refusal> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| digits);
+    number.ok_or_else(|| Refusal::invalid(HOPS, "must be a whole number: the calls from agent to agent so far"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! Canceling: the agent is stopped first, and only then is the task said to be canceled.
+
+use super::{Hub, LiveRef};
+use crate::caller::Scope;
+use crate::error::{Error, Fault};
+use crate::hub::trail::upstream_of;
+use crate::ports::{Record, Stopped, Stopping};
+use crate::project::Want;
+use crate::task::{Command, Head, RunState, step};
+use flotilla_protocol::a2a::model::Task;
+use flotilla_protocol::work::Upstream;
+use std::sync::Arc;
+
+impl Hub {
+    /// CancelTask (spec 3.1.5). Work in this process stops at once: its run is fenced by the commit itself. A program
+    /// is ended first. An agent elsewhere is asked, and what it refuses is refused.
+    pub async fn cancel(self: &Arc<Self>, scope: Scope, id: &str) -> Result<Task, Error> {
+        let live = self.task(scope, id).await?;
+        let head = live.committed().ok_or_else(|| Fault::new("the task is not loaded"))?;
+        // Refused without disturbing anybody, where it cannot be.
+        step(&head, Command::Cancel { said: None })?;
+        if let Stopped::Now(said) = self.stop(&live, &head).await? {
+            self.change(&live, || Command::Cancel { said: said.clone() }).await?;
+        }
+        self.view(&live, Want::ALL).await
+    }
+
+    /// Has an agent elsewhere told; one in this process is stopped by the commit.
+    pub(super) async fn stop(&self, live: &LiveRef, head: &Head) -> Result<Stopped, Error> {
+        let agent = self.registry.load().by_id(head.agent).cloned();
+        let Some(agent) = agent else { return Ok(Stopped::Now(None)) };
+        let upstream = if agent.link.is_remote() { self.upstream(live, head).await? } else { Upstream::default() };
+        let stopping = Stopping { task: head.id, upstream, running: head.run_state != RunState::Idle };
+        Ok(agent.link.stop(stopping).await?)
+    }
+
+    async fn upstream(&self, live: &LiveRef, head: &Head) -> Result<Upstream, Fault> {
+        let changes = match live.whole() {
+            Some((_, changes)) => changes,
+            None => self.whole_log(live.id()).await?,
+        };
+        Ok(upstream_of(&Record { head: head.clone(), fold: None, changes }))
+    }
+}

@@ -1,0 +1,354 @@
+//! An agent's desk: its runs in the order they came, and which of its connections has which.
+
+use super::session::{Delivery, Order, Session};
+use super::{Connections, Terms};
+use crate::error::Fault;
+use crate::ids::TaskId;
+use flotilla_protocol::work::{Assignment, Report};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+/// Batches of reports an agent may be ahead of the store, in one run.
+const AHEAD: usize = 16;
+
+/// Where a run stands with its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Not sent, or sent and not taken before the connection was cut.
+    Waiting,
+    /// Written to a connection.
+    Sent(u64),
+    /// Taken: acknowledged, or reported on.
+    Taken(u64),
+    /// Taken, and the connection was cut at that time.
+    Away(Instant),
+}
+
+/// What an agent says of a run at once, and who wants to know when it is kept.
+pub struct Reported {
+    pub reports: Vec<Report>,
+    /// Told whether it was: false if the run is over, so that it changed nothing.
+    pub kept: oneshot::Sender<bool>,
+}
+
+/// Ids of reports that are remembered in one run, so that one that comes again is recognised.
+const REMEMBERED: usize = 1_024;
+
+struct Entry {
+    run: u32,
+    /// Its place in the order.
+    place: u64,
+    /// When the agent last looked at it, in the same numbers.
+    touched: u64,
+    attempt: u32,
+    standing: watch::Sender<Standing>,
+    work: Arc<Assignment>,
+    reports: mpsc::Sender<Reported>,
+    /// Artifacts it has made so far.
+    artifacts: HashSet<String>,
+    /// Ids of the latest reports.
+    told: VecDeque<String>,
+}
+
+impl Entry {
+    fn stands(&self) -> Standing {
+        *self.standing.borrow()
+    }
+}
+
+/// A connection of the agent.
+struct Seat {
+    id: u64,
+    token: String,
+    window: usize,
+    wake: Arc<Notify>,
+    orders: VecDeque<Order>,
+}
+
+#[derive(Default)]
+struct State {
+    seats: Vec<Seat>,
+    /// Tokens of connections that were cut, by the number under which their runs are away; the latest last.
+    cut: VecDeque<(String, u64)>,
+    runs: HashMap<TaskId, Entry>,
+    /// Runs to be sent, in the order they came.
+    queue: BTreeMap<u64, TaskId>,
+    /// Runs that were taken on a connection which is gone, by its number.
+    held: HashMap<u64, Vec<TaskId>>,
+    next: u64,
+}
+
+/// Tokens kept for those who come back; the oldest go.
+const CUT: usize = 16;
+
+#[derive(Default)]
+pub struct Desk {
+    state: Mutex<State>,
+}
+
+/// A run at the desk. It is taken off when this is dropped.
+pub(super) struct Entered {
+    desk: Arc<Desk>,
+    task: TaskId,
+    run: u32,
+    pub standing: watch::Receiver<Standing>,
+    pub reports: mpsc::Receiver<Reported>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let mut state = self.desk.state();
+        if state.runs.get(&self.task).is_some_and(|entry| entry.run == self.run)
+            && let Some(entry) = state.runs.remove(&self.task)
+        {
+            state.queue.remove(&entry.place);
+            state.wake_all();
+        }
+    }
+}
+
+impl Desk {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic while holding a desk")
+    }
+
+    /// Whether the agent is connected.
+    pub fn is_present(&self) -> bool {
+        !self.state().seats.is_empty()
+    }
+
+    /// Puts a run where the agent will find it. One it had already taken when the hub stopped waits for the agent to
+    /// speak of it again.
+    pub(super) fn enter(self: &Arc<Self>, task: TaskId, work: Arc<Assignment>) -> Entered {
+        let taken = work.trail.resumed && work.trail.started;
+        let (tell, standing) = watch::channel(if taken { Standing::Away(Instant::now()) } else { Standing::Waiting });
+        let (sender, reports) = mpsc::channel(AHEAD);
+        let run = work.run;
+        let mut state = self.state();
+        state.next += 1;
+        let place = state.next;
+        // What was under way when the hub stopped may have been sent before.
+        let attempt = u32::from(work.trail.resumed);
+        let artifacts = work.trail.artifacts.iter().map(|artifact| artifact.artifact_id.clone()).collect();
+        let told = VecDeque::new();
+        let entry = Entry { run, place, touched: 0, attempt, standing: tell, work, reports: sender, artifacts, told };
+        state.runs.insert(task, entry);
+        if !taken {
+            state.queue.insert(place, task);
+            state.wake_all();
+        }
+        drop(state);
+        Entered { desk: Arc::clone(self), task, run, standing, reports }
+    }
+
+    /// Opens a connection; with the token of one that was cut, or is about to be, its runs go on here.
+    pub fn open(self: &Arc<Self>, resume: Option<&str>, terms: Terms) -> Result<(Session, bool), Fault> {
+        let mut bits = [0u8; 16];
+        getrandom::fill(&mut bits).map_err(|error| Fault::new(format!("random numbers: {error}")))?;
+        let token: String = bits.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut state = self.state();
+        state.next += 1;
+        let id = state.next;
+        let resumed = resume.and_then(|resume| state.take_token(resume));
+        if let Some(old) = resumed {
+            state.hand_over(old, id);
+        }
+        if terms.connections == Connections::Replace {
+            for seat in &mut state.seats {
+                seat.orders.push_back(Order::Leave);
+                seat.wake.notify_one();
+            }
+        }
+        let wake = Arc::new(Notify::new());
+        let orders = VecDeque::new();
+        state.seats.push(Seat { id, token: token.clone(), window: terms.window, wake: Arc::clone(&wake), orders });
+        drop(state);
+        Ok((Session::new(Arc::clone(self), id, token, wake), resumed.is_some()))
+    }
+
+    /// A connection is gone: what it did not take is sent again, what it took is held.
+    pub(super) fn close(&self, id: u64) {
+        let mut state = self.state();
+        let Some(index) = state.seats.iter().position(|seat| seat.id == id) else { return };
+        let seat = state.seats.remove(index);
+        if state.cut.len() == CUT {
+            state.cut.pop_front();
+        }
+        state.cut.push_back((seat.token, id));
+        let State { runs, queue, held, .. } = &mut *state;
+        for (task, entry) in runs.iter() {
+            match entry.stands() {
+                Standing::Sent(on) if on == id => {
+                    entry.standing.send_replace(Standing::Waiting);
+                    queue.insert(entry.place, *task);
+                }
+                Standing::Taken(on) if on == id => {
+                    entry.standing.send_replace(Standing::Away(Instant::now()));
+                    held.entry(id).or_default().push(*task);
+                }
+                _ => {}
+            }
+        }
+        held.retain(|_, tasks| tasks.iter().any(|task| runs.contains_key(task)));
+        state.wake_all();
+    }
+
+    /// What a connection is to do next, if there is something.
+    pub(super) fn order(&self, id: u64) -> Option<Order> {
+        let mut state = self.state();
+        let index = state.seats.iter().position(|seat| seat.id == id)?;
+        if let Some(order) = state.seats[index].orders.pop_front() {
+            return Some(order);
+        }
+        let (place, task) = state.queue.iter().next().map(|(place, task)| (*place, *task))?;
+        let loads = state.loads();
+        let (sent, load) = loads[index];
+        if sent >= state.seats[index].window {
+            return None;
+        }
+        // Of several connections, one with less to do has the next run.
+        let other = state.seats.iter().zip(&loads).find(|(seat, (sent, other))| *other < load && *sent < seat.window);
+        if let Some((seat, _)) = other {
+            seat.wake.notify_one();
+            return None;
+        }
+        state.queue.remove(&place);
+        let entry = state.runs.get_mut(&task)?;
+        entry.attempt += 1;
+        entry.standing.send_replace(Standing::Sent(id));
+        Some(Order::Deliver(Delivery { task, attempt: entry.attempt, work: Arc::clone(&entry.work) }))
+    }
+
+    /// The agent speaks of a run: it has taken it. None if there is no such run, or it is over.
+    pub(super) fn taken(&self, id: u64, task: TaskId, run: Option<u32>) -> Option<mpsc::Sender<Reported>> {
+        let mut state = self.state();
+        let entry = state.runs.get(&task).filter(|entry| run.is_none_or(|run| run == entry.run))?;
+        let (place, reports, before) = (entry.place, entry.reports.clone(), entry.stands());
+        if before != Standing::Taken(id) {
+            entry.standing.send_replace(Standing::Taken(id));
+            state.queue.remove(&place);
+            if let Some(seat) = state.seats.iter().find(|seat| seat.id == id) {
+                seat.wake.notify_one();
+            }
+        }
+        Some(reports)
+    }
+
+    /// The run in a context that the agent looked at last, or else the oldest: agents of some dialects answer with
+    /// nothing but the context.
+    pub fn in_context(&self, context: &str) -> Option<(TaskId, u32)> {
+        let state = self.state();
+        let here = state.runs.iter().filter(|(_, entry)| entry.work.context_id == context);
+        here.max_by_key(|(_, entry)| (entry.touched, u64::MAX - entry.place)).map(|(task, entry)| (*task, entry.run))
+    }
+
+    /// The run of a task that the agent has, or is to have. It is looked at.
+    pub fn run_of(&self, task: TaskId) -> Option<u32> {
+        let mut state = self.state();
+        state.next += 1;
+        let now = state.next;
+        let entry = state.runs.get_mut(&task)?;
+        entry.touched = now;
+        Some(entry.run)
+    }
+
+    /// What a run is about.
+    pub fn work_of(&self, task: TaskId) -> Option<Arc<Assignment>> {
+        self.state().runs.get(&task).map(|entry| Arc::clone(&entry.work))
+    }
+
+    /// Whether a run has made an artifact before; it has now.
+    pub fn knows_artifact(&self, task: TaskId, artifact: &str) -> bool {
+        self.state().runs.get_mut(&task).is_some_and(|entry| !entry.artifacts.insert(artifact.to_owned()))
+    }
+
+    /// Whether a report of this id was taken before; it is now.
+    pub fn knows_report(&self, task: TaskId, id: &str) -> bool {
+        let mut state = self.state();
+        let Some(entry) = state.runs.get_mut(&task) else { return false };
+        if entry.told.iter().any(|told| told == id) {
+            return true;
+        }
+        if entry.told.len() == REMEMBERED {
+            entry.told.pop_front();
+        }
+        entry.told.push_back(id.to_owned());
+        false
+    }
+
+    /// Tells the connection that has a run to stop it. False if none has.
+    pub(super) fn stop(&self, task: TaskId) -> bool {
+        let mut state = self.state();
+        let Some(entry) = state.runs.get(&task) else { return false };
+        let (Standing::Sent(on) | Standing::Taken(on)) = entry.stands() else { return false };
+        let order = Order::Stop { task, run: entry.run, work: Arc::clone(&entry.work) };
+        let Some(seat) = state.seats.iter_mut().find(|seat| seat.id == on) else { return false };
+        seat.orders.push_back(order);
+        seat.wake.notify_one();
+        true
+    }
+
+    /// A report that comes without a connection of its own, as an answer over HTTP does.
+    pub fn reports_of(&self, task: TaskId, run: u32) -> Option<mpsc::Sender<Reported>> {
+        let on = {
+            let state = self.state();
+            let entry = state.runs.get(&task)?;
+            match entry.stands() {
+                Standing::Sent(on) | Standing::Taken(on) => Some(on),
+                _ => state.seats.first().map(|seat| seat.id),
+            }
+        };
+        self.taken(on.unwrap_or_default(), task, Some(run))
+    }
+}
+
+impl State {
+    fn wake_all(&self) {
+        for seat in &self.seats {
+            seat.wake.notify_one();
+        }
+    }
+
+    /// Of each connection, how many runs it was sent and has not taken, and how many it has in all.
+    fn loads(&self) -> Vec<(usize, usize)> {
+        let mut loads = vec![(0, 0); self.seats.len()];
+        for entry in self.runs.values() {
+            let (on, sent) = match entry.stands() {
+                Standing::Sent(on) => (on, 1),
+                Standing::Taken(on) => (on, 0),
+                _ => continue,
+            };
+            if let Some(index) = self.seats.iter().position(|seat| seat.id == on) {
+                loads[index].0 += sent;
+                loads[index].1 += 1;
+            }
+        }
+        loads
+    }
+
+    /// The number of the connection a token was given to.
+    fn take_token(&mut self, token: &str) -> Option<u64> {
+        if let Some(index) = self.cut.iter().position(|(known, _)| known == token) {
+            return self.cut.remove(index).map(|(_, id)| id);
+        }
+        self.seats.iter().find(|seat| seat.token == token).map(|seat| seat.id)
+    }
+
+    /// The runs of one connection go on on another.
+    fn hand_over(&mut self, old: u64, new: u64) {
+        let held = self.held.remove(&old).unwrap_or_default();
+        for (task, entry) in &self.runs {
+            match entry.stands() {
+                Standing::Taken(on) if on == old => drop(entry.standing.send_replace(Standing::Taken(new))),
+                Standing::Away(_) if held.contains(task) => drop(entry.standing.send_replace(Standing::Taken(new))),
+                Standing::Sent(on) if on == old => {
+                    entry.standing.send_replace(Standing::Waiting);
+                    self.queue.insert(entry.place, *task);
+                }
+                _ => {}
+            }
+        }
+    }
+}

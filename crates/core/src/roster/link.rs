@@ -1,0 +1,139 @@
+//! The way to an agent that dials in: its runs wait at its desk until it comes, and for as long as they may.
+
+use super::desk::{Desk, Entered, Reported, Standing};
+use super::{Roster, Terms};
+use crate::hub::RunHandle;
+use crate::ids::{AgentId, TaskId};
+use crate::ports::{Absence, Link};
+use crate::registry::OnLost;
+use flotilla_protocol::work::Assignment;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// No wait is longer: beyond this, a clock is of no use.
+const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
+
+pub struct Dialed {
+    desk: Arc<Desk>,
+    terms: Terms,
+}
+
+impl Dialed {
+    pub fn new(roster: &Roster, agent: AgentId, terms: Terms) -> Self {
+        Self { desk: roster.desk(agent), terms }
+    }
+
+    pub fn terms(&self) -> Terms {
+        self.terms
+    }
+}
+
+impl Link for Dialed {
+    fn run(&self, assignment: Assignment, run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(attend(Arc::clone(&self.desk), self.terms, Arc::new(assignment), run))
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn absence(&self) -> Option<Absence> {
+        let reason = "The agent is not connected. The message waits for it.".to_owned();
+        (!self.desk.is_present()).then_some(Absence { reason, ttl: self.terms.ttl })
+    }
+
+    fn dialed(&self) -> Option<Terms> {
+        Some(self.terms)
+    }
+}
+
+/// What a run is waited for, and until when.
+enum Until {
+    /// The agent, by the time its message is no longer worth anything.
+    Expired(Instant),
+    /// The agent's return.
+    Lost(Instant),
+    /// The agent's work.
+    Ever,
+}
+
+/// What happens to a run next.
+enum Happened {
+    Reported(Reported),
+    Moved(Standing),
+    Fenced,
+    Stopping,
+    TimeOver,
+}
+
+async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: RunHandle) {
+    let Some(task) = TaskId::parse(&work.task_id) else { return };
+    let ttl = work.ttl.map_or(terms.ttl, |seconds| Duration::from_secs(seconds.into()));
+    let expires = Instant::now() + ttl.min(LONGEST).saturating_sub(run.age(work.asked_at));
+    let mut entered = desk.enter(task, work);
+    loop {
+        let until = match *entered.standing.borrow_and_update() {
+            Standing::Waiting => Until::Expired(expires),
+            Standing::Away(since) => Until::Lost(since + terms.grace),
+            Standing::Sent(_) | Standing::Taken(_) => Until::Ever,
+        };
+        match next(&mut entered, &run, &until).await {
+            Happened::Reported(Reported { reports, kept }) => {
+                run.delivered();
+                let goes_on = run.report(reports).await.is_ok();
+                // Whoever reported may be gone.
+                let _ = kept.send(goes_on);
+                if !goes_on || !run.is_current() {
+                    return;
+                }
+            }
+            Happened::Moved(Standing::Sent(_)) => run.delivered(),
+            Happened::Moved(Standing::Taken(_)) => {
+                run.delivered();
+                run.taken().await;
+            }
+            Happened::Moved(Standing::Waiting) => {
+                run.hold("The agent went away before it took the message, which waits for it.").await;
+            }
+            Happened::Moved(Standing::Away(_)) => {}
+            // Canceled, most likely: whoever has it need not go on.
+            Happened::Fenced => {
+                desk.stop(task);
+                return;
+            }
+            // Those who dialed in are told to come again, and the run waits for them in the log.
+            Happened::Stopping => return run.detach(),
+            Happened::TimeOver => return give_up(run, &until, ttl, terms).await,
+        }
+    }
+}
+
+/// May be dropped while it waits: nothing is taken and then lost.
+async fn next(entered: &mut Entered, run: &RunHandle, until: &Until) -> Happened {
+    let alarm = async {
+        match until {
+            Until::Expired(at) | Until::Lost(at) => tokio::time::sleep_until(*at).await,
+            Until::Ever => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        Some(reported) = entered.reports.recv() => Happened::Reported(reported),
+        Ok(()) = entered.standing.changed() => Happened::Moved(*entered.standing.borrow()),
+        () = run.fenced() => Happened::Fenced,
+        () = run.stopping() => Happened::Stopping,
+        () = alarm => Happened::TimeOver,
+    }
+}
+
+async fn give_up(mut run: RunHandle, until: &Until, ttl: Duration, terms: Terms) {
+    if let Until::Expired(_) = until {
+        let seconds = ttl.as_secs();
+        run.fail(&format!("The agent did not come for the message within {seconds} s, so it was not delivered.")).await;
+        return;
+    }
+    let reason = format!("the agent went away and did not come back within {} s", terms.grace.as_secs());
+    run.give_up(&reason, terms.on_lost == OnLost::Retry).await;
+}

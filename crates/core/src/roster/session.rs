@@ -1,0 +1,99 @@
+//! A connection of an agent, as whoever serves it holds it.
+
+use super::desk::{Desk, Reported};
+use crate::ids::TaskId;
+use flotilla_protocol::work::{Assignment, Report};
+use std::pin::pin;
+use std::sync::Arc;
+use tokio::sync::{Notify, oneshot};
+
+/// A run for the agent to take.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    pub task: TaskId,
+    /// How often it was sent, this time included: more than once, it may be known already.
+    pub attempt: u32,
+    pub work: Arc<Assignment>,
+}
+
+/// What a connection is to do.
+#[derive(Debug, Clone)]
+pub enum Order {
+    Deliver(Delivery),
+    /// The run is over for the hub; the agent need not go on.
+    Stop {
+        task: TaskId,
+        run: u32,
+        work: Arc<Assignment>,
+    },
+    /// Another connection has taken the place of this one.
+    Leave,
+}
+
+/// No such run: it is over, or was never this agent's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoRun;
+
+/// Held as long as the connection is open. What it was sent and did not take is sent again when it is dropped.
+pub struct Session {
+    desk: Arc<Desk>,
+    id: u64,
+    token: String,
+    wake: Arc<Notify>,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.desk.close(self.id);
+    }
+}
+
+impl Session {
+    pub(super) fn new(desk: Arc<Desk>, id: u64, token: String, wake: Arc<Notify>) -> Self {
+        Self { desk, id, token, wake }
+    }
+
+    #[cfg(test)]
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub fn desk(&self) -> &Arc<Desk> {
+        &self.desk
+    }
+
+    /// What to show in order to go on after a cut.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Waits for something to do. May be dropped while it waits.
+    pub async fn order(&self) -> Order {
+        loop {
+            let mut woken = pin!(self.wake.notified());
+            woken.as_mut().enable();
+            if let Some(order) = self.desk.order(self.id) {
+                return order;
+            }
+            woken.await;
+        }
+    }
+
+    /// The agent has a run; without its number, the one that the task has now.
+    pub fn taken(&self, task: TaskId, run: Option<u32>) -> Result<(), NoRun> {
+        self.desk.taken(self.id, task, run).map(|_| ()).ok_or(NoRun)
+    }
+
+    /// What the agent says of a run. Waits while the store is behind; the answer says when it is kept, and whether.
+    pub async fn report(
+        &self,
+        task: TaskId,
+        run: Option<u32>,
+        reports: Vec<Report>,
+    ) -> Result<oneshot::Receiver<bool>, NoRun> {
+        let to = self.desk.taken(self.id, task, run).ok_or(NoRun)?;
+        let (kept, told) = oneshot::channel();
+        to.send(Reported { reports, kept }).await.map_err(|_| NoRun)?;
+        Ok(told)
+    }
+}

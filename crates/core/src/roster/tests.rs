@@ -1,0 +1,146 @@
+//! A desk, as a script of who comes, goes and takes: runs in order, again after a cut, and shared.
+
+use super::desk::Standing;
+use super::{Connections, Desk, Order, Session, Terms};
+use crate::ids::TaskId;
+use flotilla_protocol::lineage::{Ancestor, Lineage, SpanId, Trace, TraceId};
+use flotilla_protocol::time::Millis;
+use flotilla_protocol::work::{Assignment, Trail};
+use std::sync::Arc;
+
+fn work(task: TaskId, trail: Trail) -> Arc<Assignment> {
+    let here = Ancestor { hub: "here".into(), agent: "a".into(), task: task.to_string() };
+    let trace = Trace::begun(TraceId::of([1; 16]).expect("a number"), SpanId::of(1).expect("a number"));
+    Arc::new(Assignment {
+        task_id: task.to_string(),
+        context_id: "c".into(),
+        run: 1,
+        turn: 1,
+        message: Arc::default(),
+        accepted_output_modes: Vec::new(),
+        metadata: None,
+        asked_at: Millis(0),
+        from: String::new(),
+        ttl: None,
+        watched: false,
+        trail,
+        lineage: Lineage { here, origin: None, deadline: None, trace },
+    })
+}
+
+struct Script {
+    desk: Arc<Desk>,
+    tasks: Vec<TaskId>,
+    entered: Vec<super::desk::Entered>,
+}
+
+impl Script {
+    fn new() -> Self {
+        Self { desk: Arc::default(), tasks: Vec::new(), entered: Vec::new() }
+    }
+
+    fn run(&mut self) -> usize {
+        let task = TaskId::fresh();
+        self.entered.push(self.desk.enter(task, work(task, Trail::default())));
+        self.tasks.push(task);
+        self.tasks.len() - 1
+    }
+
+    fn open(&self, resume: Option<&Session>, connections: Connections, window: usize) -> (Session, bool) {
+        let token = resume.map(|session| session.token().to_owned());
+        self.desk.open(token.as_deref(), Terms { connections, window, ..Terms::default() }).expect("random numbers")
+    }
+
+    /// Which run a connection is given next, and how often it was sent.
+    fn next(&self, session: &Session) -> Option<(usize, u32)> {
+        match self.desk.order(session.id()) {
+            Some(Order::Deliver(delivery)) => {
+                let number = self.tasks.iter().position(|task| *task == delivery.task).expect("a known run");
+                Some((number, delivery.attempt))
+            }
+            _ => None,
+        }
+    }
+
+    fn stands(&self, number: usize) -> Standing {
+        *self.entered[number].standing.borrow()
+    }
+}
+
+#[tokio::test]
+async fn runs_go_out_in_order_within_the_window_and_again_after_a_cut() {
+    let mut script = Script::new();
+    for _ in 0..3 {
+        script.run();
+    }
+    assert!(!script.desk.is_present());
+    let (one, resumed) = script.open(None, Connections::Replace, 2);
+    assert!(!resumed && script.desk.is_present());
+    assert_eq!((script.next(&one), script.next(&one), script.next(&one)), (Some((0, 1)), Some((1, 1)), None));
+    one.taken(script.tasks[0], Some(1)).expect("it is there");
+    assert_eq!(script.next(&one), Some((2, 1)), "taking one makes room");
+    assert_eq!(one.taken(script.tasks[1], Some(9)), Err(super::NoRun), "another run");
+    let token = one.token().to_owned();
+    drop(one);
+    assert!(matches!(script.stands(0), Standing::Away(_)));
+    assert_eq!((script.stands(1), script.stands(2)), (Standing::Waiting, Standing::Waiting));
+    script.run();
+    let terms = Terms { window: 9, ..Terms::default() };
+    let (two, resumed) = script.desk.open(Some(&token), terms).expect("random numbers");
+    assert!(resumed && matches!(script.stands(0), Standing::Taken(_)), "it goes on");
+    let again: Vec<_> = std::iter::from_fn(|| script.next(&two)).collect();
+    assert_eq!(again, [(1, 2), (2, 2), (3, 1)], "in their old places, before what is new");
+    let (_three, resumed) = script.desk.open(Some("guess"), terms).expect("random numbers");
+    assert!(!resumed);
+}
+
+#[tokio::test]
+async fn a_new_connection_replaces_or_shares() {
+    let mut script = Script::new();
+    let (old, _) = script.open(None, Connections::Replace, 9);
+    let (_new, _) = script.open(None, Connections::Replace, 9);
+    assert!(matches!(script.desk.order(old.id()), Some(Order::Leave)));
+
+    script = Script::new();
+    let (one, _) = script.open(None, Connections::Share, 9);
+    let (two, _) = script.open(None, Connections::Share, 9);
+    for _ in 0..3 {
+        script.run();
+    }
+    assert_eq!(script.next(&one), Some((0, 1)));
+    assert_eq!(script.next(&one), None, "the other has less to do");
+    assert_eq!((script.next(&two), script.next(&one)), (Some((1, 1)), Some((2, 1))));
+}
+
+#[tokio::test]
+async fn a_run_taken_before_the_hub_stopped_waits_to_be_spoken_of() {
+    let mut script = Script::new();
+    let task = TaskId::fresh();
+    let trail = Trail { resumed: true, started: true, ..Trail::default() };
+    script.entered.push(script.desk.enter(task, work(task, trail)));
+    script.tasks.push(task);
+    let (one, _) = script.open(None, Connections::Replace, 9);
+    assert_eq!(script.next(&one), None, "it is not sent again");
+    one.taken(task, None).expect("it is there");
+    assert!(matches!(script.stands(0), Standing::Taken(_)));
+    let unstarted = TaskId::fresh();
+    let trail = Trail { resumed: true, ..Trail::default() };
+    script.entered.push(script.desk.enter(unstarted, work(unstarted, trail)));
+    script.tasks.push(unstarted);
+    assert_eq!(script.next(&one), Some((1, 2)), "it may have been sent before");
+}
+
+#[tokio::test]
+async fn what_was_told_is_remembered() {
+    let mut script = Script::new();
+    let number = script.run();
+    let task = script.tasks[number];
+    assert!(!script.desk.knows_report(task, "r") && script.desk.knows_report(task, "r"));
+    assert!(!script.desk.knows_artifact(task, "a") && script.desk.knows_artifact(task, "a"));
+    let second = script.run();
+    assert_eq!(script.desk.in_context("c").map(|found| found.0), Some(task), "the oldest");
+    script.desk.run_of(script.tasks[second]);
+    assert_eq!(script.desk.in_context("c").map(|found| found.0), Some(script.tasks[second]), "the one looked at");
+    script.entered.clear();
+    assert_eq!((script.desk.in_context("c"), script.desk.work_of(task).is_none()), (None, true));
+}

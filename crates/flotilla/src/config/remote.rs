@@ -1,0 +1,319 @@
+//! What stands in the configuration of an agent elsewhere (`kind: a2a`): where it is, and how it is called.
+
+use super::{AgentConfig, Kind, OnLost, Span};
+use anyhow::{Context, Result, bail};
+use flotilla_outbound::client::choose::Binding;
+use flotilla_outbound::oauth::Requester;
+use flotilla_outbound::remote::options::{Auth, BreakerRules, Options, Place, Poll, Protocol, Retries, Times};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// A secret's place: `env:NAME` or `file:PATH`. The secret itself is never written into the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct SecretPlace(String);
+
+impl SecretPlace {
+    /// What is wrong with it is told without repeating it: it may be the secret.
+    fn check(&self, name: &str) -> Result<()> {
+        match self.0.split_once(':') {
+            Some(("env" | "file", place)) if !place.is_empty() => Ok(()),
+            _ => bail!("{name}: write env:NAME or file:PATH; a secret does not stand in the configuration itself"),
+        }
+    }
+
+    fn read(&self, name: &str) -> Result<String> {
+        self.check(name)?;
+        let value = match self.0.split_once(':') {
+            Some(("file", path)) => {
+                std::fs::read_to_string(path).with_context(|| format!("{name}: reading {path}"))?.trim_end().to_owned()
+            }
+            _ => {
+                let variable = self.0.trim_start_matches("env:");
+                std::env::var(variable).with_context(|| format!("{name}: the environment variable {variable}"))?
+            }
+        };
+        if value.is_empty() || value.chars().any(char::is_control) {
+            bail!("{name}: {} holds nothing that can stand in a header", self.0);
+        }
+        Ok(value)
+    }
+}
+
+/// What proves to the agent who calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum AuthConfig {
+    /// `Authorization: Bearer …`.
+    Bearer(SecretPlace),
+    /// `X-API-Key: …`; a key that goes elsewhere is a `header`.
+    ApiKey(SecretPlace),
+    Header(HeaderConfig),
+    Basic(BasicConfig),
+    /// Tokens by client credentials.
+    #[serde(rename = "oauth2")]
+    OAuth2(OAuth2Config),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HeaderConfig {
+    pub name: String,
+    pub value: SecretPlace,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BasicConfig {
+    pub user: String,
+    pub password: SecretPlace,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OAuth2Config {
+    /// Where tokens are given; from the agent's card if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_url: Option<String>,
+    pub client_id: String,
+    pub client_secret: SecretPlace,
+    #[serde(default)]
+    pub scopes: Vec<String>,
+}
+
+impl AuthConfig {
+    fn check(&self) -> Result<()> {
+        match self {
+            Self::Bearer(place) => place.check("auth.bearer"),
+            Self::ApiKey(place) => place.check("auth.api_key"),
+            Self::Header(HeaderConfig { name, value }) => {
+                check_header(name).context("auth.header.name")?;
+                value.check("auth.header.value")
+            }
+            Self::Basic(BasicConfig { user, password }) => {
+                if user.contains(':') {
+                    bail!("auth.basic.user: must not hold a colon");
+                }
+                password.check("auth.basic.password")
+            }
+            Self::OAuth2(OAuth2Config { token_url, client_secret, .. }) => {
+                if let Some(url) = token_url {
+                    check_url("auth.oauth2.token_url", url)?;
+                }
+                client_secret.check("auth.oauth2.client_secret")
+            }
+        }
+    }
+
+    fn auth(&self) -> Result<Auth> {
+        let header = |name: &str, value: String| Auth::Header { name: name.to_owned(), value };
+        Ok(match self {
+            Self::Bearer(place) => header("Authorization", format!("Bearer {}", place.read("auth.bearer")?)),
+            Self::ApiKey(place) => header("X-API-Key", place.read("auth.api_key")?),
+            Self::Header(HeaderConfig { name, value }) => header(name, value.read("auth.header.value")?),
+            Self::Basic(BasicConfig { user, password }) => {
+                let pair = format!("{user}:{}", password.read("auth.basic.password")?);
+                let encoded = flotilla_protocol::wire::Base64::encode(pair.as_bytes());
+                header("Authorization", format!("Basic {}", encoded.text()))
+            }
+            Self::OAuth2(config) => Auth::OAuth2 {
+                token_url: config.token_url.clone(),
+                requester: Requester {
+                    id: config.client_id.clone(),
+                    secret: Some(config.client_secret.read("auth.oauth2.client_secret")?),
+                    scopes: config.scopes.clone(),
+                },
+            },
+        })
+    }
+}
+
+/// How long is waited.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TimeoutsConfig {
+    /// For a connection (10s).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect: Option<Span>,
+    /// For an answer that has no reason to wait for the work (30s).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Span>,
+    /// For the next event of a stream, before the task is asked for (2m).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Span>,
+    /// For an agent that took work up and cannot be reached any more (5m).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Span>,
+    /// For the whole of the work at one message (24h).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Span>,
+}
+
+/// Calls that did not get through are made again, where nothing can be done twice by that.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RetriesConfig {
+    /// How often after the first (3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most: Option<u32>,
+    /// The first pause (200ms); each is twice as long as the one before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<Span>,
+    /// The longest pause (10s).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest: Option<Span>,
+}
+
+/// After several calls in a row that did not reach the agent, it is left alone for a while.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BreakerConfig {
+    /// How many (5).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failures: Option<u32>,
+    /// How long (15s).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Span>,
+}
+
+/// How often a task is asked for whose agent does not stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PollConfig {
+    /// The first pause (200ms); each is half as long again as the one before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<Span>,
+    /// The longest pause (5s).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest: Option<Span>,
+}
+
+fn or(span: Option<Span>, usual: Duration) -> Duration {
+    span.map_or(usual, |span| span.0)
+}
+
+fn check_url(name: &str, url: &str) -> Result<()> {
+    if !(url.starts_with("http://") || url.starts_with("https://")) {
+        bail!("{name}: '{}' must start with http:// or https://", flotilla_outbound::net::address::shown(url));
+    }
+    flotilla_outbound::net::address::check(url).map(drop).with_context(|| name.to_owned())
+}
+
+fn check_header(name: &str) -> Result<()> {
+    match hyper::header::HeaderName::try_from(name) {
+        Ok(_) => Ok(()),
+        Err(_) => bail!("'{name}' cannot be the name of a header"),
+    }
+}
+
+impl AgentConfig {
+    /// What only an agent elsewhere takes, by name.
+    fn only_remote(&self) -> [(&'static str, bool); 11] {
+        [
+            ("url", self.url.is_some()),
+            ("card", self.card.is_some()),
+            ("card_refresh", self.card_refresh.is_some()),
+            ("transports", !self.transports.is_empty()),
+            ("protocol_version", self.protocol_version.is_some()),
+            ("auth", self.auth.is_some()),
+            ("headers", !self.headers.is_empty()),
+            ("timeouts", self.timeouts.is_some()),
+            ("retries", self.retries.is_some()),
+            ("breaker", self.breaker.is_some()),
+            ("poll", self.poll.is_some()),
+        ]
+    }
+
+    pub(super) fn check_remote(&self) -> Result<()> {
+        if self.kind != Kind::A2a {
+            return match self.only_remote().into_iter().find(|(_, is_set)| *is_set) {
+                Some((name, _)) => bail!("{name}: only for 'kind: a2a' (docs/remote-agents.md)"),
+                None => Ok(()),
+            };
+        }
+        match (&self.url, &self.card) {
+            (Some(url), None) => check_url("url", url)?,
+            (None, Some(card)) if card.contains("://") && !card.starts_with("file://") => check_url("card", card)?,
+            (None, Some(_)) => {}
+            _ => bail!("an a2a agent needs 'url:' (its address) or 'card:' (its card's address or file), one of them"),
+        }
+        if let Some(wrong) = self.transports.iter().find(|text| Binding::parse(text).is_none()) {
+            bail!("transports: '{wrong}' is none of JSONRPC, HTTP+JSON, GRPC");
+        }
+        if let Some(wrong) = self.protocol_version.as_ref().filter(|text| Protocol::parse(text).is_none()) {
+            bail!("protocol_version: '{wrong}' is not spoken; write '1.0' or '0.3', or leave it to the card");
+        }
+        if let Some(auth) = &self.auth {
+            auth.check()?;
+        }
+        for name in self.headers.keys() {
+            check_header(name).context("headers")?;
+            if ["authorization", "cookie", "x-api-key", "proxy-authorization"].contains(&name.to_lowercase().as_str()) {
+                bail!("headers.{name}: a credential belongs under 'auth:', as env:NAME or file:PATH");
+            }
+        }
+        let options = self.remote("check", Auth::None, 0);
+        let Times { connect, answer, idle, lost: _, whole } = options.times;
+        if [connect, answer, idle, whole, options.refresh].iter().any(Duration::is_zero) {
+            bail!("timeouts and card_refresh must be longer than nothing");
+        }
+        if options.breaker.failures == 0 || options.poll.first.is_zero() || options.poll.longest.is_zero() {
+            bail!("breaker.failures, poll.first and poll.longest must be more than nothing");
+        }
+        Ok(())
+    }
+
+    /// How the agent is called; reads its secrets.
+    pub fn remote_options(&self, name: &str, bytes: usize) -> Result<Options> {
+        let auth = self.auth.as_ref().map_or(Ok(Auth::None), AuthConfig::auth)?;
+        Ok(self.remote(name, auth, bytes))
+    }
+
+    fn remote(&self, name: &str, auth: Auth, bytes: usize) -> Options {
+        let place = match (&self.url, &self.card) {
+            (Some(url), _) => Place::Base(url.clone()),
+            (None, Some(card)) if card.starts_with("http://") || card.starts_with("https://") => {
+                Place::Card(card.clone())
+            }
+            (None, card) => {
+                let card = card.as_deref().unwrap_or_default();
+                Place::File(card.strip_prefix("file://").unwrap_or(card).into())
+            }
+        };
+        let times = self.timeouts.clone().unwrap_or_default();
+        let retries = self.retries.clone().unwrap_or_default();
+        let breaker = self.breaker.clone().unwrap_or_default();
+        let poll = self.poll.clone().unwrap_or_default();
+        let (usual, again, switch, asking) =
+            (Times::default(), Retries::default(), BreakerRules::default(), Poll::default());
+        Options {
+            name: name.to_owned(),
+            place,
+            transports: self.transports.iter().filter_map(|text| Binding::parse(text)).collect(),
+            protocol: self.protocol_version.as_deref().and_then(Protocol::parse).unwrap_or_default(),
+            auth,
+            headers: self.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+            times: Times {
+                connect: or(times.connect, usual.connect),
+                answer: or(times.answer, usual.answer),
+                idle: or(times.idle, usual.idle),
+                lost: or(times.lost, usual.lost),
+                whole: or(times.whole, usual.whole),
+            },
+            retries: Retries {
+                most: retries.most.unwrap_or(again.most),
+                first: or(retries.first, again.first),
+                longest: or(retries.longest, again.longest),
+            },
+            breaker: BreakerRules {
+                failures: breaker.failures.unwrap_or(switch.failures),
+                pause: or(breaker.pause, switch.pause),
+            },
+            poll: Poll { first: or(poll.first, asking.first), longest: or(poll.longest, asking.longest) },
+            refresh: or(self.card_refresh, Duration::from_secs(300)),
+            send_again: self.on_lost == OnLost::Retry,
+            bytes,
+        }
+    }
+}

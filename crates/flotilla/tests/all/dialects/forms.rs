@@ -1,0 +1,96 @@
+//! HTTP+JSON of 0.3 in its two forms: each request is answered in the form it came in.
+
+use super::old_message;
+use crate::cast::hub;
+use flotilla_testkit::{Binding, Client, Request, Response};
+use serde_json::{Value, json};
+
+fn proto_message(id: &str, text: &str) -> Value {
+    let message = json!({"messageId": id, "role": "ROLE_USER", "content": [{"text": text}]});
+    json!({"message": message, "configuration": {"blocking": true}})
+}
+
+fn post(client: &Client, path: &str, body: &Value) -> Response {
+    client.send(Request::post(path, body.to_string()).header("content-type", "application/json"))
+}
+
+#[test]
+fn a_request_is_answered_in_its_form_and_those_without_one_in_the_latest() {
+    let hub = hub();
+    let client = hub.owner(Binding::HttpJson).without("a2a-version");
+    let first = post(&client, "/v1/message:send", &proto_message("m-1", "complete"));
+    assert_eq!(first.header("content-type"), Some("application/json"));
+    let task = first.json()["task"].clone();
+    assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(task["status"]["message"]["content"], json!([{"text": "All done"}]));
+    let path = format!("/v1/tasks/{}", task["id"].as_str().expect("an id"));
+    assert_eq!(client.get(&path).json()["status"]["state"], "TASK_STATE_COMPLETED");
+
+    let second = post(&client, "/v1/message:send", &old_message("m-2", "complete")).json();
+    assert_eq!((second["kind"].as_str(), second["status"]["state"].as_str()), (Some("task"), Some("completed")));
+    assert_eq!(client.get(&path).json()["status"]["state"], "completed", "as this caller spoke last");
+    assert_eq!(client.get("/v1/tasks").json()["tasks"][0]["kind"], "task");
+    let other = hub.caller(Binding::HttpJson, "other").without("a2a-version");
+    let theirs = post(&other, "/v1/message:send", &proto_message("m-3", "complete")).json()["task"].clone();
+    let theirs = format!("/v1/tasks/{}", theirs["id"].as_str().expect("an id"));
+    assert_eq!(other.get(&theirs).json()["status"]["state"], "TASK_STATE_COMPLETED", "others are not asked");
+}
+
+#[test]
+fn streams_come_in_the_form_of_their_request() {
+    let hub = hub();
+    let client = hub.owner(Binding::HttpJson).without("a2a-version");
+    let frames = |response: Response| -> Vec<Value> {
+        assert_eq!(response.header("content-type"), Some("text/event-stream"), "{}", response.text());
+        let data = response.text().lines().filter_map(|line| line.strip_prefix("data: ").map(str::to_owned));
+        data.map(|line| serde_json::from_str(&line).expect("JSON")).collect()
+    };
+    let kind = frames(post(&client, "/agents/mock/v1/message:stream", &old_message("m-1", "complete")));
+    let kinds: Vec<&str> = kind.iter().filter_map(|frame| frame["kind"].as_str()).collect();
+    assert_eq!(kinds, ["task", "status-update", "artifact-update", "status-update"]);
+    assert_eq!(kind[3]["final"], true);
+    let proto = frames(post(&client, "/v1/agents/mock/message:stream", &proto_message("m-2", "complete")));
+    let names: Vec<String> =
+        proto.iter().map(|frame| frame.as_object().expect("an object").keys().next().expect("one").clone()).collect();
+    assert_eq!(names, ["task", "statusUpdate", "artifactUpdate", "statusUpdate"]);
+    assert_eq!(proto[3]["statusUpdate"]["final"], true);
+}
+
+#[test]
+fn every_operation_is_below_v1() {
+    let hub = hub();
+    let client = hub.owner(Binding::HttpJson).without("a2a-version");
+    for (message, is_proto) in [(old_message("m-1", "ask"), false), (proto_message("m-2", "ask"), true)] {
+        let sent = post(&client, "/v1/message:send", &message).json();
+        let id = if is_proto { sent["task"]["id"].clone() } else { sent["id"].clone() };
+        let id = id.as_str().expect("an id");
+        let config = json!({"id": "c", "url": "https://example.com/hook"});
+        let (task, named) = (format!("tasks/{id}"), format!("tasks/{id}/pushNotificationConfigs/c"));
+        let set = if is_proto {
+            json!({"parent": task, "configId": "c", "config": {"name": named, "pushNotificationConfig": config}})
+        } else {
+            json!({"taskId": id, "pushNotificationConfig": config})
+        };
+        let configs = format!("/v1/tasks/{id}/pushNotificationConfigs");
+        let made = post(&client, &configs, &set).json();
+        assert_eq!(made["pushNotificationConfig"]["url"], "https://example.com/hook", "{made}");
+        assert_eq!(client.get(&format!("{configs}/c")).json(), made);
+        let listed = client.get(&configs).json();
+        assert_eq!(if is_proto { &listed["configs"][0] } else { &listed[0] }, &made, "{listed}");
+        assert_eq!(client.send(Request::new("DELETE", &format!("{configs}/c"))).status, 200);
+        let gone = client.get(&format!("{configs}/c"));
+        assert_eq!((gone.status, gone.json()["code"].as_i64()), (404, Some(-32001)), "{}", gone.text());
+        let canceled = client
+            .send(Request::post(&format!("/v1/tasks/{id}:cancel"), "").header("content-type", "application/json"));
+        // The proto file of 0.3 has two L.
+        let expected = if is_proto { "TASK_STATE_CANCELLED" } else { "canceled" };
+        assert_eq!(canceled.json()["status"]["state"], expected);
+        let again = client.send(Request::post(&format!("/v1/tasks/{id}:cancel"), ""));
+        assert_eq!((again.status, again.json()["code"].as_i64()), (409, Some(-32002)), "{}", again.text());
+        let followed = client.get(&format!("/v1/tasks/{id}:subscribe"));
+        assert_eq!(followed.header("content-type"), Some("text/event-stream"));
+        assert!(followed.text().contains(expected), "{}", followed.text());
+    }
+    assert_eq!(client.send(Request::new("DELETE", "/v1/tasks/x")).status, 405);
+    assert_eq!(client.get("/v1/tasks/nowhere").json()["data"]["reason"], "TASK_NOT_FOUND");
+}

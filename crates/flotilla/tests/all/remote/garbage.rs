@@ -1,0 +1,87 @@
+//! What is not A2A ends the task with words that name what is wrong. Nothing hangs.
+
+use super::{before, chunk, reason, status, task};
+use crate::cast::{id, reached, state};
+use flotilla_testkit::{Act, Asked, Binding, StandIn};
+use serde_json::json;
+
+/// Answers of a send, and what the caller is told of each.
+fn answers() -> Vec<(Act, &'static str)> {
+    let body = |text: &str| Act::Body(200, text.to_owned());
+    vec![
+        (body("<html>not JSON</html>"), "expected value"),
+        (body("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"task\""), "EOF"),
+        (body("\u{1}\u{2}"), "expected value"),
+        (Act::Answer(json!(null)), "null"),
+        (Act::Answer(json!({"tusk": {}})), "neither task"),
+        (Act::Answer(json!([1, 2])), "invalid"),
+        (Act::Answer(json!({"task": {"id": 7, "status": {"state": "TASK_STATE_WORKING"}}})), "task.id: "),
+        (Act::Answer(json!({"task": {"id": "t", "contextId": "c"}})), "task.status.state is missing"),
+        (Act::Answer(json!({"task": {"status": {"state": "TASK_STATE_COMPLETED"}}})), "task.id is missing"),
+        (Act::Answer(json!({"task": {"id": "t", "status": {"state": "TASK_STATE_DREAMING"}}})), "task.status.state: "),
+        (
+            Act::Answer(json!({"task": {"id": "t", "status": {"state": "TASK_STATE_COMPLETED"},
+                "artifacts": [{"parts": [{"text": "x"}]}]}})),
+            "task.artifacts[0].artifactId is missing",
+        ),
+        (
+            Act::Answer(json!({"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": []}})),
+            "something its caller can see",
+        ),
+    ]
+}
+
+#[test]
+fn a_send_answered_with_garbage_fails_and_says_why() {
+    for (index, (act, told)) in answers().into_iter().enumerate() {
+        let agent = StandIn::start(false, move |_| vec![act.clone()]);
+        let near = before(&agent, "");
+        let task = near.owner(Binding::JsonRpc).say("m-1", "go");
+        assert_eq!(state(&task), "TASK_STATE_FAILED", "case {index}: {task}");
+        assert!(reason(&task).contains(told), "case {index}: {}", reason(&task));
+    }
+}
+
+#[test]
+fn a_stream_of_garbage_fails_and_says_why() {
+    let first = || Act::Event(json!({"task": task("t-1", "WORKING")}));
+    let nameless = json!({"artifactUpdate": {"taskId": "t-1", "artifact": {"parts": [{"text": "x"}]}}});
+    let cases = [
+        (vec![Act::Line("not JSON".into())], "expected"),
+        (vec![first(), Act::Event(status("t-2", "COMPLETED"))], "statusUpdate.taskId is 't-2'"),
+        (vec![first(), Act::Event(chunk("t-2", "x", false))], "artifactUpdate.taskId is 't-2'"),
+        (vec![first(), Act::Event(json!({"task": task("t-2", "COMPLETED")}))], "task.id is 't-2'"),
+        (vec![first(), Act::Event(status("t-1", "DREAMING"))], "statusUpdate.status.state: "),
+        (vec![first(), Act::Event(nameless)], "artifactUpdate.artifact.artifactId is missing"),
+        (vec![first(), Act::Flood], "larger than"),
+    ];
+    for (index, (acts, told)) in cases.into_iter().enumerate() {
+        let agent = StandIn::start(true, move |asked: &Asked| match asked.method.as_str() {
+            "SendStreamingMessage" => acts.clone(),
+            _ => vec![Act::Answer(task("t-1", "CANCELED"))],
+        });
+        let near = before(&agent, "");
+        let client = near.owner(Binding::JsonRpc);
+        let task = client.start("m-1", "go");
+        let task = reached(&client, id(&task), "TASK_STATE_FAILED");
+        assert!(reason(&task).contains(told), "case {index}: {}", reason(&task));
+        assert!(reason(&task).contains("InvalidAgentResponse"), "case {index}: {}", reason(&task));
+    }
+}
+
+#[test]
+fn refusals_are_told_as_what_they_are() {
+    for (act, end, told) in [
+        (Act::Refuse(-32005, "no pictures"), "REJECTED", "no pictures"),
+        (Act::Refuse(-32602, "parts: too many"), "REJECTED", "parts: too many"),
+        (Act::Refuse(-32603, "it broke"), "FAILED", "it broke"),
+        (Act::Body(401, "{}".into()), "FAILED", "does not let this hub in"),
+        (Act::Body(404, "nothing".into()), "FAILED", "404"),
+    ] {
+        let agent = StandIn::start(false, move |_| vec![act.clone()]);
+        let near = before(&agent, "");
+        let task = near.owner(Binding::JsonRpc).say("m-1", "go");
+        assert_eq!(state(&task), format!("TASK_STATE_{end}"), "{}", reason(&task));
+        assert!(reason(&task).contains(told), "{}", reason(&task));
+    }
+}

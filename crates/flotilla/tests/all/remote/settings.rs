@@ -1,0 +1,176 @@
+//! How an agent elsewhere is configured: what is sent along, what is taken over from its card, and what is refused.
+
+use super::{before, config, done, task};
+use crate::cast::{setup, state};
+use flotilla_testkit::stand_in::card;
+use flotilla_testkit::{Act, Asked, Binding, HubProcess, StandIn, until};
+use serde_json::json;
+
+fn with_secret(agent: &StandIn, settings: &str) -> HubProcess {
+    setup().config(&config(&agent.url(), settings)).env("FAR_SECRET", "s3cret").start()
+}
+
+#[test]
+fn credentials_go_where_they_are_said_to() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), "s3cret\n").expect("the file can be written");
+    let path = file.path().display();
+    for (auth, name, value) in [
+        ("{bearer: 'env:FAR_SECRET'}".to_owned(), "authorization", "Bearer s3cret"),
+        (format!("{{bearer: 'file:{path}'}}"), "authorization", "Bearer s3cret"),
+        ("{api_key: 'env:FAR_SECRET'}".to_owned(), "x-api-key", "s3cret"),
+        ("{header: {name: X-Team, value: 'env:FAR_SECRET'}}".to_owned(), "x-team", "s3cret"),
+        ("{basic: {user: me, password: 'env:FAR_SECRET'}}".to_owned(), "authorization", "Basic bWU6czNjcmV0"),
+    ] {
+        let agent = StandIn::start(false, |_| done("t-1"));
+        let near = with_secret(&agent, &format!("auth: {auth}, headers: {{X-Where: here}}"));
+        assert_eq!(state(&near.owner(Binding::JsonRpc).say("m-1", "go")), "TASK_STATE_COMPLETED");
+        let asked = &agent.asked("SendMessage")[0];
+        assert_eq!(asked.header(name), Some(value));
+        assert_eq!(asked.header("x-where"), Some("here"));
+        assert!(!near.log().contains("s3cret"), "no log holds a secret");
+    }
+}
+
+#[test]
+fn a_token_is_fetched_kept_and_fetched_again_when_it_is_not_taken() {
+    let agent = StandIn::start(false, |asked: &Asked| match asked.method.as_str() {
+        "/token" => {
+            let token = format!("token-{}", asked.nth);
+            vec![Act::Body(200, json!({"access_token": token, "token_type": "Bearer", "expires_in": 3600}).to_string())]
+        }
+        _ if asked.header("authorization") == Some("Bearer token-0") && asked.nth > 1 => {
+            vec![Act::Body(401, "{}".into())]
+        }
+        _ => done("t-1"),
+    });
+    let oauth = format!(
+        "auth: {{oauth2: {{token_url: '{}/token', client_id: me, client_secret: 'env:FAR_SECRET', scopes: [a, b]}}}}, retries: {{first: 10ms}}",
+        agent.url()
+    );
+    let near = with_secret(&agent, &oauth);
+    let client = near.owner(Binding::JsonRpc);
+    for number in 0..3 {
+        assert_eq!(state(&client.say(&format!("m-{number}"), "go")), "TASK_STATE_COMPLETED");
+    }
+    let sent: Vec<_> =
+        agent.asked("SendMessage").iter().map(|asked| asked.header("authorization").unwrap().to_owned()).collect();
+    assert_eq!(sent, ["Bearer token-0", "Bearer token-0", "Bearer token-0", "Bearer token-1"]);
+    assert_eq!(agent.asked("/token").len(), 2);
+}
+
+#[test]
+fn what_travels_with_every_call() {
+    let agent = StandIn::start(false, |_| done("t-1"));
+    let near = before(&agent, "");
+    near.owner(Binding::JsonRpc).say("m-1", "go");
+    let asked = &agent.asked("SendMessage")[0];
+    assert!(asked.header("traceparent").is_some_and(|text| text.starts_with("00-")), "{:?}", asked.headers);
+    assert_eq!(asked.header("x-fleet-hops"), Some("1"));
+    assert_eq!(asked.header("a2a-version"), Some("1.0"));
+    let ancestry = &asked.params["metadata"]["urn:flotilla:ext:ancestry:1.0"];
+    assert_eq!(ancestry["chain"][0]["agent"], "far", "{}", asked.params);
+}
+
+#[test]
+fn the_card_here_says_what_the_card_there_says() {
+    let agent = StandIn::start(false, |_| done("t-1"));
+    let near = before(&agent, "");
+    let client = near.owner(Binding::JsonRpc);
+    let shown = until("the card is taken over", || {
+        let card = client.get("/agents/far/.well-known/agent-card.json").json();
+        (card["description"] == "Stands in.").then_some(card)
+    });
+    assert_eq!(shown["skills"][0]["id"], "s");
+    assert_eq!(shown["defaultInputModes"], json!(["text/plain"]));
+    assert_eq!(shown["capabilities"]["streaming"], false);
+    assert!(shown["supportedInterfaces"][0]["url"].as_str().unwrap().starts_with(&near.url()), "but not where it is");
+    let listed = client.get("/api/agents").json();
+    let far = &listed["agents"][0]["remote"];
+    assert_eq!(
+        (&far["binding"], &far["version"], &far["breaker"]),
+        (&json!("JSONRPC"), &json!("1.0"), &json!("closed"))
+    );
+    let near = before(&agent, "description: Mine, streaming: true, input_modes: [image/png]");
+    let client = near.owner(Binding::JsonRpc);
+    let shown = until("the card is taken over", || {
+        let card = client.get("/agents/far/.well-known/agent-card.json").json();
+        (card["defaultOutputModes"] == json!(["text/plain"])).then_some(card)
+    });
+    assert_eq!((&shown["description"], &shown["capabilities"]["streaming"]), (&json!("Mine"), &json!(true)));
+    assert_eq!(shown["defaultInputModes"], json!(["image/png"]));
+}
+
+#[test]
+fn how_agents_are_reached_is_for_their_owner() {
+    let agent = StandIn::start(false, |_| done("t-1"));
+    let near = before(&agent, "");
+    let seen = near.caller(Binding::JsonRpc, "somebody").get("/api/agents").json();
+    assert_eq!(seen["agents"], json!([]));
+    assert_eq!(near.stranger(Binding::JsonRpc).get("/api/agents").status, 401);
+}
+
+#[test]
+fn a_card_elsewhere_does_not_lead_where_nobody_pointed() {
+    let inner = StandIn::start(false, |_| done("t-1"));
+    let target = inner.url();
+    let agent = StandIn::with_card(move |_| card(&target, false), |_| done("t-2"));
+    let near = before(&agent, "");
+    let task = near.owner(Binding::JsonRpc).say("m-1", "go");
+    assert_eq!(state(&task), "TASK_STATE_FAILED");
+    assert!(super::reason(&task).contains("did not name"), "{}", super::reason(&task));
+    assert!(inner.asked("SendMessage").is_empty());
+    let admitted = format!("{}\ntargets: {{allow: [127.0.0.1/32]}}\n", config(&agent.url(), ""));
+    let near = setup().config(&admitted).start();
+    assert_eq!(state(&near.owner(Binding::JsonRpc).say("m-1", "go")), "TASK_STATE_COMPLETED");
+    assert_eq!(inner.asked("SendMessage").len(), 1);
+}
+
+#[test]
+fn a_card_may_be_a_file_or_have_an_address_of_its_own() {
+    let agent = StandIn::start(false, |_| vec![Act::Answer(json!({"task": task("t-1", "COMPLETED")}))]);
+    let file = tempfile::NamedTempFile::with_suffix(".json").expect("a file");
+    std::fs::write(file.path(), card(&agent.url(), false).to_string()).expect("the file can be written");
+    let elsewhere = format!("{}/cards/.well-known/mine.json", agent.url());
+    for place in [file.path().display().to_string(), elsewhere] {
+        let near = setup().config(&format!("agents:\n  far: {{kind: a2a, card: '{place}'}}\n")).start();
+        assert_eq!(state(&near.owner(Binding::JsonRpc).say("m-1", "go")), "TASK_STATE_COMPLETED");
+    }
+}
+
+#[test]
+fn an_agent_with_four_fields_on_its_card_is_called_as_they_were_then() {
+    let minimal = |url: &str| json!({"name": "old", "description": "Old.", "url": url, "version": "1"});
+    let agent = StandIn::with_card(minimal, |asked: &Asked| match asked.method.as_str() {
+        "message/send" => vec![Act::Answer(json!({"kind": "task", "id": "t-1", "contextId": "c",
+            "status": {"state": "completed"},
+            "artifacts": [{"artifactId": "a", "parts": [{"kind": "text", "text": "old words"}]}]}))],
+        _ => vec![Act::Refuse(-32601, "no such method")],
+    });
+    let near = before(&agent, "");
+    let task = near.owner(Binding::JsonRpc).say("m-1", "go");
+    assert_eq!((state(&task), super::texts(&task["artifacts"][0])), ("TASK_STATE_COMPLETED", vec!["old words"]));
+    assert_eq!(near.owner(Binding::JsonRpc).get("/api/agents").json()["agents"][0]["remote"]["version"], "0.3");
+}
+
+#[test]
+fn slips_in_the_configuration_are_told() {
+    for (agent, told) in [
+        ("{kind: a2a}", "needs 'url:'"),
+        ("{kind: a2a, url: 'http://h', card: x.json}", "one of them"),
+        ("{kind: a2a, url: 'ftp://h'}", "must start with http"),
+        ("{kind: a2a, url: 'http://me:pw@h'}", "url"),
+        ("{kind: a2a, url: 'http://h', transports: [SOAP]}", "none of JSONRPC"),
+        ("{kind: a2a, url: 'http://h', protocol_version: '2.0'}", "not spoken"),
+        ("{kind: a2a, url: 'http://h', auth: {bearer: hunter2}}", "env:NAME or file:PATH"),
+        ("{kind: a2a, url: 'http://h', auth: {bearer: 'env:FAR_NOT_SET'}}", "FAR_NOT_SET"),
+        ("{kind: a2a, url: 'http://h', headers: {Authorization: x}}", "belongs under 'auth:'"),
+        ("{kind: a2a, url: 'http://h', timeouts: {idle: 0s}}", "longer than nothing"),
+        ("{kind: a2a, url: 'http://h', timeouts: {idel: 1s}}", "idel"),
+        ("{kind: echo, url: 'http://h'}", "only for 'kind: a2a'"),
+    ] {
+        let said = setup().config(&format!("agents:\n  far: {agent}\n")).refused();
+        assert!(said.contains(told), "{agent}: {said}");
+        assert!(!said.contains("hunter2") && !said.contains("pw@"), "{said}");
+    }
+}

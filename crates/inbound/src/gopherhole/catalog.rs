@@ -1,0 +1,75 @@
+//! The registry, as clients of the dialect look for agents in it.
+
+use crate::app::App;
+use flotilla_core::caller::Caller;
+use flotilla_core::registry::{Agent, Visibility};
+use flotilla_core::rights::Right;
+use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::gopherhole::Search;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// How many are shown where nobody says.
+const USUAL: usize = 50;
+const MOST: usize = 500;
+
+/// Agents a caller can talk to: those of its workspace, and public ones if they are asked for.
+pub fn available(app: &App, caller: &Caller, search: &Search) -> Result<Value, Refusal> {
+    caller.check(Right::AgentsRead)?;
+    let public = search.public || search.query.is_some();
+    let registry = app.hub.registry();
+    let seen = registry.agents().filter(|agent| agent.is_seen_by(caller) && fits(agent, search));
+    let seen = seen.filter(|agent| public || agent.workspace == caller.workspace);
+    let agents: Vec<Value> = seen.take(MOST).map(|agent| entry(app, caller, agent)).collect();
+    Ok(json!({"agents": agents}))
+}
+
+/// Public agents, page by page.
+pub fn discover(app: &App, caller: &Caller, search: &Search) -> Result<Value, Refusal> {
+    caller.check(Right::AgentsRead)?;
+    let registry = app.hub.registry();
+    let found: Vec<&Arc<Agent>> =
+        registry.agents().filter(|agent| agent.is_seen_by(caller) && fits(agent, search)).collect();
+    let (offset, limit) = (search.offset.unwrap_or(0), search.limit.unwrap_or(USUAL).min(MOST));
+    let page: Vec<Value> = found.iter().skip(offset).take(limit).map(|agent| entry(app, caller, agent)).collect();
+    Ok(json!({"agents": page, "count": found.len(), "offset": offset}))
+}
+
+fn fits(agent: &Agent, search: &Search) -> bool {
+    let holds = |text: &str, words: &str| text.to_lowercase().contains(&words.to_lowercase());
+    let query = search.query.as_deref().filter(|query| !query.is_empty()).is_none_or(|query| {
+        let skills = agent.skills.iter().any(|skill| {
+            holds(&skill.name, query)
+                || holds(&skill.description, query)
+                || skill.tags.iter().any(|tag| holds(tag, query))
+        });
+        holds(&agent.name, query) || holds(&agent.description, query) || skills
+    });
+    let tagged = |wanted: &Option<String>| {
+        wanted.as_deref().is_none_or(|wanted| {
+            agent.skills.iter().any(|skill| skill.tags.iter().any(|tag| tag.eq_ignore_ascii_case(wanted)))
+        })
+    };
+    query && tagged(&search.tag) && tagged(&search.skill_tag)
+}
+
+fn entry(app: &App, caller: &Caller, agent: &Agent) -> Value {
+    let own = agent.workspace == caller.workspace;
+    let access = if own { "same-tenant" } else { "public" };
+    let tags: Vec<&String> = agent.skills.iter().flat_map(|skill| &skill.tags).collect();
+    json!({
+        "id": agent.name,
+        "name": agent.name,
+        "description": agent.description,
+        "tenantName": app.settings().name,
+        "tenantSlug": "",
+        "verified": false,
+        "accessType": access,
+        "autoApprove": true,
+        "tags": tags,
+        "skills": agent.skills,
+        "connected": agent.link.absence().is_none(),
+        "public": agent.visibility == Visibility::Public,
+        "url": format!("{}/agents/{}", app.settings().public_url, agent.name),
+    })
+}

@@ -1,0 +1,272 @@
+//! One open connection: what comes is worked on, what goes is written, and one that is silent is let go.
+
+use super::agent::{Place, Upcalls};
+use super::calls::Calls;
+use super::lines::{Line, Listed};
+use super::{Sockets, own_name};
+use crate::app::App;
+use flotilla_core::caller::Caller;
+use flotilla_core::limits::count_over;
+use flotilla_core::roster::Order;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::channel::{self, Frame};
+use flotilla_protocol::hub_frame;
+use futures_util::{SinkExt as _, StreamExt as _};
+use http::{HeaderMap, Uri};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use metrics::gauge;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
+
+/// What is read and written at once. Thousands of connections are open and quiet, so it is little.
+const BUFFER: usize = 2 * 1024;
+/// Frames that are written before they are pushed out.
+const TOGETHER: usize = 32;
+
+/// How a peer wants to be spoken to when the hub has work for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// In frames of the hub's own.
+    Frames,
+    /// In JSON-RPC requests of A2A 1.0.
+    V10,
+    /// The same of 0.3.
+    V03,
+}
+
+/// Whether a connection goes on.
+pub enum Next {
+    On,
+    /// It ends, with this said last.
+    End(u16, &'static str),
+}
+
+pub struct Connection {
+    pub app: Arc<App>,
+    pub caller: Caller,
+    pub place: Option<Place>,
+    pub manner: Manner,
+    /// Service parameters of the connection.
+    pub service: (HeaderMap, Uri),
+    pub outgoing: Line,
+    waiting: mpsc::Receiver<String>,
+    pub calls: Calls,
+    pub upcalls: Upcalls,
+    /// Answers to the frame at hand.
+    replies: Vec<String>,
+    _listed: Listed,
+}
+
+type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+impl Connection {
+    pub fn new(
+        app: &Arc<App>,
+        caller: Caller,
+        place: Option<Place>,
+        manner: Manner,
+        service: (HeaderMap, Uri),
+    ) -> Self {
+        let sockets = app.settings().sockets;
+        let (outgoing, waiting) = mpsc::channel(sockets.outgoing);
+        let _listed = app.lines.add(caller.principal, outgoing.clone());
+        let calls = Calls::new(sockets.calls);
+        Self {
+            app: Arc::clone(app),
+            caller,
+            place,
+            manner,
+            service,
+            outgoing,
+            waiting,
+            calls,
+            upcalls: Upcalls::default(),
+            replies: Vec::new(),
+            _listed,
+        }
+    }
+
+    pub async fn run(mut self: Box<Self>, upgrade: OnUpgrade) {
+        let Ok(upgraded) = upgrade.await else { return };
+        let sockets = self.app.settings().sockets;
+        let config = WebSocketConfig::default()
+            .read_buffer_size(BUFFER)
+            .write_buffer_size(BUFFER)
+            .max_message_size(Some(sockets.frame))
+            .max_frame_size(Some(sockets.frame));
+        let mut socket = Socket::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
+        gauge!("flotilla_sockets_open").increment(1.0);
+        let (code, reason) = self.serve(&mut socket, sockets).await;
+        gauge!("flotilla_sockets_open").decrement(1.0);
+        // What it had is for its next connection, and must not wait until this one has said good-bye.
+        drop(self);
+        let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
+        let parting = async {
+            if socket.close(Some(frame)).await.is_ok() {
+                while let Some(Ok(_)) = socket.next().await {}
+            }
+        };
+        let _ = tokio::time::timeout(sockets.write_time.min(std::time::Duration::from_secs(5)), parting).await;
+    }
+
+    async fn serve(&mut self, socket: &mut Socket, sockets: Sockets) -> (u16, &'static str) {
+        let resume = self.place.as_ref().map(|place| (place.session.token(), place.resumed));
+        let welcome = hub_frame::welcome(&own_name(&self.caller, self.place.as_ref()), resume, sockets.ping.as_secs());
+        if !write(socket, Message::text(welcome), sockets).await {
+            return (1001, "the welcome was not taken");
+        }
+        let mut heard = Instant::now();
+        // Whatever else goes on: one who only reads is heard of by this alone.
+        let mut ping_at = heard + sockets.ping;
+        let mut leave = self.app.access.leave(&self.caller);
+        let app = Arc::clone(&self.app);
+        loop {
+            let next = tokio::select! {
+                refusal = leave.ended() => {
+                    let _ = write(socket, Message::text(hub_frame::error(&refusal, None)), sockets).await;
+                    Next::End(1008, "the key is not valid any more")
+                }
+                () = app.hub.stopped() => Next::End(1012, "the hub stops; connect again"),
+                Some(out) = self.waiting.recv() => self.write_out(socket, out, sockets).await,
+                order = order(self.place.as_ref()) => self.obey(socket, order, sockets).await,
+                Some(()) = self.calls.ended() => Next::On,
+                frame = socket.next() => {
+                    heard = Instant::now();
+                    self.take(socket, frame, sockets).await
+                }
+                () = tokio::time::sleep_until(heard + sockets.idle) => {
+                    count_over("sockets.idle", "connection");
+                    Next::End(1001, "nothing was heard for too long")
+                }
+                () = tokio::time::sleep_until(ping_at) => {
+                    ping_at = Instant::now() + sockets.ping;
+                    match write(socket, Message::Ping(Default::default()), sockets).await {
+                        true => Next::On,
+                        false => Next::End(1001, "a ping was not taken"),
+                    }
+                }
+            };
+            if let Next::End(code, reason) = next {
+                return (code, reason);
+            }
+        }
+    }
+
+    /// Writes what waits, and pushes it out once.
+    async fn write_out(&mut self, socket: &mut Socket, first: String, sockets: Sockets) -> Next {
+        let writing = async {
+            let mut next = Some(first);
+            let mut count = 0;
+            while let Some(text) = next {
+                socket.feed(Message::text(text)).await?;
+                count += 1;
+                next = if count < TOGETHER { self.waiting.try_recv().ok() } else { None };
+            }
+            socket.flush().await
+        };
+        match tokio::time::timeout(sockets.write_time, writing).await {
+            Ok(Ok(())) => Next::On,
+            _ => Next::End(1008, "what was written was not taken in time"),
+        }
+    }
+
+    async fn obey(&mut self, socket: &mut Socket, order: Order, sockets: Sockets) -> Next {
+        let frame = match order {
+            Order::Leave => {
+                let text = "Another connection of this agent has taken the place of this one.";
+                let _ = write(socket, Message::text(hub_frame::warning(text)), sockets).await;
+                return Next::End(4000, "replaced by another connection");
+            }
+            Order::Deliver(delivery) => self.delivery(&delivery),
+            Order::Stop { task, run, work } => self.stop(task, run, &work),
+        };
+        for text in frame {
+            if !write(socket, Message::text(text), sockets).await {
+                return Next::End(1008, "what was written was not taken in time");
+            }
+        }
+        Next::On
+    }
+
+    async fn take(
+        &mut self,
+        socket: &mut Socket,
+        frame: Option<Result<Message, SocketError>>,
+        sockets: Sockets,
+    ) -> Next {
+        match frame {
+            None | Some(Ok(Message::Close(_))) => Next::End(1000, "good-bye"),
+            Some(Ok(Message::Text(text))) => {
+                self.frame(text.as_bytes()).await;
+                for reply in std::mem::take(&mut self.replies) {
+                    if !write(socket, Message::text(reply), sockets).await {
+                        return Next::End(1008, "what was written was not taken in time");
+                    }
+                }
+                Next::On
+            }
+            Some(Ok(Message::Binary(_))) => {
+                let refusal = Refusal::new(Reason::InvalidRequest, "Frames are text; binary ones are not taken.");
+                let _ = write(socket, Message::text(hub_frame::error(&refusal, None)), sockets).await;
+                Next::End(1003, "binary frames are not taken")
+            }
+            // Pings are answered below this.
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Next::On,
+            Some(Err(SocketError::Capacity(_))) => {
+                count_over("sockets.frame", "connection");
+                Next::End(1009, "the frame is larger than may be")
+            }
+            Some(Err(SocketError::Utf8(_))) => Next::End(1007, "the frame is not UTF-8"),
+            Some(Err(_)) => Next::End(1002, "the connection was cut"),
+        }
+    }
+
+    /// One frame, whatever it is. Only what must be in order is waited for.
+    async fn frame(&mut self, bytes: &[u8]) {
+        let limits = self.app.hub.limits();
+        let frame = match crate::body::check_depth(bytes, &limits, crate::jsonrpc::ENVELOPE) {
+            Ok(()) => Frame::parse(bytes),
+            Err(refusal) => Err(refusal),
+        };
+        match frame {
+            Ok(Frame::Request { envelope, service }) => self.call(&envelope, &service),
+            Ok(Frame::CancelStream { id }) => self.cancel_stream(id),
+            Ok(Frame::Result { id, result }) => self.upcall_result(id, result).await,
+            Ok(Frame::Error { id, error }) => self.upcall_failed(id, &error).await,
+            Ok(Frame::StreamEnd { id }) => self.upcall_ended(id).await,
+            Ok(Frame::Hub { kind }) => self.hub_frame(&kind, bytes).await,
+            Err(refusal) => {
+                let text = channel::error("null", &refusal, self.app.now());
+                self.say(text);
+            }
+        }
+    }
+
+    /// Answers the frame at hand. It does not wait behind others: whoever takes frames must not wait for room.
+    pub fn say(&mut self, text: String) {
+        self.replies.push(text);
+    }
+}
+
+/// A connection that is gone takes nothing more, and need not.
+pub async fn say(outgoing: &Line, text: String) {
+    let _ = outgoing.send(text).await;
+}
+
+async fn order(place: Option<&Place>) -> Order {
+    match place {
+        Some(place) => place.session.order().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// False if the peer does not take it in time, or at all.
+async fn write(socket: &mut Socket, message: Message, sockets: Sockets) -> bool {
+    matches!(tokio::time::timeout(sockets.write_time, socket.send(message)).await, Ok(Ok(())))
+}

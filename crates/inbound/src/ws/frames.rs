@@ -1,0 +1,135 @@
+//! Frames of the hub's own, as a peer sends them.
+
+use super::connection::{Connection, say};
+use crate::gopherhole;
+use flotilla_core::error::Error;
+use flotilla_core::ids::TaskId;
+use flotilla_core::roster::NoRun;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::a2a::profile::Profile;
+use flotilla_protocol::hub_frame::{self, Ack, Said, Sending, TaskResponse};
+use flotilla_protocol::wire::Json;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// What of a frame a refusal can be told apart by.
+#[derive(Deserialize, Default)]
+struct About {
+    #[serde(default)]
+    id: Option<String>,
+}
+
+impl Connection {
+    pub async fn hub_frame(&mut self, kind: &str, bytes: &[u8]) {
+        let about: About = serde_json::from_slice(bytes).unwrap_or_default();
+        let taken = match Said::parse(kind, bytes) {
+            Ok(said) => self.said(said, about.id.as_deref()).await,
+            Err(refusal) => Err(refusal.into()),
+        };
+        if let Err(error) = taken {
+            let refusal = self.app.refusal(error);
+            self.say(hub_frame::error(&refusal, about.id.as_deref()));
+        }
+    }
+
+    async fn said(&mut self, said: Said, id: Option<&str>) -> Result<(), Error> {
+        match said {
+            Said::Ping => self.say(hub_frame::simple("pong")),
+            Said::Pong => {}
+            Said::Ack(Ack { task_id, run }) => {
+                // Of a run that is over, there is nothing left to take.
+                let task = TaskId::parse(&task_id).ok_or_else(|| Refusal::no_task(&task_id))?;
+                let _ = self.place()?.session.taken(task, run);
+            }
+            Said::Message(sending) => self.send(*sending)?,
+            Said::UpdateCard(card) => self.update_card(&card).await?,
+            Said::TaskResponse(response) => self.respond(&response, id).await?,
+        }
+        Ok(())
+    }
+
+    fn place(&self) -> Result<&super::agent::Place, Refusal> {
+        self.place.as_ref().ok_or_else(|| {
+            let text = "This connection is no agent's. Connect with a key that has the scope agents:connect.";
+            Refusal::new(Reason::PermissionDenied, text)
+        })
+    }
+
+    async fn update_card(&mut self, card: &Json) -> Result<(), Error> {
+        self.app.hub.count_request(self.caller.principal)?;
+        let profile = Profile::read(card)?;
+        let agent = Arc::clone(&self.place()?.agent);
+        if self.app.hub.describe(&self.caller, &agent, profile).await? {
+            self.app.cards_changed();
+        }
+        if let (Some(place), Some(agent)) = (&mut self.place, self.app.hub.registry().by_name(&agent.name)) {
+            place.agent = Arc::clone(agent);
+        }
+        self.say(hub_frame::simple("card_updated"));
+        Ok(())
+    }
+
+    /// What an agent says of a run. It is acknowledged when it is kept; one that is told again is only acknowledged.
+    async fn respond(&mut self, response: &TaskResponse, id: Option<&str>) -> Result<(), Error> {
+        let place = self.place()?;
+        let no_task = || Refusal::no_task(&response.task_id);
+        let task = TaskId::parse(&response.task_id).ok_or_else(no_task)?;
+        let desk = Arc::clone(place.session.desk());
+        let current = desk.work_of(task).filter(|work| response.run.is_none_or(|run| run == work.run));
+        if current.is_none() {
+            // The agent's, and over: an answer that comes late or again changes nothing.
+            if self.app.hub.is_of_agent(&place.agent, task).await? {
+                self.say(over(id, &response.task_id));
+                return Ok(());
+            }
+            return Err(no_task().into());
+        }
+        let reports = flotilla_protocol::gopherhole::reports(response, |artifact| desk.knows_artifact(task, artifact))?;
+        if id.is_some_and(|id| desk.knows_report(task, id)) {
+            self.say(hub_frame::ack(id, &response.task_id));
+            return Ok(());
+        }
+        let kept = match self.place()?.session.report(task, response.run, reports).await {
+            Ok(kept) => kept,
+            Err(NoRun) => {
+                self.say(over(id, &response.task_id));
+                return Ok(());
+            }
+        };
+        if let Some(id) = id {
+            let (id, task, outgoing) = (id.to_owned(), response.task_id.clone(), self.outgoing.clone());
+            tokio::spawn(async move {
+                let frame = match kept.await {
+                    Ok(true) => hub_frame::ack(Some(&id), &task),
+                    _ => over(Some(&id), &task),
+                };
+                say(&outgoing, frame).await;
+            });
+        }
+        Ok(())
+    }
+
+    /// A message to another agent. It is acknowledged with its task once that is kept.
+    fn send(&mut self, sending: Sending) -> Result<(), Error> {
+        let (app, caller, outgoing) = (Arc::clone(&self.app), self.caller.clone(), self.outgoing.clone());
+        app.hub.count_request(caller.principal)?;
+        tokio::spawn(async move {
+            let id = sending.id.clone();
+            let frame = match gopherhole::send_frame(&app, &caller, sending).await {
+                Ok(task) => hub_frame::ack(id.as_deref(), &task),
+                Err(error) => hub_frame::error(&app.refusal(error), id.as_deref()),
+            };
+            say(&outgoing, frame).await;
+        });
+        Ok(())
+    }
+}
+
+/// The run is over: what was said of it changed nothing.
+fn over(id: Option<&str>, task: &str) -> String {
+    let mut frame = serde_json::json!({"type": "ack", "taskId": task, "over": true});
+    if let Some(id) = id {
+        frame["id"] = id.into();
+    }
+    frame.to_string()
+}

@@ -1,0 +1,137 @@
+//! A2A 0.3 beside 1.0: whatever form an agent answers in, this side reads it as 1.0.
+
+use super::error::ClientError;
+use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::method::Method;
+use flotilla_protocol::proto03::file::Files;
+use flotilla_protocol::proto03::json as proto;
+use flotilla_protocol::v03;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// What a frame of a stream, or the answer to a send, is wrapped in, where it is.
+const WRAPPERS: [&str; 7] =
+    ["task", "message", "msg", "statusUpdate", "status_update", "artifactUpdate", "artifact_update"];
+
+/// An answer and its JSON. Some agents answer in 0.3 whatever they are asked in; that is read too.
+pub fn read<T: DeserializeOwned>(method: Method, json: String) -> Result<(T, String), ClientError> {
+    let problem = match serde_json::from_str(&json) {
+        Ok(value) => return Ok((value, json)),
+        Err(problem) => problem,
+    };
+    let again = upgraded(method, &json).ok().and_then(|json| Some((serde_json::from_str(&json).ok()?, json)));
+    again.ok_or_else(|| ClientError::unreadable::<T>(&json, &problem))
+}
+
+/// The JSON of an answer of 0.3, in either of its forms, as 1.0 has it.
+pub fn upgraded(method: Method, json: &str) -> Result<String, ClientError> {
+    if is_proto(method, json) {
+        return from_proto(method, json).map_err(|refusal| ClientError::malformed(refusal.message));
+    }
+    let inner = unwrapped(method, json);
+    v03::answer::upgraded(method, inner.as_deref().unwrap_or(json)).map_err(ClientError::malformed)
+}
+
+/// Whether it is ProtoJSON of the 0.3 proto: told by names the other form does not have.
+fn is_proto(method: Method, json: &str) -> bool {
+    let Ok(value) = serde_json::from_str::<Value>(json) else { return false };
+    let is_typed = |value: &Value| value.get("kind").is_some_and(Value::is_string);
+    if is_typed(&value) {
+        return false;
+    }
+    match method {
+        Method::SendMessage | Method::SendStreamingMessage | Method::SubscribeToTask => {
+            WRAPPERS.iter().filter_map(|name| value.get(*name)).any(|inner| inner.is_object() && !is_typed(inner))
+        }
+        Method::GetTask | Method::CancelTask => {
+            let state = value["status"]["state"].as_str().unwrap_or("TASK_STATE_UNSPECIFIED");
+            state.starts_with("TASK_STATE_")
+        }
+        Method::CreatePushConfig | Method::GetPushConfig => value.get("name").is_some_and(Value::is_string),
+        Method::ListPushConfigs => value.is_object(),
+        Method::ListTasks | Method::DeletePushConfig | Method::GetExtendedAgentCard => false,
+    }
+}
+
+fn from_proto(method: Method, json: &str) -> Result<String, Refusal> {
+    fn written<T: Serialize>(value: &T) -> Result<String, Refusal> {
+        serde_json::to_string(value).map_err(|error| Refusal::invalid("", error.to_string()))
+    }
+    let bytes = json.as_bytes();
+    match method {
+        Method::GetTask | Method::CancelTask => written(&proto::task(bytes, Files::Text)?),
+        Method::CreatePushConfig | Method::GetPushConfig => written(&proto::push_config(bytes)?),
+        Method::ListPushConfigs => written(&proto::push_list(bytes)?),
+        _ => written(&proto::frame(bytes, Files::Text)?),
+    }
+}
+
+/// What is wrapped as in the proto form, but written in the other one.
+fn unwrapped(method: Method, json: &str) -> Option<String> {
+    if !matches!(method, Method::SendMessage | Method::SendStreamingMessage | Method::SubscribeToTask) {
+        return None;
+    }
+    let members: BTreeMap<String, &RawValue> = serde_json::from_str(json).ok()?;
+    if members.contains_key("kind") {
+        return None;
+    }
+    let inner = WRAPPERS.iter().find_map(|name| members.get(*name))?;
+    Some(inner.get().to_owned())
+}
+
+/// Extensions under the name their header has in 0.3.
+pub fn old_headers(parameters: &[(String, String)]) -> impl Iterator<Item = (String, String)> {
+    let named = parameters.iter().filter(|(name, _)| name.eq_ignore_ascii_case("a2a-extensions"));
+    named.map(|(_, value)| ("X-A2A-Extensions".to_owned(), value.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{read, upgraded};
+    use crate::client::frame::Sent;
+    use flotilla_protocol::a2a::method::Method;
+    use serde_json::{Value, json};
+
+    fn up(method: Method, json: &Value) -> Value {
+        serde_json::from_str(&upgraded(method, &json.to_string()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_form_of_a_task_is_read() {
+        let parts = json!([{"text": "hi"}]);
+        let expected = json!({"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_CANCELED"},
+            "history": [{"messageId": "m", "role": "ROLE_USER", "parts": parts}]});
+        let proto = json!({"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_CANCELLED"},
+            "history": [{"messageId": "m", "role": "ROLE_USER", "content": parts}]});
+        let kind = json!({"kind": "task", "id": "t", "contextId": "c", "status": {"state": "canceled"},
+            "history": [{"kind": "message", "messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "hi"}]}]});
+        assert_eq!(up(Method::GetTask, &proto), expected);
+        assert_eq!(up(Method::GetTask, &kind), expected);
+        for sent in [kind.clone(), json!({"task": kind}), json!({"task": proto})] {
+            assert_eq!(up(Method::SendMessage, &sent), json!({"task": expected}), "{sent}");
+        }
+    }
+
+    #[test]
+    fn push_configs_of_both_forms_are_read() {
+        let expected = json!({"taskId": "t", "id": "c", "url": "http://e"});
+        let proto = json!({"name": "tasks/t/pushNotificationConfigs/c", "pushNotificationConfig": {"url": "http://e"}});
+        let kind = json!({"taskId": "t", "pushNotificationConfig": {"id": "c", "url": "http://e"}});
+        assert_eq!(up(Method::GetPushConfig, &proto), expected);
+        assert_eq!(up(Method::GetPushConfig, &kind), expected);
+        assert_eq!(up(Method::ListPushConfigs, &json!({"configs": [proto]}))["configs"], json!([expected]));
+        assert_eq!(up(Method::ListPushConfigs, &json!([kind]))["configs"], json!([expected]));
+    }
+
+    #[test]
+    fn an_answer_of_the_other_version_is_read_all_the_same() {
+        let old = r#"{"kind":"message","messageId":"m","role":"agent","parts":[{"kind":"text","text":"x"}]}"#;
+        let (sent, json) = read::<Sent>(Method::SendMessage, old.to_owned()).unwrap();
+        assert!(matches!(sent, Sent::Message(message) if message.parts.len() == 1));
+        assert!(json.starts_with(r#"{"message":"#), "{json}");
+        assert!(read::<Sent>(Method::SendMessage, "{}".to_owned()).unwrap_err().to_string().contains("not A2A"));
+    }
+}

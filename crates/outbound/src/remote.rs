@@ -1,0 +1,85 @@
+//! Agents elsewhere: the hub's own log comes first, then the call, and what comes of it is put into the log.
+
+mod breaker;
+mod call;
+mod face;
+mod fault;
+pub mod options;
+mod reach;
+mod request;
+mod run;
+mod search;
+mod seen;
+mod stop;
+mod trust;
+
+pub use face::watch;
+
+use crate::client::error::ClientError;
+use crate::guard::Guard;
+use breaker::Switch;
+use call::Calls;
+use flotilla_core::hub::RunHandle;
+use flotilla_core::ids::TaskId;
+use flotilla_core::ports::{Link, Reach, Stopped, Stopping};
+use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::work::Assignment;
+use options::Options;
+use reach::Way;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// One agent elsewhere.
+pub struct Remote {
+    options: Arc<Options>,
+    way: Way,
+    breaker: Switch,
+    calls: Arc<Calls>,
+}
+
+impl Remote {
+    /// Nothing is called yet: the agent may be down. The guard says where a card that is fetched may lead.
+    pub fn new(options: Options, guard: Guard) -> Result<Self, ClientError> {
+        let breaker = Switch::new(&options.name, options.breaker);
+        let options = Arc::new(options);
+        let way = Way::new(Arc::clone(&options), guard)?;
+        Ok(Self { options, way, breaker, calls: Arc::default() })
+    }
+}
+
+/// A link that can be held by those who call and by those who watch the card.
+pub struct RemoteLink(pub Arc<Remote>);
+
+impl Link for RemoteLink {
+    fn run(&self, assignment: Assignment, run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let remote = Arc::clone(&self.0);
+        Box::pin(async move {
+            let Some(task) = TaskId::parse(&assignment.task_id) else {
+                return run.give_up("the assignment names no task of this hub", false).await;
+            };
+            run::Run::new(remote, task, assignment, run).perform().await;
+        })
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn stop(&self, task: Stopping) -> Pin<Box<dyn Future<Output = Result<Stopped, Refusal>> + Send>> {
+        let remote = Arc::clone(&self.0);
+        Box::pin(async move { remote.stop_task(task).await })
+    }
+
+    fn reach(&self) -> Option<Reach> {
+        let (breaker, failures, problem) = self.0.breaker.look();
+        let chosen = self.0.way.chosen();
+        Some(Reach {
+            address: self.0.options.address(),
+            binding: chosen.as_ref().map(|client| client.choice().binding.name()),
+            version: chosen.as_ref().map(|client| client.version()),
+            breaker,
+            failures,
+            problem,
+        })
+    }
+}

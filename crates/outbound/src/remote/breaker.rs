@@ -1,0 +1,163 @@
+//! The breaker of an agent elsewhere: after several calls in a row that did not reach it, it is left alone for a while.
+
+use super::options::BreakerRules;
+use flotilla_core::ports::Breaker;
+use metrics::gauge;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+pub struct Switch {
+    agent: String,
+    rules: BreakerRules,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    failures: u32,
+    problem: Option<String>,
+    /// Until when no call is let through.
+    open_until: Option<Instant>,
+    /// One call is on its way to see whether the agent is back.
+    trying: bool,
+}
+
+/// A call that may be made. Whoever drops it without a word frees the place for the next try.
+pub struct Admitted<'a> {
+    switch: &'a Switch,
+    told: bool,
+}
+
+/// A call that is not made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftAlone {
+    pub failures: u32,
+    pub problem: String,
+    pub wait: Duration,
+}
+
+impl Switch {
+    pub fn new(agent: &str, rules: BreakerRules) -> Self {
+        let switch = Self { agent: agent.to_owned(), rules, state: Mutex::default() };
+        switch.show(Breaker::Closed);
+        switch
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic while holding a breaker")
+    }
+
+    pub fn admit(&self) -> Result<Admitted<'_>, LeftAlone> {
+        self.admit_at(Instant::now())
+    }
+
+    fn admit_at(&self, now: Instant) -> Result<Admitted<'_>, LeftAlone> {
+        let mut state = self.state();
+        if let Some(until) = state.open_until {
+            if now < until || state.trying {
+                let problem = state.problem.clone().unwrap_or_default();
+                return Err(LeftAlone {
+                    failures: state.failures,
+                    problem,
+                    wait: until.saturating_duration_since(now),
+                });
+            }
+            state.trying = true;
+            self.show(Breaker::HalfOpen);
+        }
+        Ok(Admitted { switch: self, told: false })
+    }
+
+    /// Its state, the failures in a row, and the last problem.
+    pub fn look(&self) -> (Breaker, u32, Option<String>) {
+        let state = self.state();
+        let breaker = match state.open_until {
+            None => Breaker::Closed,
+            Some(until) if state.trying || until <= Instant::now() => Breaker::HalfOpen,
+            Some(_) => Breaker::Open,
+        };
+        (breaker, state.failures, state.problem.clone())
+    }
+
+    fn show(&self, breaker: Breaker) {
+        let number = match breaker {
+            Breaker::Closed => 0.0,
+            Breaker::HalfOpen => 1.0,
+            Breaker::Open => 2.0,
+        };
+        gauge!("flotilla_remote_breaker", "agent" => self.agent.clone()).set(number);
+    }
+}
+
+impl Admitted<'_> {
+    /// The agent answered, whatever it said.
+    pub fn reached(mut self) {
+        self.told = true;
+        let mut state = self.switch.state();
+        if state.failures > 0 || state.open_until.is_some() {
+            if state.open_until.is_some() {
+                tracing::info!(agent = %self.switch.agent, "the agent answers again");
+            }
+            *state = State::default();
+            self.switch.show(Breaker::Closed);
+        }
+    }
+
+    pub fn failed(self, problem: &str) {
+        self.failed_at(problem, Instant::now());
+    }
+
+    fn failed_at(mut self, problem: &str, now: Instant) {
+        self.told = true;
+        let switch = self.switch;
+        let mut state = switch.state();
+        state.failures += 1;
+        state.problem = Some(problem.to_owned());
+        if state.trying || state.failures >= switch.rules.failures {
+            if state.open_until.is_none() {
+                tracing::warn!(agent = %switch.agent, failures = state.failures, problem, "the agent is left alone for a while");
+            }
+            state.open_until = Some(now + switch.rules.pause);
+            state.trying = false;
+            switch.show(Breaker::Open);
+        }
+    }
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        if !self.told {
+            self.switch.state().trying = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BreakerRules, Switch};
+    use flotilla_core::ports::Breaker;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn it_opens_after_failures_in_a_row_and_tries_one_call() {
+        let pause = Duration::from_secs(15);
+        let switch = Switch::new("a", BreakerRules { failures: 2, pause });
+        let now = Instant::now();
+        switch.admit_at(now).ok().unwrap().failed_at("down", now);
+        switch.admit_at(now).ok().unwrap().reached();
+        switch.admit_at(now).ok().unwrap().failed_at("down", now);
+        assert_eq!(switch.look().0, Breaker::Closed, "a call that got through starts the count again");
+        switch.admit_at(now).ok().unwrap().failed_at("down", now);
+        assert_eq!(switch.look().0, Breaker::Open);
+        let left = switch.admit_at(now).err().unwrap();
+        assert_eq!((left.failures, left.problem.as_str(), left.wait), (2, "down", pause));
+        let later = now + pause;
+        let tried = switch.admit_at(later).ok().unwrap();
+        assert!(switch.admit_at(later).is_err(), "one at a time");
+        drop(tried);
+        switch.admit_at(later).ok().unwrap().failed_at("still down", later);
+        assert!(switch.admit_at(later).is_err());
+        switch.admit_at(later + pause).ok().unwrap().reached();
+        assert_eq!(switch.look(), (Breaker::Closed, 0, None));
+    }
+}

@@ -1,0 +1,190 @@
+//! How an agent elsewhere is called: what its configuration comes to.
+
+use crate::client::choose::{Binding, Versions};
+use crate::oauth::Requester;
+use flotilla_protocol::a2a::VERSION;
+use flotilla_protocol::v03;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where an agent is, in its operator's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The agent's own address; its card is at the well-known path below it.
+    Base(String),
+    /// The card's address.
+    Card(String),
+    /// A card that is here.
+    File(PathBuf),
+}
+
+/// What proves who calls.
+#[derive(Clone, Default)]
+pub enum Auth {
+    #[default]
+    None,
+    /// A header as it is sent: a token, a key, a name with a password.
+    Header { name: String, value: String },
+    /// Tokens by client credentials; without an address, from the one the card names.
+    OAuth2 { token_url: Option<String>, requester: Requester },
+}
+
+/// The version of A2A that is spoken.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Protocol {
+    /// The highest both sides know.
+    #[default]
+    Highest,
+    /// One of 1.x, as it is signalled.
+    Current(String),
+    /// 0.3.
+    Old,
+}
+
+impl Protocol {
+    pub fn parse(text: &str) -> Option<Self> {
+        let is =
+            |version: &str| text == version || text.strip_prefix(version).is_some_and(|rest| rest.starts_with('.'));
+        if is(v03::VERSION) {
+            return Some(Self::Old);
+        }
+        is("1").then(|| Self::Current(text.to_owned()))
+    }
+
+    pub fn versions(&self) -> Versions {
+        match self {
+            Self::Highest => Versions::Any,
+            Self::Current(_) => Versions::Current,
+            Self::Old => Versions::Old,
+        }
+    }
+
+    /// What is signalled, where that is not left to the card.
+    pub fn version(&self) -> Option<String> {
+        if let Self::Current(version) = self { Some(version.clone()) } else { None }
+    }
+
+    /// The version in whose form the card is asked for.
+    pub fn card_version(&self) -> &'static str {
+        if *self == Self::Old { v03::VERSION } else { VERSION }
+    }
+}
+
+/// How long is waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// For a connection.
+    pub connect: Duration,
+    /// For an answer that has no reason to wait for the work.
+    pub answer: Duration,
+    /// For the next event of a stream, before the task is asked for.
+    pub idle: Duration,
+    /// For an agent that took work up and cannot be reached any more.
+    pub lost: Duration,
+    /// For the whole of a run.
+    pub whole: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self {
+            connect: seconds(10),
+            answer: seconds(30),
+            idle: seconds(120),
+            lost: seconds(300),
+            whole: seconds(24 * 3600),
+        }
+    }
+}
+
+/// How often and how soon a call is made again that did not get through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retries {
+    /// After the first.
+    pub most: u32,
+    pub first: Duration,
+    pub longest: Duration,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self { most: 3, first: Duration::from_millis(200), longest: Duration::from_secs(10) }
+    }
+}
+
+impl Retries {
+    /// The pause before the try of this number, the first being 1: twice as long each time.
+    pub fn pause(&self, number: u32) -> Duration {
+        self.first.saturating_mul(2u32.saturating_pow(number.saturating_sub(1))).min(self.longest)
+    }
+}
+
+/// When an agent is left alone for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BreakerRules {
+    /// After so many calls in a row that did not reach it.
+    pub failures: u32,
+    pub pause: Duration,
+}
+
+impl Default for BreakerRules {
+    fn default() -> Self {
+        Self { failures: 5, pause: Duration::from_secs(15) }
+    }
+}
+
+/// How often a task is asked for whose agent does not stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Poll {
+    pub first: Duration,
+    pub longest: Duration,
+}
+
+impl Default for Poll {
+    fn default() -> Self {
+        Self { first: Duration::from_millis(200), longest: Duration::from_secs(5) }
+    }
+}
+
+/// All of it.
+#[derive(Clone)]
+pub struct Options {
+    /// The agent's name at this hub.
+    pub name: String,
+    pub place: Place,
+    pub transports: Vec<Binding>,
+    pub protocol: Protocol,
+    pub auth: Auth,
+    pub headers: Vec<(String, String)>,
+    pub times: Times,
+    pub retries: Retries,
+    pub breaker: BreakerRules,
+    pub poll: Poll,
+    /// How long a card is believed.
+    pub refresh: Duration,
+    /// Whether a message whose fate is unknown may be sent again.
+    pub send_again: bool,
+    /// The largest answer, and the largest event of a stream.
+    pub bytes: usize,
+}
+
+impl Options {
+    /// The address as it may be shown.
+    pub fn address(&self) -> String {
+        match &self.place {
+            Place::Base(url) | Place::Card(url) => crate::net::address::shown(url),
+            Place::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// What must not be seen in a log or an error.
+    pub fn secrets(&self) -> Vec<String> {
+        let auth = match &self.auth {
+            Auth::None => None,
+            Auth::Header { value, .. } => Some(value.clone()),
+            Auth::OAuth2 { requester, .. } => requester.secret.clone(),
+        };
+        auth.into_iter().chain(self.headers.iter().map(|(_, value)| value.clone())).collect()
+    }
+}

@@ -1,0 +1,181 @@
+//! The way to an agent elsewhere: its card, the interface chosen from it, and the credentials that go along.
+
+use super::options::{Auth, Options, Place};
+use super::trust;
+use crate::client::card::Card;
+use crate::client::credential::{Attached, Credentials};
+use crate::client::error::ClientError;
+use crate::client::resolve::{Reference, resolve_in};
+use crate::client::{self, Client};
+use crate::guard::Guard;
+use crate::net::redact::Redactor;
+use crate::net::{Limits, Net};
+use crate::oauth;
+use arc_swap::ArcSwapOption;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+const WELL_KNOWN: &str = "/.well-known/agent-card.json";
+/// Where cards were before.
+const OLD_WELL_KNOWN: &str = "/.well-known/agent.json";
+/// A token is not used in its last moments.
+const MARGIN: Duration = Duration::from_secs(30);
+/// How long a token is used whose server does not say.
+const USUAL: Duration = Duration::from_secs(300);
+
+pub struct Way {
+    options: Arc<Options>,
+    guard: Guard,
+    net: Net,
+    chosen: ArcSwapOption<Client>,
+    /// The card is read anew at the next call: the last one did not get through.
+    stale: AtomicBool,
+    reading: Mutex<()>,
+    token: Mutex<Option<(String, Instant)>>,
+}
+
+impl Way {
+    pub fn new(options: Arc<Options>, guard: Guard) -> Result<Self, ClientError> {
+        let limits = Limits { connect: options.times.connect, answer: options.times.answer, bytes: options.bytes };
+        let net = Net::between(limits, Redactor::new(options.secrets()), None)?;
+        Ok(Self {
+            options,
+            guard,
+            net,
+            chosen: ArcSwapOption::empty(),
+            stale: AtomicBool::new(false),
+            reading: Mutex::default(),
+            token: Mutex::default(),
+        })
+    }
+
+    /// What was chosen from the card, once that was read.
+    pub fn chosen(&self) -> Option<Arc<Client>> {
+        self.chosen.load_full()
+    }
+
+    /// The agent did not answer: perhaps it moved.
+    pub fn doubt(&self) {
+        self.stale.store(true, Ordering::Relaxed);
+    }
+
+    /// A client that shows what it takes to be let in.
+    pub async fn client(&self) -> Result<Client, ClientError> {
+        let client = match self.chosen.load_full() {
+            Some(client) if !self.stale.load(Ordering::Relaxed) => client,
+            _ => {
+                let _one = self.reading.lock().await;
+                match self.chosen.load_full() {
+                    // Somebody else read it meanwhile.
+                    Some(client) if !self.stale.load(Ordering::Relaxed) => client,
+                    _ => self.read().await?,
+                }
+            }
+        };
+        Ok(match self.bearer(client.card()).await? {
+            Some(token) => client.carrying([("Authorization".to_owned(), format!("Bearer {token}"))]),
+            None => (*client).clone(),
+        })
+    }
+
+    /// Reads the card and chooses anew.
+    pub async fn refresh(&self) -> Result<Arc<Client>, ClientError> {
+        let _one = self.reading.lock().await;
+        self.read().await
+    }
+
+    async fn read(&self) -> Result<Arc<Client>, ClientError> {
+        let card = trust::permitted(&self.guard, self.fetch().await?, &self.options.place).await?;
+        let attached = self.attached();
+        let options = client::Options {
+            transports: self.options.transports.clone(),
+            version: self.options.protocol.version(),
+            versions: self.options.protocol.versions(),
+            attached: Some(attached),
+            parameters: self.options.headers.clone(),
+            ..client::Options::default()
+        };
+        let chosen = Client::new(self.net.clone(), card, options)?;
+        let client = match trust::resolver(&self.guard, &chosen.choice().interface.url, &self.options.place) {
+            Some(resolver) => {
+                let secrets = Redactor::new(self.options.secrets());
+                chosen.over(Net::between(self.net.limits, secrets, Some(resolver))?)
+            }
+            None => chosen,
+        };
+        let client = Arc::new(client);
+        self.chosen.store(Some(Arc::clone(&client)));
+        self.stale.store(false, Ordering::Relaxed);
+        Ok(client)
+    }
+
+    async fn fetch(&self) -> Result<Card, ClientError> {
+        let (shown, version) = (self.shown(), self.options.protocol.card_version());
+        let get = |url: String| {
+            let shown = shown.clone();
+            async move { resolve_in(version, &self.net, &Reference::Url(url), None, &shown).await }
+        };
+        match &self.options.place {
+            Place::File(path) => resolve_in(version, &self.net, &Reference::File(path.clone()), None, &shown).await,
+            Place::Card(url) => get(url.clone()).await,
+            Place::Base(url) => {
+                let base = url.trim_end_matches('/');
+                match get(format!("{base}{WELL_KNOWN}")).await {
+                    Err(missing @ ClientError::CardNotFound { .. }) => {
+                        get(format!("{base}{OLD_WELL_KNOWN}")).await.map_err(|_| missing)
+                    }
+                    other => other,
+                }
+            }
+        }
+    }
+
+    /// Some show their card to those they know only.
+    fn shown(&self) -> Credentials {
+        let mut shown = Credentials::default();
+        if let Auth::Header { name, value } = &self.options.auth {
+            shown.bearer = value.strip_prefix("Bearer ").filter(|_| is_authorization(name)).map(str::to_owned);
+            shown.api_key = name.eq_ignore_ascii_case("x-api-key").then(|| value.clone());
+        }
+        shown
+    }
+
+    fn attached(&self) -> Attached {
+        let headers = match &self.options.auth {
+            Auth::Header { name, value } => vec![(name.clone(), value.clone())],
+            Auth::None | Auth::OAuth2 { .. } => Vec::new(),
+        };
+        Attached { headers, ..Attached::default() }
+    }
+
+    /// The token of now, where tokens are used.
+    async fn bearer(&self, card: &Card) -> Result<Option<String>, ClientError> {
+        let Auth::OAuth2 { token_url, requester } = &self.options.auth else { return Ok(None) };
+        let mut kept = self.token.lock().await;
+        if let Some((token, until)) = &*kept
+            && Instant::now() < *until
+        {
+            return Ok(Some(token.clone()));
+        }
+        let url = match token_url {
+            Some(url) => url.clone(),
+            None => trust::token_url(&self.guard, card, &self.options.place).await?,
+        };
+        let token = oauth::client_credentials(&self.net, &url, requester).await?;
+        let lasts = token.expires_in.map_or(USUAL, Duration::from_secs);
+        // One that does not outlast the margin is used for this call alone.
+        *kept = Some((token.access_token.clone(), Instant::now() + lasts.saturating_sub(MARGIN)));
+        Ok(Some(token.access_token))
+    }
+
+    /// The agent did not take the token. Says whether another one may help.
+    pub async fn drop_token(&self) -> bool {
+        self.token.lock().await.take().is_some()
+    }
+}
+
+fn is_authorization(name: &str) -> bool {
+    name.eq_ignore_ascii_case("authorization")
+}

@@ -1,0 +1,54 @@
+//! From an assignment to the call of an agent elsewhere: the one place that says what goes along.
+
+use flotilla_protocol::a2a::model::{Message, Role};
+use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
+use flotilla_protocol::lineage::ANCESTRY;
+use flotilla_protocol::work::{Assignment, Upstream};
+
+/// Names the hub's message, so that an agent that knows the header does not do the same work twice.
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+const EXTENSIONS: &str = "A2A-Extensions";
+
+/// The headers of every call made for an assignment.
+pub fn headers(assignment: &Assignment) -> Vec<(String, String)> {
+    let onward = assignment.lineage.onward();
+    let mut headers: Vec<(String, String)> =
+        onward.headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let extensions = std::iter::once(ANCESTRY).chain(assignment.message.extensions.iter().map(String::as_str));
+    headers.push((EXTENSIONS.to_owned(), extensions.collect::<Vec<_>>().join(", ")));
+    headers
+}
+
+/// The key under which this message is the same, however often it is sent. Message ids are the callers', and two of
+/// them may choose the same.
+pub fn key(assignment: &Assignment) -> (String, String) {
+    (IDEMPOTENCY_KEY.to_owned(), format!("{}-{}", assignment.task_id, assignment.turn))
+}
+
+/// The message as its caller wrote it, under the agent's own ids. `at_once` asks for a receipt instead of the result.
+pub fn send(assignment: &Assignment, upstream: &Upstream, at_once: bool) -> SendMessageRequest {
+    let onward = assignment.lineage.onward();
+    let theirs = |id: &String| {
+        let known = assignment.trail.references.iter().find(|(ours, _)| ours == id);
+        known.map_or_else(|| id.clone(), |(_, theirs)| theirs.clone())
+    };
+    let message = Message {
+        reference_task_ids: assignment.message.reference_task_ids.iter().map(theirs).collect(),
+        task_id: upstream.task.clone(),
+        context_id: upstream.context.clone(),
+        role: Role::User,
+        metadata: onward.message_metadata(assignment.message.metadata.as_ref()),
+        ..(*assignment.message).clone()
+    };
+    let configuration = SendMessageConfiguration {
+        accepted_output_modes: assignment.accepted_output_modes.clone(),
+        return_immediately: at_once,
+        ..SendMessageConfiguration::default()
+    };
+    SendMessageRequest {
+        message: Some(message),
+        configuration: Some(configuration),
+        metadata: Some(onward.request_metadata(assignment.metadata.as_ref())),
+        ..SendMessageRequest::default()
+    }
+}

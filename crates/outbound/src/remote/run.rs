@@ -1,0 +1,328 @@
+//! One run of an agent elsewhere: the message is sent, and what the agent makes of it is reported until it is done.
+
+mod follow;
+
+use super::Remote;
+use super::call::{Entered, Letter};
+use super::fault::{End, Failure, bare};
+use super::search::{Found, search};
+use super::seen::Seen;
+use super::{request, seen};
+use crate::client::Client;
+use crate::client::error::ClientError;
+use crate::client::frame::{Frames, Sent};
+use flotilla_core::hub::RunHandle;
+use flotilla_core::ids::TaskId;
+use flotilla_protocol::a2a::error::Reason;
+use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::a2a::request::GetTaskRequest;
+use flotilla_protocol::block::Block;
+use flotilla_protocol::work::{Assignment, Contents, Report};
+use metrics::counter;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+pub struct Run {
+    remote: Arc<Remote>,
+    assignment: Assignment,
+    handle: RunHandle,
+    entered: Entered,
+    letters: UnboundedReceiver<Letter>,
+    seen: Seen,
+    headers: Vec<(String, String)>,
+    /// The last event of a stream that can be gone on from.
+    cursor: Option<String>,
+    /// Frames that streams have brought.
+    frames: usize,
+}
+
+/// A send that did not work.
+enum Unsent {
+    /// Nothing was taken up: it may be sent again.
+    NotYet(ClientError),
+    /// It may have been.
+    Perhaps(ClientError),
+    End(End),
+}
+
+/// What a send was answered with.
+enum Answered {
+    Whole(Box<Sent>),
+    Stream(Box<Frames>),
+}
+
+impl From<End> for Unsent {
+    fn from(end: End) -> Self {
+        Self::End(end)
+    }
+}
+
+impl Run {
+    pub fn new(remote: Arc<Remote>, task: TaskId, assignment: Assignment, handle: RunHandle) -> Self {
+        let (entered, letters) = remote.calls.enter(task);
+        let (seen, headers) = (Seen::of(&assignment.trail), request::headers(&assignment));
+        Self { remote, assignment, handle, entered, letters, seen, headers, cursor: None, frames: 0 }
+    }
+
+    pub async fn perform(mut self) {
+        let whole = self.remote.options.times.whole;
+        let fence = self.handle.fence();
+        let ended = tokio::select! {
+            biased;
+            () = fence => return,
+            ended = tokio::time::timeout(whole, self.work()) => ended,
+        };
+        let end = match ended {
+            Ok(Ok(())) => return self.handle.finish().await,
+            Ok(Err(end)) => end,
+            Err(_) => {
+                let text = format!("The agent '{}' took longer than it may ({} s).", self.name(), whole.as_secs());
+                Failure::new(text.clone(), text).into()
+            }
+        };
+        if self.seen.is_linked() && !self.seen.is_settled() {
+            self.remote.abandon(self.seen.upstream().task.clone());
+        }
+        match end {
+            End::Fenced => {}
+            End::Failed(failure) => self.fail(failure).await,
+            End::Unknown(reason) => {
+                let again = self.remote.options.send_again;
+                let then = if again { "; on_lost is retry, so it is sent again" } else { "" };
+                tracing::warn!(agent = %self.name(), task = %self.assignment.task_id, %reason, again, "outcome unknown");
+                self.handle.give_up(&format!("outcome unknown: {reason}{then}"), again).await;
+            }
+        }
+    }
+
+    fn name(&self) -> &str {
+        &self.remote.options.name
+    }
+
+    async fn work(&mut self) -> Result<(), End> {
+        match (self.assignment.trail.resumed, self.seen.is_linked()) {
+            (false, _) => self.send().await?,
+            (true, true) => self.note_link(),
+            (true, false) => self.look_for("the hub stopped before the agent had answered").await?,
+        }
+        self.follow().await
+    }
+
+    async fn fail(mut self, Failure { state, text, detail }: Failure) {
+        tracing::warn!(agent = %self.name(), task = %self.assignment.task_id, problem = %detail, "a run ended");
+        let note = Report::Note { blocks: vec![Block::text(&detail)] };
+        let contents = Some(Contents::text(text));
+        let status = Report::Status { state, contents, metadata: None };
+        let reports = if detail.is_empty() { vec![status] } else { vec![note, status] };
+        if self.handle.report(reports).await.is_ok() {
+            self.handle.finish().await;
+        }
+    }
+
+    /// Sends the message, again where that is safe.
+    async fn send(&mut self) -> Result<(), End> {
+        let retries = self.remote.options.retries;
+        let mut tries = 0;
+        loop {
+            match self.try_send().await {
+                Ok(()) => return Ok(()),
+                Err(Unsent::End(end)) => return Err(end),
+                Err(Unsent::NotYet(_)) if tries < retries.most => {
+                    tries += 1;
+                    self.pause(retries.pause(tries)).await?;
+                }
+                Err(Unsent::NotYet(error)) => return Err(Failure::of(self.name(), &error).into()),
+                Err(Unsent::Perhaps(error)) => {
+                    return self
+                        .look_for(&format!("the connection broke before the agent had answered ({})", bare(&error)))
+                        .await;
+                }
+            }
+        }
+    }
+
+    async fn try_send(&mut self) -> Result<(), Unsent> {
+        let remote = Arc::clone(&self.remote);
+        let admitted = remote.breaker.admit().map_err(|left| End::from(Failure::left_alone(self.name(), &left)))?;
+        let client = match self.client().await {
+            Ok(client) => client,
+            Err(error) if error.is_passing() => {
+                admitted.failed(&error.to_string());
+                return Err(Unsent::NotYet(error));
+            }
+            Err(error) => {
+                admitted.reached();
+                return Err(self.refused(error).await);
+            }
+        };
+        if !self.entered.call.begin() {
+            // The task is being canceled, which ends this run.
+            return std::future::pending().await;
+        }
+        let answered = self.call(&client).await;
+        let outcome = match &answered {
+            Err(Unsent::NotYet(error) | Unsent::Perhaps(error)) if !matches!(error, ClientError::Exhausted { .. }) => {
+                admitted.failed(&error.to_string());
+                self.remote.way.doubt();
+                "unreached"
+            }
+            Err(_) => {
+                admitted.reached();
+                "refused"
+            }
+            Ok(_) => {
+                admitted.reached();
+                "answered"
+            }
+        };
+        counter!("flotilla_remote_calls_total", "agent" => self.name().to_owned(), "outcome" => outcome).increment(1);
+        if matches!(&answered, Err(Unsent::NotYet(_))) {
+            self.entered.call.rewind();
+        }
+        self.take_in(&client, answered?).await
+    }
+
+    /// A client with the headers of this run.
+    async fn client(&self) -> Result<Client, ClientError> {
+        Ok(self.remote.way.client().await?.carrying(self.headers.iter().cloned()))
+    }
+
+    async fn call(&mut self, client: &Client) -> Result<Answered, Unsent> {
+        let streams = client.card().capabilities.streaming;
+        let client = client.carrying([request::key(&self.assignment)]);
+        let watched = self.assignment.watched;
+        let asked = request::send(&self.assignment, self.seen.upstream(), watched && !streams);
+        let answered = match watched && streams {
+            true => client.send_streaming(asked).await.map(|frames| Answered::Stream(Box::new(frames))),
+            false => client.send(asked).await.map(|answer| Answered::Whole(Box::new(answer.value))),
+        };
+        match answered {
+            Ok(answered) => Ok(answered),
+            Err(error) => Err(self.unsent(error, &client).await),
+        }
+    }
+
+    async fn take_in(&mut self, client: &Client, answered: Answered) -> Result<(), Unsent> {
+        match answered {
+            Answered::Whole(sent) => Ok(self.tell(vec![*sent]).await?),
+            Answered::Stream(mut frames) => match self.pump(client, &mut frames, true).await? {
+                Some(problem) if !self.seen.is_linked() => Err(Unsent::Perhaps(ClientError::Broken(problem))),
+                // What is missing is asked for.
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// What an error says of the message's fate.
+    async fn unsent(&mut self, error: ClientError, client: &Client) -> Unsent {
+        match &error {
+            ClientError::Unconnected { .. } | ClientError::Exhausted { .. } => Unsent::NotYet(error),
+            ClientError::Unreachable { .. } | ClientError::Broken(_) => Unsent::Perhaps(error),
+            _ if self.has_ended(&error, client).await => {
+                // What is said now begins another task of the same conversation.
+                self.seen.begin_anew();
+                Unsent::NotYet(error)
+            }
+            _ => self.refused(error).await,
+        }
+    }
+
+    /// A token may have run out before its time.
+    async fn refused(&mut self, error: ClientError) -> Unsent {
+        let unknown = matches!(error, ClientError::AuthFailed { .. } | ClientError::CredentialsMissing { .. });
+        if unknown && self.remote.way.drop_token().await {
+            return Unsent::NotYet(error);
+        }
+        Unsent::End(Failure::of(self.name(), &error).into())
+    }
+
+    /// Whether the agent refused because its own task is over.
+    async fn has_ended(&self, error: &ClientError, client: &Client) -> bool {
+        let id = self.seen.upstream().task.clone();
+        if id.is_empty() || !matches!(error, ClientError::Refused { .. }) || error.is(Reason::InvalidAgentResponse) {
+            return false;
+        }
+        let task = client.task(GetTaskRequest { id, ..GetTaskRequest::default() }).await;
+        task.is_ok_and(|task| task.value.status.state.is_terminal())
+    }
+
+    /// Asks the agent whether it has the message, before anything is sent again.
+    async fn look_for(&mut self, why: &str) -> Result<(), End> {
+        self.entered.call.begin();
+        let (retries, start) = (self.remote.options.retries, Instant::now());
+        let mut tries = 0;
+        loop {
+            let found = match self.client().await {
+                Ok(client) => search(&client, &self.assignment, self.seen.upstream()).await,
+                Err(error) => Err(error),
+            };
+            match found {
+                Ok(Found::Task(task)) => return self.tell(vec![Sent::Task(task)]).await,
+                Ok(Found::NotThere) => {
+                    self.entered.call.rewind();
+                    return Box::pin(self.send()).await;
+                }
+                Ok(Found::Unknown(reason)) => return Err(End::Unknown(format!("{why}, and {reason}"))),
+                Err(error) if error.is_passing() && start.elapsed() < self.remote.options.times.lost => {
+                    tries += 1;
+                    self.pause(retries.pause(tries)).await?;
+                }
+                Err(error) => {
+                    return Err(End::Unknown(format!("{why}, and the agent cannot be asked ({})", bare(&error))));
+                }
+            }
+        }
+    }
+
+    /// Waits, and takes what others were told meanwhile.
+    async fn pause(&mut self, pause: Duration) -> Result<(), End> {
+        let until = tokio::time::Instant::now() + pause;
+        loop {
+            tokio::select! {
+                biased;
+                letter = self.letters.recv() => self.open(letter).await?,
+                () = tokio::time::sleep_until(until) => return Ok(()),
+            }
+        }
+    }
+
+    async fn open(&mut self, letter: Option<Letter>) -> Result<(), End> {
+        if let Some((task, done)) = letter {
+            self.tell(vec![Sent::Task(task)]).await?;
+            let _ = done.send(());
+        }
+        Ok(())
+    }
+
+    /// Reports what is new in what the agent said, all of it at once.
+    async fn tell(&mut self, sent: Vec<Sent>) -> Result<(), End> {
+        let mut reports = Vec::new();
+        let mut wrong = None;
+        for one in sent {
+            match self.seen.take(one) {
+                Ok(new) => reports.extend(new),
+                Err(seen::Garbage(problem)) => {
+                    wrong = Some(Failure::garbage(self.name(), &seen::Garbage(problem)));
+                    break;
+                }
+            }
+        }
+        self.note_link();
+        if !reports.is_empty() {
+            self.handle.report(reports).await.map_err(|_| End::Fenced)?;
+        }
+        wrong.map_or(Ok(()), |failure| Err(failure.into()))
+    }
+
+    fn note_link(&self) {
+        if self.seen.is_linked() {
+            self.entered.call.link(&self.seen.upstream().task);
+        }
+    }
+}
+
+/// Whether a state leaves something to wait for.
+fn is_open(state: TaskState) -> bool {
+    !state.is_terminal() && !state.is_interrupted()
+}

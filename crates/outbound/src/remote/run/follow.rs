@@ -1,0 +1,209 @@
+//! Following a task at an agent elsewhere: by stream as long as one holds, then by asking.
+
+use super::{Run, is_open};
+use crate::client::Client;
+use crate::client::choose::Dialect;
+use crate::client::error::ClientError;
+use crate::client::frame::{Frame, Frames, Sent};
+use crate::remote::fault::{End, Failure, bare};
+use flotilla_protocol::a2a::STREAM_RESUME;
+use flotilla_protocol::a2a::error::Reason;
+use flotilla_protocol::a2a::request::GetTaskRequest;
+use std::time::{Duration, Instant};
+
+/// Streams in a row that bring nothing before the task is only asked for.
+const FRUITLESS: u32 = 4;
+/// Frames that are reported together.
+const BATCH: usize = 64;
+
+/// What came of reading a stream again.
+enum Resumed {
+    Settled,
+    /// It broke, perhaps after it brought something.
+    Broke {
+        fruitful: bool,
+    },
+    /// The agent gives none for this task.
+    Unwilling,
+}
+
+impl Run {
+    /// Until the task ends or waits for its caller.
+    pub(super) async fn follow(&mut self) -> Result<(), End> {
+        let (retries, poll, lost) =
+            (self.remote.options.retries, self.remote.options.poll, self.remote.options.times.lost);
+        let (mut fruitless, mut asked, mut failures) = (0, 0, 0);
+        let mut reached = Instant::now();
+        while !self.seen.is_settled() {
+            let mut streams = false;
+            let client = match self.client().await {
+                Ok(client) if fruitless < FRUITLESS && may_subscribe(&client) => {
+                    streams = true;
+                    match self.resume(&client).await? {
+                        Resumed::Settled => return Ok(()),
+                        Resumed::Broke { fruitful: true } => (fruitless, reached) = (1, Instant::now()),
+                        Resumed::Broke { fruitful: false } => fruitless += 1,
+                        Resumed::Unwilling => fruitless = FRUITLESS,
+                    }
+                    Ok(client)
+                }
+                other => other,
+            };
+            let before = self.seen.is_settled();
+            let told = match client {
+                Ok(client) => self.ask(&client).await?,
+                Err(error) if error.is_passing() => Some(error),
+                Err(error) => return Err(Failure::of(self.name(), &error).into()),
+            };
+            if before || self.seen.is_settled() {
+                break;
+            }
+            let pause = match told {
+                None => {
+                    (reached, failures, asked) = (Instant::now(), 0, asked + 1);
+                    if streams && fruitless < FRUITLESS {
+                        retries.pause(fruitless.max(1))
+                    } else {
+                        growing(poll.first, asked, poll.longest)
+                    }
+                }
+                Some(error) => {
+                    failures += 1;
+                    self.remote.way.doubt();
+                    if reached.elapsed() >= lost {
+                        return Err(self.lost_touch(&error, lost).into());
+                    }
+                    retries.pause(failures)
+                }
+            };
+            self.pause(pause).await?;
+        }
+        Ok(())
+    }
+
+    fn lost_touch(&self, error: &ClientError, lost: Duration) -> Failure {
+        let text = format!(
+            "The agent '{}' took the work up and cannot be reached any more ({}), for longer than {} s. It may have gone on.",
+            self.name(),
+            bare(error),
+            lost.as_secs()
+        );
+        Failure::new(text, error.to_string())
+    }
+
+    /// Asks for the task as it is now. An error means that the agent is not there for the moment.
+    async fn ask(&mut self, client: &Client) -> Result<Option<ClientError>, End> {
+        let request = GetTaskRequest { id: self.seen.upstream().task.clone(), ..GetTaskRequest::default() };
+        match client.task(request).await {
+            Ok(answer) => self.tell(vec![Sent::Task(Box::new(answer.value))]).await.map(|()| None),
+            Err(error) if error.is_passing() => Ok(Some(error)),
+            Err(error) if error.is(Reason::TaskNotFound) => {
+                let text = format!("The agent '{}' does not know the task any more.", self.name());
+                Err(Failure::new(text.clone(), text).into())
+            }
+            Err(error) => Err(Failure::of(self.name(), &error).into()),
+        }
+    }
+
+    async fn resume(&mut self, client: &Client) -> Result<Resumed, End> {
+        let resumes = client.card().capabilities.extensions.iter().any(|extension| extension.uri == STREAM_RESUME);
+        let cursor = self.cursor.clone().filter(|_| resumes);
+        let mut frames = match client.subscribe(&self.seen.upstream().task, cursor.as_deref()).await {
+            Ok(frames) => frames,
+            Err(error) if error.is_passing() => return Ok(Resumed::Broke { fruitful: false }),
+            Err(_) => return Ok(Resumed::Unwilling),
+        };
+        let before = self.frames;
+        match self.pump(client, &mut frames, resumes).await {
+            Ok(None) => Ok(Resumed::Settled),
+            Ok(Some(_)) => Ok(Resumed::Broke { fruitful: self.frames > before }),
+            // A stream may be refused by its first event.
+            Err(End::Failed(_)) if self.frames == before => Ok(Resumed::Unwilling),
+            Err(end) => Err(end),
+        }
+    }
+
+    /// Reports what a stream brings, until the task is settled or the stream breaks: then why. A stream that is not
+    /// `exact` may have begun with a gap, or with what is told twice: what it brings is only a reason to ask.
+    pub(super) async fn pump(
+        &mut self,
+        client: &Client,
+        frames: &mut Frames,
+        exact: bool,
+    ) -> Result<Option<String>, End> {
+        let idle = self.remote.options.times.idle;
+        while !self.seen.is_settled() {
+            let next = tokio::select! {
+                biased;
+                letter = self.letters.recv() => {
+                    self.open(letter).await?;
+                    continue;
+                }
+                next = tokio::time::timeout(idle, frames.next()) => next,
+            };
+            let first = match next {
+                Err(_) => return Ok(Some(format!("no event within {} s", idle.as_secs()))),
+                Ok(Ok(None)) => return Ok(Some("the agent closed the stream before the task was done".into())),
+                Ok(Err(error)) if error.is_passing() => return Ok(Some(bare(&error))),
+                Ok(Err(error)) => return Err(Failure::of(self.name(), &error).into()),
+                Ok(Ok(Some(frame))) => frame,
+            };
+            let (batch, problem) = ready(first, frames).await;
+            self.take(client, batch, exact).await?;
+            match problem {
+                _ if self.seen.is_settled() => {}
+                None => {}
+                Some(error) if error.is_passing() => return Ok(Some(bare(&error))),
+                Some(error) => return Err(Failure::of(self.name(), &error).into()),
+            }
+        }
+        Ok(None)
+    }
+
+    async fn take(&mut self, client: &Client, frames: Vec<Frame>, exact: bool) -> Result<(), End> {
+        self.frames += frames.len();
+        let settles = frames.iter().any(|frame| frame.sent.state().is_some_and(|state| !is_open(state)));
+        if let Some(id) = frames.iter().rev().find_map(|frame| frame.id.clone()) {
+            self.cursor = Some(id);
+        }
+        // A whole task can be told at any time: only what is new in it counts.
+        let whole = frames.iter().all(|frame| matches!(frame.sent, Sent::Task(_)));
+        if !exact && !whole && self.seen.is_linked() {
+            // Nothing is lost if this fails: what settles the task is asked for again.
+            let failed = self.ask(client).await?;
+            if failed.is_none() || settles {
+                return Ok(());
+            }
+        }
+        self.tell(frames.into_iter().map(|frame| frame.sent).collect()).await
+    }
+}
+
+/// The usual server of 0.3 adds what it streams to a second reader to its own task once more, so such a task is asked
+/// for instead.
+fn may_subscribe(client: &Client) -> bool {
+    client.card().capabilities.streaming && client.dialect() == Dialect::Current
+}
+
+/// Whatever else the stream holds already, so that it is reported together.
+async fn ready(first: Frame, frames: &mut Frames) -> (Vec<Frame>, Option<ClientError>) {
+    let mut batch = vec![first];
+    while batch.len() < BATCH {
+        let next = tokio::select! {
+            biased;
+            next = frames.next() => next,
+            () = std::future::ready(()) => break,
+        };
+        match next {
+            Ok(Some(frame)) => batch.push(frame),
+            Ok(None) => break,
+            Err(error) => return (batch, Some(error)),
+        }
+    }
+    (batch, None)
+}
+
+/// Pauses that grow by half each time.
+fn growing(first: Duration, number: u32, longest: Duration) -> Duration {
+    first.mul_f64(1.5f64.powi(number.saturating_sub(1).min(64).cast_signed())).min(longest)
+}

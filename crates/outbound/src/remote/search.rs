@@ -1,0 +1,89 @@
+//! The search for a message that may have reached an agent: before anything is sent again, the agent is asked.
+
+use crate::client::Client;
+use crate::client::error::ClientError;
+use flotilla_protocol::a2a::error::Reason;
+use flotilla_protocol::a2a::model::{Message, Task};
+use flotilla_protocol::a2a::request::{GetTaskRequest, ListTasksRequest};
+use flotilla_protocol::wire::Int32;
+use flotilla_protocol::work::{Assignment, Upstream};
+
+/// Pages of the latest tasks that are looked through.
+const PAGES: usize = 3;
+const PAGE: i32 = 50;
+
+/// What the agent knows of a message.
+#[derive(Debug)]
+pub enum Found {
+    /// It is working at it, or has.
+    Task(Box<Task>),
+    /// It never got it: its record of the task is whole up to there.
+    NotThere,
+    /// It cannot say.
+    Unknown(&'static str),
+}
+
+pub async fn search(client: &Client, assignment: &Assignment, upstream: &Upstream) -> Result<Found, ClientError> {
+    if upstream.task.is_empty() {
+        among_all(client, assignment, upstream).await
+    } else {
+        in_task(client, assignment, upstream).await
+    }
+}
+
+async fn in_task(client: &Client, assignment: &Assignment, upstream: &Upstream) -> Result<Found, ClientError> {
+    let request = GetTaskRequest { id: upstream.task.clone(), ..GetTaskRequest::default() };
+    let task = match client.task(request).await {
+        Ok(answer) => answer.value,
+        Err(error) if error.is(Reason::TaskNotFound) => {
+            return Ok(Found::Unknown("the agent no longer knows the task"));
+        }
+        Err(error) => return Err(error),
+    };
+    let current = &assignment.message.message_id;
+    if task.history.iter().any(|message| message.message_id == *current) {
+        return Ok(Found::Task(Box::new(task)));
+    }
+    // An agent that keeps no history proves nothing by its absence.
+    let earlier = assignment.trail.asked.iter().filter(|id| *id != current);
+    let keeps = earlier.clone().any(|id| task.history.iter().any(|message| message.message_id == *id));
+    Ok(if keeps { Found::NotThere } else { Found::Unknown("the agent keeps no history of the task") })
+}
+
+async fn among_all(client: &Client, assignment: &Assignment, upstream: &Upstream) -> Result<Found, ClientError> {
+    let mut request = ListTasksRequest {
+        context_id: upstream.context.clone(),
+        page_size: Some(Int32(PAGE)),
+        history_length: Some(Int32(PAGE)),
+        include_artifacts: true,
+        ..ListTasksRequest::default()
+    };
+    let mut found: Option<Task> = None;
+    for _ in 0..PAGES {
+        let page = match client.tasks(request.clone()).await {
+            Ok(answer) => answer.value,
+            Err(error) if error.is_passing() => return Err(error),
+            Err(_) => return Ok(Found::Unknown("the agent does not list its tasks")),
+        };
+        for task in page.tasks {
+            if task.history.iter().any(|message| is_same(message, &assignment.message)) {
+                if found.is_some() {
+                    return Ok(Found::Unknown("several of the agent's tasks hold this message"));
+                }
+                found = Some(task);
+            }
+        }
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        request.page_token = page.next_page_token;
+    }
+    // An agent that answered with a Message has no task to show for it.
+    Ok(found.map_or(Found::Unknown("the agent lists no task with this message"), |task| Found::Task(Box::new(task))))
+}
+
+/// An id is its caller's choice, and another caller may choose the same.
+fn is_same(kept: &Message, sent: &Message) -> bool {
+    kept.message_id == sent.message_id
+        && serde_json::to_value(&kept.parts).ok() == serde_json::to_value(&sent.parts).ok()
+}

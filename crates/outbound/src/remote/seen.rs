@@ -1,0 +1,262 @@
+//! What an agent elsewhere has told so far, so that what it tells next becomes reports, and nothing is reported twice.
+
+use crate::client::frame::Sent;
+use flotilla_protocol::a2a::model::{Artifact, ArtifactUpdate, Message, Part, Role, StatusUpdate, Task, TaskState};
+use flotilla_protocol::wire::Object;
+use flotilla_protocol::work::{Contents, Report, Trail, Upstream};
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hasher as _};
+use std::sync::Arc;
+
+/// What is wrong with what the agent said, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Garbage(pub String);
+
+/// The parts an artifact holds, as a running hash after each: enough to know whether another goes on from here.
+#[derive(Debug, Clone, Default)]
+struct Held {
+    hash: DefaultHasher,
+    after: Vec<u64>,
+}
+
+/// How a whole artifact stands to what is held of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compared {
+    /// It goes on after so many parts.
+    Longer(usize),
+    /// It is an earlier state of it, or the same.
+    Known,
+    Other,
+}
+
+impl Held {
+    fn of(parts: &[Part]) -> Self {
+        let mut held = Self::default();
+        held.add(parts);
+        held
+    }
+
+    fn add(&mut self, parts: &[Part]) {
+        for part in parts {
+            self.hash.write(&serde_json::to_vec(part).unwrap_or_default());
+            self.after.push(self.hash.finish());
+        }
+    }
+
+    fn compare(&self, whole: &Self) -> Compared {
+        let shared = self.after.len().min(whole.after.len());
+        // Two that agree after a part agree in all before it.
+        let same = shared == 0 || self.after[shared - 1] == whole.after[shared - 1];
+        match same {
+            true if whole.after.len() > shared => Compared::Longer(shared),
+            true => Compared::Known,
+            false => Compared::Other,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Seen {
+    upstream: Upstream,
+    /// The ids were reported in this run.
+    linked: bool,
+    said: HashSet<String>,
+    artifacts: HashMap<String, Held>,
+    state: TaskState,
+    metadata: Option<Object>,
+    /// Nothing more has to come: the task ended or waits for its caller, or there was a Message.
+    settled: bool,
+}
+
+impl Seen {
+    pub fn of(trail: &Trail) -> Self {
+        let artifacts =
+            trail.artifacts.iter().map(|artifact| (artifact.artifact_id.clone(), Held::of(&artifact.parts)));
+        Self {
+            upstream: trail.upstream.clone(),
+            linked: trail.linked,
+            said: trail.said.iter().cloned().collect(),
+            artifacts: artifacts.collect(),
+            state: trail.state,
+            metadata: None,
+            settled: false,
+        }
+    }
+
+    pub fn upstream(&self) -> &Upstream {
+        &self.upstream
+    }
+
+    /// Whether the agent is known to have taken the message of this run up as a task.
+    pub fn is_linked(&self) -> bool {
+        self.linked && !self.upstream.task.is_empty()
+    }
+
+    pub fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    /// The message starts a task of its own at the agent.
+    pub fn begin_anew(&mut self) {
+        self.upstream.task.clear();
+        self.linked = false;
+    }
+
+    /// What is new in something the agent said.
+    pub fn take(&mut self, sent: Sent) -> Result<Vec<Report>, Garbage> {
+        match sent {
+            Sent::Task(task) => self.task(*task),
+            Sent::Message(message) => Ok(self.message(*message)),
+            Sent::Status(update) => self.status_update(*update),
+            Sent::Artifact(update) => self.artifact_update(*update),
+        }
+    }
+
+    fn link(&mut self, task: &str, context: &str, about: &str) -> Result<Option<Report>, Garbage> {
+        if task.is_empty() {
+            return Err(Garbage(format!("{about} is missing")));
+        }
+        if !self.upstream.task.is_empty() && self.upstream.task != task {
+            let known = &self.upstream.task;
+            return Err(Garbage(format!("{about} is '{task}', and the task asked for is '{known}'")));
+        }
+        if self.linked && (context.is_empty() || self.upstream.context == context) {
+            return Ok(None);
+        }
+        task.clone_into(&mut self.upstream.task);
+        if !context.is_empty() {
+            context.clone_into(&mut self.upstream.context);
+        }
+        self.linked = true;
+        Ok(Some(self.linked_report(Vec::new())))
+    }
+
+    fn linked_report(&self, unknown: flotilla_protocol::wire::Unknown) -> Report {
+        Report::Linked { upstream: self.upstream.clone(), metadata: self.metadata.clone(), unknown }
+    }
+
+    /// The whole task as it is now: only what it holds beyond what was told is new.
+    fn task(&mut self, task: Task) -> Result<Vec<Report>, Garbage> {
+        let state = known(task.status.state, "task.status.state")?;
+        let labels_changed = task.metadata.is_some() && task.metadata != self.metadata;
+        let link = self.link(&task.id, &task.context_id, "task.id")?;
+        let mut reports = Vec::new();
+        if link.is_some() || labels_changed {
+            self.metadata.clone_from(&task.metadata);
+            reports.push(self.linked_report(task.unknown));
+        }
+        let latest = task.status.message.as_ref().map(|message| message.message_id.clone()).unwrap_or_default();
+        for message in task.history {
+            if message.role == Role::Agent && message.message_id != latest && self.is_new(&message) {
+                reports.push(status(TaskState::Working, Some(message), None));
+                self.state = TaskState::Working;
+            }
+        }
+        for (index, artifact) in task.artifacts.unwrap_or_default().into_iter().enumerate() {
+            if artifact.artifact_id.is_empty() {
+                return Err(Garbage(format!("task.artifacts[{index}].artifactId is missing")));
+            }
+            reports.extend(self.artifact(artifact, state.is_terminal()));
+        }
+        reports.extend(self.status(state, task.status.message, None));
+        Ok(reports)
+    }
+
+    fn message(&mut self, message: Message) -> Vec<Report> {
+        // Within a task it is something said on the way.
+        if self.is_linked() {
+            let message = Arc::new(message);
+            let new = self.is_new(&message);
+            return if new { vec![status(TaskState::Working, Some(message), None)] } else { Vec::new() };
+        }
+        self.settled = true;
+        let context = message.context_id.clone();
+        let answer = Report::Answer { contents: Contents::Message(Box::new(message)), metadata: None };
+        if context.is_empty() {
+            return vec![answer];
+        }
+        let upstream = Upstream { task: String::new(), context };
+        vec![Report::Linked { upstream, metadata: None, unknown: Vec::new() }, answer]
+    }
+
+    fn status_update(&mut self, update: StatusUpdate) -> Result<Vec<Report>, Garbage> {
+        let state = known(update.status.state, "statusUpdate.status.state")?;
+        let link = self.link(&update.task_id, &update.context_id, "statusUpdate.taskId")?;
+        Ok(link.into_iter().chain(self.status(state, update.status.message, update.metadata)).collect())
+    }
+
+    fn status(&mut self, state: TaskState, message: Option<Arc<Message>>, metadata: Option<Object>) -> Option<Report> {
+        let message = message.filter(|message| self.is_new(message));
+        let changes = state != self.state || message.is_some() || metadata.is_some();
+        self.settled = state.is_terminal() || state.is_interrupted();
+        // An agent's SUBMITTED is nothing the hub has not said itself.
+        let tells = changes && (state != TaskState::Submitted || message.is_some());
+        // A task that waits for its caller again says so again.
+        if !tells && !self.settled {
+            return None;
+        }
+        self.state = state;
+        let state = if state == TaskState::Submitted { TaskState::Working } else { state };
+        Some(status(state, message, metadata))
+    }
+
+    fn artifact_update(&mut self, update: ArtifactUpdate) -> Result<Vec<Report>, Garbage> {
+        let link = self.link(&update.task_id, &update.context_id, "artifactUpdate.taskId")?;
+        let ArtifactUpdate { artifact, append, last_chunk, metadata, .. } = update;
+        if artifact.artifact_id.is_empty() {
+            return Err(Garbage("artifactUpdate.artifact.artifactId is missing".into()));
+        }
+        let held = self.artifacts.entry(artifact.artifact_id.clone()).or_default();
+        if !append {
+            *held = Held::default();
+        }
+        held.add(&artifact.parts);
+        Ok(link.into_iter().chain([chunk(artifact, append, last_chunk, metadata)]).collect())
+    }
+
+    /// A whole artifact: nothing if it is known, the rest if it has grown, else all of it. A task that is under way may
+    /// be told as it was a moment ago; what it ends with counts.
+    fn artifact(&mut self, artifact: Arc<Artifact>, is_last_word: bool) -> Option<Report> {
+        let whole = Held::of(&artifact.parts);
+        let held = self.artifacts.get(&artifact.artifact_id);
+        let compared = held.map_or(Compared::Other, |held| held.compare(&whole));
+        let is_shorter = held.is_some_and(|held| held.after.len() > whole.after.len());
+        if compared == Compared::Known && !(is_shorter && is_last_word) {
+            return None;
+        }
+        self.artifacts.insert(artifact.artifact_id.clone(), whole);
+        match compared {
+            Compared::Longer(from) => {
+                let parts = artifact.parts[from..].to_vec();
+                Some(chunk(Arc::new(Artifact { parts, ..(*artifact).clone() }), true, false, None))
+            }
+            Compared::Known | Compared::Other => Some(chunk(artifact, false, false, None)),
+        }
+    }
+
+    /// Notes what was said; one without an id is always new.
+    fn is_new(&mut self, message: &Message) -> bool {
+        message.message_id.is_empty() || self.said.insert(message.message_id.clone())
+    }
+}
+
+fn known(state: TaskState, place: &str) -> Result<TaskState, Garbage> {
+    match state {
+        TaskState::Unspecified => Err(Garbage(format!("{place} is missing"))),
+        state => Ok(state),
+    }
+}
+
+fn status(state: TaskState, message: Option<Arc<Message>>, metadata: Option<Object>) -> Report {
+    let contents = message.map(|message| Contents::Message(Box::new(Arc::unwrap_or_clone(message))));
+    Report::Status { state, contents, metadata }
+}
+
+fn chunk(artifact: Arc<Artifact>, append: bool, last_chunk: bool, metadata: Option<Object>) -> Report {
+    let mut artifact = Box::new(Arc::unwrap_or_clone(artifact));
+    let contents = Contents::Parts(std::mem::take(&mut artifact.parts));
+    Report::Artifact { artifact, contents, append, last_chunk, metadata }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! Frames and whole tasks as reports: each thing once, however often the agent tells it.
+
+use super::{Garbage, Seen};
+use flotilla_protocol::a2a::model::{Artifact, TaskState};
+use flotilla_protocol::work::{Contents, Report, Trail};
+use serde_json::{Value, json};
+
+fn told(seen: &mut Seen, frame: &Value) -> Result<Vec<String>, Garbage> {
+    let sent = serde_json::from_value(frame.clone()).unwrap();
+    Ok(seen.take(sent)?.iter().map(line).collect())
+}
+
+fn line(report: &Report) -> String {
+    let words = |contents: &Contents| match contents {
+        Contents::Parts(parts) => parts.iter().filter_map(|part| part.text.clone()).collect::<Vec<_>>().join("+"),
+        Contents::Message(message) => format!("{}:{}", message.message_id, message.parts[0].text.clone().unwrap()),
+        Contents::Blocks(_) => panic!("no blocks come from elsewhere"),
+    };
+    match report {
+        Report::Status { state, contents, .. } => {
+            let said = contents.as_ref().map(|contents| format!(" {}", words(contents))).unwrap_or_default();
+            format!("{}{said}", state.name().trim_start_matches("TASK_STATE_"))
+        }
+        Report::Artifact { artifact, contents, append, .. } => {
+            format!("{}{}{}", artifact.artifact_id, if *append { "+=" } else { "=" }, words(contents))
+        }
+        Report::Answer { contents, .. } => format!("answer {}", words(contents)),
+        Report::Linked { upstream, .. } => format!("linked {}/{}", upstream.task, upstream.context),
+        Report::Note { .. } => panic!("no notes come from elsewhere"),
+    }
+}
+
+fn text(text: &str) -> Value {
+    json!({"text": text})
+}
+
+fn task(state: &str, artifacts: &Value, history: &Value) -> Value {
+    let status = json!({"state": format!("TASK_STATE_{state}")});
+    json!({"task": {"id": "t", "contextId": "c", "status": status, "artifacts": artifacts, "history": history}})
+}
+
+#[test]
+fn a_stream_and_the_whole_task_after_it_are_told_once() {
+    let mut seen = Seen::of(&Trail::default());
+    assert_eq!(told(&mut seen, &task("SUBMITTED", &json!([]), &json!([]))).unwrap(), ["linked t/c"]);
+    let status = json!({"statusUpdate": {"taskId": "t", "contextId": "c", "status": {"state": "TASK_STATE_WORKING",
+        "message": {"messageId": "m1", "role": "ROLE_AGENT", "parts": [text("hm")]}}}});
+    assert_eq!(told(&mut seen, &status).unwrap(), ["WORKING m1:hm"]);
+    let chunk = |append: bool, said: &str| {
+        json!({"artifactUpdate": {"taskId": "t", "contextId": "c", "append": append,
+        "artifact": {"artifactId": "a", "parts": [text(said)]}}})
+    };
+    assert_eq!(told(&mut seen, &chunk(false, "1")).unwrap(), ["a=1"]);
+    assert_eq!(told(&mut seen, &chunk(true, "2")).unwrap(), ["a+=2"]);
+    // The stream broke here, and the task went on.
+    let history = json!([
+        {"messageId": "u", "role": "ROLE_USER", "parts": [text("ask")]},
+        {"messageId": "m1", "role": "ROLE_AGENT", "parts": [text("hm")]},
+        {"messageId": "m2", "role": "ROLE_AGENT", "parts": [text("aha")]},
+    ]);
+    let grown = json!([{"artifactId": "a", "parts": [text("1"), text("2"), text("3")]}]);
+    assert_eq!(told(&mut seen, &task("WORKING", &grown, &history)).unwrap(), ["WORKING m2:aha", "a+=3"]);
+    assert!(told(&mut seen, &task("WORKING", &grown, &history)).unwrap().is_empty());
+    assert!(!seen.is_settled());
+    let behind = json!([{"artifactId": "a", "parts": [text("1")]}]);
+    assert!(told(&mut seen, &task("WORKING", &behind, &history)).unwrap().is_empty(), "as it was a moment ago");
+    let other = json!([{"artifactId": "a", "parts": [text("123")]}, {"artifactId": "b", "parts": [text("x")]}]);
+    assert_eq!(told(&mut seen, &task("COMPLETED", &other, &history)).unwrap(), ["a=123", "b=x", "COMPLETED"]);
+    assert!(seen.is_settled());
+}
+
+#[test]
+fn what_the_log_holds_is_not_told_again() {
+    let artifact: Artifact = serde_json::from_value(json!({"artifactId": "a", "parts": [text("1")]})).unwrap();
+    let mut trail = Trail { linked: true, said: vec!["m1".into()], state: TaskState::Working, ..Trail::default() };
+    trail.upstream.task = "t".into();
+    trail.upstream.context = "c".into();
+    trail.artifacts = vec![artifact.into()];
+    let mut seen = Seen::of(&trail);
+    let history = json!([{"messageId": "m1", "role": "ROLE_AGENT", "parts": [text("hm")]}]);
+    let artifacts = json!([{"artifactId": "a", "parts": [text("1")]}]);
+    assert!(told(&mut seen, &task("WORKING", &artifacts, &history)).unwrap().is_empty());
+}
+
+#[test]
+fn a_message_is_an_answer() {
+    let mut seen = Seen::of(&Trail::default());
+    let message = json!({"message": {"messageId": "m", "contextId": "c", "role": "ROLE_AGENT", "parts": [text("hi")]}});
+    assert_eq!(told(&mut seen, &message).unwrap(), ["linked /c", "answer m:hi"]);
+    assert!(seen.is_settled());
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let problem = |frames: &[Value]| {
+        let mut seen = Seen::of(&Trail::default());
+        frames.iter().find_map(|frame| told(&mut seen, frame).err()).expect("something is wrong").0
+    };
+    let other = json!({"statusUpdate": {"taskId": "x", "status": {"state": "TASK_STATE_WORKING"}}});
+    let good = task("WORKING", &json!([]), &json!([]));
+    assert_eq!(problem(&[good.clone(), other]), "statusUpdate.taskId is 'x', and the task asked for is 't'");
+    assert_eq!(problem(&[json!({"task": {"id": "t"}})]), "task.status.state is missing");
+    assert_eq!(problem(&[json!({"task": {"status": {"state": "TASK_STATE_WORKING"}}})]), "task.id is missing");
+    let nameless = task("WORKING", &json!([{"parts": [text("x")]}]), &json!([]));
+    assert_eq!(problem(&[nameless]), "task.artifacts[0].artifactId is missing");
+    let nameless = json!({"artifactUpdate": {"taskId": "t", "artifact": {"parts": []}}});
+    assert_eq!(problem(&[good, nameless]), "artifactUpdate.artifact.artifactId is missing");
+}

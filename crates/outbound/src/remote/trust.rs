@@ -1,0 +1,107 @@
+//! Where an agent's card may lead: to what its operator named, and to what any caller may name. Nowhere else.
+
+use super::options::Place;
+use crate::client::card::Card;
+use crate::client::choose::Binding;
+use crate::client::error::ClientError;
+use crate::guard::{Guard, Resolver};
+use crate::net::{address, origin};
+use std::sync::Arc;
+
+/// Whether the operator named this place: by its origin, or in a card that is a file of theirs.
+fn is_named(url: &str, place: &Place) -> bool {
+    match place {
+        Place::File(_) => true,
+        Place::Base(named) | Place::Card(named) => origin(url) == origin(named),
+    }
+}
+
+/// The card with those of its interfaces that may be called.
+pub async fn permitted(guard: &Guard, mut card: Card, place: &Place) -> Result<Card, ClientError> {
+    let mut kept = Vec::new();
+    let mut refused = Vec::new();
+    for interface in std::mem::take(&mut card.supported_interfaces) {
+        if is_named(&interface.url, place) || Binding::parse(&interface.protocol_binding).is_none() {
+            kept.push(interface);
+            continue;
+        }
+        match guard.check(&interface.url).await {
+            Ok(_) => kept.push(interface),
+            Err(problem) => refused.push(format!("{}: {problem}", address::shown(&interface.url))),
+        }
+    }
+    if kept.iter().all(|interface| Binding::parse(&interface.protocol_binding).is_none()) && !refused.is_empty() {
+        let text = format!(
+            "the card leads to addresses its operator did not name ({}); admit them in targets.allow, or write a card \
+             of your own and name it as 'card: FILE'",
+            refused.join("; ")
+        );
+        return Err(ClientError::CardInvalid { reference: address::shown(&card.source), problem: text });
+    }
+    card.supported_interfaces = kept;
+    Ok(card)
+}
+
+/// Who resolves the name of an interface that was not named: only what the guard admits, also at the moment of calling.
+pub fn resolver(guard: &Guard, url: &str, place: &Place) -> Option<Arc<Resolver>> {
+    (!is_named(url, place)).then(|| guard.resolver(url.starts_with("https://")))
+}
+
+/// The token endpoint a card names, if a secret may be sent there.
+pub async fn token_url(guard: &Guard, card: &Card, place: &Place) -> Result<String, ClientError> {
+    let flows = card.security_schemes.values().filter_map(|scheme| scheme.oauth2_security_scheme.as_ref());
+    let url =
+        flows.filter_map(|oauth| oauth.flows.client_credentials.as_ref()).map(|flow| flow.token_url.clone()).next();
+    let Some(url) = url.filter(|url| !url.is_empty()) else {
+        let text = "the card names no token address for client credentials; write auth.oauth2.token_url";
+        return Err(ClientError::Setting(text.into()));
+    };
+    if !is_named(&url, place) {
+        guard.check(&url).await.map_err(|problem| {
+            ClientError::Setting(format!("the card's token address {}: {problem}", address::shown(&url)))
+        })?;
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::permitted;
+    use crate::client::card::Card;
+    use crate::guard::{Guard, Rules};
+    use crate::remote::options::Place;
+    use serde_json::json;
+
+    fn card(urls: &[&str]) -> Card {
+        let interface = |url: &&str| json!({"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"});
+        let interfaces: Vec<_> = urls.iter().map(interface).collect();
+        Card::parse(&json!({"name": "a", "supportedInterfaces": interfaces}).to_string(), "http://here").unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_card_does_not_lead_where_its_operator_did_not() {
+        let guard = Guard::new(Rules::default());
+        let place = Place::Base("http://10.0.0.7:9000/agent".into());
+        for (urls, kept) in [
+            (vec!["http://10.0.0.7:9000/rpc", "http://10.0.0.7:22"], Ok(vec!["http://10.0.0.7:9000/rpc"])),
+            (vec!["https://8.8.8.8/a"], Ok(vec!["https://8.8.8.8/a"])),
+            (vec!["http://127.0.0.1:9000/rpc"], Err("http://127.0.0.1:9000")),
+            (vec!["http://169.254.169.254/latest"], Err("targets.allow")),
+        ] {
+            let permitted = permitted(&guard, card(&urls), &place).await;
+            match (permitted, kept) {
+                (Ok(card), Ok(kept)) => {
+                    let urls: Vec<_> = card.supported_interfaces.iter().map(|i| i.url.as_str()).collect();
+                    assert_eq!(urls, kept);
+                }
+                (Err(error), Err(told)) => assert!(error.to_string().contains(told), "{error}"),
+                (got, _) => panic!("{urls:?}: {:?}", got.map(|card| card.supported_interfaces)),
+            }
+        }
+        let file = Place::File("card.json".into());
+        assert!(
+            permitted(&guard, card(&["http://127.0.0.1:9000"]), &file).await.is_ok(),
+            "a card of the operator's own"
+        );
+    }
+}

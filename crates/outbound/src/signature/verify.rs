@@ -1,0 +1,248 @@
+//! What a card's signatures are worth, given keys somebody decided to trust. Nothing is fetched here.
+
+use super::jwk::{ALGORITHMS, KeySet};
+use super::signing_input;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use flotilla_protocol::a2a::reading::{Payload, Reading, payloads, uncovered};
+use flotilla_protocol::canonical;
+use serde_json::Value;
+use std::fmt;
+use url::Url;
+
+/// A card with more is not worth the work.
+const MOST_SIGNATURES: usize = 16;
+
+/// What is known of a card's signatures, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Word {
+    /// A key we trust signed this card.
+    Verified,
+    /// It is signed, and we have no key to check that with.
+    Unverifiable,
+    /// It is not signed, which the specification allows.
+    Absent,
+    /// It is signed, and not by whom it should be, or it was changed after that.
+    Failed,
+}
+
+impl Word {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::Unverifiable => "unverifiable",
+            Self::Absent => "absent",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How a card was verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proof {
+    pub kid: Option<String>,
+    pub alg: String,
+    /// The key itself (RFC 7638).
+    pub thumbprint: String,
+    pub reading: Reading,
+    /// What was signed, as canonical JSON. Whoever wants to use nothing else uses this.
+    pub payload: String,
+    /// Members of the card the signature says nothing about, by their places.
+    pub uncovered: Vec<String>,
+}
+
+/// The word, why, and the proof if there is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    pub word: Word,
+    pub reason: String,
+    pub proof: Option<Box<Proof>>,
+}
+
+impl Outcome {
+    pub fn new(word: Word, reason: impl Into<String>) -> Self {
+        Self { word, reason: reason.into(), proof: None }
+    }
+}
+
+/// Whose keys count. What a card says of its own keys is never among it.
+#[derive(Debug, Clone, Copy)]
+pub enum Trust<'a> {
+    /// Keys that were agreed on before: a card signed by no other is not the one expected.
+    Pinned(&'a KeySet),
+    /// Keys found at the origin the card is from. They say that the card is that origin's, and no more.
+    Origin(&'a KeySet, &'a Url),
+    /// No keys, and why.
+    None(&'a str),
+}
+
+/// What one signature is worth.
+enum Worth {
+    Good(Box<Proof>),
+    /// By a key we trust, and not for this card as it is.
+    Unfit(String),
+    Bad(String),
+    Unknown(String),
+}
+
+/// The signatures a card carries; none if it does not say so in a form we can read.
+pub fn signatures(json: &str) -> Vec<Value> {
+    let card: Value = serde_json::from_str(json).unwrap_or_default();
+    match &card["signatures"] {
+        Value::Array(all) => all.clone(),
+        Value::Null => Vec::new(),
+        other => vec![other.clone()],
+    }
+}
+
+/// Judges a card exactly as it came.
+pub fn verify(json: &str, trust: Trust<'_>) -> Outcome {
+    if signatures(json).is_empty() {
+        return Outcome::new(Word::Absent, "the card is not signed");
+    }
+    let failed = |reason: String| Outcome::new(Word::Failed, reason);
+    let card = match canonical::read(json) {
+        Ok(card) => card,
+        Err(problem) => return failed(format!("the card has no canonical form: {problem}")),
+    };
+    let Value::Array(signed) = &card["signatures"] else { return failed("'signatures' is not a list".into()) };
+    if signed.len() > MOST_SIGNATURES {
+        return failed(format!("it carries {} signatures; {MOST_SIGNATURES} at most are looked at", signed.len()));
+    }
+    let payloads = match payloads(&card) {
+        Ok(payloads) => payloads,
+        Err(problem) => return failed(format!("the card has no canonical form: {problem}")),
+    };
+    let (mut good, mut unfit, mut bad, mut unknown) = (None::<Box<Proof>>, None, None, None);
+    for signature in signed {
+        match examine(signature, &payloads, trust).unwrap_or_else(Worth::Bad) {
+            Worth::Good(mut proof) => {
+                proof.uncovered = uncovered(&card, &proof.payload);
+                let better = |best: &Proof| proof.uncovered.len() < best.uncovered.len();
+                if good.as_deref().is_none_or(better) {
+                    good = Some(proof);
+                }
+            }
+            Worth::Unfit(reason) => unfit = unfit.or(Some(reason)),
+            Worth::Bad(reason) => bad = bad.or(Some(reason)),
+            Worth::Unknown(reason) => unknown = unknown.or(Some(reason)),
+        }
+    }
+    if let Some(proof) = good {
+        return match unfit {
+            // Whoever signs a card in several readings signs all of it in one: what no longer fits that was changed.
+            Some(reason) if !proof.uncovered.is_empty() => failed(reason),
+            _ => verified(proof, trust),
+        };
+    }
+    match (unfit.or(bad), unknown, trust) {
+        (Some(reason), ..) => failed(reason),
+        (None, Some(reason), Trust::Pinned(_)) => failed(format!("no pinned key signed it: {reason}")),
+        (None, reason, _) => Outcome::new(Word::Unverifiable, reason.unwrap_or_default()),
+    }
+}
+
+fn verified(proof: Box<Proof>, trust: Trust<'_>) -> Outcome {
+    let whose = match trust {
+        Trust::Origin(_, origin) => format!("a key of {}", origin.origin().ascii_serialization()),
+        _ => "a pinned key".to_owned(),
+    };
+    let key = proof.kid.as_deref().unwrap_or(&proof.thumbprint);
+    let mut reason = format!("signed by {whose} ({key}, {})", proof.alg);
+    if !proof.uncovered.is_empty() {
+        let shown: Vec<&str> = proof.uncovered.iter().take(5).map(String::as_str).collect();
+        let more = if proof.uncovered.len() > shown.len() { ", …" } else { "" };
+        reason.push_str(&format!("; not covered: {}{more}", shown.join(", ")));
+    }
+    Outcome { word: Word::Verified, reason, proof: Some(proof) }
+}
+
+fn examine(signature: &Value, payloads: &[Payload], trust: Trust<'_>) -> Result<Worth, String> {
+    let text = |name: &str| signature[name].as_str().ok_or_else(|| format!("a signature has no '{name}'"));
+    let protected = text("protected")?;
+    // Only the protected header counts: anyone can change the other one.
+    let header = header(protected)?;
+    let bytes = URL_SAFE_NO_PAD.decode(text("signature")?);
+    let bytes = bytes.map_err(|_| "a signature is not base64url".to_owned())?;
+    if !header["crit"].is_null() {
+        return Err("a signature demands extensions ('crit') that are not understood".into());
+    }
+    let alg = header["alg"].as_str().ok_or("a signature names no algorithm")?;
+    if alg.eq_ignore_ascii_case("none") || alg.starts_with("HS") {
+        return Err(format!("its algorithm is '{alg}', which proves nothing about who signed"));
+    }
+    if !ALGORITHMS.contains(&alg) {
+        return Ok(Worth::Unknown(format!("its algorithm '{alg}' is not known here")));
+    }
+    let kid = header["kid"].as_str();
+    let name = kid.map_or_else(|| "a key without a name".to_owned(), |kid| format!("the key '{kid}'"));
+    let keys = match trust {
+        Trust::None(why) => return Ok(Worth::Unknown(why.to_owned())),
+        Trust::Pinned(keys) => keys,
+        Trust::Origin(keys, origin) => {
+            if let Some(jku) = header["jku"].as_str()
+                && !is_of(jku, origin)
+            {
+                let own = origin.origin().ascii_serialization();
+                return Ok(Worth::Unknown(format!("its keys are said to be at {jku}, and the card is from {own}")));
+            }
+            keys
+        }
+    };
+    let mut candidates = keys.named(kid).peekable();
+    if candidates.peek().is_none() {
+        return Ok(Worth::Unknown(format!("it is signed by {name}, which is not among the keys that are trusted")));
+    }
+    let (mut fits, mut kind) = (false, "");
+    for key in candidates {
+        if !key.fits(alg) {
+            kind = key.kind();
+            continue;
+        }
+        fits = true;
+        for Payload { reading, json } in payloads {
+            if key.verifies(alg, signing_input(protected, json).as_bytes(), &bytes) {
+                return Ok(Worth::Good(Box::new(Proof {
+                    kid: kid.map(str::to_owned),
+                    alg: alg.to_owned(),
+                    thumbprint: key.thumbprint.clone(),
+                    reading: *reading,
+                    payload: json.clone(),
+                    uncovered: Vec::new(),
+                })));
+            }
+        }
+    }
+    if !fits {
+        return Err(format!("it says {alg}, and {name} is not for that ({kind})"));
+    }
+    let reason =
+        format!("{name} did not sign this card as it is: it was changed, or signed by another key of that name");
+    Ok(Worth::Unfit(reason))
+}
+
+fn header(protected: &str) -> Result<Value, String> {
+    let wrong = |problem: String| format!("the protected header of a signature {problem}");
+    let bytes = URL_SAFE_NO_PAD.decode(protected).map_err(|_| wrong("is not base64url".into()))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("is not UTF-8".into()))?;
+    let header = canonical::read(&text).map_err(|problem| wrong(format!("is no use: {problem}")))?;
+    if header.is_object() { Ok(header) } else { Err(wrong("is not a JSON object".into())) }
+}
+
+/// Whether an address is of an origin: the same scheme, host and port.
+pub fn is_of(address: &str, origin: &Url) -> bool {
+    Url::parse(address).is_ok_and(|url| url.has_host() && url.origin() == origin.origin())
+}
+
+/// Where the signatures of a card say their keys are.
+pub fn said_places(json: &str) -> Vec<String> {
+    let protected = |signature: &Value| header(signature["protected"].as_str()?).ok();
+    let headers = signatures(json).into_iter().take(MOST_SIGNATURES).filter_map(|signature| protected(&signature));
+    headers.filter_map(|header| header["jku"].as_str().map(str::to_owned)).collect()
+}

@@ -1,0 +1,71 @@
+//! Tasks as clients of the dialect read them.
+
+use super::part::{opaque, payload, text_of, write_part};
+use crate::a2a::model::{Artifact, Task, TaskState};
+use crate::a2a::request::ListTasksResponse;
+use crate::v03::state::name as state_name;
+use serde_json::{Map, Value, json};
+
+/// A task without a wrapper. `submitted` means there that the agent is not connected: a task that waits says why, so one
+/// that says nothing is being worked on.
+pub fn task(task: &Task) -> Value {
+    let said = task.status.message.as_deref().map(text_of).filter(|text| !text.is_empty());
+    let state = match task.status.state {
+        TaskState::Submitted if said.is_none() => TaskState::Working,
+        state => state,
+    };
+    let mut status = json!({
+        "state": state_name(state),
+        "timestamp": task.status.timestamp.map(|at| at.to_string()).unwrap_or_default(),
+    });
+    if let Some(said) = said {
+        status["message"] = said.into();
+    }
+    let mut out = json!({
+        "id": task.id,
+        "contextId": task.context_id,
+        "status": status,
+        "history": task.history.iter().map(|message| payload(message)).collect::<Vec<_>>(),
+        "artifacts": artifacts(task),
+    });
+    if let Some(metadata) = &task.metadata {
+        out["metadata"] = opaque(&metadata.0);
+    }
+    out
+}
+
+/// Answers are looked for among the artifacts: one that came as a message alone is put there.
+fn artifacts(task: &Task) -> Vec<Value> {
+    let known: Vec<Value> = task.artifacts.iter().flatten().map(|artifact| write_artifact(artifact)).collect();
+    match &task.status.message {
+        Some(message) if known.is_empty() && task.status.state == TaskState::Completed => {
+            let parts: Vec<Value> = message.parts.iter().map(write_part).collect();
+            vec![json!({"artifactId": message.message_id, "name": "response", "parts": parts})]
+        }
+        _ => known,
+    }
+}
+
+fn write_artifact(artifact: &Artifact) -> Value {
+    let mut out = Map::new();
+    out.insert("artifactId".into(), artifact.artifact_id.as_str().into());
+    for (name, value) in [("name", &artifact.name), ("description", &artifact.description)] {
+        if !value.is_empty() {
+            out.insert(name.into(), value.as_str().into());
+        }
+    }
+    out.insert("parts".into(), artifact.parts.iter().map(write_part).collect());
+    if let Some(metadata) = &artifact.metadata {
+        out.insert("metadata".into(), opaque(&metadata.0));
+    }
+    Value::Object(out)
+}
+
+pub fn page(list: &ListTasksResponse) -> Value {
+    let tasks: Vec<Value> = list.tasks.iter().map(task).collect();
+    let mut out = json!({"tasks": tasks, "totalSize": list.total_size});
+    if !list.next_page_token.is_empty() {
+        out["nextPageToken"] = list.next_page_token.as_str().into();
+    }
+    out
+}

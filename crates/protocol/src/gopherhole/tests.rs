@@ -1,0 +1,128 @@
+//! What clients of the dialect send is read, and what they are sent is what their models take.
+
+use super::{Asked, is_dialect, page, payload, read, reports, speaks_of, task};
+use crate::a2a::model::{Artifact, Message, Part, Role, Task, TaskState, TaskStatus};
+use crate::a2a::request::ListTasksResponse;
+use crate::hub_frame::TaskResponse;
+use crate::time::Millis;
+use crate::wire::{AnyValue, Base64, Json};
+use crate::work::{Contents, Report};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+fn asked(params: Value) -> Result<Asked, String> {
+    read("SendMessage", &params.to_string(), "gph-1".into()).map_err(|refusal| refusal.message)
+}
+
+#[test]
+fn a_message_to_an_agent_has_an_id_and_the_callers_role() {
+    let params = json!({
+        "message": {"role": "agent", "parts": [
+            {"kind": "text", "text": "hi"},
+            {"kind": "file", "name": "a.txt", "mimeType": "text/plain", "data": "aGk="},
+            {"kind": "file", "uri": "https://x.example/y"},
+            {"kind": "data", "mimeType": "application/json", "data": "{\"n\": 1.0}"},
+        ]},
+        "configuration": {"agentId": "weather", "contextId": "c", "x-ttl": 5, "pollIntervalMs": 10},
+    });
+    assert!(is_dialect("SendMessage", &params.to_string()) && is_dialect("message/send", &params.to_string()));
+    let Ok(Asked::Send { to, request }) = asked(params) else { panic!("a message to an agent") };
+    let message = request.message.clone().unwrap();
+    assert_eq!((to.as_str(), message.role, message.context_id.as_str()), ("weather", Role::User, "c"));
+    assert!(message.message_id.starts_with("gph-"));
+    assert_eq!(message.parts[0].text.as_deref(), Some("hi"));
+    assert_eq!(message.parts[1].raw, Some(Base64::encode(b"hi")));
+    assert_eq!(message.parts[2].url.as_deref(), Some("https://x.example/y"));
+    assert_eq!(message.parts[3].data, AnyValue(Some(Json::new("{\"n\": 1.0}".into()).unwrap())));
+    assert_eq!(request.ttl(), Ok(Some(5)));
+}
+
+#[test]
+fn what_is_a2a_is_left_to_it() {
+    let plain = json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]}}).to_string();
+    assert!(!is_dialect("SendMessage", &plain) && !is_dialect("GetTask", "{\"id\":\"t\"}"));
+    let old = json!({"message": {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "hi"}]}});
+    assert!(!is_dialect("message/send", &old.to_string()), "0.3 names parts by kind too");
+    assert!(is_dialect("x-gopherhole/agents.available", "{}") && is_dialect("task/respond", "{}"));
+}
+
+#[test]
+fn secrets_are_refused_rather_than_dropped() {
+    let params =
+        json!({"message": {"parts": []}, "configuration": {"agentId": "a", "x-gopherhole-secrets": {"k": "v"}}});
+    assert!(asked(params).unwrap_err().contains("secrets"));
+    assert!(read("x-gopherhole/workspace.list", "{}", String::new()).unwrap_err().message.contains("workspace.list"));
+}
+
+fn done() -> Task {
+    let said = Message { parts: vec![Part::text("All done")], role: Role::Agent, ..Message::default() };
+    let first = Message { message_id: "gph-7".into(), parts: vec![Part::text("hi")], ..Message::default() };
+    Task {
+        id: "t".into(),
+        context_id: "c".into(),
+        status: TaskStatus {
+            state: TaskState::Completed,
+            message: Some(Arc::new(said)),
+            timestamp: Some(Millis(0)),
+            ..TaskStatus::default()
+        },
+        history: vec![Arc::new(first)],
+        ..Task::default()
+    }
+}
+
+#[test]
+fn a_task_is_bare_and_its_answer_is_an_artifact() {
+    let written = task(&done());
+    assert_eq!(
+        written["status"],
+        json!({"state": "completed", "message": "All done", "timestamp": "1970-01-01T00:00:00.000Z"})
+    );
+    assert_eq!(written["artifacts"][0]["parts"], json!([{"kind": "text", "text": "All done"}]));
+    assert_eq!(written["history"][0]["role"], "user");
+    assert!(speaks_of(&done()) && !speaks_of(&Task::default()));
+    let list = ListTasksResponse { tasks: vec![done()], next_page_token: String::new(), page_size: 1, total_size: 1 };
+    assert_eq!((&page(&list)["totalSize"], page(&list).get("nextPageToken")), (&json!(1), None));
+}
+
+#[test]
+fn submitted_means_that_nobody_is_there() {
+    let waits = |message: Option<Arc<Message>>| {
+        let status = TaskStatus { state: TaskState::Submitted, message, ..TaskStatus::default() };
+        task(&Task { status, ..done() })["status"]["state"].clone()
+    };
+    let why = Message { parts: vec![Part::text("not connected")], ..Message::default() };
+    assert_eq!((waits(None), waits(Some(Arc::new(why)))), (json!("working"), json!("submitted")));
+}
+
+#[test]
+fn every_part_is_one_its_models_take() {
+    let data = Part { data: AnyValue(Some(Json::new("[1]".into()).unwrap())), ..Part::default() };
+    let raw = Part { raw: Some(Base64::encode(b"hi")), filename: "a".into(), ..Part::default() };
+    let message = Message { parts: vec![data, raw], role: Role::Agent, ..Message::default() };
+    let parts = payload(&message)["parts"].clone();
+    assert_eq!(parts[0], json!({"kind": "data", "mimeType": "application/json", "data": "[1]"}));
+    assert_eq!(parts[1], json!({"kind": "file", "name": "a", "data": "aGk="}));
+}
+
+#[test]
+fn responses_become_reports() {
+    let read = |response: Value, known: bool| {
+        let response: TaskResponse = serde_json::from_value(response).unwrap();
+        reports(&response, |_| known).map_err(|refusal| refusal.message)
+    };
+    let chunk = json!({"taskId": "t", "artifact": {"artifactId": "a", "parts": [{"kind": "text", "text": "x"}]}, "lastChunk": false});
+    let piece = read(chunk.clone(), true);
+    let Ok([Report::Artifact { append, last_chunk, artifact, .. }]) = piece.as_deref() else { panic!("a chunk") };
+    assert_eq!(
+        (*append, *last_chunk, artifact.as_ref()),
+        (true, false, &Artifact { artifact_id: "a".into(), ..Artifact::default() })
+    );
+    assert!(matches!(read(chunk, false).as_deref(), Ok([Report::Artifact { append: false, .. }])));
+    let whole = json!({"taskId": "t", "status": {"state": "completed", "message": "ok"}, "artifact": {"parts": []}});
+    let both = read(whole, false);
+    let Ok([_, Report::Status { state, contents, .. }]) = both.as_deref() else { panic!("both") };
+    assert_eq!((*state, contents), (TaskState::Completed, &Some(Contents::text("ok"))));
+    assert!(read(json!({"taskId": "t", "status": {"state": "finished"}}), false).unwrap_err().contains("'finished'"));
+    assert!(read(json!({"taskId": "t"}), false).unwrap_err().contains("status"));
+}

@@ -1,0 +1,209 @@
+//! Frames of the hub's own, between it and whoever is connected: each an object with a `type`.
+
+use crate::a2a::error::{Reason, Refusal};
+use crate::decode::message;
+use crate::gopherhole;
+use crate::wire::Json;
+use crate::work::Assignment;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The sender no agent and no caller can be: the hub itself.
+pub const SYSTEM: &str = "@system";
+
+/// What a connected peer says in a frame of its own.
+#[derive(Debug)]
+pub enum Said {
+    Ping,
+    Pong,
+    Ack(Ack),
+    Message(Box<Sending>),
+    UpdateCard(Json),
+    TaskResponse(Box<TaskResponse>),
+}
+
+/// A run was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ack {
+    #[serde(alias = "task_id")]
+    pub task_id: String,
+    /// Without it, whichever run the task has.
+    #[serde(default)]
+    pub run: Option<u32>,
+}
+
+/// A message to another agent, as clients without JSON-RPC send it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Sending {
+    #[serde(default)]
+    pub id: Option<String>,
+    pub to: String,
+    pub payload: Json,
+    #[serde(default)]
+    pub context_id: Option<String>,
+    #[serde(default)]
+    pub task_id: Option<String>,
+    #[serde(default, rename = "x-ttl")]
+    pub ttl: Option<Json>,
+}
+
+/// What an agent made of a run: a status, an artifact or a chunk of one, or both.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskResponse {
+    #[serde(alias = "task_id")]
+    pub task_id: String,
+    #[serde(default)]
+    pub run: Option<u32>,
+    #[serde(default)]
+    pub status: Option<Standing>,
+    #[serde(default)]
+    pub artifact: Option<Json>,
+    /// False: more of the artifact follows.
+    #[serde(default)]
+    pub last_chunk: Option<bool>,
+    /// Whether the artifact extends one of its id; if it is not said, one that is known is extended.
+    #[serde(default)]
+    pub append: Option<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Standing {
+    pub state: String,
+    /// A text, or a whole message.
+    #[serde(default)]
+    pub message: Option<Json>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Card {
+    #[serde(alias = "agent", alias = "card")]
+    agent_card: Json,
+}
+
+impl Said {
+    /// Reads a frame whose `type` is known.
+    pub fn parse(kind: &str, bytes: &[u8]) -> Result<Self, Refusal> {
+        Ok(match kind {
+            "ping" => Self::Ping,
+            "pong" => Self::Pong,
+            "ack" => Self::Ack(message(bytes)?),
+            "message" => Self::Message(Box::new(message(bytes)?)),
+            "update_card" | "announce" => Self::UpdateCard(message::<Card>(bytes)?.agent_card),
+            "task_response" => Self::TaskResponse(Box::new(message(bytes)?)),
+            other => {
+                let shown: String = other.chars().take(80).collect();
+                let text = format!(
+                    "There is no frame of type '{shown}'. There are: ping, pong, ack, message, update_card, task_response."
+                );
+                return Err(Refusal::new(Reason::InvalidRequest, text));
+            }
+        })
+    }
+}
+
+/// The first frame: who one is here, and what to show in order to go on after a cut.
+pub fn welcome(agent: &str, resume: Option<(&str, bool)>, heartbeat: u64) -> String {
+    let mut frame = json!({"type": "welcome", "agentId": agent, "heartbeatSeconds": heartbeat});
+    if let Some((token, resumed)) = resume {
+        frame["resumeToken"] = token.into();
+        frame["resumed"] = resumed.into();
+    }
+    frame.to_string()
+}
+
+/// A run for an agent. Sent more than once, it has the same task and run, and a higher attempt.
+pub fn delivery(work: &Assignment, attempt: u32) -> String {
+    let mut frame = json!({
+        "type": "message",
+        "id": format!("{}.{}", work.task_id, work.run),
+        "from": work.from,
+        "taskId": work.task_id,
+        "contextId": work.context_id,
+        "run": work.run,
+        "attempt": attempt,
+        "turn": work.turn,
+        "payload": gopherhole::payload(&work.message),
+        "timestamp": work.asked_at.0,
+    });
+    if let Some(deadline) = work.lineage.deadline {
+        frame["deadline"] = deadline.to_string().into();
+    }
+    frame.to_string()
+}
+
+/// The run is over for the hub: the agent need not go on.
+pub fn cancel(task: &str, run: u32) -> String {
+    json!({"type": "cancel", "taskId": task, "run": run}).to_string()
+}
+
+/// A frame was taken: durably, if it was a message.
+pub fn ack(id: Option<&str>, task: &str) -> String {
+    let mut frame = json!({"type": "ack", "taskId": task});
+    if let Some(id) = id {
+        frame["id"] = id.into();
+    }
+    frame.to_string()
+}
+
+pub fn task_update(task: &Value) -> String {
+    json!({"type": "task_update", "task": task}).to_string()
+}
+
+pub fn simple(kind: &str) -> String {
+    json!({"type": kind}).to_string()
+}
+
+pub fn warning(text: &str) -> String {
+    json!({"type": "warning", "message": text}).to_string()
+}
+
+/// A frame of the peer's could not be taken. The code is one its clients know, the rest says what and why.
+pub fn error(refusal: &Refusal, about: Option<&str>) -> String {
+    let code = match refusal.reason {
+        Reason::Unauthenticated => "AUTH_FAILED",
+        Reason::PermissionDenied => "ACCESS_DENIED",
+        Reason::AgentNotFound => "AGENT_NOT_FOUND",
+        Reason::ResourceExhausted => "RATE_LIMITED",
+        other => other.row().reason,
+    };
+    let mut frame = json!({
+        "type": "error", "error": code, "code": refusal.reason.row().rpc, "message": refusal.message,
+    });
+    if let Some(about) = about {
+        frame["id"] = about.into();
+    }
+    frame.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Said, error, welcome};
+    use crate::a2a::error::{Reason, Refusal};
+
+    fn said(text: &str) -> Result<Said, String> {
+        let kind: serde_json::Value = serde_json::from_str(text).unwrap();
+        Said::parse(kind["type"].as_str().unwrap(), text.as_bytes()).map_err(|refusal| refusal.message)
+    }
+
+    #[test]
+    fn frames_are_read_and_slips_are_told() {
+        assert!(matches!(said(r#"{"type":"ack","taskId":"t","run":2}"#), Ok(Said::Ack(ack)) if ack.run == Some(2)));
+        let response = r#"{"type":"task_response","taskId":"t","status":{"state":"completed","message":"ok"}}"#;
+        assert!(matches!(said(response), Ok(Said::TaskResponse(response)) if response.last_chunk.is_none()));
+        assert!(said(r#"{"type":"task_response"}"#).unwrap_err().contains("taskId"));
+        assert!(said(r#"{"type":"hello"}"#).unwrap_err().contains("update_card"));
+        assert!(matches!(said(r#"{"type":"update_card","agentCard":{}}"#), Ok(Said::UpdateCard(_))));
+    }
+
+    #[test]
+    fn clients_find_what_they_look_for() {
+        assert!(welcome("a", None, 30).starts_with(r#"{"agentId":"a""#));
+        let refusal = Refusal::new(Reason::AgentNotFound, "There is no agent 'x' here.");
+        let frame = error(&refusal, Some("m-1"));
+        assert!(frame.contains("AGENT_NOT_FOUND") && frame.contains("m-1") && frame.contains("-32602"), "{frame}");
+    }
+}

@@ -1,0 +1,145 @@
+//! The member of the metadata in which ancestry travels: read with care, written beside what others put there.
+
+use super::ANCESTRY;
+use crate::a2a::error::{Refusal, Violation};
+use crate::time::Millis;
+use crate::wire::{Json, Object};
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A chain that is longer is far beyond any limit of hops, and not read.
+pub const MOST_ANCESTORS: usize = 128;
+/// The longest name of a hub, an agent or a task.
+const MOST_NAME: usize = 256;
+
+/// One task of a chain, and who works at it where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ancestor {
+    /// The hub's id, which it keeps for as long as it lives.
+    pub hub: String,
+    pub agent: String,
+    /// The task's id at that hub; empty where an agent has no tasks.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub task: String,
+}
+
+impl Ancestor {
+    pub fn is(&self, hub: &str, agent: &str) -> bool {
+        self.hub == hub && self.agent == agent
+    }
+}
+
+/// What a call tells of the calls before it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ancestry {
+    /// The tasks this call was made for, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<Ancestor>,
+    /// Calls from agent to agent, this one included; without it, as many as the chain is long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hops: Option<u32>,
+    /// When the work is of no use any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Millis>,
+    /// The most hops whoever began the chain allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_hops: Option<u32>,
+}
+
+impl Ancestry {
+    /// The ancestry in a request's metadata, or else in its message's: a hub that relays a message leaves it as it is.
+    pub fn of(request: Option<&Object>, message: Option<&Object>) -> Result<Option<Self>, Refusal> {
+        for (metadata, field) in [(request, "metadata"), (message, "message.metadata")] {
+            let found = metadata.and_then(|metadata| find(metadata, ANCESTRY));
+            // Null is absent, as everywhere.
+            if let Some(json) = found.filter(|json| json.text() != "null") {
+                return Self::read(&json).map(Some).map_err(|problem| {
+                    let text = format!(
+                        "'{ANCESTRY}' takes chain (a list of {{hub, agent, task}}), hops, deadline and maxHops: {problem}"
+                    );
+                    Refusal::invalid(field, text)
+                });
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether there is one, whatever it holds.
+    pub fn is_told(request: Option<&Object>, message: Option<&Object>) -> bool {
+        [request, message].into_iter().flatten().any(|metadata| find(metadata, ANCESTRY).is_some())
+    }
+
+    fn read(json: &Json) -> Result<Self, String> {
+        let read: Self = crate::decode::message(json.text().as_bytes()).map_err(|refusal| {
+            let told = |violation: &Violation| match violation.field.as_str() {
+                "" => violation.description.clone(),
+                field => format!("{field}: {}", violation.description),
+            };
+            refusal.violations.first().map_or(refusal.message.clone(), told)
+        })?;
+        if read.chain.len() > MOST_ANCESTORS {
+            return Err(format!("chain holds {} entries, and may hold {MOST_ANCESTORS}", read.chain.len()));
+        }
+        for (index, one) in read.chain.iter().enumerate() {
+            for (field, text, may_be_empty) in
+                [("hub", &one.hub, false), ("agent", &one.agent, false), ("task", &one.task, true)]
+            {
+                if text.len() > MOST_NAME || text.chars().any(char::is_control) || (text.is_empty() && !may_be_empty) {
+                    return Err(format!("chain[{index}].{field} must be a name of 1 to {MOST_NAME} bytes"));
+                }
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// The members of an object, in their order.
+struct Members(Vec<(String, Json)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+impl Serialize for Members {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, json)| (name, json)))
+    }
+}
+
+/// A member of an object; of two of the same name, the last.
+pub fn find(object: &Object, name: &str) -> Option<Json> {
+    let text = object.0.text();
+    // Most metadata says nothing of the kind. A name may be written with escapes.
+    if !text.contains(name) && !text.contains('\\') {
+        return None;
+    }
+    let Members(members) = serde_json::from_str(text).ok()?;
+    members.into_iter().rev().find_map(|(known, json)| (known == name).then_some(json))
+}
+
+/// The object with a member in the place of those of the same name.
+pub fn put(object: Option<&Object>, name: &str, json: Json) -> Object {
+    let members = object.and_then(|object| serde_json::from_str::<Members>(object.0.text()).ok());
+    let mut members = members.map(|members| members.0).unwrap_or_default();
+    members.retain(|(known, _)| known != name);
+    members.push((name.to_owned(), json));
+    Object::of(&Members(members)).expect("members that were JSON are JSON")
+}

@@ -1,0 +1,142 @@
+//! What is read of a lineage, and what is handed on.
+
+use super::{ANCESTRY, Ancestor, Ancestry, Lineage, Origin, SpanId, Trace, TraceId};
+use crate::time::Millis;
+use crate::wire::{Json, Object};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+fn object(text: &str) -> Object {
+    Object(Json::new(text.to_owned()).unwrap())
+}
+
+fn member(value: &Value) -> Object {
+    object(&json!({ANCESTRY: value}).to_string())
+}
+
+fn ancestor(hub: &str) -> Ancestor {
+    Ancestor { hub: hub.into(), agent: "a".into(), task: "t".into() }
+}
+
+#[test]
+fn a_traceparent_reads_back_and_nonsense_is_no_trace() {
+    let trace = Trace::parse(PARENT, Some("vendor=1,other=2")).unwrap();
+    assert_eq!((trace.traceparent().as_str(), trace.state.as_deref()), (PARENT, Some("vendor=1,other=2")));
+    let read: Trace = serde_json::from_str(&serde_json::to_string(&trace).unwrap()).unwrap();
+    assert_eq!(read, trace);
+    let later = Trace::parse(&format!("cc{}-more", &PARENT[2..]), None).unwrap();
+    assert_eq!(later.traceparent(), PARENT, "a later version is answered in ours");
+    assert_eq!(Trace::parse(&PARENT.replace("-01", "-ff"), None).unwrap().traceparent(), PARENT.replace("-01", "-03"));
+    let wrong = [
+        "".to_owned(),
+        PARENT.to_uppercase(),
+        format!("{PARENT}-more"),
+        format!("ff{}", &PARENT[2..]),
+        PARENT.replace("0af7651916cd43dd8448eb211c80319c", &"0".repeat(32)),
+        PARENT.replace("b7ad6b7169203331", &"0".repeat(16)),
+        PARENT.replace("-01", ""),
+        PARENT.replace("-01", "-1"),
+        PARENT.replace("0af", "0ag"),
+        PARENT.replace("00-", "00_"),
+        "00-é".to_owned(),
+    ];
+    for wrong in wrong {
+        assert_eq!(Trace::parse(&wrong, Some("a=1")), None, "{wrong}");
+    }
+    assert_eq!(Trace::parse(PARENT, Some(&"x".repeat(3000))).unwrap().state, None);
+    assert_eq!(Trace::parse(PARENT, Some("a=\u{1}")).unwrap().state, None);
+}
+
+#[test]
+fn ancestry_is_read_from_the_request_and_else_from_the_message() {
+    let of = |request: Option<&Object>, message: Option<&Object>| Ancestry::of(request, message).unwrap();
+    let (near, far) = (member(&json!({"hops": 2})), member(&json!({"hops": 1})));
+    assert_eq!(of(Some(&near), Some(&far)).unwrap().hops, Some(2));
+    assert_eq!(of(Some(&object("{}")), Some(&far)).unwrap().hops, Some(1));
+    assert_eq!(of(None, Some(&object(r#"{"other":1}"#))), None);
+    assert_eq!(of(None, Some(&member(&json!(null)))), None);
+    let escaped = object(r#"{"urn:flotilla:ext:ancestry\u003a1.0":{"hops":3}}"#);
+    assert_eq!(of(Some(&escaped), None).unwrap().hops, Some(3));
+    let later = member(&json!({"chain": [{"hub": "h", "agent": "a", "more": 1}], "later": true}));
+    assert_eq!(of(Some(&later), None).unwrap().chain[0].task, "");
+}
+
+#[test]
+fn what_is_malformed_is_told_by_its_place() {
+    let chain = |one: Value| json!({"chain": [one]});
+    let wrong = [
+        (json!(7), "expected a JSON object"),
+        (json!({"hops": -1}), "hops: "),
+        (json!({"hops": "two"}), "hops: "),
+        (json!({"deadline": "soon"}), "RFC 3339"),
+        (json!({"maxHops": 1.5}), "maxHops: "),
+        (chain(json!("hub")), "chain[0]: "),
+        (chain(json!({"hub": "h"})), "agent"),
+        (chain(json!({"hub": "", "agent": "a"})), "chain[0].hub"),
+        (chain(json!({"hub": "h", "agent": "a\nb"})), "chain[0].agent"),
+        (chain(json!({"hub": "h", "agent": "a", "task": "t".repeat(257)})), "chain[0].task"),
+        (json!({"chain": vec![json!({"hub": "h", "agent": "a"}); 129]}), "129 entries"),
+    ];
+    for (value, told) in wrong {
+        let refusal = Ancestry::of(Some(&member(&value)), None).unwrap_err();
+        assert_eq!(refusal.violations[0].field, "metadata");
+        assert!(refusal.message.contains(told) && refusal.message.contains(ANCESTRY), "{}", refusal.message);
+    }
+}
+
+#[test]
+fn a_call_onward_appends_this_hub_and_counts_one_hop() {
+    let trace = Trace::parse(PARENT, Some("v=1")).unwrap();
+    let origin = Origin { chain: vec![ancestor("up")], hops: 3, max_hops: Some(5), ..Origin::default() };
+    let lineage = Lineage {
+        here: ancestor("here"),
+        origin: Some(Arc::new(origin)),
+        deadline: Some(Millis(1_000)),
+        trace: trace.at(SpanId::of(0xab).unwrap()),
+    };
+    let onward = lineage.onward();
+    let header = |name: &str| onward.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str());
+    assert_eq!(header("x-fleet-hops"), Some("4"));
+    assert_eq!(header("traceparent"), Some("00-0af7651916cd43dd8448eb211c80319c-00000000000000ab-01"));
+    assert_eq!(header("tracestate"), Some("v=1"));
+    let written = onward.request_metadata(Some(&object(r#"{"n": 1.0,  "urn:flotilla:ext:ancestry:1.0": 7, "z":[ ]}"#)));
+    let expected = r#"{"n":1.0,"z":[ ],"urn:flotilla:ext:ancestry:1.0":{"chain":[{"hub":"up","agent":"a","task":"t"},{"hub":"here","agent":"a","task":"t"}],"hops":4,"deadline":"1970-01-01T00:00:01.000Z","maxHops":5}}"#;
+    assert_eq!(written.0.text(), expected);
+    assert_eq!(Ancestry::of(Some(&written), None).unwrap(), Some(onward.ancestry.clone()));
+    let plain = object(r#"{"a" : 1}"#);
+    assert_eq!(onward.message_metadata(Some(&plain)), Some(plain), "untouched, byte for byte");
+    assert_eq!(onward.message_metadata(None), None);
+    let stale = onward.message_metadata(Some(&member(&json!({"hops": 1})))).unwrap();
+    assert_eq!(Ancestry::of(None, Some(&stale)).unwrap().unwrap().hops, Some(4), "an old ancestry does not go on");
+}
+
+#[test]
+fn a_first_call_begins_the_chain() {
+    let trace = Trace::begun(TraceId::of([7; 16]).unwrap(), SpanId::of(1).unwrap());
+    let lineage = Lineage { here: ancestor("here"), origin: None, deadline: None, trace };
+    let onward = lineage.onward();
+    assert_eq!(onward.ancestry, Ancestry { chain: vec![ancestor("here")], hops: Some(1), ..Ancestry::default() });
+    assert_eq!(onward.headers.len(), 2, "no state that nobody told");
+}
+
+/// The blocks of JSON in the document: an example of a request, and the schema.
+fn documented() -> Vec<Value> {
+    let text = include_str!("../../../../docs/ancestry.md");
+    let blocks = text.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.map(|block| serde_json::from_str(block).expect("the document's JSON is JSON")).collect()
+}
+
+#[test]
+fn the_document_says_what_is_read() {
+    let [example, schema] = documented().try_into().expect("an example and a schema");
+    let metadata = Object::of(&example["metadata"]).unwrap();
+    let read = Ancestry::of(Some(&metadata), None).unwrap().unwrap();
+    assert_eq!((read.chain.len(), read.hops, read.max_hops), (2, Some(2), Some(4)));
+    let names = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&schema["properties"]), names(&serde_json::to_value(&read).unwrap()));
+    let chain = &schema["properties"]["chain"];
+    assert_eq!((&chain["maxItems"], &schema["$id"]), (&json!(super::MOST_ANCESTORS), &json!(ANCESTRY)));
+    assert_eq!(names(&chain["items"]["properties"]), names(&serde_json::to_value(ancestor("h")).unwrap()));
+}

@@ -1,0 +1,89 @@
+//! Answers that are no task and no message: pages, and the turning of an answer into its 1.0 form.
+
+use super::{Out, V03, Write, plain};
+use crate::a2a::method::Method;
+use crate::a2a::model::{StreamResponse, Task};
+use crate::a2a::push::ListPushConfigsResponse;
+use crate::a2a::request::{ListTasksResponse, PushConfig};
+use crate::wire;
+use crate::wire::Int32;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use serde::ser::Serializer;
+
+impl Write for ListTasksResponse {
+    fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = Out::new(serializer)?;
+        out.always("tasks", &V03(self.tasks.as_slice()))?;
+        out.always("nextPageToken", &self.next_page_token)?;
+        out.always("pageSize", &self.page_size)?;
+        out.always("totalSize", &self.total_size)?;
+        out.rest(&Vec::new(), &[])
+    }
+}
+
+wire! {
+    pub struct TaskPageFields {
+        tasks: Vec<V03<Task>> = "tasks",
+        next_page_token: String = "nextPageToken" | "next_page_token",
+        page_size: Option<Int32> = "pageSize" | "page_size",
+        total_size: Option<Int32> = "totalSize" | "total_size",
+    }
+}
+
+/// A page, or the bare list that some servers of 0.3 answer with.
+impl<'de> Deserialize<'de> for V03<ListTasksResponse> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = crate::wire::Json::deserialize(deserializer)?;
+        let page = if json.text().starts_with('[') {
+            let tasks = serde_json::from_str(json.text()).map_err(D::Error::custom)?;
+            TaskPageFields { tasks, ..TaskPageFields::default() }
+        } else {
+            serde_json::from_str(json.text()).map_err(D::Error::custom)?
+        };
+        let tasks = plain(page.tasks);
+        let count = i32::try_from(tasks.len()).unwrap_or(i32::MAX);
+        Ok(Self(ListTasksResponse {
+            next_page_token: page.next_page_token,
+            page_size: page.page_size.map_or(count, |size| size.0),
+            total_size: i64::from(page.total_size.map_or(count, |size| size.0)),
+            tasks,
+        }))
+    }
+}
+
+/// In 0.3 the configs of a task are a plain list, all of them.
+impl Write for ListPushConfigsResponse {
+    fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.configs.as_slice().write(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for V03<ListPushConfigsResponse> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let configs = Option::<Vec<V03<PushConfig>>>::deserialize(deserializer)?;
+        Ok(Self(ListPushConfigsResponse {
+            configs: plain(configs.unwrap_or_default()),
+            next_page_token: String::new(),
+        }))
+    }
+}
+
+/// The JSON of an agent's result, or of a frame of its stream, as 1.0 has it.
+pub fn upgraded(method: Method, json: &str) -> Result<String, serde_json::Error> {
+    fn turned<T: serde::Serialize>(json: &str) -> Result<String, serde_json::Error>
+    where
+        V03<T>: serde::de::DeserializeOwned,
+    {
+        serde_json::to_string(&serde_json::from_str::<V03<T>>(json)?.0)
+    }
+    match method {
+        Method::SendMessage | Method::SendStreamingMessage | Method::SubscribeToTask => turned::<StreamResponse>(json),
+        Method::GetTask | Method::CancelTask => turned::<Task>(json),
+        Method::ListTasks => turned::<ListTasksResponse>(json),
+        Method::CreatePushConfig | Method::GetPushConfig => turned::<PushConfig>(json),
+        Method::ListPushConfigs => turned::<ListPushConfigsResponse>(json),
+        Method::DeletePushConfig => Ok("{}".into()),
+        Method::GetExtendedAgentCard => super::card::upgraded(json),
+    }
+}

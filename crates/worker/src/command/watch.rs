@@ -1,0 +1,129 @@
+//! A program's two streams, read together and within bounds.
+
+use super::lines::Heard;
+use super::{Bounds, Talk};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{ChildStderr, ChildStdout};
+
+/// Read at a time.
+const CHUNK: usize = 16 * 1024;
+
+/// Why nothing more is read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Silence {
+    Quiet,
+    TooMuch(String),
+}
+
+pub struct Reader {
+    out: Stream<ChildStdout>,
+    err: Stream<ChildStderr>,
+    bounds: Bounds,
+    read: usize,
+}
+
+struct Stream<R> {
+    from: R,
+    /// Read, and not yet a whole line or a whole character.
+    rest: Vec<u8>,
+    open: bool,
+}
+
+impl<R: AsyncRead + Unpin> Stream<R> {
+    fn new(from: R) -> Self {
+        Self { from, rest: Vec::new(), open: true }
+    }
+
+    /// Reads some more; none at the end. Nothing is lost when this is dropped half-way.
+    async fn more(&mut self) -> usize {
+        self.rest.reserve(CHUNK);
+        self.from.read_buf(&mut self.rest).await.unwrap_or(0)
+    }
+
+    /// The next whole line, without its end; at the end of the stream also what has none.
+    fn line(&mut self) -> Option<String> {
+        let (length, skip) = match self.rest.iter().position(|byte| *byte == b'\n') {
+            Some(end) => (end, end + 1),
+            None if !self.open && !self.rest.is_empty() => (self.rest.len(), self.rest.len()),
+            None => return None,
+        };
+        let line = String::from_utf8_lossy(&self.rest[..length]).trim_end_matches('\r').to_owned();
+        self.rest.drain(..skip);
+        Some(line)
+    }
+
+    /// All whole characters; at the end of the stream all there is.
+    fn text(&mut self) -> Option<String> {
+        let whole = match std::str::from_utf8(&self.rest) {
+            Ok(_) => self.rest.len(),
+            // One that has only begun waits for its rest; one that is wrong does not.
+            Err(error) if error.error_len().is_none() && self.open => error.valid_up_to(),
+            Err(_) => self.rest.len(),
+        };
+        let text = String::from_utf8_lossy(&self.rest[..whole]).into_owned();
+        self.rest.drain(..whole);
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+impl Reader {
+    pub fn new(out: ChildStdout, err: ChildStderr, bounds: Bounds) -> Self {
+        Self { out: Stream::new(out), err: Stream::new(err), bounds, read: 0 }
+    }
+
+    /// What is said next on either stream; none when both have ended.
+    pub async fn next(&mut self, talk: Talk) -> Result<Option<Heard>, Silence> {
+        loop {
+            if let Some(line) = self.err.line() {
+                return Ok(Some(Heard::Aside(line)));
+            }
+            let said = match talk {
+                Talk::Text => self.out.text().map(Heard::Text),
+                Talk::JsonLines => self.out.line().map(Heard::Line),
+            };
+            if said.is_some() {
+                return Ok(said);
+            }
+            if !self.out.open && !self.err.open {
+                return Ok(None);
+            }
+            self.read_some().await?;
+        }
+    }
+
+    /// Reads on to the end, for nobody.
+    pub async fn drain(&mut self) {
+        while self.out.open || self.err.open {
+            let (out, err) = (&mut self.out, &mut self.err);
+            tokio::select! {
+                count = out.more(), if out.open => out.open = count > 0,
+                count = err.more(), if err.open => err.open = count > 0,
+            }
+            self.out.rest.clear();
+            self.err.rest.clear();
+        }
+    }
+
+    async fn read_some(&mut self) -> Result<(), Silence> {
+        let Self { out, err, bounds, read } = self;
+        let (out_open, err_open) = (out.open, err.open);
+        let some = async {
+            tokio::select! {
+                count = out.more(), if out_open => (count, true),
+                count = err.more(), if err_open => (count, false),
+            }
+        };
+        let (count, is_out) = tokio::time::timeout(bounds.silence, some).await.map_err(|_| Silence::Quiet)?;
+        if count == 0 {
+            if is_out { out.open = false } else { err.open = false }
+        }
+        *read += count;
+        if *read > bounds.output {
+            return Err(Silence::TooMuch(format!("it printed more than {} bytes", bounds.output)));
+        }
+        if out.rest.len().max(err.rest.len()) > bounds.line {
+            return Err(Silence::TooMuch(format!("it printed a line of more than {} bytes", bounds.line)));
+        }
+        Ok(())
+    }
+}

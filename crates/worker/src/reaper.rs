@@ -1,0 +1,134 @@
+//! A small process between a worker and the program it runs: when the worker is gone, nothing of the program survives.
+//!
+//! The kernel hands orphans of the program to the reaper, so whatever it starts stays below the reaper, also what left
+//! its process group or forked twice. The worker holds the other end of a pipe: end of file means that it is dead.
+
+pub mod tree;
+
+use rustix::process::{Signal, WaitOptions, WaitStatus};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+/// The environment variable that names the pipe.
+pub const PIPE: &str = "FLOTILLA_REAPER_PIPE";
+/// The environment variable that marks every process of a run, so that a sweep finds it whatever became of its parents.
+pub const MARK: &str = "FLOTILLA_RUN";
+
+/// What a byte on the pipe asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Ask all to end, then end them.
+    Stop = b's' as isize,
+    /// End all at once.
+    Kill = b'k' as isize,
+}
+
+/// How often the tree is looked at again while it is being ended.
+const LOOK: Duration = Duration::from_millis(20);
+/// What cannot be ended in this time is in the kernel's hands.
+const GIVE_UP: Duration = Duration::from_secs(30);
+/// The exit code of a program that could not be started.
+const NOT_STARTED: u8 = 127;
+
+/// Runs a program and everything below it to the end.
+pub fn main(grace: Duration, program: &OsString, arguments: &[OsString]) -> ExitCode {
+    match run(grace, program, arguments) {
+        Ok(code) => ExitCode::from(code),
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::from(NOT_STARTED)
+        }
+    }
+}
+
+fn run(grace: Duration, program: &OsString, arguments: &[OsString]) -> Result<u8, String> {
+    let pipe = open_pipe()?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(|error| format!("this machine does not let a process adopt orphans: {error}"))?;
+    let started = Command::new(program).args(arguments).env_remove(PIPE).spawn();
+    let child = started.map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
+    std::thread::spawn(move || listen(pipe, grace));
+    let code = wait(child.id());
+    clear();
+    Ok(code)
+}
+
+/// The pipe is inherited under a number; opening it again by that number needs no trust in it.
+fn open_pipe() -> Result<File, String> {
+    let number = std::env::var(PIPE).ok().and_then(|text| text.parse::<u32>().ok());
+    let number = number.ok_or("this command is used by 'flotilla worker' itself, to run programs")?;
+    File::open(format!("/proc/self/fd/{number}")).map_err(|error| format!("the pipe from the worker: {error}"))
+}
+
+/// Waits for the program itself, and takes in orphans on the way.
+fn wait(child: u32) -> u8 {
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() as u32 == child => return code(status),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return NOT_STARTED,
+        }
+    }
+}
+
+/// As a shell tells it.
+fn code(status: WaitStatus) -> u8 {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => code as u8,
+        (None, Some(signal)) => 128u8.saturating_add(signal as u8),
+        (None, None) => NOT_STARTED,
+    }
+}
+
+/// Does what the worker says, until it says no more.
+fn listen(mut pipe: File, grace: Duration) {
+    let mut order = [0];
+    loop {
+        match pipe.read(&mut order) {
+            Ok(1) if order[0] == Order::Stop as u8 => end(grace),
+            Ok(1) if order[0] == Order::Kill as u8 => end(Duration::ZERO),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            // Nobody is there any more.
+            _ => return end(Duration::ZERO),
+        }
+    }
+}
+
+/// Ends everything below this process: first with a word, after the grace without.
+fn end(grace: Duration) {
+    let started = Instant::now();
+    let mut asked = Vec::new();
+    while started.elapsed() < grace + GIVE_UP {
+        let left = tree::below(std::process::id());
+        if left.is_empty() {
+            return;
+        }
+        let patient = started.elapsed() < grace;
+        for process in left {
+            if !patient {
+                process.signal(Signal::KILL);
+            } else if !asked.contains(&process) {
+                process.signal(Signal::TERM);
+                asked.push(process);
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Whatever the program left behind goes with it.
+fn clear() {
+    let started = Instant::now();
+    while started.elapsed() < GIVE_UP {
+        while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
+        let left = tree::below(std::process::id());
+        if left.is_empty() {
+            return;
+        }
+        left.iter().for_each(|process| process.signal(Signal::KILL));
+        std::thread::sleep(LOOK);
+    }
+}

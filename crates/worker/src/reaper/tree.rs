@@ -1,0 +1,109 @@
+//! The processes below one, read from /proc.
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// A process that cannot be mistaken for a later one with the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Process {
+    pub pid: u32,
+    /// When it started, in the kernel's ticks.
+    start: u64,
+}
+
+struct Entry {
+    process: Process,
+    parent: u32,
+    zombie: bool,
+}
+
+impl Process {
+    /// Sends a signal, if it is still the same process.
+    pub fn signal(&self, signal: Signal) {
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return };
+        // Held from here on, the number cannot go to another.
+        let Ok(held) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+        if entry(self.pid).is_some_and(|now| now.process == *self) {
+            let _ = pidfd_send_signal(held, signal);
+        }
+    }
+}
+
+/// All living processes below one, in no order. The dead that nobody has taken in are not among them.
+pub fn below(root: u32) -> Vec<Process> {
+    let entries: Vec<Entry> = numbers().filter_map(entry).collect();
+    let mut children: HashMap<u32, Vec<&Entry>> = HashMap::new();
+    for entry in &entries {
+        children.entry(entry.parent).or_default().push(entry);
+    }
+    let (mut found, mut parents) = (Vec::new(), vec![root]);
+    while let Some(parent) = parents.pop() {
+        for child in children.remove(&parent).unwrap_or_default() {
+            parents.push(child.process.pid);
+            if !child.zombie {
+                found.push(child.process);
+            }
+        }
+    }
+    found
+}
+
+/// All processes whose environment holds `NAME=VALUE` where the value satisfies a test.
+pub fn marked(name: &str, is_meant: impl Fn(&str) -> bool) -> Vec<Process> {
+    let marker = format!("{name}=");
+    let carries = |pid: &u32| {
+        let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else { return false };
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|variable| {
+            std::str::from_utf8(variable).ok().and_then(|text| text.strip_prefix(&marker)).is_some_and(&is_meant)
+        })
+    };
+    let living = numbers().filter(carries).filter_map(entry).filter(|entry| !entry.zombie);
+    living.map(|entry| entry.process).collect()
+}
+
+/// Memory in use by processes, in bytes; what has ended meanwhile counts nothing.
+pub fn memory(processes: &[Process]) -> u64 {
+    let page = rustix::param::page_size() as u64;
+    let resident = |process: &Process| {
+        let text = std::fs::read_to_string(format!("/proc/{}/statm", process.pid)).ok()?;
+        text.split(' ').nth(1)?.parse::<u64>().ok()
+    };
+    processes.iter().filter_map(resident).sum::<u64>() * page
+}
+
+fn numbers() -> impl Iterator<Item = u32> {
+    let folder = std::fs::read_dir(Path::new("/proc")).into_iter().flatten().flatten();
+    folder.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn entry(pid: u32) -> Option<Entry> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in brackets and may hold anything, brackets too.
+    let (_, rest) = text.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let start = fields.nth(17)?.parse().ok()?;
+    Some(Entry { process: Process { pid, start }, parent, zombie: matches!(state, "Z" | "X") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{below, entry, memory};
+
+    #[test]
+    fn this_process_and_its_children_are_found() {
+        let own = std::process::id();
+        assert!(entry(own).is_some_and(|entry| !entry.zombie && entry.parent != 0));
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep");
+        let found: Vec<u32> = below(own).iter().map(|process| process.pid).collect();
+        assert!(found.contains(&child.id()), "{found:?}");
+        let process = entry(child.id()).unwrap().process;
+        assert!(memory(&[process]) > 0);
+        process.signal(rustix::process::Signal::KILL);
+        assert!(!child.wait().unwrap().success());
+        assert!(!below(own).contains(&process));
+    }
+}

@@ -1,0 +1,4 @@
+//! Feeds `old::old_card`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| flotilla_fuzz::old::old_card(data));
