@@ -75,7 +75,7 @@ pub async fn serve(app: &App, place: Place<'_>, request: &Parts) -> Response<Bod
     let caller = if public { None } else { caller::identify(app, request).await.ok() };
     let reads = |caller: &Caller, agent: &Agent| caller.rights.has(Right::AgentsRead) && agent.is_seen_by(caller);
     let seen = found.filter(|seen| public || caller.as_ref().is_some_and(|caller| reads(caller, seen)));
-    let card = seen.map(|seen| if agent.is_some() { agent_card(&settings, seen) } else { hub_card(&settings, seen) });
+    let card = seen.map(|seen| signed::public(app, seen, agent.is_some()));
     let Some(card) = card else {
         let text = match agent {
             Some(name) => format!("There is no agent '{name}' here."),
@@ -155,14 +155,15 @@ fn moment(at: Millis) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(u64::try_from(at.0 / 1000).unwrap_or(0))
 }
 
-pub fn agent_card(settings: &Settings, agent: &Agent) -> AgentCard {
+pub fn agent_card(settings: &Settings, agent: &Agent, is_default: bool) -> AgentCard {
     let base = format!("{}/agents/{}", settings.public_url, agent.name);
-    card(settings, agent, agent.name.clone(), agent.description.clone(), Address { base: &base, tenant: &agent.name })
+    let address = Address { base: &base, tenant: &agent.name, is_default };
+    card(settings, agent, agent.name.clone(), agent.description.clone(), address)
 }
 
 pub fn hub_card(settings: &Settings, agent: &Agent) -> AgentCard {
     let description = if settings.description.is_empty() { &agent.description } else { &settings.description };
-    let address = Address { base: &settings.public_url, tenant: "" };
+    let address = Address { base: &settings.public_url, tenant: "", is_default: true };
     card(settings, agent, settings.name.clone(), description.clone(), address)
 }
 
@@ -170,6 +171,8 @@ pub fn hub_card(settings: &Settings, agent: &Agent) -> AgentCard {
 struct Address<'a> {
     base: &'a str,
     tenant: &'a str,
+    /// Whether calls that name no agent reach this one.
+    is_default: bool,
 }
 
 /// Those of 1.0 first: many readers take the first of a binding.
@@ -190,8 +193,9 @@ fn interfaces(settings: &Settings, address: &Address) -> Vec<AgentInterface> {
     all.extend(authority(&settings.public_url).map(|place| interface(place, "GRPC", address.tenant, Version::V10)));
     all.extend(socket(&settings.public_url).map(|url| interface(url, channel::BINDING, address.tenant, Version::V10)));
     all.extend(in_version(Version::V03));
-    // Readers of 0.3 want a URL, and name the agent by metadata.
-    if authority(&settings.public_url).is_some() {
+    // Readers of 0.3 want a URL. They know no tenant, so what they call by gRPC reaches the default agent: the cards of
+    // others must not lead them there.
+    if address.is_default && authority(&settings.public_url).is_some() {
         all.push(interface(settings.public_url.clone(), "GRPC", address.tenant, Version::V03));
     }
     all
