@@ -85,6 +85,8 @@ fn every_operation_is_below_v1() {
         // The proto file of 0.3 has two L.
         let expected = if is_proto { "TASK_STATE_CANCELLED" } else { "canceled" };
         assert_eq!(canceled.json()["status"]["state"], expected);
+        let listed = client.get(&format!("/v1/tasks?status={expected}")).json();
+        assert_eq!(listed["tasks"][0]["id"], id, "a state has the names of both forms: {listed}");
         let again = client.send(Request::post(&format!("/v1/tasks/{id}:cancel"), ""));
         assert_eq!((again.status, again.json()["code"].as_i64()), (409, Some(-32002)), "{}", again.text());
         let followed = client.get(&format!("/v1/tasks/{id}:subscribe"));
