@@ -113,9 +113,12 @@ fn streams_end_with_what_is_final_and_are_taken_up_again() {
     assert_eq!(seen, rest, "what was missed, and the end of it");
     let done = send(&owner, "m2", "complete")["task"].clone();
     let ended = json!({"name": format!("tasks/{}", id(&done))});
-    let shown = owner.stream(&of("TaskSubscription"), &ended).expect("a stream").rest();
-    assert_eq!(shown.len(), 1);
-    assert_eq!(state(&shown[0].frame()["task"]), "TASK_STATE_COMPLETED");
+    let waiting = json!({"name": format!("tasks/{task}")});
+    for (named, expected) in [(ended, "TASK_STATE_COMPLETED"), (waiting, "TASK_STATE_INPUT_REQUIRED")] {
+        let shown = owner.stream(&of("TaskSubscription"), &named).expect("a stream").rest();
+        assert_eq!(shown.len(), 1);
+        assert_eq!(state(&shown[0].frame()["task"]), expected);
+    }
 }
 
 #[test]
@@ -169,6 +172,12 @@ fn the_agent_is_named_by_metadata_and_has_a_card() {
     let echo = owner.clone().agent("echo");
     let card = echo.call(&of("GetAgentCard"), &json!({})).expect("a card");
     assert_eq!(card["name"], "echo");
+    let interfaces = card["additionalInterfaces"].as_array().expect("more").clone();
+    assert!(interfaces.iter().all(|one| one["transport"] != "GRPC"), "it would lead to the default agent: {card}");
+    for place in ["/agents/mock/.well-known/agent-card.json", "/agents/mock/v1/card"] {
+        let named = hub.owner(Binding::HttpJson).without("a2a-version").header("a2a-version", "0.3").get(place).json();
+        assert!(named["additionalInterfaces"].to_string().contains("GRPC"), "the default agent's own: {named}");
+    }
     let task = send(&echo, "m", "hello")["task"].clone();
     let elsewhere = owner.call(&of("GetTask"), &json!({"name": format!("tasks/{}", id(&task))}));
     assert_eq!(elsewhere.expect_err("not of the default agent").status.as_deref(), Some("NOT_FOUND"));
