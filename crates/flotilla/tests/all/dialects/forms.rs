@@ -58,6 +58,21 @@ fn programs_that_share_a_key_are_told_apart_and_may_ask_for_a_form() {
 }
 
 #[test]
+fn a_query_may_ask_for_no_history() {
+    let hub = hub();
+    let client = hub.owner(Binding::HttpJson).without("a2a-version");
+    let sent = post(&client, "/v1/message:send", &proto_message("m-1", "complete")).json()["task"].clone();
+    let path = format!("/v1/tasks/{}", sent["id"].as_str().expect("an id"));
+    for form in ["kind", "proto"] {
+        let count = |length: &str| {
+            let task = client.get(&format!("{path}?form={form}{length}")).json();
+            task["history"].as_array().map_or(0, Vec::len)
+        };
+        assert_eq!((count("&historyLength=0"), count("&historyLength=1"), count("")), (0, 1, 2), "{form}");
+    }
+}
+
+#[test]
 fn the_id_of_a_config_may_stand_in_the_query() {
     let hub = hub();
     let client = hub.owner(Binding::HttpJson).without("a2a-version");
