@@ -47,7 +47,7 @@ pub fn proto_json_03(bytes: &[u8]) {
     }
     if let Ok(sent) = json::read_send(bytes, Files::Text) {
         let again = |request| {
-            let body = json::write_send(&request).expect("a send that was read can be written");
+            let body = json::write_send(&request, Files::Text).expect("a send that was read can be written");
             json::read_send(body.as_bytes(), Files::Text).expect("a send that was written can be read")
         };
         let once = again(sent);

@@ -36,7 +36,7 @@ pub fn http_json(verb: &http::Method, uri: &Uri, bytes: &[u8], limits: &Limits) 
     let segments: Vec<&str> = decoded.iter().map(AsRef::as_ref).collect();
     if let Some((_, rest)) = path::in_03(&segments) {
         let target = path::target_in_03(verb, rest).ok()?;
-        let form = rest::form::of(&target, bytes).unwrap_or(rest::form::DEFAULT);
+        let form = rest::form::of(&target, uri, bytes).unwrap_or(rest::form::DEFAULT);
         return Some(body::check_depth(bytes, limits, 0).and_then(|()| rest::old::request(form, &target, uri, bytes)));
     }
     let rest = match segments.as_slice() {

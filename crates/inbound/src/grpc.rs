@@ -95,6 +95,10 @@ async fn answer(
     body: &mut Body,
     deadline: Option<Instant>,
 ) -> Result<Response<Body>, Error> {
+    // The card of 0.3 is there without a key too.
+    if let (Speech::V03(_), Method::GetExtendedAgentCard) = (speech, method) {
+        return old_card(app, speech, parts, body).await;
+    }
     let caller = caller::identify(app, parts).await?;
     let parameters = Parameters::of(&parts.headers, &parts.uri);
     dialect::check(speech.dialect().version(), &parameters)?;
@@ -103,16 +107,21 @@ async fn answer(
     let message = frame::only(&parts.headers, bytes)?;
     let request = speech.request(method, &message, limits.json_depth)?;
     let agent = named_agent(&parts.headers)?;
-    if let (Speech::V03(_), Method::GetExtendedAgentCard) = (speech, method) {
-        let card = well_known::card_for(app, &caller, agent)?;
-        return Ok(answer::finish(frame::response(&v03::card(&card)), speech.dialect(), None));
-    }
     let answered = perform(app, &caller, agent, speech.dialect(), &parameters, request).await?;
     let response = match answered.answer {
         Answer::Stream(follow, leave) => stream::respond(Reading::new(app, leave, follow), speech, deadline),
         whole => speech.response(whole),
     };
     Ok(answer::finish(response, speech.dialect(), answered.extensions))
+}
+
+/// GetAgentCard of 0.3.
+async fn old_card(app: &App, speech: Speech, parts: &Parts, body: &mut Body) -> Result<Response<Body>, Error> {
+    dialect::check(speech.dialect().version(), &Parameters::of(&parts.headers, &parts.uri))?;
+    let bytes = body::read(&parts.headers, body, &app.hub.limits()).await?;
+    frame::only(&parts.headers, bytes)?;
+    let shown = well_known::for_03(app, parts, named_agent(&parts.headers)?).await?;
+    Ok(answer::finish(frame::response(&v03::card(&shown.card)), speech.dialect(), None))
 }
 
 fn named_agent(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {

@@ -122,10 +122,14 @@ async fn answer(
     let request = match asking.dialect {
         Dialect::V10 => decode::request(&target, &parts.uri, &bytes)?,
         Dialect::V03(_) => {
-            let form = app.forms.settle(caller.principal, form::of(&target, &bytes));
-            let form = form::of_caller(form, &parts.headers);
-            asking.dialect = Dialect::V03(form);
-            old::request(form, &target, &parts.uri, &bytes)?
+            let user_agent = form::user_agent(&parts.headers);
+            let asked = form::asked(&parts.uri)?;
+            let told = form::of(&target, &parts.uri, &bytes);
+            let settled = app.forms.settle(caller.principal, user_agent, told);
+            asking.dialect = Dialect::V03(form::of_caller(asked.unwrap_or(settled), user_agent));
+            // A body is read as what it is; only one that does not show it is what the query says.
+            let spoken = told.or(asked).unwrap_or(settled);
+            old::request(form::of_caller(spoken, user_agent), &target, &parts.uri, &bytes)?
         }
     };
     let answered = perform(app, &caller, agent, asking.dialect, &parameters, request).await?;

@@ -64,9 +64,14 @@ pub fn extended(app: &App, caller: &Caller, agent: &Agent, named: bool, dialect:
     Ok(Signed { card, json })
 }
 
-fn public(app: &App, agent: &Agent, named: bool) -> AgentCard {
+/// The card that everybody sees, not signed.
+pub fn public(app: &App, agent: &Agent, named: bool) -> AgentCard {
     let settings = app.settings();
-    if named { well_known::agent_card(&settings, agent) } else { well_known::hub_card(&settings, agent) }
+    if !named {
+        return well_known::hub_card(&settings, agent);
+    }
+    let is_default = app.hub.registry().default_agent().is_some_and(|default| default.id == agent.id);
+    well_known::agent_card(&settings, agent, is_default)
 }
 
 /// The extended card where there is one for the caller, else the public one; not signed.

@@ -2,8 +2,9 @@
 
 use crate::answer::{JSON, with_type};
 use crate::app::{App, CardForm, Settings};
+use crate::dialect::Dialect;
 use crate::parameters::{Asked, Parameters};
-use crate::{caller, rest, signed};
+use crate::{answer, caller, rest, signed};
 use axum::body::Body;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
@@ -24,6 +25,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const CACHE: HeaderValue = HeaderValue::from_static("public, max-age=60");
 /// For a card that only some may see.
 const CACHE_PRIVATE: HeaderValue = HeaderValue::from_static("private, max-age=60");
+
+/// Where the key counts.
+const VARIES: HeaderValue = HeaderValue::from_static("a2a-version, authorization, x-api-key");
 
 /// Where a card is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +67,13 @@ impl<'a> Place<'a> {
 
 /// The card of one agent, or the hub's own.
 pub async fn serve(app: &App, place: Place<'_>, request: &Parts) -> Response<Body> {
+    if let Place::Api(agent) = place {
+        return match for_03(app, request, agent).await {
+            Ok(card) => respond(app, request, card, CardForm::V03, VARIES),
+            Err(error) => rest::refuse_in_03(app, &app.refusal(error)),
+        };
+    }
     let registry = app.hub.registry();
-    let settings = app.settings();
     let agent = place.agent();
     let found = match agent {
         Some(name) => registry.by_name(name),
@@ -75,23 +84,66 @@ pub async fn serve(app: &App, place: Place<'_>, request: &Parts) -> Response<Bod
     let caller = if public { None } else { caller::identify(app, request).await.ok() };
     let reads = |caller: &Caller, agent: &Agent| caller.rights.has(Right::AgentsRead) && agent.is_seen_by(caller);
     let seen = found.filter(|seen| public || caller.as_ref().is_some_and(|caller| reads(caller, seen)));
-    let card = seen.map(|seen| if agent.is_some() { agent_card(&settings, seen) } else { hub_card(&settings, seen) });
-    let Some(card) = card else {
-        let text = match agent {
-            Some(name) => format!("There is no agent '{name}' here."),
-            None => "There is no default agent here; fetch /agents/NAME/.well-known/agent-card.json.".into(),
-        };
-        return rest::refuse(app, &Refusal::new(Reason::AgentNotFound, text));
+    match seen {
+        Some(seen) => {
+            let card = Shown { card: signed::public(app, seen, agent.is_some()), public };
+            let vary = HeaderValue::from_static("a2a-version");
+            respond(app, request, card, place.form(&app.settings(), request), vary)
+        }
+        None => rest::refuse(app, &no_card(agent)),
+    }
+}
+
+fn no_card(agent: Option<&str>) -> Refusal {
+    let text = match agent {
+        Some(name) => format!("There is no agent '{name}' here."),
+        None => "There is no default agent here; fetch /agents/NAME/.well-known/agent-card.json.".into(),
     };
-    match signed::write(app, card, place.form(&settings, request)) {
+    Refusal::new(Reason::AgentNotFound, text)
+}
+
+/// A card, and whether everybody is shown the same.
+pub struct Shown {
+    pub card: AgentCard,
+    public: bool,
+}
+
+fn respond(app: &App, request: &Parts, shown: Shown, form: CardForm, vary: HeaderValue) -> Response<Body> {
+    match signed::write(app, shown.card, form) {
         Ok(body) => {
-            let cache = if public { CACHE } else { CACHE_PRIVATE };
+            let cache = if shown.public { CACHE } else { CACHE_PRIVATE };
             let mut response = cacheable(&request.headers, body, app.changed_at(), cache);
-            response.headers_mut().insert(VARY, HeaderValue::from_static("a2a-version"));
-            response
+            response.headers_mut().insert(VARY, vary);
+            let dialect = if form == CardForm::V03 { Dialect::V03(rest::form::DEFAULT) } else { Dialect::V10 };
+            answer::finish(response, dialect, None)
         }
         Err(fault) => rest::refuse(app, &app.refusal(fault.into())),
     }
+}
+
+/// The card where 0.3 asks for it by a call: to whoever shows a key all it says to them, else what everybody sees.
+pub async fn for_03(app: &App, request: &Parts, agent: Option<&str>) -> Result<Shown, Error> {
+    let registry = app.hub.registry();
+    let found = match agent {
+        Some(name) => registry.by_name(name),
+        None => registry.default_agent(),
+    };
+    let public = found.filter(|agent| agent.visibility == Visibility::Public);
+    let everybody = |found: &Agent| Shown { card: signed::public(app, found, agent.is_some()), public: true };
+    match (caller::credential(&request.headers)?, public) {
+        (None, Some(found)) => return Ok(everybody(found)),
+        // Without a key, what is not there and what is not theirs are the same.
+        (None, None) if !app.settings().anonymous => return Err(no_card(agent).into()),
+        _ => {}
+    }
+    let caller = caller::identify(app, request).await?;
+    if let (Some(found), false) = (public, caller.rights.has(Right::AgentsRead)) {
+        return Ok(everybody(found));
+    }
+    caller.check(Right::AgentsRead)?;
+    let found = registry.resolve(&caller, agent, "")?;
+    let card = signed::fullest(app, &caller, found, agent.is_some())?;
+    Ok(Shown { card, public: found.extended.is_none() && found.visibility == Visibility::Public })
 }
 
 /// An extended card, kept by nobody but the one who asked.
@@ -99,16 +151,8 @@ pub fn extended(app: &App, request: &Parts, json: Vec<u8>, media_type: HeaderVal
     let mut response = cacheable(&request.headers, json, app.changed_at(), CACHE_PRIVATE);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, media_type);
-    headers.insert(VARY, HeaderValue::from_static("a2a-version, authorization, x-api-key"));
+    headers.insert(VARY, VARIES);
     response
-}
-
-/// The card for somebody who is known, with all it says to them: of the agent they name, or the hub's own.
-pub fn card_for(app: &App, caller: &Caller, agent: Option<&str>) -> Result<AgentCard, Error> {
-    caller.check(Right::AgentsRead)?;
-    let registry = app.hub.registry();
-    let found = registry.resolve(caller, agent, "")?;
-    signed::fullest(app, caller, found, agent.is_some())
 }
 
 /// The keys cards and webhooks are signed with.
@@ -155,14 +199,15 @@ fn moment(at: Millis) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(u64::try_from(at.0 / 1000).unwrap_or(0))
 }
 
-pub fn agent_card(settings: &Settings, agent: &Agent) -> AgentCard {
+pub fn agent_card(settings: &Settings, agent: &Agent, is_default: bool) -> AgentCard {
     let base = format!("{}/agents/{}", settings.public_url, agent.name);
-    card(settings, agent, agent.name.clone(), agent.description.clone(), Address { base: &base, tenant: &agent.name })
+    let address = Address { base: &base, tenant: &agent.name, is_default };
+    card(settings, agent, agent.name.clone(), agent.description.clone(), address)
 }
 
 pub fn hub_card(settings: &Settings, agent: &Agent) -> AgentCard {
     let description = if settings.description.is_empty() { &agent.description } else { &settings.description };
-    let address = Address { base: &settings.public_url, tenant: "" };
+    let address = Address { base: &settings.public_url, tenant: "", is_default: true };
     card(settings, agent, settings.name.clone(), description.clone(), address)
 }
 
@@ -170,6 +215,8 @@ pub fn hub_card(settings: &Settings, agent: &Agent) -> AgentCard {
 struct Address<'a> {
     base: &'a str,
     tenant: &'a str,
+    /// Whether calls that name no agent reach this one.
+    is_default: bool,
 }
 
 /// Those of 1.0 first: many readers take the first of a binding.
@@ -190,8 +237,9 @@ fn interfaces(settings: &Settings, address: &Address) -> Vec<AgentInterface> {
     all.extend(authority(&settings.public_url).map(|place| interface(place, "GRPC", address.tenant, Version::V10)));
     all.extend(socket(&settings.public_url).map(|url| interface(url, channel::BINDING, address.tenant, Version::V10)));
     all.extend(in_version(Version::V03));
-    // Readers of 0.3 want a URL, and name the agent by metadata.
-    if authority(&settings.public_url).is_some() {
+    // Readers of 0.3 want a URL. They know no tenant, so what they call by gRPC reaches the default agent: the cards of
+    // others must not lead them there.
+    if address.is_default && authority(&settings.public_url).is_some() {
         all.push(interface(settings.public_url.clone(), "GRPC", address.tenant, Version::V03));
     }
     all

@@ -29,6 +29,8 @@ use flotilla_protocol::a2a::request::{
     CancelTaskRequest, ExtendedCardRequest, GetTaskRequest, ListPushConfigsRequest, ListTasksRequest, PushConfig,
     PushConfigRequest, Request, SendMessageRequest, SubscribeToTaskRequest,
 };
+use flotilla_protocol::lineage::ANCESTRY;
+use flotilla_protocol::proto03::file::Files;
 use frame::{Frames, Sent};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -133,6 +135,13 @@ impl Client {
             (Dialect::Current, false) | (Dialect::Old, true) => Dialect::Current,
             (Dialect::Old, false) | (Dialect::Current, true) => Dialect::Old,
         }
+    }
+
+    /// How the agent has files in the proto of 0.3. A hub of ours, known by what every card of it declares, has them as
+    /// the proto file says; of all others we know no better than that most are made with an SDK that has base64 text.
+    fn files(&self) -> Files {
+        let is_ours = self.card.capabilities.extensions.iter().any(|extension| extension.uri == ANCESTRY);
+        if is_ours { Files::Bytes } else { Files::Text }
     }
 
     /// The version that is signalled.

@@ -9,6 +9,7 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::push::PushOptions;
 use flotilla_protocol::a2a::request::{PushConfig, Request};
+use flotilla_protocol::proto03::file::Files;
 use http::HeaderMap;
 
 /// The result in an event of a JSON-RPC stream.
@@ -33,17 +34,17 @@ pub fn grpc_answer(request: &Request, bytes: &[u8]) -> Result<String, ClientErro
 
 /// A request as it is sent over gRPC of 0.3, in its frame.
 pub fn grpc_request_03(request: &Request) -> Vec<u8> {
-    grpc::old::encode(request)
+    grpc::old::encode(request, Files::Text)
 }
 
 /// The answer to an operation of 0.3 over gRPC, as the JSON of 1.0.
 pub fn grpc_answer_03(method: Method, bytes: &[u8]) -> Result<String, ClientError> {
-    grpc::old::decode(method, bytes)
+    grpc::old::decode(method, bytes, Files::Text)
 }
 
 /// The answer to an operation of 0.3 in any of its JSON forms, as that of 1.0.
 pub fn answer_03(method: Method, json: &str) -> Result<String, ClientError> {
-    dialect::upgraded(method, json)
+    dialect::upgraded(method, json, Files::Text)
 }
 
 /// The messages in the pieces of a body, up to the first that is none.

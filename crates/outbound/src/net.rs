@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// Is told each line of what goes over the wire, secrets already masked.
 pub type Observer = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// How this program calls itself.
+pub const AGENT: &str = concat!("flotilla/", env!("CARGO_PKG_VERSION"));
+
 /// How often a quiet connection is asked whether anyone is there.
 const ALIVE: Duration = Duration::from_secs(30);
 
@@ -222,6 +225,7 @@ impl Net {
 
 fn builder(limits: Limits, insecure: bool) -> reqwest::ClientBuilder {
     reqwest::Client::builder()
+        .user_agent(AGENT)
         .connect_timeout(limits.connect)
         // A peer that is gone without a word must not be waited for until the end of time.
         .tcp_keepalive(ALIVE)

@@ -31,7 +31,7 @@ const IDLE: Duration = Duration::from_secs(15);
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/a2a+json");
 /// What receivers of 0.3 expect, and many insist on.
 const OLD_MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/json");
-const AGENT: HeaderValue = HeaderValue::from_static(concat!("flotilla/", env!("CARGO_PKG_VERSION")));
+const AGENT: HeaderValue = HeaderValue::from_static(crate::net::AGENT);
 const TOKEN: HeaderName = HeaderName::from_static("x-a2a-notification-token");
 
 /// Carries webhooks to where the guard lets them go.

@@ -28,8 +28,7 @@ async def test_an_agents_card_tells_its_own(http):
         ("GRPC", "1.0", URL.removeprefix("http://")),
         ("JSONRPC", "0.3", f"{URL}/agents/script/a2a"),
         ("HTTP+JSON", "0.3", f"{URL}/agents/script"),
-        ("GRPC", "0.3", URL),
-    ]
+    ], "gRPC of 0.3 cannot name an agent, so only the default one's card has it"
     assert card.supported_interfaces[2].tenant == "script", "gRPC has no path to name the agent"
     [skill] = card.skills
     assert (skill.id, skill.name, skill.tags, skill.examples) == ("obey", "Obey", ["test"], ["stream"])

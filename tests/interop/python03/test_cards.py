@@ -30,7 +30,7 @@ async def test_an_agents_card_in_the_form_of_0_3_names_its_own_doors():
         card = await A2ACardResolver(http, f"{URL}/agents/script").get_agent_card()
     assert (card.name, card.version, card.protocol_version) == ("script", "2.1.0", "0.3.0")
     doors = {face.transport: face.url for face in card.additional_interfaces}
-    assert doors == {"JSONRPC": f"{URL}/agents/script/a2a", "HTTP+JSON": f"{URL}/agents/script", "GRPC": URL}
+    assert doors == {"JSONRPC": f"{URL}/agents/script/a2a", "HTTP+JSON": f"{URL}/agents/script"}
     assert card.security_schemes["bearer"].root.scheme == "Bearer"
     [skill] = card.skills
     assert (skill.id, skill.examples) == ("obey", ["stream"])

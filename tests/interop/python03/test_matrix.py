@@ -13,6 +13,7 @@ import pytest
 from a2a.client import A2ACardResolver, AuthInterceptor, ClientConfig, ClientFactory, CredentialService
 from a2a.client.errors import A2AClientError
 from a2a.types import (
+    AgentInterface,
     GetTaskPushNotificationConfigParams,
     Message,
     MessageSendConfiguration,
@@ -129,6 +130,9 @@ async def connect(request, binding, http):
         # Below an agent the hub shows its card in the form of 1.0, unless it is asked for another.
         asking = {"headers": {"A2A-Version": "0.3"}}
         card = await A2ACardResolver(http, f"{URL}/agents/{agent}").get_agent_card(http_kwargs=asking)
+        # A client of 0.3 names no agent over gRPC, so only the default agent's card lists it. This one sets `agent-name`.
+        if all(face.transport != "GRPC" for face in card.additional_interfaces):
+            card.additional_interfaces.append(AgentInterface(transport="GRPC", url=URL))
 
         def channel(address):
             metadata = {"authorization": f"Bearer {KEY}", "agent-name": agent}

@@ -44,17 +44,18 @@ pub enum Next {
 /// When a stream ends without the task having ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Until {
-    /// A send's stream ends when the agent waits for the caller (spec 11.7).
+    /// A send's stream, and every one of 0.3, ends when the agent waits for the caller (spec 11.7).
     Settled,
-    /// A subscription goes on until the task ends (spec 3.1.6).
+    /// A subscription of 1.0 goes on until the task ends (spec 3.1.6).
     Over,
 }
 
-/// What is answered to whoever subscribes to a task that has ended.
+/// What is answered to whoever subscribes to a task that has ended, or that waits for its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
+    /// A refusal if it has ended; else the stream goes on until it has (1.0).
     Refused,
-    /// The whole task, and the stream ends.
+    /// The whole task, and the stream ends (0.3).
     Shown,
 }
 
@@ -240,13 +241,14 @@ impl Hub {
         let live = self.task(caller.with_agent(agent), id).await?;
         let head = live.committed().filter(|head| head.kind == crate::task::Kind::Task);
         let head = head.ok_or_else(|| Refusal::no_task(id))?;
+        let until = if ended == Ended::Shown { Until::Settled } else { Until::Over };
         let Some(cursor) = cursor else {
             if head.is_over() && ended == Ended::Refused {
                 return Err(has_ended(id, head.state.name()).into());
             }
             let place = self.stream_place(caller.principal)?;
             let follow = Follow::from_task(Arc::clone(self), live, head.peer_seq, place).await?;
-            return Ok(Follow { until: Until::Over, ..follow });
+            return Ok(Follow { until, ..follow });
         };
         let place = self.stream_place(caller.principal)?;
         let first = if cursor.epoch != self.store.epoch().0 {
@@ -258,7 +260,7 @@ impl Hub {
         };
         let at = first.as_ref().map_or(cursor.peer_seq, |gap| gap.peer_seq);
         let follow = Follow::from_start(Arc::clone(self), live, place);
-        Ok(Follow { cursor: at, until: Until::Over, first, ..follow })
+        Ok(Follow { cursor: at, until, first, ..follow })
     }
 
     pub(super) fn stream_place(&self, principal: PrincipalId) -> Result<Place<PrincipalId>, Refusal> {

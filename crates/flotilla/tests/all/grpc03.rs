@@ -49,27 +49,34 @@ fn files_and_data_pass_and_a_direct_message_stays_one() {
     let hub = hub();
     let owner = owner(&hub).agent("echo");
     let mut params = message("m", "x");
-    // The base64 text of a file, as the published SDKs send it, and the file itself.
+    // The second is the text `true`, which is base64 too: it is not looked at.
     params["message"]["content"] = json!([
-        {"file": {"fileWithBytes": "QVA5aWVYUmxjdz09", "mimeType": "image/png", "name": "a.png"}},
-        {"file": {"fileWithBytes": "AP9ieXRlcw==", "mimeType": "image/png"}},
+        {"file": {"fileWithBytes": "AP9ieXRlcw==", "mimeType": "image/png", "name": "a.png"}},
+        {"file": {"fileWithBytes": "dHJ1ZQ==", "mimeType": "application/json"}},
         {"file": {"fileWithUri": "https://e/f"}},
         {"data": {"data": {"n": 42}}, "metadata": {"k": "v"}},
     ]);
     let task = owner.call(&of("SendMessage"), &params).expect("sent")["task"].clone();
     let parts = &hub.owner(Binding::JsonRpc).agent("echo").task(id(&task))["artifacts"][0]["parts"];
     assert_eq!(parts[0], json!({"raw": "AP9ieXRlcw==", "mediaType": "image/png", "filename": "a.png"}));
-    assert_eq!(parts[1]["raw"], "AP9ieXRlcw==");
+    assert_eq!(parts[1]["raw"], "dHJ1ZQ==");
     assert_eq!(parts[2]["url"], "https://e/f");
     assert_eq!((&parts[3]["data"], &parts[3]["metadata"]), (&json!({"n": 42}), &json!({"k": "v"})));
     let shown = |owner: &Client| {
         let name = json!({"name": format!("tasks/{}", id(&task))});
         let read = owner.call(&of("GetTask"), &name).expect("the task");
-        read["artifacts"][0]["parts"][1]["file"]["fileWithBytes"].clone()
+        read["artifacts"][0]["parts"][0]["file"]["fileWithBytes"].clone()
     };
     assert_eq!(shown(&owner), "AP9ieXRlcw==", "as the proto has it");
     let python = owner.clone().header("user-agent", "grpc-python-asyncio/1.76.0");
     assert_eq!(shown(&python), "QVA5aWVYUmxjdz09", "as that SDK reads it");
+    params["message"]["messageId"] = json!("m1");
+    params["message"]["content"] = json!([{"file": {"fileWithBytes": "QVA5aWVYUmxjdz09"}}]);
+    let sent = python.call(&of("SendMessage"), &params).expect("sent")["task"].clone();
+    assert_eq!(
+        hub.owner(Binding::JsonRpc).agent("echo").task(id(&sent))["artifacts"][0]["parts"][0]["raw"],
+        "AP9ieXRlcw=="
+    );
     let answer = send(&self::owner(&hub), "m2", "direct");
     assert_eq!(answer["message"]["content"], json!([{"text": "Hello yourself"}]));
 }
@@ -78,7 +85,7 @@ fn files_and_data_pass_and_a_direct_message_stays_one() {
 fn a_send_that_does_not_wait_is_asked_for_by_a_configuration() {
     let hub = hub();
     let owner = owner(&hub);
-    let mut params = message("m1", "complete");
+    let mut params = message("m1", "pause 1s");
     params["configuration"] = json!({});
     let task = owner.call(&of("SendMessage"), &params).expect("sent")["task"].clone();
     assert_ne!(state(&task), "TASK_STATE_COMPLETED", "false is what an absent blocking is in protobuf");
@@ -106,9 +113,12 @@ fn streams_end_with_what_is_final_and_are_taken_up_again() {
     assert_eq!(seen, rest, "what was missed, and the end of it");
     let done = send(&owner, "m2", "complete")["task"].clone();
     let ended = json!({"name": format!("tasks/{}", id(&done))});
-    let shown = owner.stream(&of("TaskSubscription"), &ended).expect("a stream").rest();
-    assert_eq!(shown.len(), 1);
-    assert_eq!(state(&shown[0].frame()["task"]), "TASK_STATE_COMPLETED");
+    let waiting = json!({"name": format!("tasks/{task}")});
+    for (named, expected) in [(ended, "TASK_STATE_COMPLETED"), (waiting, "TASK_STATE_INPUT_REQUIRED")] {
+        let shown = owner.stream(&of("TaskSubscription"), &named).expect("a stream").rest();
+        assert_eq!(shown.len(), 1);
+        assert_eq!(state(&shown[0].frame()["task"]), expected);
+    }
 }
 
 #[test]
@@ -162,6 +172,12 @@ fn the_agent_is_named_by_metadata_and_has_a_card() {
     let echo = owner.clone().agent("echo");
     let card = echo.call(&of("GetAgentCard"), &json!({})).expect("a card");
     assert_eq!(card["name"], "echo");
+    let interfaces = card["additionalInterfaces"].as_array().expect("more").clone();
+    assert!(interfaces.iter().all(|one| one["transport"] != "GRPC"), "it would lead to the default agent: {card}");
+    for place in ["/agents/mock/.well-known/agent-card.json", "/agents/mock/v1/card"] {
+        let named = hub.owner(Binding::HttpJson).without("a2a-version").header("a2a-version", "0.3").get(place).json();
+        assert!(named["additionalInterfaces"].to_string().contains("GRPC"), "the default agent's own: {named}");
+    }
     let task = send(&echo, "m", "hello")["task"].clone();
     let elsewhere = owner.call(&of("GetTask"), &json!({"name": format!("tasks/{}", id(&task))}));
     assert_eq!(elsewhere.expect_err("not of the default agent").status.as_deref(), Some("NOT_FOUND"));

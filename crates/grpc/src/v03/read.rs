@@ -128,7 +128,7 @@ impl Reader {
                 match content.file {
                     None => {}
                     Some(File::FileWithUri(uri)) => read.url = Some(uri),
-                    Some(File::FileWithBytes(bytes)) => read.raw = Some(self.files.read(&bytes, &content.mime_type)),
+                    Some(File::FileWithBytes(bytes)) => read.raw = Some(self.files.read(&bytes)),
                 }
                 (read.media_type, read.filename) = (content.mime_type, content.name);
             }

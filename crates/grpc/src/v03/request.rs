@@ -9,13 +9,13 @@ use flotilla_protocol::a2a::request::{
 use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::proto03::name;
 
-/// Always with a configuration: without `blocking` servers answer before the work is done. Files go as most servers of
-/// this version read them.
-pub fn send_message(request: &SendMessageRequest) -> pb::SendMessageRequest {
+/// Always with a configuration: without `blocking` servers answer before the work is done. Files go as their
+/// reader wants them.
+pub fn send_message(request: &SendMessageRequest, files: Files) -> pb::SendMessageRequest {
     let asked = request.configuration.clone().unwrap_or_default();
     let SendMessageConfiguration { accepted_output_modes, push_config, history_length, return_immediately, .. } = asked;
     pb::SendMessageRequest {
-        request: request.message.as_ref().map(|one| message(one, Files::Text)),
+        request: request.message.as_ref().map(|one| message(one, files)),
         configuration: Some(pb::SendMessageConfiguration {
             accepted_output_modes,
             push_notification: push_config.as_ref().map(bare_config),

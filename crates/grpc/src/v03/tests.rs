@@ -63,7 +63,7 @@ fn a_send_waits_unless_its_configuration_does_not_say_so() {
     assert!(waits(&pb::SendMessageRequest::default()));
     assert!(waits(&configured(true)));
     assert!(!waits(&configured(false)));
-    assert!(waits(&send_message(&Default::default())), "our own client says that it waits");
+    assert!(waits(&send_message(&Default::default(), Files::Text)), "our own client says that it waits");
 }
 
 #[test]

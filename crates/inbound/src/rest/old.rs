@@ -1,7 +1,9 @@
 //! Paths, queries and bodies of HTTP+JSON as 0.3 has them, in either form, as requests.
 
 use super::decode::{from_body, from_query, same, tenant};
+use super::form;
 use super::path::Target;
+use crate::parameters::query;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::request::{CancelTaskRequest, PushConfig, Request, SendMessageRequest};
 use flotilla_protocol::proto03::file::Files;
@@ -53,7 +55,10 @@ pub fn request(form: Form, target: &Target, uri: &Uri, body: &[u8]) -> Result<Re
 
 fn send(form: Form, uri: &Uri, body: &[u8]) -> Result<SendMessageRequest, Refusal> {
     let mut request = match form {
-        Form::Kind => from_body::<V03<SendMessageRequest>>(body)?.0,
+        Form::Kind => {
+            form::check(body)?;
+            from_body::<V03<SendMessageRequest>>(body)?.0
+        }
         Form::Proto => proto::read_send(whole(body), Files::Text)?,
         Form::ProtoBytes => proto::read_send(whole(body), Files::Bytes)?,
     };
@@ -79,6 +84,12 @@ fn cancel(id: &str, uri: &Uri, body: &[u8]) -> Result<CancelTaskRequest, Refusal
     Ok(request)
 }
 
+/// The id of a config beside its body, as the proto file's annotations have it.
+pub fn config_id(uri: &Uri) -> Option<String> {
+    let mut named = query(uri).filter(|(name, _)| matches!(&**name, "configId" | "config_id"));
+    named.next().map(|(_, id)| id.into_owned()).filter(|id| !id.is_empty())
+}
+
 fn create(form: Form, id: &str, uri: &Uri, body: &[u8]) -> Result<PushConfig, Refusal> {
     let mut config = match form {
         Form::Proto | Form::ProtoBytes => proto::read_create_push(id, whole(body))?,
@@ -93,6 +104,13 @@ fn create(form: Form, id: &str, uri: &Uri, body: &[u8]) -> Result<PushConfig, Re
         }
     };
     same("taskId", id, &mut config.task_id)?;
+    if let Some(asked) = config_id(uri) {
+        if !config.id.is_empty() && config.id != asked {
+            let text = format!("is '{asked}' in the query, but '{}' in the body", config.id);
+            return Err(Refusal::invalid("configId", text));
+        }
+        config.id = asked;
+    }
     tenant(uri, &mut config.tenant);
     Ok(named(config))
 }

@@ -22,14 +22,15 @@ pub fn read<T: DeserializeOwned>(method: Method, json: String) -> Result<(T, Str
         Ok(value) => return Ok((value, json)),
         Err(problem) => problem,
     };
-    let again = upgraded(method, &json).ok().and_then(|json| Some((serde_json::from_str(&json).ok()?, json)));
+    let again =
+        upgraded(method, &json, Files::Text).ok().and_then(|json| Some((serde_json::from_str(&json).ok()?, json)));
     again.ok_or_else(|| ClientError::unreadable::<T>(&json, &problem))
 }
 
-/// The JSON of an answer of 0.3, in either of its forms, as 1.0 has it.
-pub fn upgraded(method: Method, json: &str) -> Result<String, ClientError> {
+/// The JSON of an answer of 0.3, in either of its forms, as 1.0 has it; files as the agent has them.
+pub fn upgraded(method: Method, json: &str, files: Files) -> Result<String, ClientError> {
     if is_proto(method, json) {
-        return from_proto(method, json).map_err(|refusal| ClientError::malformed(refusal.message));
+        return from_proto(method, json, files).map_err(|refusal| ClientError::malformed(refusal.message));
     }
     let inner = unwrapped(method, json);
     v03::answer::upgraded(method, inner.as_deref().unwrap_or(json)).map_err(ClientError::malformed)
@@ -56,16 +57,16 @@ fn is_proto(method: Method, json: &str) -> bool {
     }
 }
 
-fn from_proto(method: Method, json: &str) -> Result<String, Refusal> {
+fn from_proto(method: Method, json: &str, files: Files) -> Result<String, Refusal> {
     fn written<T: Serialize>(value: &T) -> Result<String, Refusal> {
         serde_json::to_string(value).map_err(|error| Refusal::invalid("", error.to_string()))
     }
     let bytes = json.as_bytes();
     match method {
-        Method::GetTask | Method::CancelTask => written(&proto::task(bytes, Files::Text)?),
+        Method::GetTask | Method::CancelTask => written(&proto::task(bytes, files)?),
         Method::CreatePushConfig | Method::GetPushConfig => written(&proto::push_config(bytes)?),
         Method::ListPushConfigs => written(&proto::push_list(bytes)?),
-        _ => written(&proto::frame(bytes, Files::Text)?),
+        _ => written(&proto::frame(bytes, files)?),
     }
 }
 
@@ -90,13 +91,13 @@ pub fn old_headers(parameters: &[(String, String)]) -> impl Iterator<Item = (Str
 
 #[cfg(test)]
 mod tests {
-    use super::{read, upgraded};
+    use super::{Files, read, upgraded};
     use crate::client::frame::Sent;
     use flotilla_protocol::a2a::method::Method;
     use serde_json::{Value, json};
 
     fn up(method: Method, json: &Value) -> Value {
-        serde_json::from_str(&upgraded(method, &json.to_string()).unwrap()).unwrap()
+        serde_json::from_str(&upgraded(method, &json.to_string(), Files::Text).unwrap()).unwrap()
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::{Dialect, dialect, jsonrpc, rest};
 use crate::net::sse::Events;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::{ArtifactUpdate, Message, StatusUpdate, Task, TaskState};
+use flotilla_protocol::proto03::file::Files;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 /// One of the four things a stream may bring (spec 3.2.3); a send is answered with one of the first two.
@@ -86,10 +87,10 @@ impl Frame {
     }
 
     /// A frame in the language it was asked for in.
-    pub fn read_in(dialect: Dialect, id: Option<String>, json: &str) -> Result<Self, ClientError> {
+    pub fn read_in(dialect: Dialect, files: Files, id: Option<String>, json: &str) -> Result<Self, ClientError> {
         match dialect {
             Dialect::Current => Self::read(id, json),
-            Dialect::Old => Self::read(id, &dialect::upgraded(Method::SendStreamingMessage, json)?),
+            Dialect::Old => Self::read(id, &dialect::upgraded(Method::SendStreamingMessage, json, files)?),
         }
     }
 }
@@ -97,7 +98,7 @@ impl Frame {
 /// An open stream of any binding.
 pub enum Frames {
     JsonRpc(Events, Dialect),
-    HttpJson(Events, Dialect),
+    HttpJson(Events, Dialect, Files),
     Grpc(Box<GrpcStream>),
     /// The agent answered a request for a stream with a single result.
     Single(Option<Box<Frame>>),
@@ -106,8 +107,9 @@ pub enum Frames {
 impl Frames {
     /// The next frame; none when the agent closed the stream.
     pub async fn next(&mut self) -> Result<Option<Frame>, ClientError> {
-        let (events, dialect) = match self {
-            Self::JsonRpc(events, dialect) | Self::HttpJson(events, dialect) => (events, *dialect),
+        let (events, dialect, files) = match self {
+            Self::JsonRpc(events, dialect) => (events, *dialect, Files::Text),
+            Self::HttpJson(events, dialect, files) => (events, *dialect, *files),
             Self::Grpc(stream) => return stream.next().await,
             Self::Single(frame) => return Ok(frame.take().map(|frame| *frame)),
         };
@@ -116,6 +118,6 @@ impl Frames {
             Self::JsonRpc(..) => jsonrpc::event(&event.data)?,
             _ => rest::unrefused(event.data)?,
         };
-        Frame::read_in(dialect, event.id, &json).map(Some)
+        Frame::read_in(dialect, files, event.id, &json).map(Some)
     }
 }

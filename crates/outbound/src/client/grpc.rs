@@ -15,6 +15,7 @@ use flotilla_core::log::Cursor;
 use flotilla_grpc::{Code, SERVICE, rpc, v03};
 use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::request::Request;
+use flotilla_protocol::proto03::file::Files;
 use http::HeaderMap;
 use http_body_util::BodyExt as _;
 use percent_encoding::percent_decode_str;
@@ -149,7 +150,7 @@ async fn start(
             // 0.3 has no tenant: a hub is told by metadata which agent is meant.
             let tenant = &client.choice.interface.tenant;
             outgoing.headers.extend((!tenant.is_empty()).then(|| ("agent-name".to_owned(), tenant.clone())));
-            old::encode(request)
+            old::encode(request, client.files())
         }
     });
     let response = client.net.send(outgoing, patience).await?;
@@ -193,7 +194,7 @@ pub async fn call(client: &Client, request: &Request, patience: Option<Duration>
     incoming.next().await?;
     let json = match client.dialect() {
         Dialect::Current => message::decode(request, &answer)?,
-        Dialect::Old => old::decode(request.method(), &answer)?,
+        Dialect::Old => old::decode(request.method(), &answer, client.files())?,
     };
     client.net.note(|| format!("< {json}"));
     Ok(json)
@@ -202,7 +203,13 @@ pub async fn call(client: &Client, request: &Request, patience: Option<Duration>
 pub async fn open(client: &Client, request: &Request, after: Option<&str>) -> Result<Frames, ClientError> {
     let (incoming, headers) = start(client, request, after, operation::patience(client, request)).await?;
     let cursor = headers.get("last-event-id").and_then(|value| value.to_str().ok()).and_then(Cursor::parse);
-    Ok(Frames::Grpc(Box::new(GrpcStream { incoming, cursor, dialect: client.dialect(), net: client.net.clone() })))
+    Ok(Frames::Grpc(Box::new(GrpcStream {
+        incoming,
+        cursor,
+        dialect: client.dialect(),
+        files: client.files(),
+        net: client.net.clone(),
+    })))
 }
 
 pub struct GrpcStream {
@@ -210,6 +217,7 @@ pub struct GrpcStream {
     /// gRPC has no place for an event's id, so they are counted from the one before the first.
     cursor: Option<Cursor>,
     dialect: Dialect,
+    files: Files,
     net: crate::net::Net,
 }
 
@@ -218,7 +226,7 @@ impl GrpcStream {
         let Some(message) = self.incoming.next().await? else { return Ok(None) };
         let json = match self.dialect {
             Dialect::Current => message::frame(&message)?,
-            Dialect::Old => old::frame(&message)?,
+            Dialect::Old => old::frame(&message, self.files)?,
         };
         self.net.note(|| format!("< {json}"));
         self.cursor = after(self.cursor.take(), &json)?;

@@ -8,6 +8,7 @@ use crate::net::sse::Events;
 use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::method::Method as Called;
 use flotilla_protocol::a2a::request::Request;
+use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::v03;
 use reqwest::{Method, Response};
 use serde::Deserialize;
@@ -54,7 +55,7 @@ pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) 
 fn in_current(dialect: Dialect, method: Called, json: String) -> Result<String, ClientError> {
     match dialect {
         Dialect::Current => Ok(json),
-        Dialect::Old => dialect::upgraded(method, &json),
+        Dialect::Old => dialect::upgraded(method, &json, Files::Text),
     }
 }
 

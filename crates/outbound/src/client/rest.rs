@@ -103,7 +103,7 @@ pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) 
     let json = whole(client, response).await?;
     match client.dialect() {
         Dialect::Current => Ok(json),
-        Dialect::Old => dialect::upgraded(asked.method(), &json),
+        Dialect::Old => dialect::upgraded(asked.method(), &json, client.files()),
     }
 }
 
@@ -173,10 +173,10 @@ pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Resu
     let response = start(client, asked, Some(after), operation::patience(client, asked)).await?;
     let dialect = client.dialect();
     if jsonrpc::is_stream(&response) {
-        return Ok(Frames::HttpJson(Events::new(client.net.clone(), response), dialect));
+        return Ok(Frames::HttpJson(Events::new(client.net.clone(), response), dialect, client.files()));
     }
     let json = whole(client, response).await?;
-    Ok(Frames::Single(Some(Box::new(Frame::read_in(dialect, None, &json)?))))
+    Ok(Frames::Single(Some(Box::new(Frame::read_in(dialect, client.files(), None, &json)?))))
 }
 
 #[cfg(test)]

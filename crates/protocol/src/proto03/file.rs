@@ -12,25 +12,24 @@ pub enum Files {
     Bytes,
 }
 
-/// How those programs call themselves whose files are base64 text.
-const TEXT_READERS: [&str; 5] = ["grpc-python-asyncio", "python-httpx", "grpc-go", "grpc-java", "java-http-client"];
+/// How those SDKs call themselves: nobody else begins a `user-agent` so, but programs that use the same libraries.
+const TEXT_READERS: [&str; 5] =
+    ["grpc-python-asyncio/", "python-httpx/", "grpc-go/", "grpc-java-", "java-http-client/"];
 
 impl Files {
-    /// Those of a caller, by the name its `user-agent` gives. Nothing else tells the two apart.
+    /// Those of a caller, by what its `user-agent` begins with. Tools that name themselves first, as grpcurl does before
+    /// its library, follow the proto file.
     pub fn of_caller(user_agent: &str) -> Self {
-        let name = user_agent.to_ascii_lowercase();
-        if TEXT_READERS.iter().any(|reader| name.contains(reader)) { Self::Text } else { Self::Bytes }
+        let name = user_agent.trim_start().to_ascii_lowercase();
+        if TEXT_READERS.iter().any(|reader| name.starts_with(reader)) { Self::Text } else { Self::Bytes }
     }
 
-    /// What the field holds. Base64 text in its canonical form is taken for that, also where bytes are expected: many
-    /// callers do not give their name. Not so, then, if the file is said to be a text and would decode to something else.
-    pub fn read(self, field: &[u8], media_type: &str) -> Base64 {
-        let text = std::str::from_utf8(field).ok().filter(|text| !text.is_empty());
+    /// What the field holds. Bytes are never taken for base64 text, however much they look like it. Where base64 text is
+    /// expected, what is none can only be the bytes.
+    pub fn read(self, field: &[u8]) -> Base64 {
+        let text = std::str::from_utf8(field).ok().filter(|text| self == Self::Text && !text.is_empty());
         let decoded = text.and_then(|text| Base64::parse(text).ok().filter(|parsed| parsed.text() == text));
-        let fits = |decoded: &Base64| {
-            self == Self::Text || !is_text(media_type) || String::from_utf8(decoded.decode()).is_ok()
-        };
-        decoded.filter(fits).unwrap_or_else(|| Base64::encode(field))
+        decoded.unwrap_or_else(|| Base64::encode(field))
     }
 
     pub fn write(self, file: &Base64) -> Vec<u8> {
@@ -41,31 +40,27 @@ impl Files {
     }
 }
 
-fn is_text(media_type: &str) -> bool {
-    media_type.trim_start().get(..5).is_some_and(|kind| kind.eq_ignore_ascii_case("text/"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::Files;
     use crate::wire::Base64;
 
     #[test]
-    fn both_ways_to_put_a_file_there_are_read() {
-        let file = Base64::encode(b"\x89PNG\r\n");
+    fn what_is_written_is_read_again() {
         for files in [Files::Text, Files::Bytes] {
-            assert_eq!(files.read(&files.write(&file), "image/png"), file);
-            assert_eq!(files.read(b"hello", ""), Base64::encode(b"hello"));
-            assert_eq!(files.read(b"", ""), Base64::encode(b""));
+            for file in [&b"\x89PNG\r\n"[..], b"true", b"caf\xe9", b""] {
+                assert_eq!(files.read(&files.write(&Base64::encode(file))).decode(), file, "{files:?}");
+            }
         }
+        assert_eq!(Files::Text.read(b"hello").decode(), b"hello", "no base64 text, so the bytes");
     }
 
     #[test]
-    fn a_text_that_looks_like_base64_by_chance_stays_a_text() {
-        assert_eq!(Files::Bytes.read(b"test", "text/plain"), Base64::encode(b"test"));
-        assert_eq!(Files::Bytes.read(b"aGVsbG8=", "text/plain").decode(), b"hello");
-        let latin = Base64::encode(b"caf\xe9");
-        assert_eq!(Files::Text.read(&Files::Text.write(&latin), "text/plain"), latin, "a text need not be UTF-8");
+    fn bytes_are_never_taken_for_base64_text() {
+        for file in [&b"true"[..], b"deadbeef", b"aGVsbG8="] {
+            assert_eq!(Files::Bytes.read(file), Base64::encode(file));
+        }
+        assert_eq!(Files::Text.read(b"aGVsbG8=").decode(), b"hello");
     }
 
     #[test]
@@ -77,6 +72,8 @@ mod tests {
             ("grpc-java-netty/1.66.0", Files::Text),
             ("Java-http-client/21", Files::Text),
             ("grpc-node-js/1.14.0", Files::Bytes),
+            ("grpc-go/1.76.0", Files::Text),
+            ("grpcurl/v1.9.3 grpc-go/1.61.0", Files::Bytes),
             ("node", Files::Bytes),
             ("", Files::Bytes),
         ] {

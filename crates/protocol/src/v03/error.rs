@@ -17,8 +17,18 @@ pub fn words(reason: Reason) -> Option<&'static str> {
         Reason::ContentTypeNotSupported | Reason::MediaTypeNotSupported => "Incompatible content types",
         Reason::InvalidAgentResponse => "Invalid agent response",
         Reason::ExtendedAgentCardNotConfigured => "Authenticated Extended Card is not configured",
-        _ => return None,
+        other => return words_of_code(other.row().rpc),
     })
+}
+
+/// Those of JSON-RPC's own codes, which several errors share.
+fn words_of_code(code: i32) -> Option<&'static str> {
+    match code {
+        -32700 => Some("Invalid JSON payload"),
+        -32600 => Some("Request payload validation error"),
+        -32601 => Some("Method not found"),
+        _ => None,
+    }
 }
 
 /// What stands under `data`: the reason, what machines may need to know, and the fields at fault.

@@ -23,8 +23,11 @@ pub fn name(state: TaskState) -> &'static str {
     }
 }
 
-/// Reads a state; agents that mix dialects also say `TASK_STATE_WORKING`.
+/// Reads a state; those who mix dialects also say `TASK_STATE_WORKING`, and with two l what the proto file of 0.3 does.
 pub fn from_name(text: &str) -> Option<TaskState> {
+    if text == "TASK_STATE_CANCELLED" {
+        return Some(TaskState::Canceled);
+    }
     let known = TaskState::ALL.iter().copied().find(|state| name(*state) == text);
     known.or_else(|| TaskState::from_name(text))
 }

@@ -37,6 +37,58 @@ fn a_request_is_answered_in_its_form_and_those_without_one_in_the_latest() {
 }
 
 #[test]
+fn programs_that_share_a_key_are_told_apart_and_may_ask_for_a_form() {
+    let hub = hub();
+    let named = |name: &str| hub.owner(Binding::HttpJson).without("a2a-version").header("user-agent", name);
+    let (one, other) = (named("one/1.0"), named("other/1.0"));
+    let task = post(&one, "/v1/message:send", &proto_message("m-1", "complete")).json()["task"].clone();
+    let path = format!("/v1/tasks/{}", task["id"].as_str().expect("an id"));
+    assert_eq!(post(&other, "/v1/message:send", &old_message("m-2", "complete")).json()["kind"], "task");
+    assert_eq!(one.get(&path).json()["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(other.get(&path).json()["status"]["state"], "completed");
+    assert_eq!(one.get(&format!("{path}?form=kind")).json()["status"]["state"], "completed");
+    assert_eq!(other.get(&format!("{path}?form=proto")).json()["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(other.get(&path).json()["status"]["state"], "completed", "which is not remembered");
+    let refused = one.get(&format!("{path}?form=xml"));
+    assert_eq!((refused.status, refused.json()["code"].as_i64()), (400, Some(-32602)), "{}", refused.text());
+    let mixed =
+        post(&one, "/v1/message:send", &json!({"message": {"messageId": "m-3", "role": "user", "content": []}}));
+    assert_eq!(mixed.status, 400);
+    assert!(mixed.text().contains("ROLE_USER"), "{}", mixed.text());
+}
+
+#[test]
+fn a_query_may_ask_for_no_history() {
+    let hub = hub();
+    let client = hub.owner(Binding::HttpJson).without("a2a-version");
+    let sent = post(&client, "/v1/message:send", &proto_message("m-1", "complete")).json()["task"].clone();
+    let path = format!("/v1/tasks/{}", sent["id"].as_str().expect("an id"));
+    for form in ["kind", "proto"] {
+        let count = |length: &str| {
+            let task = client.get(&format!("{path}?form={form}{length}")).json();
+            task["history"].as_array().map_or(0, Vec::len)
+        };
+        assert_eq!((count("&historyLength=0"), count("&historyLength=1"), count("")), (0, 1, 2), "{form}");
+    }
+}
+
+#[test]
+fn the_id_of_a_config_may_stand_in_the_query() {
+    let hub = hub();
+    let client = hub.owner(Binding::HttpJson).without("a2a-version");
+    let task = post(&client, "/v1/message:send", &proto_message("m-1", "ask")).json()["task"]["id"].clone();
+    let configs = format!("/v1/tasks/{}/pushNotificationConfigs", task.as_str().expect("an id"));
+    let body = json!({"pushNotificationConfig": {"url": "https://example.com/hook"}});
+    for (name, id) in [("configId", "c-1"), ("config_id", "c-2")] {
+        let made = post(&client, &format!("{configs}?{name}={id}"), &body).json();
+        assert_eq!(made["name"], format!("{}/{id}", &configs[4..]), "{made}");
+    }
+    let other = json!({"pushNotificationConfig": {"id": "d", "url": "https://example.com/hook"}});
+    let refused = post(&client, &format!("{configs}?configId=c-1"), &other);
+    assert_eq!((refused.status, refused.json()["code"].as_i64()), (400, Some(-32602)), "{}", refused.text());
+}
+
+#[test]
 fn streams_come_in_the_form_of_their_request() {
     let hub = hub();
     let client = hub.owner(Binding::HttpJson).without("a2a-version");
@@ -85,6 +137,8 @@ fn every_operation_is_below_v1() {
         // The proto file of 0.3 has two L.
         let expected = if is_proto { "TASK_STATE_CANCELLED" } else { "canceled" };
         assert_eq!(canceled.json()["status"]["state"], expected);
+        let listed = client.get(&format!("/v1/tasks?status={expected}")).json();
+        assert_eq!(listed["tasks"][0]["id"], id, "a state has the names of both forms: {listed}");
         let again = client.send(Request::post(&format!("/v1/tasks/{id}:cancel"), ""));
         assert_eq!((again.status, again.json()["code"].as_i64()), (409, Some(-32002)), "{}", again.text());
         let followed = client.get(&format!("/v1/tasks/{id}:subscribe"));

@@ -117,7 +117,7 @@ fn cards_have_the_form_the_table_says() {
             let [path, version, _, form] = row.as_slice() else { panic!("not a row: {row:?}") };
             let response = send(&hub, version, Request::get(path));
             assert_eq!(form_of(&response.json()), form, "{row:?}");
-            assert_eq!(response.header("vary"), Some("a2a-version"), "{row:?}");
+            assert!(response.header("vary").is_some_and(|vary| vary.starts_with("a2a-version")), "{row:?}");
         }
     }
 }

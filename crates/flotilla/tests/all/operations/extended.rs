@@ -1,7 +1,7 @@
 //! Extended cards: what they say more, to whom, and how they are kept.
 
 use crate::cast::setup;
-use flotilla_testkit::{Binding, HubProcess, Request};
+use flotilla_testkit::{Binding, Client, HubProcess, Request};
 use serde_json::{Value, json};
 
 const CONFIG: &str = r#"
@@ -54,6 +54,38 @@ fn it_says_more_than_the_public_card_and_the_same_over_every_binding() {
     assert!(seen.iter().all(|one| one == &seen[0]), "{seen:?}");
     let root = hub.owner(Binding::JsonRpc).call("GetExtendedAgentCard", &json!({})).expect("a card");
     assert_eq!((&root["name"], &terms(&root)["caller"]), (&json!("Flotilla"), &json!("owner")));
+}
+
+#[test]
+fn the_calls_of_0_3_give_it_to_whoever_shows_a_key_and_else_the_public_one() {
+    let hub = hub();
+    let (owner, stranger) = (hub.owner(Binding::HttpJson), hub.stranger(Binding::HttpJson));
+    let rest = |client: &Client, agent: &str| client.get(&format!("/agents/{agent}/v1/card"));
+    let grpc = |client: &Client, agent: &str| {
+        let client = client.clone().through(Binding::Grpc).without("a2a-version").agent(agent);
+        client.call("a2a.v1.A2AService/GetAgentCard", &json!({})).expect("a card")
+    };
+    for (client, agent, description) in [
+        (&owner, "more", "For friends."),
+        (&stranger, "more", "For all."),
+        (&owner, "plain", ""),
+        (&stranger, "plain", ""),
+    ] {
+        let answer = rest(&client.clone().without("a2a-version"), agent);
+        let kept = if description == "For friends." { "private, max-age=60" } else { "public, max-age=60" };
+        assert_eq!((answer.header("a2a-version"), answer.header("cache-control")), (Some("0.3"), Some(kept)));
+        for card in [answer.json(), grpc(client, agent)] {
+            assert_eq!(card["name"], agent, "{card}");
+            assert!(description.is_empty() || card["description"] == description, "{card}");
+            assert_eq!(card.to_string().contains("hidden"), description == "For friends.", "{card}");
+        }
+    }
+    let wrong = stranger.clone().header("authorization", "Bearer wrong");
+    assert_eq!(rest(&wrong, "more").status, 401);
+    for (place, version) in [("/.well-known/agent-card.json", "1.0"), ("/agents/more/v1/card", "0.3")] {
+        let answer = stranger.clone().without("a2a-version").get(place);
+        assert_eq!(answer.header("a2a-version"), Some(version), "{place}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! An agent of another hub, called through this one over every binding: what it says arrives as it was said.
 
 use super::{chained, texts};
-use crate::cast::{hub, id, reached, state, text};
+use crate::cast::{hub, id, reached, setup, state, text};
 use flotilla_testkit::client::message;
 use flotilla_testkit::{Binding, Client, HubProcess};
 use serde_json::{Value, json};
@@ -59,6 +59,22 @@ fn a_send_comes_back_whole() {
             assert_eq!(ids(said), (task["id"].clone(), task["contextId"].clone()), "the ids are this hub's");
         }
     });
+}
+
+#[test]
+fn files_pass_between_hubs_in_every_form_of_0_3() {
+    for transport in ["JSONRPC", "HTTP+JSON", "GRPC"] {
+        let far = setup().config("hub: {default_agent: echo}\nagents: {echo: {kind: echo}}").start();
+        let near = chained(&far, "echo", &format!(", transports: ['{transport}'], protocol_version: '0.3'"));
+        let client = near.owner(Binding::JsonRpc);
+        // The texts `true` and `deadbeef` are base64 too, and bytes that are no text are not.
+        for (message_id, raw) in [("m-1", "dHJ1ZQ=="), ("m-2", "ZGVhZGJlZWY="), ("m-3", "AP9ieXRlcw==")] {
+            let mut params = message(message_id, "x");
+            params["message"]["parts"] = json!([{"raw": raw, "mediaType": "application/json"}]);
+            let task = client.call("SendMessage", &params).expect("an answer")["task"].clone();
+            assert_eq!(task["artifacts"][0]["parts"][0]["raw"], raw, "{transport}: {task}");
+        }
+    }
 }
 
 #[test]

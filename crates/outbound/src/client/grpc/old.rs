@@ -10,8 +10,10 @@ use flotilla_protocol::a2a::push::ListPushConfigsResponse;
 use flotilla_protocol::a2a::request::Request;
 use flotilla_protocol::proto03::file::Files;
 
-/// How deep an agent's opaque JSON may be nested, and what most put for files.
-const READER: Reader = Reader { json_depth: 64, files: Files::Text };
+/// How deep an agent's opaque JSON may be nested.
+fn reader(files: Files) -> Reader {
+    Reader { json_depth: 64, files }
+}
 
 /// What the operation is called.
 pub fn name(request: &Request) -> Result<&'static str, ClientError> {
@@ -19,10 +21,10 @@ pub fn name(request: &Request) -> Result<&'static str, ClientError> {
     v03::name(request.method()).ok_or_else(|| ClientError::local(Reason::UnsupportedOperation, none))
 }
 
-/// The message behind its flag and length.
-pub fn encode(request: &Request) -> Vec<u8> {
+/// The message behind its flag and length; files as the agent wants them.
+pub fn encode(request: &Request, files: Files) -> Vec<u8> {
     match request {
-        Request::SendMessage(r) | Request::SendStreamingMessage(r) => framed(&v03::send_message(r)),
+        Request::SendMessage(r) | Request::SendStreamingMessage(r) => framed(&v03::send_message(r, files)),
         Request::GetTask(r) => framed(&v03::get_task(r)),
         Request::CancelTask(r) => framed(&v03::cancel(&r.id)),
         Request::SubscribeToTask(r) => framed(&v03::subscribe(&r.id)),
@@ -35,15 +37,16 @@ pub fn encode(request: &Request) -> Vec<u8> {
 }
 
 /// The answer to an operation that answers once, as the JSON of 1.0.
-pub fn decode(method: Method, bytes: &[u8]) -> Result<String, ClientError> {
+pub fn decode(method: Method, bytes: &[u8], files: Files) -> Result<String, ClientError> {
+    let reader = reader(files);
     match method {
-        Method::SendMessage => json(READER.sent(read(bytes)?)),
-        Method::SendStreamingMessage | Method::SubscribeToTask => frame(bytes),
-        Method::GetTask | Method::CancelTask => json(READER.task(read(bytes)?)),
-        Method::CreatePushConfig | Method::GetPushConfig => json(READER.push_config(read(bytes)?)),
+        Method::SendMessage => json(reader.sent(read(bytes)?)),
+        Method::SendStreamingMessage | Method::SubscribeToTask => frame(bytes, files),
+        Method::GetTask | Method::CancelTask => json(reader.task(read(bytes)?)),
+        Method::CreatePushConfig | Method::GetPushConfig => json(reader.push_config(read(bytes)?)),
         Method::ListPushConfigs => {
             let page: pb::ListTaskPushNotificationConfigResponse = read(bytes)?;
-            let configs = page.configs.into_iter().map(|config| READER.push_config(config)).collect::<Result<_, _>>();
+            let configs = page.configs.into_iter().map(|config| reader.push_config(config)).collect::<Result<_, _>>();
             let next_page_token = page.next_page_token;
             json(configs.map(|configs| ListPushConfigsResponse { configs, next_page_token }))
         }
@@ -52,8 +55,8 @@ pub fn decode(method: Method, bytes: &[u8]) -> Result<String, ClientError> {
     }
 }
 
-pub fn frame(bytes: &[u8]) -> Result<String, ClientError> {
-    json(READER.frame(read(bytes)?))
+pub fn frame(bytes: &[u8], files: Files) -> Result<String, ClientError> {
+    json(reader(files).frame(read(bytes)?))
 }
 
 /// The published SDKs write `TaskNotFoundError: text`. The reason behind such a name, and the text.

@@ -6,6 +6,7 @@ use crate::client::{Client, Dialect};
 use crate::net::Outgoing;
 use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::request::Request;
+use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::proto03::{json as proto, name};
 use flotilla_protocol::v03::{Form, V03};
 use reqwest::Method;
@@ -41,10 +42,10 @@ fn has_form(request: &Request) -> bool {
     matches!(request, Request::SendMessage(_) | Request::SendStreamingMessage(_) | Request::CreatePushConfig(_))
 }
 
-fn body(request: &Request, form: Form) -> Result<Option<String>, ClientError> {
+fn body(request: &Request, form: Form, files: Files) -> Result<Option<String>, ClientError> {
     let written = match (request, form) {
         (Request::SendMessage(r) | Request::SendStreamingMessage(r), Form::Proto | Form::ProtoBytes) => {
-            proto::write_send(r)
+            proto::write_send(r, files)
         }
         (Request::CreatePushConfig(config), Form::Proto | Form::ProtoBytes) => proto::write_create_push(config),
         (request, Form::Kind) if has_form(request) => serde_json::to_string(&V03(request)),
@@ -60,7 +61,7 @@ pub fn request(client: &Client, asked: &Request, form: Form) -> Result<Outgoing,
     let base = client.choice.interface.url.trim_end_matches('/');
     // Some cards name the place with the version's path, most without.
     let base = base.strip_suffix("/v1").unwrap_or(base);
-    Ok(client.outgoing(verb, format!("{base}{path}"), body(asked, form)?, JSON))
+    Ok(client.outgoing(verb, format!("{base}{path}"), body(asked, form, client.files())?, JSON))
 }
 
 /// Whether an agent that answered like this may not have understood the form, so that the other one is worth a try:

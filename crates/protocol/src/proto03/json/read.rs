@@ -109,7 +109,7 @@ fn to_part(part: old::Part, files: Files) -> Part {
         Part { text: part.text, metadata: part.metadata, unknown: kept(part.unknown, Part::NAMES), ..Part::default() };
     if let Some(content) = part.file {
         read.url = content.file_with_uri;
-        read.raw = content.file_with_bytes.map(|bytes| files.read(&bytes.decode(), &content.mime_type));
+        read.raw = content.file_with_bytes.map(|bytes| files.read(&bytes.decode()));
         (read.media_type, read.filename) = (content.mime_type, content.name);
     }
     if let Some(content) = part.data

@@ -56,7 +56,7 @@ fn a_send_waits_unless_its_configuration_does_not_say_so() {
     assert!(waits(""));
     assert!(waits(r#","configuration":{"blocking":true}"#));
     assert!(!waits(r#","configuration":{}"#));
-    let ours = write_send(&Default::default()).unwrap();
+    let ours = write_send(&Default::default(), Files::Text).unwrap();
     assert_eq!(ours, r#"{"configuration":{"blocking":true}}"#);
 }
 

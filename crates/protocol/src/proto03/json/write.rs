@@ -31,11 +31,11 @@ written! {
 }
 
 /// The body of a send. It always has a configuration: without `blocking` servers answer before the work is done. Files
-/// go as most servers of this version read them.
-pub fn write_send(request: &SendMessageRequest) -> Result<String, serde_json::Error> {
+/// go as their reader wants them.
+pub fn write_send(request: &SendMessageRequest, files: Files) -> Result<String, serde_json::Error> {
     let asked = request.configuration.clone().unwrap_or_default();
     serde_json::to_string(&old::SendMessageRequest {
-        message: request.message.as_ref().map(|one| message(one, Files::Text)),
+        message: request.message.as_ref().map(|one| message(one, files)),
         configuration: Some(old::Configuration {
             accepted_output_modes: asked.accepted_output_modes,
             push_config: asked.push_config.as_ref().map(bare_config),

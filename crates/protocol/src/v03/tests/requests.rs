@@ -115,5 +115,13 @@ fn refusals_have_an_object_as_data() {
     assert!(told["message"].as_str().unwrap().contains("configuration.pushNotificationConfig.url"));
     let told = error::object(&Refusal::new(Reason::TaskNotFound, "No.").fact("taskId", "t"), Millis(0));
     assert_eq!((&told["data"]["reason"], &told["data"]["taskId"]), (&"TASK_NOT_FOUND".into(), &"t".into()));
-    assert_eq!(told["message"], "Task not found. No.");
+    for (reason, text) in [
+        (Reason::TaskNotFound, "Task not found. No."),
+        (Reason::ParseError, "Invalid JSON payload. No."),
+        (Reason::InvalidRequest, "Request payload validation error. No."),
+        (Reason::MethodNotFound, "Method not found. No."),
+        (Reason::VerbNotAllowed, "Method not found. No."),
+    ] {
+        assert_eq!(error::object(&Refusal::new(reason, "No."), Millis(0))["message"], text);
+    }
 }

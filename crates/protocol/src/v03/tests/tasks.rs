@@ -11,6 +11,7 @@ fn every_state_has_its_name() {
         assert_eq!(state::from_name(state::name(*state)), Some(*state));
         assert_eq!(state::from_name(state.name()), Some(*state), "agents mix dialects");
     }
+    assert_eq!(state::from_name("TASK_STATE_CANCELLED"), Some(TaskState::Canceled), "as the proto file has it");
     same::<TaskStatus>(r#"{"state":"input-required"}"#, r#"{"state":"TASK_STATE_INPUT_REQUIRED"}"#);
     same::<TaskStatus>(r#"{"state":"auth-required"}"#, r#"{"state":"TASK_STATE_AUTH_REQUIRED"}"#);
     assert!(newer::<TaskStatus>(r#"{"state":"busy"}"#).unwrap_err().contains("input-required"));
