@@ -5,6 +5,8 @@ import { URL, each, resolve, texts } from './talk.js';
 
 const interfaces = (card) => card.supportedInterfaces.map((i) => [i.protocolBinding, i.protocolVersion, i.url]);
 
+const CHANNEL = ['urn:flotilla:binding:channel:1.0', '1.0', `${URL.replace('http', 'ws')}/ws`];
+
 test('the root card is the hub\'s own', async () => {
   const card = await resolve(null);
   assert.equal(card.name, 'Flotilla');
@@ -12,6 +14,7 @@ test('the root card is the hub\'s own', async () => {
     ['JSONRPC', '1.0', `${URL}/a2a`],
     ['HTTP+JSON', '1.0', URL],
     ['GRPC', '1.0', URL.replace('http://', '')],
+    CHANNEL,
     ['JSONRPC', '0.3', `${URL}/a2a`],
     ['HTTP+JSON', '0.3', URL],
     ['GRPC', '0.3', URL],
@@ -26,9 +29,9 @@ test('an agent\'s card tells its own', async () => {
     ['JSONRPC', '1.0', `${URL}/agents/script/a2a`],
     ['HTTP+JSON', '1.0', `${URL}/agents/script`],
     ['GRPC', '1.0', URL.replace('http://', '')],
+    CHANNEL,
     ['JSONRPC', '0.3', `${URL}/agents/script/a2a`],
     ['HTTP+JSON', '0.3', `${URL}/agents/script`],
-    ['GRPC', '0.3', URL],
   ]);
   const [{ id, name, tags, examples }] = card.skills;
   assert.deepEqual([id, name, tags, examples], ['obey', 'Obey', ['test'], ['stream']]);

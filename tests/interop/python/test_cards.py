@@ -5,6 +5,9 @@ from a2a.client import AgentCardResolutionError
 from conftest import URL, resolve, texts
 
 
+CHANNEL = ("urn:flotilla:binding:channel:1.0", "1.0", URL.replace("http", "ws", 1) + "/ws")
+
+
 async def test_the_root_card_is_the_hubs_own(http):
     card = await resolve(http, None)
     assert card.name == "Flotilla"
@@ -12,6 +15,7 @@ async def test_the_root_card_is_the_hubs_own(http):
         ("JSONRPC", "1.0", f"{URL}/a2a"),
         ("HTTP+JSON", "1.0", URL),
         ("GRPC", "1.0", URL.removeprefix("http://")),
+        CHANNEL,
         ("JSONRPC", "0.3", f"{URL}/a2a"),
         ("HTTP+JSON", "0.3", URL),
         ("GRPC", "0.3", URL),
@@ -26,6 +30,7 @@ async def test_an_agents_card_tells_its_own(http):
         ("JSONRPC", "1.0", f"{URL}/agents/script/a2a"),
         ("HTTP+JSON", "1.0", f"{URL}/agents/script"),
         ("GRPC", "1.0", URL.removeprefix("http://")),
+        CHANNEL,
         ("JSONRPC", "0.3", f"{URL}/agents/script/a2a"),
         ("HTTP+JSON", "0.3", f"{URL}/agents/script"),
     ], "gRPC of 0.3 cannot name an agent, so only the default one's card has it"
