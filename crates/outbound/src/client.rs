@@ -164,7 +164,7 @@ impl Client {
                 self.other_dialect.store(probe.other_dialect.load(Ordering::Relaxed), Ordering::Relaxed);
                 Ok(answer)
             }
-            Err(error) if is_unknown(&error) || error.is(Reason::InvalidAgentResponse) => Err(first),
+            Err(error) if is_unknown(&error) || error.is_unusable() => Err(first),
             // It may have begun something.
             Err(error) => Err(error),
         }
@@ -291,7 +291,7 @@ impl Client {
     ) -> Result<Answer<T>, ClientError> {
         let method = request.method();
         let json = self.raw(request, patience).await?;
-        let (value, json) = dialect::read(method, json)?;
+        let (value, json) = dialect::read(method, json).map_err(|error| error.masked(|text| self.clean(text)))?;
         Ok(Answer { value, json })
     }
 
@@ -312,7 +312,7 @@ impl Client {
             Binding::HttpJson => rest::call(self, &request, patience).await,
             Binding::Grpc => grpc::call(self, &request, patience).await,
         };
-        answer.map_err(|error| self.mask(error))
+        answer.map_err(|error| error.masked(|text| self.clean(text)))
     }
 
     /// Opens a stream.
@@ -332,23 +332,7 @@ impl Client {
             Binding::HttpJson => rest::open(self, &request, after).await,
             Binding::Grpc => grpc::open(self, &request, after).await,
         };
-        frames.map_err(|error| self.mask(error))
-    }
-
-    /// An agent may repeat a credential in the text of a refusal.
-    fn mask(&self, error: ClientError) -> ClientError {
-        match error {
-            ClientError::Refused { name, code, message } => {
-                ClientError::Refused { name, code, message: self.clean(&message) }
-            }
-            ClientError::Exhausted { message, code, retry } => {
-                ClientError::Exhausted { message: self.clean(&message), code, retry }
-            }
-            ClientError::AuthFailed { message, code } => {
-                ClientError::AuthFailed { message: self.clean(&message), code }
-            }
-            other => other,
-        }
+        frames.map_err(|error| error.masked(|text| self.clean(text)))
     }
 
     /// A request with all that every request to this agent carries.

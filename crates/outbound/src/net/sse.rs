@@ -93,6 +93,11 @@ pub struct Events {
 }
 
 impl Events {
+    /// What the stream came over.
+    pub(crate) fn net(&self) -> &Net {
+        &self.net
+    }
+
     pub fn new(net: Net, response: Response) -> Self {
         Self { net, response, decoder: Decoder::default() }
     }

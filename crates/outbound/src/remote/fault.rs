@@ -12,6 +12,8 @@ pub enum End {
     /// Somebody else ended it.
     Fenced,
     Failed(Failure),
+    /// The agent took the work up and cannot be asked about it. It may go on, and is not told to stop.
+    Lost(Failure),
     /// Nobody knows what became of the message.
     Unknown(String),
 }
@@ -37,7 +39,7 @@ impl Failure {
             ClientError::Refused { name, .. } if error.is(Reason::InvalidAgentResponse) => {
                 Self::new(format!("The answer of the agent '{agent}' cannot be used ({name}): {problem}"), detail)
             }
-            ClientError::TooLarge { .. } => {
+            ClientError::TooLarge { .. } | ClientError::NotJson { .. } => {
                 let name = name_of(Reason::InvalidAgentResponse);
                 Self::new(format!("The answer of the agent '{agent}' cannot be used ({name}): {problem}"), detail)
             }

@@ -81,12 +81,12 @@ impl Run {
                 Failure::new(text.clone(), text).into()
             }
         };
-        if self.seen.is_linked() && !self.seen.is_settled() {
+        if self.seen.is_linked() && !self.seen.is_settled() && !matches!(end, End::Lost(_)) {
             self.remote.abandon(self.seen.upstream().task.clone());
         }
         match end {
             End::Fenced => {}
-            End::Failed(failure) => self.fail(failure).await,
+            End::Failed(failure) | End::Lost(failure) => self.fail(failure).await,
             End::Unknown(reason) => {
                 let again = self.remote.options.send_again;
                 let then = if again { "; on_lost is retry, so it is sent again" } else { "" };
@@ -264,7 +264,7 @@ impl Run {
                     return Box::pin(self.send()).await;
                 }
                 Ok(Found::Unknown(reason)) => return Err(End::Unknown(format!("{why}, and {reason}"))),
-                Err(error) if error.is_passing() && start.elapsed() < self.remote.options.times.lost => {
+                Err(error) if !error.is_unusable() && start.elapsed() < self.remote.options.times.lost => {
                     tries += 1;
                     self.pause(retries.pause(tries)).await?;
                 }

@@ -9,12 +9,14 @@ use serde_json::json;
 fn answers() -> Vec<(Act, &'static str)> {
     let body = |text: &str| Act::Body(200, text.to_owned());
     vec![
-        (body("<html>not JSON</html>"), "expected value"),
+        (body("<html>not JSON</html>"), "begins with '<html>not JSON</html>'"),
+        (body(""), "it is empty"),
+        (body("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"no\"}"), "expected an object with 'code' and 'message'"),
         (body("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"task\""), "EOF"),
         (body("\u{1}\u{2}"), "expected value"),
         (Act::Answer(json!(null)), "null"),
         (Act::Answer(json!({"tusk": {}})), "neither task"),
-        (Act::Answer(json!([1, 2])), "invalid"),
+        (Act::Answer(json!(7)), "expected an object with 'task'"),
         (Act::Answer(json!({"task": {"id": 7, "status": {"state": "TASK_STATE_WORKING"}}})), "task.id: "),
         (Act::Answer(json!({"task": {"id": "t", "contextId": "c"}})), "task.status.state is missing"),
         (Act::Answer(json!({"task": {"status": {"state": "TASK_STATE_COMPLETED"}}})), "task.id is missing"),
