@@ -125,7 +125,7 @@ impl Run {
         let retries = self.remote.options.retries;
         let mut tries = 0;
         loop {
-            match self.try_send().await {
+            match self.try_send(tries == retries.most).await {
                 Ok(()) => return Ok(()),
                 Err(Unsent::End(end)) => return Err(end),
                 Err(Unsent::NotYet(_)) if tries < retries.most => {
@@ -142,13 +142,16 @@ impl Run {
         }
     }
 
-    async fn try_send(&mut self) -> Result<(), Unsent> {
+    /// One try. The tries of a message count once for the breaker: the last of them speaks for all.
+    async fn try_send(&mut self, is_last: bool) -> Result<(), Unsent> {
         let remote = Arc::clone(&self.remote);
         let admitted = remote.breaker.admit().map_err(|left| End::from(Failure::left_alone(self.name(), &left)))?;
         let client = match self.client().await {
             Ok(client) => client,
             Err(error) if error.is_passing() => {
-                admitted.failed(&error.to_string());
+                if is_last {
+                    admitted.failed(&error.to_string());
+                }
                 return Err(Unsent::NotYet(error));
             }
             Err(error) => {
@@ -163,7 +166,9 @@ impl Run {
         let answered = self.call(&client).await;
         let outcome = match &answered {
             Err(Unsent::NotYet(error) | Unsent::Perhaps(error)) if !matches!(error, ClientError::Exhausted { .. }) => {
-                admitted.failed(&error.to_string());
+                if is_last || matches!(&answered, Err(Unsent::Perhaps(_))) {
+                    admitted.failed(&error.to_string());
+                }
                 self.remote.way.doubt();
                 "unreached"
             }
