@@ -107,6 +107,7 @@ impl Events {
         loop {
             if let Some(event) = self.decoder.take() {
                 self.net.note(|| format!("< {}", event.data));
+                self.net.limits.check_depth(&event.data)?;
                 return Ok(Some(event));
             }
             if self.decoder.held() > self.net.limits.bytes {

@@ -3,7 +3,12 @@
 use super::{before, chunk, reason, status, task};
 use crate::cast::{id, reached, state};
 use flotilla_testkit::{Act, Asked, Binding, StandIn};
-use serde_json::json;
+use serde_json::{Value, json};
+
+fn with_artifact(artifact: &Value) -> Act {
+    let status = json!({"state": "TASK_STATE_COMPLETED"});
+    Act::Answer(json!({"task": {"id": "t", "contextId": "c", "status": status, "artifacts": [artifact]}}))
+}
 
 /// Answers of a send, and what the caller is told of each.
 fn answers() -> Vec<(Act, &'static str)> {
@@ -25,6 +30,18 @@ fn answers() -> Vec<(Act, &'static str)> {
             Act::Answer(json!({"task": {"id": "t", "status": {"state": "TASK_STATE_COMPLETED"},
                 "artifacts": [{"parts": [{"text": "x"}]}]}})),
             "task.artifacts[0].artifactId is missing",
+        ),
+        (with_artifact(&json!({"artifactId": "a", "parts": [{"raw": "!!!"}]})), "task.artifacts[0].parts[0].raw"),
+        (
+            with_artifact(&json!({"artifactId": "a", "parts": [{"text": "x"}, {}]})),
+            "task.artifacts[0].parts[1] must hold one of",
+        ),
+        (with_artifact(&json!({"artifactId": "a", "parts": []})), "task.artifacts[0].parts is empty"),
+        (
+            with_artifact(
+                &json!({"artifactId": "a", "parts": [{"data": (0..100).fold(json!(1), |inner, _| json!([inner]))}]}),
+            ),
+            "nested deeper than 64 levels",
         ),
         (
             Act::Answer(json!({"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": []}})),
