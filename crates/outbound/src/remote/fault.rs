@@ -88,18 +88,25 @@ impl Failure {
     }
 }
 
-/// The problem without where it is: that is the owner's to know.
+/// The problem without where it is, and without what its operator is to do about it: that is the owner's to know.
 pub fn bare(error: &ClientError) -> String {
-    match error {
-        ClientError::Unreachable { problem, .. }
-        | ClientError::Unconnected { problem, .. }
-        | ClientError::Untrusted { problem, .. }
-        | ClientError::CardNotFound { problem, .. }
-        | ClientError::CardInvalid { problem, .. }
-        | ClientError::Address { problem, .. } => problem.clone(),
-        ClientError::AddressWithPassword { .. } => "its address holds a password".into(),
+    let problem = match error {
+        ClientError::Unreachable { problem, .. } | ClientError::Unconnected { problem, .. } => problem.clone(),
+        ClientError::Untrusted { .. } => "its certificate is not accepted".into(),
+        ClientError::CardNotFound { .. } => "its card is not where it should be".into(),
+        ClientError::CardInvalid { .. } | ClientError::NoInterface(_) => "its card cannot be used".into(),
+        ClientError::Address { .. } | ClientError::AddressWithPassword { .. } | ClientError::Setting(_) => {
+            "its settings at this hub do not work".into()
+        }
         other => other.to_string(),
-    }
+    };
+    without_addresses(&problem)
+}
+
+/// Words that hold an address are left out.
+fn without_addresses(text: &str) -> String {
+    let word = |word: &str| if word.contains("://") { "[address]".to_owned() } else { word.to_owned() };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 impl From<Failure> for End {
