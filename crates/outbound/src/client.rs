@@ -24,6 +24,7 @@ use choose::{Binding, Choice, Dialect, Versions, choose};
 use credential::{Attached, Credentials, attach};
 use error::ClientError;
 use flotilla_protocol::a2a::error::Reason;
+use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::Task;
 use flotilla_protocol::a2a::request::{
     CancelTaskRequest, ExtendedCardRequest, GetTaskRequest, ListPushConfigsRequest, ListTasksRequest, PushConfig,
@@ -88,6 +89,11 @@ fn null_is_absent<'de, D: serde::Deserializer<'de>, T: Deserialize<'de> + Defaul
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
+/// Whether the agent knows neither the method nor the version. Nothing was begun by such a call.
+fn is_unknown(error: &ClientError) -> bool {
+    error.is(Reason::MethodNotFound) || error.is(Reason::VersionNotSupported)
+}
+
 #[derive(Clone)]
 pub struct Client {
     net: Net,
@@ -131,10 +137,8 @@ impl Client {
 
     /// The language the agent is called in.
     pub fn dialect(&self) -> Dialect {
-        match (self.choice.dialect, self.other_dialect.load(Ordering::Relaxed)) {
-            (Dialect::Current, false) | (Dialect::Old, true) => Dialect::Current,
-            (Dialect::Old, false) | (Dialect::Current, true) => Dialect::Old,
-        }
+        let chosen = self.choice.dialect;
+        if self.other_dialect.load(Ordering::Relaxed) { chosen.other() } else { chosen }
     }
 
     /// How the agent has files in the proto of 0.3. A hub of ours, known by what every card of it declares, has them as
@@ -150,17 +154,29 @@ impl Client {
         if chosen { self.choice.version.clone() } else { self.dialect().version().to_owned() }
     }
 
-    /// Whether the call is to be made again in the other dialect: the agent does not know the one its card speaks of,
-    /// and both may be spoken. Nothing was begun by such a call.
-    fn turns(&self, error: &ClientError) -> bool {
-        let unknown = error.is(Reason::MethodNotFound) || error.is(Reason::VersionNotSupported);
-        let may = self.versions == Versions::Any && self.choice.binding == Binding::JsonRpc;
-        unknown && may && !self.other_dialect.swap(true, Ordering::Relaxed)
+    /// Whether the agent says that it does not know the dialect its card speaks of, and both may be spoken. Only calls
+    /// that begin work ask: to another method the same words mean that the agent does not offer that method.
+    fn may_turn(&self, asked: Method, error: &ClientError) -> bool {
+        let begins = matches!(asked, Method::SendMessage | Method::SendStreamingMessage);
+        begins && self.versions == Versions::Any && is_unknown(error)
     }
 
-    /// The other dialect was no better: the card is believed again.
-    fn turn_back(&self) {
-        self.other_dialect.store(false, Ordering::Relaxed);
+    /// The same agent in one dialect, whatever other calls find out meanwhile.
+    fn speaking(&self, dialect: Dialect) -> Self {
+        Self { other_dialect: Arc::new(AtomicBool::new(dialect != self.choice.dialect)), ..self.clone() }
+    }
+
+    /// What came of a call made again in the other dialect, which is spoken from now on if the agent took it.
+    fn turned<T>(&self, probe: &Self, outcome: Result<T, ClientError>, first: ClientError) -> Result<T, ClientError> {
+        match outcome {
+            Ok(answer) => {
+                self.other_dialect.store(probe.other_dialect.load(Ordering::Relaxed), Ordering::Relaxed);
+                Ok(answer)
+            }
+            Err(error) if is_unknown(&error) || error.is_unusable() => Err(first),
+            // It may have begun something.
+            Err(error) => Err(error),
+        }
     }
 
     /// The same agent, called with these headers beside the others.
@@ -284,7 +300,7 @@ impl Client {
     ) -> Result<Answer<T>, ClientError> {
         let method = request.method();
         let json = self.raw(request, patience).await?;
-        let (value, json) = dialect::read(method, json)?;
+        let (value, json) = dialect::read(method, json).map_err(|error| error.masked(|text| self.clean(text)))?;
         Ok(Answer { value, json })
     }
 
@@ -292,48 +308,40 @@ impl Client {
     async fn raw(&self, mut request: Request, patience: Option<Duration>) -> Result<String, ClientError> {
         operation::set_tenant(&mut request, &self.choice.interface.tenant);
         let answer = match self.choice.binding {
-            Binding::JsonRpc => match jsonrpc::call(self, &request, patience).await {
-                Err(error) if self.turns(&error) => {
-                    jsonrpc::call(self, &request, patience).await.inspect_err(|_| self.turn_back()).or(Err(error))
+            Binding::JsonRpc => {
+                let now = self.speaking(self.dialect());
+                match jsonrpc::call(&now, &request, patience).await {
+                    Err(error) if self.may_turn(request.method(), &error) => {
+                        let probe = self.speaking(now.dialect().other());
+                        self.turned(&probe, jsonrpc::call(&probe, &request, patience).await, error)
+                    }
+                    answer => answer,
                 }
-                answer => answer,
-            },
+            }
             Binding::HttpJson => rest::call(self, &request, patience).await,
             Binding::Grpc => grpc::call(self, &request, patience).await,
         };
-        answer.map_err(|error| self.mask(error))
+        answer.map_err(|error| error.masked(|text| self.clean(text)))
     }
 
     /// Opens a stream.
     async fn open(&self, mut request: Request, after: Option<&str>) -> Result<Frames, ClientError> {
         operation::set_tenant(&mut request, &self.choice.interface.tenant);
         let frames = match self.choice.binding {
-            Binding::JsonRpc => match jsonrpc::open(self, &request, after).await {
-                Err(error) if self.turns(&error) => {
-                    jsonrpc::open(self, &request, after).await.inspect_err(|_| self.turn_back()).or(Err(error))
+            Binding::JsonRpc => {
+                let now = self.speaking(self.dialect());
+                match jsonrpc::open(&now, &request, after).await {
+                    Err(error) if self.may_turn(request.method(), &error) => {
+                        let probe = self.speaking(now.dialect().other());
+                        self.turned(&probe, jsonrpc::open(&probe, &request, after).await, error)
+                    }
+                    frames => frames,
                 }
-                frames => frames,
-            },
+            }
             Binding::HttpJson => rest::open(self, &request, after).await,
             Binding::Grpc => grpc::open(self, &request, after).await,
         };
-        frames.map_err(|error| self.mask(error))
-    }
-
-    /// An agent may repeat a credential in the text of a refusal.
-    fn mask(&self, error: ClientError) -> ClientError {
-        match error {
-            ClientError::Refused { name, code, message } => {
-                ClientError::Refused { name, code, message: self.clean(&message) }
-            }
-            ClientError::Exhausted { message, code, retry } => {
-                ClientError::Exhausted { message: self.clean(&message), code, retry }
-            }
-            ClientError::AuthFailed { message, code } => {
-                ClientError::AuthFailed { message: self.clean(&message), code }
-            }
-            other => other,
-        }
+        frames.map_err(|error| error.masked(|text| self.clean(text)))
     }
 
     /// A request with all that every request to this agent carries.

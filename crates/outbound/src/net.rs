@@ -7,6 +7,7 @@ pub mod sse;
 
 use crate::client::error::{ClientError, Code};
 use crate::guard::Resolver;
+use flotilla_protocol::decode::is_deeper;
 use redact::Redactor;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use std::sync::{Arc, OnceLock};
@@ -32,11 +33,32 @@ pub struct Limits {
     pub answer: Duration,
     /// The largest answer, and the largest single event of a stream.
     pub bytes: usize,
+    /// How deep its JSON may be nested, not counting what the binding puts around it.
+    pub depth: usize,
+}
+
+impl Limits {
+    /// An envelope and the name of what is in it.
+    const AROUND: usize = 2;
+
+    /// Opaque JSON is passed on without being read, so this is the only look at how deep it is.
+    pub(crate) fn check_depth(&self, json: &str) -> Result<(), ClientError> {
+        if is_deeper(json.as_bytes(), self.depth.saturating_add(Self::AROUND)) {
+            let depth = self.depth;
+            return Err(ClientError::malformed(format!("it is nested deeper than {depth} levels (limits.json_depth)")));
+        }
+        Ok(())
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(10), answer: Duration::from_secs(60), bytes: 64 * 1024 * 1024 }
+        Self {
+            connect: Duration::from_secs(10),
+            answer: Duration::from_secs(60),
+            bytes: 64 * 1024 * 1024,
+            depth: usize::MAX,
+        }
     }
 }
 
@@ -198,6 +220,7 @@ impl Net {
         }
         let text = String::from_utf8(body).map_err(|_| ClientError::malformed("the answer is not UTF-8 text"))?;
         self.note(|| format!("< {text}"));
+        self.limits.check_depth(&text)?;
         Ok(text)
     }
 

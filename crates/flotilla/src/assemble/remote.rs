@@ -6,6 +6,7 @@ use flotilla_core::hub::Hub;
 use flotilla_core::ports::Link;
 use flotilla_core::registry::{Agent, Face};
 use flotilla_outbound::guard::Guard;
+use flotilla_outbound::remote::options::Options;
 use flotilla_outbound::remote::{Remote, RemoteLink, watch};
 use flotilla_protocol::a2a::STREAM_RESUME;
 use std::sync::{Arc, Weak};
@@ -20,7 +21,8 @@ pub struct Watched {
 
 /// A link to an agent elsewhere. Nothing is called yet.
 pub fn link(name: &str, agent: &AgentConfig, config: &Config) -> Result<(Arc<dyn Link>, Watched)> {
-    let options = agent.remote_options(name, config.limits.limits().body)?;
+    let limits = config.limits.limits();
+    let options = Options { depth: limits.json_depth, ..agent.remote_options(name, limits.body)? };
     let remote = Arc::new(Remote::new(options, Guard::new(config.targets.rules()?))?);
     let link = Arc::new(RemoteLink(Arc::clone(&remote)));
     let watched = Watched {

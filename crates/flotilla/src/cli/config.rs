@@ -136,6 +136,9 @@ pub fn check(settings: HubSettings) -> Result<()> {
     let config = settings.overrides().apply()?;
     run::preset_owner_key(&config)?;
     run::preset_secret(&config)?;
+    for (name, agent) in &config.agents {
+        agent.check_secrets(name)?;
+    }
     let name = path.map_or_else(|| "the defaults (no file)".to_owned(), |path| path.display().to_string());
     println!("{name}: ok, agents: {}", config.agent_names().join(", "));
     Ok(())
@@ -145,6 +148,7 @@ pub fn hub(settings: HubSettings) -> Result<()> {
     let mut config = settings.overrides().apply()?;
     config.hub.owner_key = run::preset_owner_key(&config)?.map(Secret);
     config.agents.values_mut().for_each(AgentConfig::fill);
+    config.agents.values_mut().for_each(AgentConfig::hide_secrets);
     println!("{}", serde_saphyr::to_string(&config)?);
     Ok(())
 }

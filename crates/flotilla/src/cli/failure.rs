@@ -1,8 +1,9 @@
 //! Why a command failed, in the form the a2a-cli specification gives: a code, a sentence, a next step, an exit status.
 
 use super::output::escape_controls;
-use flotilla_outbound::client::error::{ClientError, Code};
+use flotilla_outbound::client::error::{ClientError, Code, name_of};
 use flotilla_outbound::net::address::shown_in;
+use flotilla_protocol::a2a::error::Reason;
 use serde_json::{Value, json};
 
 /// The failures that are this program's own (its Appendix D).
@@ -174,6 +175,10 @@ impl From<ClientError> for Failure {
             }
             ClientError::Refused { name, code, .. } => {
                 Self { code: name.to_owned(), a2a_code: code, ..Self::internal(message) }.hint(next_step(name))
+            }
+            ClientError::NotJson { .. } => {
+                let name = name_of(Reason::InvalidAgentResponse);
+                Self { code: name.to_owned(), ..Self::internal(message) }.hint(next_step(name))
             }
             ClientError::Exhausted { code, retry, .. } => {
                 let failure = Self { code: EXHAUSTED.to_owned(), a2a_code: code, ..Self::internal(message) };

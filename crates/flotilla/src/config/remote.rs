@@ -207,7 +207,35 @@ fn check_header(name: &str) -> Result<()> {
     }
 }
 
+/// Headers that the hub sends itself, on every call.
+fn is_own(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let exact = ["x-fleet-hops", "traceparent", "tracestate", "idempotency-key", "host"];
+    exact.contains(&name.as_str()) || ["a2a-", "x-a2a-", "content-"].iter().any(|start| name.starts_with(start))
+}
+
+/// Whether a header's name says that its value is a secret, which does not stand in the configuration.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["-token", "-key", "-secret"].iter().any(|end| name.ends_with(end))
+}
+
 impl AgentConfig {
+    /// Reads what the configuration only names, as a start of the hub does.
+    pub fn check_secrets(&self, name: &str) -> Result<()> {
+        if self.kind == Kind::A2a {
+            self.remote_options(name, 0).with_context(|| format!("agents.{name}"))?;
+        }
+        Ok(())
+    }
+
+    /// The configuration as it may be shown: an address may hold a secret in its query.
+    pub fn hide_secrets(&mut self) {
+        for address in [&mut self.url, &mut self.card].into_iter().flatten() {
+            *address = flotilla_outbound::net::address::shown(address);
+        }
+    }
+
     /// What only an agent elsewhere takes, by name.
     fn only_remote(&self) -> [(&'static str, bool); 11] {
         [
@@ -247,10 +275,19 @@ impl AgentConfig {
         if let Some(auth) = &self.auth {
             auth.check()?;
         }
-        for name in self.headers.keys() {
+        for (name, value) in &self.headers {
             check_header(name).context("headers")?;
+            if is_own(name) {
+                bail!("headers.{name}: is the hub's own to send; leave it out");
+            }
+            if value.chars().any(char::is_control) {
+                bail!("headers.{name}: holds a line break or another control character");
+            }
             if ["authorization", "cookie", "x-api-key", "proxy-authorization"].contains(&name.to_lowercase().as_str()) {
                 bail!("headers.{name}: a credential belongs under 'auth:', as env:NAME or file:PATH");
+            }
+            if is_secret(name) {
+                SecretPlace(value.clone()).check(&format!("headers.{name}"))?;
             }
         }
         let options = self.remote("check", Auth::None, 0);
@@ -267,7 +304,11 @@ impl AgentConfig {
     /// How the agent is called; reads its secrets.
     pub fn remote_options(&self, name: &str, bytes: usize) -> Result<Options> {
         let auth = self.auth.as_ref().map_or(Ok(Auth::None), AuthConfig::auth)?;
-        Ok(self.remote(name, auth, bytes))
+        let mut options = self.remote(name, auth, bytes);
+        for (name, value) in options.headers.iter_mut().filter(|(name, _)| is_secret(name)) {
+            *value = SecretPlace(value.clone()).read(&format!("headers.{name}"))?;
+        }
+        Ok(options)
     }
 
     fn remote(&self, name: &str, auth: Auth, bytes: usize) -> Options {
@@ -314,6 +355,7 @@ impl AgentConfig {
             refresh: or(self.card_refresh, Duration::from_secs(300)),
             send_again: self.on_lost == OnLost::Retry,
             bytes,
+            depth: usize::MAX,
         }
     }
 }

@@ -5,6 +5,7 @@ mod cancel;
 mod crash;
 mod faults;
 mod garbage;
+mod refused;
 mod settings;
 
 use crate::cast::{self, setup};

@@ -69,6 +69,13 @@ impl Dialect {
         }
     }
 
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Current => Self::Old,
+            Self::Old => Self::Current,
+        }
+    }
+
     /// The version that is signalled.
     pub fn version(self) -> &'static str {
         match self {

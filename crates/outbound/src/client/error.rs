@@ -14,6 +14,19 @@ pub enum Code {
     Name(String),
 }
 
+/// Characters that are kept of what is no JSON, and those that are shown. More is kept than shown, so that a secret at
+/// the edge is masked whole.
+const KEPT: usize = 4096;
+const SHOWN: usize = 64;
+
+fn begins(body: &str) -> String {
+    if body.trim().is_empty() {
+        return "it is empty".into();
+    }
+    let start: String = body.trim_start().chars().take(SHOWN).collect();
+    format!("it begins with '{}'", start.escape_debug())
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
     #[error("there is no agent card at {reference}: {problem}")]
@@ -45,6 +58,9 @@ pub enum ClientError {
     Exhausted { message: String, code: Option<Code>, retry: Option<String> },
     #[error("the agent's card offers nothing this program speaks: {0}")]
     NoInterface(String),
+    /// The agent, or something before it, answered with something else than JSON: a page, or nothing.
+    #[error("the agent's answer is not JSON ({problem}): {}", begins(.body))]
+    NotJson { problem: String, body: String },
     #[error("an answer is larger than {limit} bytes")]
     TooLarge { limit: usize },
     #[error("{0}")]
@@ -62,8 +78,27 @@ impl ClientError {
     pub fn unreadable<T: DeserializeOwned>(json: &str, problem: &serde_json::Error) -> Self {
         let mut reader = serde_json::Deserializer::from_str(json);
         match serde_path_to_error::deserialize::<_, T>(&mut reader) {
-            Err(placed) if placed.path().iter().next().is_some() => Self::malformed(placed),
-            _ => Self::malformed(problem),
+            Err(placed) if problem.is_data() && placed.path().iter().next().is_some() => Self::malformed(placed),
+            _ => Self::unparsed(json, problem),
+        }
+    }
+
+    /// A text that should have been JSON, or JSON of another shape.
+    pub fn unparsed(text: &str, problem: &serde_json::Error) -> Self {
+        if problem.is_data() {
+            return Self::malformed(problem);
+        }
+        Self::NotJson { problem: problem.to_string(), body: text.chars().take(KEPT).collect() }
+    }
+
+    /// An agent may repeat a credential in what it answers.
+    pub(crate) fn masked(self, clean: impl Fn(&str) -> String) -> Self {
+        match self {
+            Self::Refused { name, code, message } => Self::Refused { name, code, message: clean(&message) },
+            Self::Exhausted { message, code, retry } => Self::Exhausted { message: clean(&message), code, retry },
+            Self::AuthFailed { message, code } => Self::AuthFailed { message: clean(&message), code },
+            Self::NotJson { problem, body } => Self::NotJson { problem, body: clean(&body) },
+            other => other,
         }
     }
 
@@ -74,6 +109,11 @@ impl ClientError {
 
     pub fn is(&self, reason: Reason) -> bool {
         matches!(self, Self::Refused { name, .. } if *name == name_of(reason))
+    }
+
+    /// Whether the agent itself answered, in a way that cannot be used and will not be otherwise a moment later.
+    pub fn is_unusable(&self) -> bool {
+        self.is(Reason::InvalidAgentResponse) || matches!(self, Self::TooLarge { .. })
     }
 
     /// Whether the same call may succeed a moment later.

@@ -19,7 +19,7 @@ pub enum Sent {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object with 'task', 'message', 'statusUpdate' or 'artifactUpdate'")]
 struct OneOf {
     task: Option<Box<Task>>,
     message: Option<Box<Message>>,
@@ -114,10 +114,12 @@ impl Frames {
             Self::Single(frame) => return Ok(frame.take().map(|frame| *frame)),
         };
         let Some(event) = events.next().await? else { return Ok(None) };
+        let net = events.net().clone();
         let json = match self {
-            Self::JsonRpc(..) => jsonrpc::event(&event.data)?,
-            _ => rest::unrefused(event.data)?,
+            Self::JsonRpc(..) => jsonrpc::event(&event.data),
+            _ => rest::unrefused(event.data),
         };
-        Frame::read_in(dialect, files, event.id, &json).map(Some)
+        let frame = json.and_then(|json| Frame::read_in(dialect, files, event.id, &json));
+        frame.map(Some).map_err(|error| error.masked(|text| net.clean(text)))
     }
 }

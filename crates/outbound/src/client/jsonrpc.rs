@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use std::time::Duration;
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with 'result' or 'error'")]
 struct Envelope<'a> {
     #[serde(borrow, default)]
     result: Option<&'a RawValue>,
@@ -25,6 +26,7 @@ struct Envelope<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with 'code' and 'message'")]
 struct Failure {
     #[serde(default)]
     code: i64,
@@ -93,7 +95,7 @@ fn result(text: &str, http: Option<u16>) -> Result<String, Unanswered> {
     let envelope: Envelope<'_> = match serde_json::from_str(text) {
         Ok(envelope) => envelope,
         Err(error) => {
-            return Err(http.map_or_else(|| Unanswered::Malformed(ClientError::malformed(error)), by_http));
+            return Err(http.map_or_else(|| Unanswered::Malformed(ClientError::unparsed(text, &error)), by_http));
         }
     };
     if let Some(failure) = envelope.error {

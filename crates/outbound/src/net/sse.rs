@@ -93,6 +93,11 @@ pub struct Events {
 }
 
 impl Events {
+    /// What the stream came over.
+    pub(crate) fn net(&self) -> &Net {
+        &self.net
+    }
+
     pub fn new(net: Net, response: Response) -> Self {
         Self { net, response, decoder: Decoder::default() }
     }
@@ -102,6 +107,7 @@ impl Events {
         loop {
             if let Some(event) = self.decoder.take() {
                 self.net.note(|| format!("< {}", event.data));
+                self.net.limits.check_depth(&event.data)?;
                 return Ok(Some(event));
             }
             if self.decoder.held() > self.net.limits.bytes {

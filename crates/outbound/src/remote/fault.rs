@@ -12,6 +12,8 @@ pub enum End {
     /// Somebody else ended it.
     Fenced,
     Failed(Failure),
+    /// The agent took the work up and cannot be asked about it. It may go on, and is not told to stop.
+    Lost(Failure),
     /// Nobody knows what became of the message.
     Unknown(String),
 }
@@ -37,7 +39,7 @@ impl Failure {
             ClientError::Refused { name, .. } if error.is(Reason::InvalidAgentResponse) => {
                 Self::new(format!("The answer of the agent '{agent}' cannot be used ({name}): {problem}"), detail)
             }
-            ClientError::TooLarge { .. } => {
+            ClientError::TooLarge { .. } | ClientError::NotJson { .. } => {
                 let name = name_of(Reason::InvalidAgentResponse);
                 Self::new(format!("The answer of the agent '{agent}' cannot be used ({name}): {problem}"), detail)
             }
@@ -86,18 +88,25 @@ impl Failure {
     }
 }
 
-/// The problem without where it is: that is the owner's to know.
+/// The problem without where it is, and without what its operator is to do about it: that is the owner's to know.
 pub fn bare(error: &ClientError) -> String {
-    match error {
-        ClientError::Unreachable { problem, .. }
-        | ClientError::Unconnected { problem, .. }
-        | ClientError::Untrusted { problem, .. }
-        | ClientError::CardNotFound { problem, .. }
-        | ClientError::CardInvalid { problem, .. }
-        | ClientError::Address { problem, .. } => problem.clone(),
-        ClientError::AddressWithPassword { .. } => "its address holds a password".into(),
+    let problem = match error {
+        ClientError::Unreachable { problem, .. } | ClientError::Unconnected { problem, .. } => problem.clone(),
+        ClientError::Untrusted { .. } => "its certificate is not accepted".into(),
+        ClientError::CardNotFound { .. } => "its card is not where it should be".into(),
+        ClientError::CardInvalid { .. } | ClientError::NoInterface(_) => "its card cannot be used".into(),
+        ClientError::Address { .. } | ClientError::AddressWithPassword { .. } | ClientError::Setting(_) => {
+            "its settings at this hub do not work".into()
+        }
         other => other.to_string(),
-    }
+    };
+    without_addresses(&problem)
+}
+
+/// Words that hold an address are left out.
+fn without_addresses(text: &str) -> String {
+    let word = |word: &str| if word.contains("://") { "[address]".to_owned() } else { word.to_owned() };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 impl From<Failure> for End {

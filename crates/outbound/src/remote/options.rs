@@ -4,6 +4,7 @@ use crate::client::choose::{Binding, Versions};
 use crate::oauth::Requester;
 use flotilla_protocol::a2a::VERSION;
 use flotilla_protocol::v03;
+use flotilla_protocol::wire::Base64;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,6 +28,26 @@ pub enum Auth {
     Header { name: String, value: String },
     /// Tokens by client credentials; without an address, from the one the card names.
     OAuth2 { token_url: Option<String>, requester: Requester },
+}
+
+impl Auth {
+    /// A credential in all forms it may be repeated in: as it is sent, without its scheme, and a password alone.
+    fn secrets(&self) -> Vec<String> {
+        let value = match self {
+            Self::None => return Vec::new(),
+            Self::Header { value, .. } => value,
+            Self::OAuth2 { requester, .. } => return requester.secret.iter().cloned().collect(),
+        };
+        let mut secrets = vec![value.clone()];
+        let Some((scheme, credential)) = value.split_once(' ') else { return secrets };
+        secrets.push(credential.to_owned());
+        let pair = Base64::parse(credential).ok().filter(|_| scheme == "Basic");
+        if let Some(pair) = pair.and_then(|pair| String::from_utf8(pair.decode()).ok()) {
+            secrets.extend(pair.split_once(':').map(|(_, password)| password.to_owned()));
+            secrets.push(pair);
+        }
+        secrets
+    }
 }
 
 /// The version of A2A that is spoken.
@@ -167,6 +188,8 @@ pub struct Options {
     pub send_again: bool,
     /// The largest answer, and the largest event of a stream.
     pub bytes: usize,
+    /// How deep its JSON may be nested.
+    pub depth: usize,
 }
 
 impl Options {
@@ -180,11 +203,21 @@ impl Options {
 
     /// What must not be seen in a log or an error.
     pub fn secrets(&self) -> Vec<String> {
-        let auth = match &self.auth {
-            Auth::None => None,
-            Auth::Header { value, .. } => Some(value.clone()),
-            Auth::OAuth2 { requester, .. } => requester.secret.clone(),
-        };
-        auth.into_iter().chain(self.headers.iter().map(|(_, value)| value.clone())).collect()
+        self.auth.secrets().into_iter().chain(self.headers.iter().map(|(_, value)| value.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::net::redact::Redactor;
+
+    #[test]
+    fn a_password_is_a_secret_in_every_form() {
+        let value = "Basic bWU6czNjcmV0LXB3".to_owned();
+        let auth = super::Auth::Header { name: "Authorization".into(), value };
+        let redactor = Redactor::new(auth.secrets());
+        for said in ["bWU6czNjcmV0LXB3", "me:s3cret-pw", "s3cret-pw"] {
+            assert!(!redactor.clean(&format!("not {said}!")).contains(said), "{said}");
+        }
     }
 }

@@ -38,7 +38,12 @@ pub struct Way {
 
 impl Way {
     pub fn new(options: Arc<Options>, guard: Guard) -> Result<Self, ClientError> {
-        let limits = Limits { connect: options.times.connect, answer: options.times.answer, bytes: options.bytes };
+        let limits = Limits {
+            connect: options.times.connect,
+            answer: options.times.answer,
+            bytes: options.bytes,
+            depth: options.depth,
+        };
         let net = Net::between(limits, Redactor::new(options.secrets()), None)?;
         Ok(Self {
             options,

@@ -81,12 +81,12 @@ impl Run {
                 Failure::new(text.clone(), text).into()
             }
         };
-        if self.seen.is_linked() && !self.seen.is_settled() {
+        if self.seen.is_linked() && !self.seen.is_settled() && !matches!(end, End::Lost(_)) {
             self.remote.abandon(self.seen.upstream().task.clone());
         }
         match end {
             End::Fenced => {}
-            End::Failed(failure) => self.fail(failure).await,
+            End::Failed(failure) | End::Lost(failure) => self.fail(failure).await,
             End::Unknown(reason) => {
                 let again = self.remote.options.send_again;
                 let then = if again { "; on_lost is retry, so it is sent again" } else { "" };
@@ -125,7 +125,7 @@ impl Run {
         let retries = self.remote.options.retries;
         let mut tries = 0;
         loop {
-            match self.try_send().await {
+            match self.try_send(tries == retries.most).await {
                 Ok(()) => return Ok(()),
                 Err(Unsent::End(end)) => return Err(end),
                 Err(Unsent::NotYet(_)) if tries < retries.most => {
@@ -142,13 +142,16 @@ impl Run {
         }
     }
 
-    async fn try_send(&mut self) -> Result<(), Unsent> {
+    /// One try. The tries of a message count once for the breaker: the last of them speaks for all.
+    async fn try_send(&mut self, is_last: bool) -> Result<(), Unsent> {
         let remote = Arc::clone(&self.remote);
         let admitted = remote.breaker.admit().map_err(|left| End::from(Failure::left_alone(self.name(), &left)))?;
         let client = match self.client().await {
             Ok(client) => client,
             Err(error) if error.is_passing() => {
-                admitted.failed(&error.to_string());
+                if is_last {
+                    admitted.failed(&error.to_string());
+                }
                 return Err(Unsent::NotYet(error));
             }
             Err(error) => {
@@ -163,7 +166,9 @@ impl Run {
         let answered = self.call(&client).await;
         let outcome = match &answered {
             Err(Unsent::NotYet(error) | Unsent::Perhaps(error)) if !matches!(error, ClientError::Exhausted { .. }) => {
-                admitted.failed(&error.to_string());
+                if is_last || matches!(&answered, Err(Unsent::Perhaps(_))) {
+                    admitted.failed(&error.to_string());
+                }
                 self.remote.way.doubt();
                 "unreached"
             }
@@ -264,7 +269,7 @@ impl Run {
                     return Box::pin(self.send()).await;
                 }
                 Ok(Found::Unknown(reason)) => return Err(End::Unknown(format!("{why}, and {reason}"))),
-                Err(error) if error.is_passing() && start.elapsed() < self.remote.options.times.lost => {
+                Err(error) if !error.is_unusable() && start.elapsed() < self.remote.options.times.lost => {
                     tries += 1;
                     self.pause(retries.pause(tries)).await?;
                 }

@@ -2,6 +2,7 @@
 
 use crate::client::frame::Sent;
 use flotilla_protocol::a2a::model::{Artifact, ArtifactUpdate, Message, Part, Role, StatusUpdate, Task, TaskState};
+use flotilla_protocol::a2a::validate::check_part;
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::{Contents, Report, Trail, Upstream};
 use std::collections::{HashMap, HashSet};
@@ -106,7 +107,10 @@ impl Seen {
     pub fn take(&mut self, sent: Sent) -> Result<Vec<Report>, Garbage> {
         match sent {
             Sent::Task(task) => self.task(*task),
-            Sent::Message(message) => Ok(self.message(*message)),
+            Sent::Message(message) => {
+                parts(&message.parts, "message")?;
+                Ok(self.message(*message))
+            }
             Sent::Status(update) => self.status_update(*update),
             Sent::Artifact(update) => self.artifact_update(*update),
         }
@@ -139,6 +143,9 @@ impl Seen {
     fn task(&mut self, task: Task) -> Result<Vec<Report>, Garbage> {
         let state = known(task.status.state, "task.status.state")?;
         let labels_changed = task.metadata.is_some() && task.metadata != self.metadata;
+        if let Some(message) = &task.status.message {
+            parts(&message.parts, "task.status.message")?;
+        }
         let link = self.link(&task.id, &task.context_id, "task.id")?;
         let mut reports = Vec::new();
         if link.is_some() || labels_changed {
@@ -156,6 +163,10 @@ impl Seen {
             if artifact.artifact_id.is_empty() {
                 return Err(Garbage(format!("task.artifacts[{index}].artifactId is missing")));
             }
+            if artifact.parts.is_empty() {
+                return Err(Garbage(format!("task.artifacts[{index}].parts is empty")));
+            }
+            parts(&artifact.parts, &format!("task.artifacts[{index}]"))?;
             reports.extend(self.artifact(artifact, state.is_terminal()));
         }
         reports.extend(self.status(state, task.status.message, None));
@@ -181,6 +192,9 @@ impl Seen {
 
     fn status_update(&mut self, update: StatusUpdate) -> Result<Vec<Report>, Garbage> {
         let state = known(update.status.state, "statusUpdate.status.state")?;
+        if let Some(message) = &update.status.message {
+            parts(&message.parts, "statusUpdate.status.message")?;
+        }
         let link = self.link(&update.task_id, &update.context_id, "statusUpdate.taskId")?;
         Ok(link.into_iter().chain(self.status(state, update.status.message, update.metadata)).collect())
     }
@@ -206,6 +220,11 @@ impl Seen {
         if artifact.artifact_id.is_empty() {
             return Err(Garbage("artifactUpdate.artifact.artifactId is missing".into()));
         }
+        // Some end an artifact with a chunk that holds nothing.
+        if artifact.parts.is_empty() && !append && !last_chunk {
+            return Err(Garbage("artifactUpdate.artifact.parts is empty".into()));
+        }
+        parts(&artifact.parts, "artifactUpdate.artifact")?;
         let held = self.artifacts.entry(artifact.artifact_id.clone()).or_default();
         if !append {
             *held = Held::default();
@@ -238,6 +257,13 @@ impl Seen {
     fn is_new(&mut self, message: &Message) -> bool {
         message.message_id.is_empty() || self.said.insert(message.message_id.clone())
     }
+}
+
+fn parts(parts: &[Part], place: &str) -> Result<(), Garbage> {
+    for (index, part) in parts.iter().enumerate() {
+        check_part(part).map_err(|problem| Garbage(format!("{place}.parts[{index}] {problem}")))?;
+    }
+    Ok(())
 }
 
 fn known(state: TaskState, place: &str) -> Result<TaskState, Garbage> {

@@ -143,3 +143,15 @@ fn logs_can_be_json() {
         serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
     }
 }
+
+#[test]
+fn what_a_file_only_names_is_read_and_what_an_address_holds_is_not_shown() {
+    let hub = hub();
+    let agent = |more: &str| format!("agents:\n  far: {{kind: a2a, url: 'https://h.example/a?key=hunter2'{more}}}\n");
+    let said = complaint(&hub, &agent(", auth: {bearer: 'env:FAR_NOT_SET'}"));
+    assert!(said.contains("agents.far") && said.contains("FAR_NOT_SET"), "{said}");
+    let said = complaint(&hub, &agent(", headers: {X-Team-Key: 'file:/nowhere/key'}"));
+    assert!(said.contains("headers.X-Team-Key") && said.contains("/nowhere/key"), "{said}");
+    let shown = hub.cli_ok(&["config", "hub", "--config", &file(&hub, &agent(""))]);
+    assert!(shown.contains("https://h.example/a?") && !shown.contains("hunter2"), "{shown}");
+}

@@ -75,7 +75,7 @@ fn an_agent_that_goes_on_is_told_to_go_on() {
 #[test]
 fn an_agent_that_does_not_answer_is_not_said_to_have_stopped() {
     for (cancel, told) in
-        [(Act::Hold, "cannot be reached"), (Act::HangUp, "cannot be reached"), (Act::Body(200, "?".into()), "not A2A")]
+        [(Act::Hold, "cannot be reached"), (Act::HangUp, "cannot be reached"), (Act::Body(200, "?".into()), "not JSON")]
     {
         let agent = working(move || cancel.clone());
         let near = before(&agent, "timeouts: {answer: 300ms}");

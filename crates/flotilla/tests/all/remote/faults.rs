@@ -191,7 +191,11 @@ fn an_agent_that_cannot_be_reached_is_left_alone_for_a_while() {
     assert_eq!(state(&first), "TASK_STATE_FAILED");
     assert!(reason(&first).contains("cannot be reached"), "{}", reason(&first));
     assert!(!reason(&first).contains("127.0.0.1"), "where it is, is its owner's to know: {}", reason(&first));
-    let second = client.say("m-2", "go");
+    let listed = client.get("/api/agents").json();
+    let far = &listed["agents"][0]["remote"];
+    assert_eq!((&far["breaker"], &far["failures"]), (&json!("closed"), &json!(1)), "two tries are one send");
+    client.say("m-2", "go");
+    let second = client.say("m-3", "go");
     assert!(reason(&second).contains("left alone: 2 calls in a row"), "{}", reason(&second));
     let listed = client.get("/api/agents").json();
     let far = &listed["agents"][0];
@@ -202,7 +206,7 @@ fn an_agent_that_cannot_be_reached_is_left_alone_for_a_while() {
     let metrics = client.get("/metrics").text().to_owned();
     assert!(metrics.contains("flotilla_remote_breaker{agent=\"far\"} 2"), "{metrics}");
     let _agent = StandIn::at(&port.to_string(), |url| card(url, false), |_| done("t-1"));
-    let mut number = 2;
+    let mut number = 3;
     until("the agent is tried again", || {
         number += 1;
         let task = client.say(&format!("m-{number}"), "go");

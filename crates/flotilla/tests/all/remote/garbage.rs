@@ -3,18 +3,25 @@
 use super::{before, chunk, reason, status, task};
 use crate::cast::{id, reached, state};
 use flotilla_testkit::{Act, Asked, Binding, StandIn};
-use serde_json::json;
+use serde_json::{Value, json};
+
+fn with_artifact(artifact: &Value) -> Act {
+    let status = json!({"state": "TASK_STATE_COMPLETED"});
+    Act::Answer(json!({"task": {"id": "t", "contextId": "c", "status": status, "artifacts": [artifact]}}))
+}
 
 /// Answers of a send, and what the caller is told of each.
 fn answers() -> Vec<(Act, &'static str)> {
     let body = |text: &str| Act::Body(200, text.to_owned());
     vec![
-        (body("<html>not JSON</html>"), "expected value"),
+        (body("<html>not JSON</html>"), "begins with '<html>not JSON</html>'"),
+        (body(""), "it is empty"),
+        (body("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"no\"}"), "expected an object with 'code' and 'message'"),
         (body("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"task\""), "EOF"),
         (body("\u{1}\u{2}"), "expected value"),
         (Act::Answer(json!(null)), "null"),
         (Act::Answer(json!({"tusk": {}})), "neither task"),
-        (Act::Answer(json!([1, 2])), "invalid"),
+        (Act::Answer(json!(7)), "expected an object with 'task'"),
         (Act::Answer(json!({"task": {"id": 7, "status": {"state": "TASK_STATE_WORKING"}}})), "task.id: "),
         (Act::Answer(json!({"task": {"id": "t", "contextId": "c"}})), "task.status.state is missing"),
         (Act::Answer(json!({"task": {"status": {"state": "TASK_STATE_COMPLETED"}}})), "task.id is missing"),
@@ -23,6 +30,18 @@ fn answers() -> Vec<(Act, &'static str)> {
             Act::Answer(json!({"task": {"id": "t", "status": {"state": "TASK_STATE_COMPLETED"},
                 "artifacts": [{"parts": [{"text": "x"}]}]}})),
             "task.artifacts[0].artifactId is missing",
+        ),
+        (with_artifact(&json!({"artifactId": "a", "parts": [{"raw": "!!!"}]})), "task.artifacts[0].parts[0].raw"),
+        (
+            with_artifact(&json!({"artifactId": "a", "parts": [{"text": "x"}, {}]})),
+            "task.artifacts[0].parts[1] must hold one of",
+        ),
+        (with_artifact(&json!({"artifactId": "a", "parts": []})), "task.artifacts[0].parts is empty"),
+        (
+            with_artifact(
+                &json!({"artifactId": "a", "parts": [{"data": (0..100).fold(json!(1), |inner, _| json!([inner]))}]}),
+            ),
+            "nested deeper than 64 levels",
         ),
         (
             Act::Answer(json!({"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": []}})),

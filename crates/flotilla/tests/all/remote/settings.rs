@@ -1,7 +1,7 @@
 //! How an agent elsewhere is configured: what is sent along, what is taken over from its card, and what is refused.
 
 use super::{before, config, done, task};
-use crate::cast::{setup, state};
+use crate::cast::{id, setup, state};
 use flotilla_testkit::stand_in::card;
 use flotilla_testkit::{Act, Asked, Binding, HubProcess, StandIn, until};
 use serde_json::json;
@@ -118,7 +118,11 @@ fn a_card_elsewhere_does_not_lead_where_nobody_pointed() {
     let near = before(&agent, "");
     let task = near.owner(Binding::JsonRpc).say("m-1", "go");
     assert_eq!(state(&task), "TASK_STATE_FAILED");
-    assert!(super::reason(&task).contains("did not name"), "{}", super::reason(&task));
+    let told = super::reason(&task);
+    assert!(told.contains("its card cannot be used"), "{told}");
+    assert!(!told.contains("://") && !told.contains("targets.allow"), "where it leads is its owner's to know: {told}");
+    let log = near.owner(Binding::JsonRpc).get(&format!("/api/tasks/{}/log", id(&task))).text().to_owned();
+    assert!(log.contains("did not name") && log.contains("targets.allow"), "{log}");
     assert!(inner.asked("SendMessage").is_empty());
     let admitted = format!("{}\ntargets: {{allow: [127.0.0.1/32]}}\n", config(&agent.url(), ""));
     let near = setup().config(&admitted).start();
@@ -165,6 +169,12 @@ fn slips_in_the_configuration_are_told() {
         ("{kind: a2a, url: 'http://h', auth: {bearer: hunter2}}", "env:NAME or file:PATH"),
         ("{kind: a2a, url: 'http://h', auth: {bearer: 'env:FAR_NOT_SET'}}", "FAR_NOT_SET"),
         ("{kind: a2a, url: 'http://h', headers: {Authorization: x}}", "belongs under 'auth:'"),
+        ("{kind: a2a, url: 'http://h', headers: {X-Team-Token: hunter2}}", "headers.X-Team-Token: write env:NAME"),
+        ("{kind: a2a, url: 'http://h', headers: {X-Team-Key: 'env:FAR_NOT_SET'}}", "FAR_NOT_SET"),
+        ("{kind: a2a, url: 'http://h', headers: {x-fleet-hops: '0'}}", "headers.x-fleet-hops: is the hub's own"),
+        ("{kind: a2a, url: 'http://h', headers: {A2A-Version: '1.0'}}", "headers.A2A-Version: is the hub's own"),
+        ("{kind: a2a, url: 'http://h', headers: {Content-Type: a/b}}", "headers.Content-Type: is the hub's own"),
+        ("{kind: a2a, url: 'http://h', headers: {X-Where: \"a\\r\\nb\"}}", "headers.X-Where: holds a line break"),
         ("{kind: a2a, url: 'http://h', timeouts: {idle: 0s}}", "longer than nothing"),
         ("{kind: a2a, url: 'http://h', timeouts: {idel: 1s}}", "idel"),
         ("{kind: echo, url: 'http://h'}", "only for 'kind: a2a'"),

@@ -52,8 +52,8 @@ impl Run {
             let before = self.seen.is_settled();
             let told = match client {
                 Ok(client) => self.ask(&client).await?,
-                Err(error) if error.is_passing() => Some(error),
-                Err(error) => return Err(Failure::of(self.name(), &error).into()),
+                // A card or a token that cannot be had now may be had later; the work goes on there.
+                Err(error) => Some(error),
             };
             if before || self.seen.is_settled() {
                 break;
@@ -71,7 +71,7 @@ impl Run {
                     failures += 1;
                     self.remote.way.doubt();
                     if reached.elapsed() >= lost {
-                        return Err(self.lost_touch(&error, lost).into());
+                        return Err(End::Lost(self.lost_touch(&error, lost)));
                     }
                     retries.pause(failures)
                 }
@@ -82,26 +82,32 @@ impl Run {
     }
 
     fn lost_touch(&self, error: &ClientError, lost: Duration) -> Failure {
-        let text = format!(
-            "The agent '{}' took the work up and cannot be reached any more ({}), for longer than {} s. It may have gone on.",
-            self.name(),
-            bare(error),
-            lost.as_secs()
-        );
+        let (name, problem, seconds) = (self.name(), bare(error), lost.as_secs());
+        let text = if error.is(Reason::TaskNotFound) {
+            format!("The agent '{name}' does not know the task any more, for longer than {seconds} s.")
+        } else {
+            let how = if error.is_passing() { "reached" } else { "asked about it" };
+            format!(
+                "The agent '{name}' took the work up and cannot be {how} any more ({problem}), for longer than \
+                 {seconds} s. It may have gone on."
+            )
+        };
         Failure::new(text, error.to_string())
     }
 
-    /// Asks for the task as it is now. An error means that the agent is not there for the moment.
+    /// Asks for the task as it is now. To ask is safe, so whatever went wrong is a reason to ask again; only an answer
+    /// that cannot be used ends the run.
     async fn ask(&mut self, client: &Client) -> Result<Option<ClientError>, End> {
         let request = GetTaskRequest { id: self.seen.upstream().task.clone(), ..GetTaskRequest::default() };
         match client.task(request).await {
             Ok(answer) => self.tell(vec![Sent::Task(Box::new(answer.value))]).await.map(|()| None),
-            Err(error) if error.is_passing() => Ok(Some(error)),
-            Err(error) if error.is(Reason::TaskNotFound) => {
-                let text = format!("The agent '{}' does not know the task any more.", self.name());
-                Err(Failure::new(text.clone(), text).into())
+            Err(error) if error.is_unusable() => Err(Failure::of(self.name(), &error).into()),
+            Err(error) => {
+                if matches!(error, ClientError::AuthFailed { .. } | ClientError::CredentialsMissing { .. }) {
+                    self.remote.way.drop_token().await;
+                }
+                Ok(Some(error))
             }
-            Err(error) => Err(Failure::of(self.name(), &error).into()),
         }
     }
 
@@ -144,7 +150,7 @@ impl Run {
             let first = match next {
                 Err(_) => return Ok(Some(format!("no event within {} s", idle.as_secs()))),
                 Ok(Ok(None)) => return Ok(Some("the agent closed the stream before the task was done".into())),
-                Ok(Err(error)) if error.is_passing() => return Ok(Some(bare(&error))),
+                Ok(Err(error)) if self.breaks(&error) => return Ok(Some(bare(&error))),
                 Ok(Err(error)) => return Err(Failure::of(self.name(), &error).into()),
                 Ok(Ok(Some(frame))) => frame,
             };
@@ -153,11 +159,16 @@ impl Run {
             match problem {
                 _ if self.seen.is_settled() => {}
                 None => {}
-                Some(error) if error.is_passing() => return Ok(Some(bare(&error))),
+                Some(error) if self.breaks(&error) => return Ok(Some(bare(&error))),
                 Some(error) => return Err(Failure::of(self.name(), &error).into()),
             }
         }
         Ok(None)
+    }
+
+    /// Whether an error only ends the stream: once the agent's task is known, it can be asked for.
+    fn breaks(&self, error: &ClientError) -> bool {
+        error.is_passing() || (self.seen.is_linked() && !error.is_unusable())
     }
 
     async fn take(&mut self, client: &Client, frames: Vec<Frame>, exact: bool) -> Result<(), End> {
