@@ -83,7 +83,7 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Print a script that completes commands in a shell.
     Completion(completion::Completion),
-    /// Run a program for a worker, and end all of it when the worker is gone.
+    /// Run a program for the hub, and end all of it when the hub is gone.
     #[command(hide = true)]
     Reap(Reap),
 }

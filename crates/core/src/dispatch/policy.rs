@@ -14,10 +14,6 @@ impl Tiers {
         self.0.iter().position(|tier| *tier == name)
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str)
-    }
-
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -115,3 +115,16 @@ async fn killing_does_not_wait() {
     assert_eq!(running.kill().await, Exit::Signal(9));
     none_left(&stubborn);
 }
+
+#[test]
+fn a_worker_that_is_gone_before_the_program_starts_leaves_nothing_waiting() {
+    let (pipe, worker) = std::io::pipe().expect("a pipe");
+    drop(worker);
+    let mut reaper = std::process::Command::new(env!("CARGO_BIN_EXE_flotilla"))
+        .args(["reap", "--grace-ms", "1", "--", "/bin/sleep", "600"])
+        .env(flotilla_worker::reaper::PIPE, "0")
+        .stdin(pipe)
+        .spawn()
+        .expect("the reaper starts");
+    until("the reaper has ended", || reaper.try_wait().expect("a child"));
+}

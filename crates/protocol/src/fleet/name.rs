@@ -26,14 +26,9 @@ pub fn has_tool(tools: &[String], wanted: &str) -> bool {
     tools.iter().map(|tool| folded(tool)).any(|tool| tool == wanted || others.contains(&tool.as_str()))
 }
 
-/// The words that stand for what an agent's own tools are called, beside those names themselves.
-pub fn words_for(tools: &[String]) -> Vec<&'static str> {
-    TOOLS.iter().filter(|(word, _)| has_tool(tools, word)).map(|(word, _)| *word).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{has_tool, same, words_for};
+    use super::{has_tool, same};
 
     #[test]
     fn dashes_and_underscores_are_the_same() {
@@ -49,7 +44,6 @@ mod tests {
         {
             assert_eq!(has_tool(&tools, wanted), expected, "{wanted}");
         }
-        assert_eq!(words_for(&tools), ["terminal", "file"]);
         assert!(has_tool(&["terminal".to_owned()], "terminal"));
     }
 }
