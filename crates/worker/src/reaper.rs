@@ -5,12 +5,10 @@
 
 pub mod tree;
 
-use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Signal, WaitOptions, WaitStatus};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -62,13 +60,7 @@ fn run(grace: Duration, program: &OsString, arguments: &[OsString]) -> Result<u8
 fn open_pipe() -> Result<File, String> {
     let number = std::env::var(PIPE).ok().and_then(|text| text.parse::<u32>().ok());
     let number = number.ok_or("this command is used by the hub itself, to run programs")?;
-    let told = |error: std::io::Error| format!("the pipe from the hub: {error}");
-    // Without waiting: if the other end is gone already, nobody will ever come.
-    let mut options = File::options();
-    options.read(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
-    let pipe = options.open(format!("/proc/self/fd/{number}")).map_err(told)?;
-    fcntl_setfl(&pipe, OFlags::empty()).map_err(|error| told(error.into()))?;
-    Ok(pipe)
+    File::open(format!("/proc/self/fd/{number}")).map_err(|error| format!("the pipe from the hub: {error}"))
 }
 
 /// Waits for the program itself, and takes in orphans on the way.
