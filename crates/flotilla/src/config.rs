@@ -1,6 +1,7 @@
 //! The configuration file: what may stand in it, its defaults and its checks.
 
 mod agent;
+mod borrowed;
 mod card;
 mod command;
 mod doors;
@@ -46,6 +47,11 @@ pub struct Config {
     pub sockets: SocketsConfig,
     /// The agents by name. Without any, the hub has an `echo` agent.
     pub agents: BTreeMap<String, AgentConfig>,
+    #[serde(skip)]
+    said: borrowed::Said,
+    /// The variables of other programs that counted.
+    #[serde(skip)]
+    pub borrowed: Vec<&'static str>,
 }
 
 /// The hub itself.
@@ -70,6 +76,10 @@ pub struct HubConfig {
     /// Presets the owner's key (`flk_` and 64 hex digits). Write `${FLOTILLA_OWNER_KEY}` rather than the key itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_key: Option<Secret>,
+    /// A token of your choice that callers may show instead of a key, of at least 16 characters. Write
+    /// `${NAME}` rather than the token itself; `A2A_AUTH_TOKEN` is taken if this is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auth_token: Option<Secret>,
     /// A file with the secret the hub seals credentials with and makes its signing keys of (64 hex digits); `secret.key`
     /// in the data directory, made at the first start, if absent. `FLOTILLA_SECRET_KEY` overrides both.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,6 +118,7 @@ impl Default for HubConfig {
             public_url: None,
             default_agent: None,
             owner_key: None,
+            auth_token: None,
             secret_key_file: None,
             allow_anonymous: false,
             allow_anonymous_remote: false,
@@ -241,7 +252,9 @@ impl Config {
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Self::default());
         }
-        serde_saphyr::from_str(text).map_err(|error| explain::plainly(&filled.mask(&error.to_string()), text))
+        let read: Result<Self, _> = serde_saphyr::from_str(text);
+        let config = read.map_err(|error| explain::plainly(&filled.mask(&error.to_string()), text))?;
+        Ok(Self { said: borrowed::Said::read(text), ..config })
     }
 
     /// What a parser cannot know; reads the certificate, if there is one.
@@ -279,10 +292,14 @@ impl Config {
         if let Some(url) = &hub.public_url {
             check_public(url)?;
         }
+        if let Some(token) = &hub.auth_token {
+            check_token(&token.0)?;
+        }
         if hub.allow_anonymous && !hub.listen.ip().is_loopback() && !hub.allow_anonymous_remote {
             bail!(
-                "anonymous access on {} would let anyone on the network use this hub; listen on 127.0.0.1, or add \
-                 --allow-anonymous-remote (hub.allow_anonymous_remote) if that is what you want",
+                "anonymous access (hub.allow_anonymous, or A2A_REQUIRE_AUTH=false) on {} would let anyone on the network \
+                 use this hub; listen on 127.0.0.1, or set hub.allow_anonymous_remote (--allow-anonymous \
+                 --allow-anonymous-remote) if that is what you want",
                 hub.listen
             );
         }
@@ -314,6 +331,17 @@ impl Config {
             dedupe_max: self.idempotency.max,
         }
     }
+}
+
+/// Only its hash is stored, so it must be long enough that nobody finds it by trying.
+fn check_token(token: &str) -> Result<()> {
+    if token.len() < 16 || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        bail!(
+            "hub.auth_token (A2A_AUTH_TOKEN) must be at least 16 characters that can stand in a header, without spaces: \
+             openssl rand -hex 32"
+        );
+    }
+    Ok(())
 }
 
 /// Every card says it, to anyone.

@@ -10,6 +10,7 @@ pub use secret::preset as preset_secret;
 mod reload;
 mod secret;
 mod secure;
+mod token;
 
 use crate::assemble::Place;
 use crate::clock::SystemClock;
@@ -64,10 +65,13 @@ impl Overrides {
         if let Some(url) = &self.public_url {
             hub.public_url = Some(url.clone());
         }
+        let borrowed = config.borrow_variables(self.listen.is_some(), |name| std::env::var(name).ok())?;
+        let hub = &mut config.hub;
         hub.allow_anonymous |= self.allow_anonymous;
         hub.allow_anonymous_remote |= self.allow_anonymous_remote;
         config.targets.allow.extend(self.allow_targets.iter().cloned());
         config.check_whole()?;
+        config.borrowed = borrowed;
         Ok(config)
     }
 }
@@ -107,6 +111,7 @@ async fn serve_until_stopped(
     let _lock = if overrides.memory { None } else { Some(prepare(&dir)?) };
     let store = open_store(&overrides, &config, &dir)?;
     let new_key = keys::ensure_owner(&store, &config).await?;
+    token::ensure(&store, &config).await?;
     let listener = TcpListener::bind(config.hub.listen).await.with_context(|| {
         format!("listening on {} (is another hub running? --listen chooses another address)", config.hub.listen)
     })?;

@@ -97,7 +97,8 @@ impl Setup {
         let mut command = Command::new(&self.binary);
         command.current_dir(dir).stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("FLOTILLA_") {
+            let name = name.to_string_lossy().into_owned();
+            if name.starts_with("FLOTILLA_") || name.starts_with("A2A_") {
                 command.env_remove(name);
             }
         }
@@ -310,6 +311,11 @@ impl HubProcess {
         self.setup.env.retain(|(name, _)| name != "FLOTILLA_OWNER_KEY");
         self.setup.env.push(("FLOTILLA_OWNER_KEY".to_owned(), key.to_owned()));
         self.launch();
+    }
+
+    /// Another value of a variable, from the next start on.
+    pub fn set_env(&mut self, name: &str, value: &str) {
+        self.setup = self.setup.clone().env(name, value);
     }
 
     /// Kills the hub if it runs and starts it again on the same data and the same port.

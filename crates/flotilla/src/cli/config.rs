@@ -141,6 +141,9 @@ pub fn check(settings: HubSettings) -> Result<()> {
     }
     let name = path.map_or_else(|| "the defaults (no file)".to_owned(), |path| path.display().to_string());
     println!("{name}: ok, agents: {}", config.agent_names().join(", "));
+    if !config.borrowed.is_empty() {
+        println!("from the environment: {}", config.borrowed.join(", "));
+    }
     Ok(())
 }
 

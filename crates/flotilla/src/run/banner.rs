@@ -20,8 +20,13 @@ pub fn show(config: &Config, app: &App, dir: Option<&Path>, new_key: Option<&str
         println!("  Owner key   {key}");
         println!("              Shown only this once: keep it. Others get theirs from 'flotilla keys create NAME'.\n");
     }
+    if !config.borrowed.is_empty() {
+        println!("  Taken over  {} from the environment (docs/configuration.md)\n", config.borrowed.join(", "));
+    }
     if config.hub.allow_anonymous {
-        println!("  WARNING     Anonymous access is on: anyone who reaches {} can use this hub.\n", config.hub.listen);
+        let because = if config.borrowed.contains(&"A2A_REQUIRE_AUTH") { " (A2A_REQUIRE_AUTH=false)" } else { "" };
+        let listen = config.hub.listen;
+        println!("  WARNING     Anonymous access is on{because}: anyone who reaches {listen} can use this hub.\n");
     }
     println!("Try it:\n\n{}\n", request(&url, new_key, config.hub.allow_anonymous));
 }

@@ -9,3 +9,4 @@ mod recovery;
 mod reload;
 mod retention;
 mod signatures;
+mod variables;

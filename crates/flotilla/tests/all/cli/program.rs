@@ -96,7 +96,7 @@ impl Place {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
-            if name.starts_with("FLOTILLA_") || name.starts_with("A2ACLI_") {
+            if ["FLOTILLA_", "A2ACLI_", "A2A_"].iter().any(|prefix| name.starts_with(prefix)) {
                 command.env_remove(name);
             }
         }
