@@ -11,6 +11,7 @@ mod doctor;
 mod download;
 mod failure;
 mod follow;
+mod import;
 mod keys;
 mod listen;
 mod log;
@@ -75,6 +76,8 @@ enum Command {
     Listen(listen::Listen),
     /// Make, list, rotate and revoke keys of the hub.
     Keys(keys::Keys),
+    /// Write the setup of Hermes or a2a_fleet down as a hub's configuration.
+    Import(import::Import),
     /// Copy the store into a file, also while a hub is using it.
     Backup(store::BackupArgs),
     /// Put a backup in the place of the store. The hub must not be running.
@@ -213,6 +216,7 @@ impl Command {
             Self::Config(config::ConfigCommand::Check(settings)) => config::check(*settings),
             Self::Config(config::ConfigCommand::Hub(settings)) => config::hub(*settings),
             Self::Config(config::ConfigCommand::Schema) => config::schema(),
+            Self::Import(import) => import.run(),
             Self::Backup(backup) => backup.run(),
             Self::Restore(restore) => restore.run(),
             Self::Completion(completion) => completion.run(),

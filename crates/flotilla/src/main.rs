@@ -5,6 +5,7 @@ mod assemble;
 mod cli;
 mod clock;
 mod data;
+mod import;
 mod run;
 mod signing;
 mod telemetry;

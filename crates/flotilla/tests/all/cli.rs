@@ -8,6 +8,7 @@ mod credentials;
 mod doctor;
 mod errors;
 mod help;
+mod import;
 mod interaction;
 mod log;
 mod old;

@@ -2,7 +2,7 @@
 
 use super::program::Place;
 
-const COMMANDS: [&[&str]; 28] = [
+const COMMANDS: [&[&str]; 31] = [
     &[],
     &["serve"],
     &["send"],
@@ -22,6 +22,9 @@ const COMMANDS: [&[&str]; 28] = [
     &["config"],
     &["config", "show"],
     &["keys"],
+    &["import"],
+    &["import", "hermes"],
+    &["import", "fleet"],
     &["backup"],
     &["completion"],
     &["conformance"],

@@ -1,0 +1,161 @@
+//! Hermes' A2A plugin: a folder per agent with an `identity.yaml`, or older `vault.yaml` files of profiles.
+
+use super::{Draft, read, secret, text};
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Where its folders are when none is named.
+pub fn usual_home() -> Option<PathBuf> {
+    let env = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    env("HERMES_HOME").or_else(|| env("HOME").map(|home| home.join(".hermes")))
+}
+
+/// Looks for agents below a directory: Hermes' home, its `fleet`, or the folder that holds the agents.
+pub fn import(dir: &Path) -> Result<Draft> {
+    if !dir.is_dir() {
+        bail!("{} is no directory; name the one that holds Hermes' folders, or set HERMES_HOME", dir.display());
+    }
+    let (mut draft, mut found) = (Draft::default(), 0);
+    for below in ["", "agents", "a2a/agents", "fleet/a2a/agents"] {
+        for folder in folders(&dir.join(below)) {
+            let file = folder.join("identity.yaml");
+            if file.is_file() {
+                found += 1;
+                with_file(&mut draft, &file, |draft, identity| take(draft, &file, &folder, identity));
+            }
+        }
+    }
+    for profile in folders(&dir.join("profiles")) {
+        let file = profile.join("a2a/vault.yaml");
+        if file.is_file() {
+            found += 1;
+            with_file(&mut draft, &file, |draft, vault| take_vault(draft, &file, vault));
+        }
+    }
+    if found == 0 {
+        bail!(
+            "there is no identity.yaml of an agent below {} (looked for NAME/identity.yaml there, in agents, a2a/agents and \
+             fleet/a2a/agents, and for profiles/NAME/a2a/vault.yaml)",
+            dir.display()
+        );
+    }
+    Ok(draft)
+}
+
+/// Folders in the order of their names.
+fn folders(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}
+
+fn with_file(draft: &mut Draft, file: &Path, take: impl FnOnce(&mut Draft, &Value)) {
+    match read(file) {
+        Ok(value) if value.is_object() => take(draft, &value),
+        Ok(_) => draft.left.push(format!("{}: holds nothing that could be an agent", file.display())),
+        Err(error) => draft.left.push(format!("{error:#}")),
+    }
+}
+
+fn take(draft: &mut Draft, file: &Path, folder: &Path, identity: &Value) {
+    let origin = file.display().to_string();
+    let named = text(identity, "name").or_else(|| text(identity, "id"));
+    let folder = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = named.unwrap_or(&folder).to_owned();
+    let none = Value::Null;
+    let transports = identity.get("transports").unwrap_or(&none);
+    let rpc = transports.get("a2a_rpc").unwrap_or(&none);
+    let card = transports.get("agent_card").unwrap_or(&none);
+    tell_what_is_left(draft, &origin, identity, transports);
+    let address = text(rpc, "url").or_else(|| text(identity, "a2a_url"));
+    let Some((key, value)) = place(address, card) else {
+        let why = "it has no A2A address (transports.a2a_rpc.url); connect it to the hub instead: docs/sockets.md";
+        draft.leave(&origin, &name, why);
+        return;
+    };
+    let mut agent = json!({"kind": "a2a", key: value});
+    if let Some(description) = text(identity, "description").or_else(|| text(identity, "role")) {
+        agent["description"] = description.into();
+    }
+    let bearer = text(identity, "auth_token").map(|token| json!({"type": "bearer", "token": token}));
+    let auth = rpc.get("auth").filter(|auth| auth.is_object()).cloned().or(bearer);
+    if let Some(auth) = auth.and_then(|auth| credential(draft, &origin, &name, &auth)) {
+        agent["auth"] = auth;
+    }
+    draft.add(&origin, &name, agent);
+}
+
+/// The base the card is found below, or the card's own address.
+fn place(address: Option<&str>, card: &Value) -> Option<(&'static str, String)> {
+    let trimmed = |url: &str| url.trim_end_matches('/').to_owned();
+    let Some(base) = text(card, "url") else { return Some(("url", trimmed(address?))) };
+    let path = text(card, "path").unwrap_or("/.well-known/agent.json");
+    if base.ends_with(".json") {
+        return Some(("card", base.to_owned()));
+    }
+    match path.trim_start_matches('/') {
+        ".well-known/agent.json" | ".well-known/agent-card.json" => Some(("url", trimmed(base))),
+        other => Some(("card", format!("{}/{other}", trimmed(base)))),
+    }
+}
+
+fn credential(draft: &mut Draft, origin: &str, name: &str, auth: &Value) -> Option<Value> {
+    let kind = text(auth, "type").unwrap_or("bearer");
+    let at = format!("{origin}: {name}");
+    let mut place = |literal: &str, variable: &str, fallback: &str| {
+        let fallback = format!("{name}_{fallback}");
+        secret(draft, &at, text(auth, literal), text(auth, variable), &fallback)
+    };
+    let header = text(auth, "header").or_else(|| text(auth, "name"));
+    match kind {
+        "none" => None,
+        "bearer" => Some(json!({"bearer": place("token", "token_env", "token")})),
+        "api_key" if header.is_none_or(|name| name.eq_ignore_ascii_case("x-api-key")) => {
+            Some(json!({"api_key": place("value", "value_env", "key")}))
+        }
+        "api_key" | "custom_header" => {
+            let value = place("value", "value_env", "key");
+            Some(json!({"header": {"name": header.unwrap_or("X-API-Key"), "value": value}}))
+        }
+        other => {
+            draft.leave(
+                origin,
+                &format!("auth of type {other}"),
+                "calls of an agent are not signed so; set 'auth' by hand",
+            );
+            None
+        }
+    }
+}
+
+/// What the plugin can do and the hub does in another way, or not.
+fn tell_what_is_left(draft: &mut Draft, origin: &str, identity: &Value, transports: &Value) {
+    let has = |key: &str| identity.get(key).is_some_and(|value| !value.is_null());
+    if transports.get("hermes_webhook").is_some() || has("webhook_url") {
+        draft.leave(
+            origin,
+            "hermes_webhook",
+            "messages into a Hermes session are not relayed; agents are called by A2A",
+        );
+    }
+    if has("platforms") || has("telegram_bot_token") {
+        draft.leave(origin, "platforms", "the hub speaks to no chat; its bot's token was not copied");
+    }
+}
+
+fn take_vault(draft: &mut Draft, file: &Path, vault: &Value) {
+    let origin = file.display().to_string();
+    let Some(agents) = vault.get("agents").and_then(Value::as_object) else {
+        draft.left.push(format!("{origin}: lists no agents"));
+        return;
+    };
+    for (name, entry) in agents {
+        let mut identity = entry.clone();
+        if let Some(object) = identity.as_object_mut() {
+            object.insert("name".into(), name.as_str().into());
+            take(draft, file, Path::new(name), &identity);
+        }
+    }
+}
