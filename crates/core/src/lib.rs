@@ -20,6 +20,7 @@ pub mod project;
 pub mod push;
 pub mod rate;
 pub mod registry;
+pub mod relevance;
 pub mod rights;
 pub mod roster;
 pub mod task;

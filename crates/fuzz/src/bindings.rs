@@ -144,3 +144,10 @@ pub fn wire_values(bytes: &[u8]) {
         assert_eq!(serde_json::from_str::<Int32>(&number.0.to_string()).ok(), Some(number));
     }
 }
+
+/// A search of the catalog: pages have their bounds, whatever is asked for.
+pub fn catalog_search(bytes: &[u8]) {
+    if let Ok(size) = inbound::catalog_search(bytes) {
+        assert!((1..=100).contains(&size));
+    }
+}

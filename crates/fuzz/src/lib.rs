@@ -33,6 +33,7 @@ entries! {
     bindings::grpc_request,
     bindings::grpc_frame,
     bindings::wire_values,
+    bindings::catalog_search,
     config::config,
     head::credential,
     head::cursor,

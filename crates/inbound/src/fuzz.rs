@@ -3,7 +3,7 @@
 use crate::dialect::{self, Dialect};
 use crate::parameters::Parameters;
 use crate::rest::path;
-use crate::{address, body, caller, grpc, jsonrpc, rest, route};
+use crate::{address, body, caller, catalog, grpc, jsonrpc, rest, route};
 use bytes::Bytes;
 use flotilla_core::limits::Limits;
 use flotilla_core::log::Cursor;
@@ -64,6 +64,11 @@ pub fn cursor(headers: &HeaderMap, uri: &Uri) -> Result<Option<Cursor>, Refusal>
     dialect::check(Version::V10, &parameters)?;
     parameters.check_key()?;
     parameters.cursor()
+}
+
+/// A search of the catalog.
+pub fn catalog_search(bytes: &[u8]) -> Result<usize, String> {
+    catalog::request::read(bytes).map(|search| search.size)
 }
 
 pub fn credential(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {

@@ -9,6 +9,7 @@ mod body;
 mod browser;
 mod call;
 mod caller;
+mod catalog;
 mod deliveries;
 mod dialect;
 mod door;

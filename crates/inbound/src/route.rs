@@ -3,7 +3,9 @@
 use crate::app::App;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
-use crate::{agents, answer, browser, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, well_known, ws};
+use crate::{
+    agents, answer, browser, catalog, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, well_known, ws,
+};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;
@@ -49,6 +51,7 @@ async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> R
         ["ws"] => ws::serve(&app, request).await,
         ["api", "ws-ticket"] if *request.method() == Method::POST => ws::ticket::serve(&app, request).await,
         ["api", "keys", named @ ..] => keys::serve(&app, named, request).await,
+        ["api", "ard", rest @ ..] => catalog::ard::serve(&app, rest, request).await,
         ["api", "deliveries", rest @ ..] if rest.len() < 2 => deliveries::serve(&app, rest, request).await,
         other => {
             let (parts, body) = request.into_parts();
@@ -113,13 +116,14 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
             well_known::serve(app, Place::OldAgent(agent), request).await
         }
         [".well-known", "jwks.json"] if get => well_known::jwks(app, request),
+        [".well-known", "ai-catalog.json"] if get => catalog::serve(app, request),
         ["healthz"] if get => health::alive(),
         ["readyz"] if get => health::ready(app).await,
         ["metrics"] if get => health::metrics(app),
         ["api", "tasks", id, "log"] if get => owner::log(app, id, request).await,
         ["api", "agents"] if get => agents::list(app, request).await,
         [service @ (flotilla_grpc::SERVICE | flotilla_grpc::v03::SERVICE), _] => grpc::not_grpc(app, service),
-        [".well-known", "agent-card.json" | "agent.json" | "jwks.json"]
+        [".well-known", "agent-card.json" | "agent.json" | "jwks.json" | "ai-catalog.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
         | ["healthz" | "readyz" | "metrics"]
         | ["api", "agents"]

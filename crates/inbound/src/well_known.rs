@@ -161,6 +161,11 @@ pub fn jwks(app: &App, request: &Parts) -> Response<Body> {
     cacheable(&request.headers, body, app.changed_at(), CACHE)
 }
 
+/// A document that everybody may read and keep for a while.
+pub fn public(app: &App, request: &Parts, body: Vec<u8>) -> Response<Body> {
+    cacheable(&request.headers, body, app.changed_at(), CACHE)
+}
+
 fn cacheable(asked: &HeaderMap, body: Vec<u8>, changed_at: Millis, cache: HeaderValue) -> Response<Body> {
     let digest: String = sha256(&body)[..16].iter().map(|byte| format!("{byte:02x}")).collect();
     let etag = format!("\"{digest}\"");

@@ -2,6 +2,7 @@
 
 mod backup;
 mod cards;
+mod catalog;
 mod config;
 mod extended;
 mod health;
