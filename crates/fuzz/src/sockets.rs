@@ -7,6 +7,7 @@ use flotilla_protocol::a2a::profile::{MOST, Profile};
 use flotilla_protocol::channel::{self, Frame};
 use flotilla_protocol::gopherhole::{self, Asked};
 use flotilla_protocol::hub_frame::Said;
+use flotilla_protocol::hub_frame::worker::Told;
 use flotilla_protocol::wire::Json;
 
 fn told(frame: &Frame<'_>) -> String {
@@ -52,6 +53,10 @@ fn hub_frame(kind: &str, bytes: &[u8]) {
             if let Ok(reports) = gopherhole::reports(&response, |_| true) {
                 assert!(!reports.is_empty());
             }
+        }
+        Ok(Said::Report(told)) => {
+            let frame = told.frame();
+            assert_eq!(*told, Told::read(frame.as_bytes()).expect("what was written can be read"));
         }
         Ok(Said::Message(sending)) => {
             if let Ok(message) = gopherhole::read_message(&sending.payload, Role::User) {

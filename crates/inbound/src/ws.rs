@@ -7,6 +7,7 @@ mod frames;
 mod handshake;
 pub mod lines;
 pub mod ticket;
+mod worker;
 
 use crate::app::App;
 use crate::parameters::query;
@@ -62,6 +63,8 @@ struct Wish {
     ticket: Option<String>,
     /// It wants to call, and be no agent.
     only_calls: bool,
+    /// Of a worker: runs it takes at once.
+    places: Option<usize>,
 }
 
 impl Wish {
@@ -72,6 +75,7 @@ impl Wish {
                 "agent" => wish.agent = Some(value.into_owned()),
                 "resume" => wish.resume = Some(value.into_owned()),
                 "ticket" => wish.ticket = Some(value.into_owned()),
+                "places" => wish.places = value.parse().ok().filter(|places| *places > 0),
                 "role" => wish.only_calls = value == "caller",
                 _ => {}
             }
@@ -115,6 +119,9 @@ async fn open(app: &Arc<App>, parts: &mut Parts, manner: Manner) -> Result<Box<C
         Some((agent, terms)) => {
             let desk = app.hub.roster().desk(agent.id);
             let (session, resumed) = desk.open(wish.resume.as_deref(), terms)?;
+            if manner == Manner::Worker {
+                session.serve_worker(wish.places.unwrap_or(usize::MAX));
+            }
             Some(agent::Place { agent, session, resumed })
         }
         None => None,

@@ -124,6 +124,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unknown: Unknown,
     },
+    /// What goes before it in this change came from a worker under this number.
+    Received {
+        run: u32,
+        number: u64,
+    },
     /// A run ended without a result; what follows says what was done about it.
     RunLost {
         run: u32,
@@ -149,6 +154,7 @@ impl Event {
             | Self::RunQueued { .. }
             | Self::RunStarted { .. }
             | Self::Linked { .. }
+            | Self::Received { .. }
             | Self::RunLost { .. }
             | Self::NearLimit { .. } => false,
         }

@@ -1,5 +1,7 @@
 //! Frames of the hub's own, between it and whoever is connected: each an object with a `type`.
 
+pub mod worker;
+
 use crate::a2a::error::{Reason, Refusal};
 use crate::decode::message;
 use crate::gopherhole;
@@ -20,6 +22,12 @@ pub enum Said {
     Message(Box<Sending>),
     UpdateCard(Json),
     TaskResponse(Box<TaskResponse>),
+    /// Of a worker: its agent's reports.
+    Report(Box<worker::Told>),
+    /// Of a worker: nothing of a run is left.
+    Gone(worker::Gone),
+    /// Of a worker: it takes no more runs.
+    Drain,
 }
 
 /// A run was taken.
@@ -94,10 +102,14 @@ impl Said {
             "message" => Self::Message(Box::new(message(bytes)?)),
             "update_card" | "announce" => Self::UpdateCard(message::<Card>(bytes)?.agent_card),
             "task_response" => Self::TaskResponse(Box::new(message(bytes)?)),
+            "report" => Self::Report(Box::new(worker::Told::read(bytes)?)),
+            "gone" => Self::Gone(message(bytes)?),
+            "drain" => Self::Drain,
             other => {
                 let shown: String = other.chars().take(80).collect();
                 let text = format!(
-                    "There is no frame of type '{shown}'. There are: ping, pong, ack, message, update_card, task_response."
+                    "There is no frame of type '{shown}'. There are: ping, pong, ack, message, update_card, \
+                     task_response; and of a worker report, gone, drain."
                 );
                 return Err(Refusal::new(Reason::InvalidRequest, text));
             }
@@ -106,8 +118,10 @@ impl Said {
 }
 
 /// The first frame: who one is here, and what to show in order to go on after a cut.
-pub fn welcome(agent: &str, resume: Option<(&str, bool)>, heartbeat: u64) -> String {
-    let mut frame = json!({"type": "welcome", "agentId": agent, "heartbeatSeconds": heartbeat});
+pub fn welcome(agent: &str, resume: Option<(&str, bool)>, heartbeat: u64, most: usize) -> String {
+    let mut frame = json!({
+        "type": "welcome", "agentId": agent, "heartbeatSeconds": heartbeat, "frameBytes": most,
+    });
     if let Some((token, resumed)) = resume {
         frame["resumeToken"] = token.into();
         frame["resumed"] = resumed.into();
@@ -201,7 +215,7 @@ mod tests {
 
     #[test]
     fn clients_find_what_they_look_for() {
-        assert!(welcome("a", None, 30).starts_with(r#"{"agentId":"a""#));
+        assert!(welcome("a", None, 30, 9).starts_with(r#"{"agentId":"a""#));
         let refusal = Refusal::new(Reason::AgentNotFound, "There is no agent 'x' here.");
         let frame = error(&refusal, Some("m-1"));
         assert!(frame.contains("AGENT_NOT_FOUND") && frame.contains("m-1") && frame.contains("-32602"), "{frame}");

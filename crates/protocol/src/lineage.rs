@@ -67,13 +67,15 @@ impl Origin {
 }
 
 /// What a run hands on to whomever it calls.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lineage {
     /// This hub, the agent and the task.
     pub here: Ancestor,
     /// What the task's own caller told; none if nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Arc<Origin>>,
     /// When the task ends, done or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Millis>,
     /// The task's trace, with a span of the run's own.
     pub trace: Trace,

@@ -62,10 +62,13 @@ pub struct Trail {
     pub said: Vec<String>,
     pub artifacts: Vec<Arc<Artifact>>,
     pub state: TaskState,
+    /// The highest number of a worker's reports in this run that is kept.
+    pub received: u64,
 }
 
 /// Content of a report: A2A parts unchanged, or blocks from which peers see a projection.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Contents {
     Parts(Vec<Part>),
     Blocks(Vec<Block>),
@@ -92,37 +95,48 @@ fn sizes(blocks: &[Block]) -> usize {
 }
 
 /// What an agent says while it works.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Report {
     Status {
         state: TaskState,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         contents: Option<Contents>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Object>,
     },
     /// `artifact.parts` is ignored: the contents say what the artifact holds.
     Artifact {
         artifact: Box<Artifact>,
         contents: Contents,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         append: bool,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         last_chunk: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Object>,
     },
     /// A direct Message instead of a task.
     Answer {
         contents: Contents,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Object>,
     },
     /// For the owner's eyes.
-    Note {
-        blocks: Vec<Block>,
-    },
+    Note { blocks: Vec<Block> },
     /// An agent elsewhere took the work up under these ids; one of a task makes the exchange a task. The rest is what
     /// it says of its task as a whole.
     Linked {
         upstream: Upstream,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<Object>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unknown: Unknown,
     },
+    /// Said by the hub alone: what goes before it came from a worker under this number, and is known by it when it comes
+    /// again.
+    #[serde(skip)]
+    Received { number: u64 },
 }
 
 impl Report {
@@ -140,6 +154,7 @@ impl Report {
                 let known = metadata.as_ref().map_or(0, |metadata| metadata.0.text().len());
                 known + unknown.iter().map(|(name, json)| name.len() + json.text().len()).sum::<usize>()
             }
+            Self::Received { .. } => 0,
         }
     }
 }

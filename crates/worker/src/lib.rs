@@ -1,7 +1,8 @@
-//! Who does the work: the agents that run inside this process.
+//! Who does the work: the agents that run inside this process, and their way to a hub elsewhere.
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod attach;
 pub mod command;
 mod echo;
 pub mod reaper;

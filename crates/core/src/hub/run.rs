@@ -179,7 +179,10 @@ fn one_change(reports: &[Report]) -> usize {
         size += report.size();
         size <= CHANGE_BYTES
     };
-    reports.iter().take_while(fits).count().max(1).min(reports.len())
+    let count = reports.iter().take_while(fits).count().max(1).min(reports.len());
+    // The number a worker's reports came under is kept with the last of them, or they would be taken again.
+    let numbered = matches!(reports.get(count), Some(Report::Received { .. }));
+    count + usize::from(numbered)
 }
 
 impl Drop for RunHandle {
@@ -290,5 +293,8 @@ mod tests {
         assert_eq!(one_change(&reports(&[CHANGE_BYTES - 1, 1, 1])), 2);
         assert_eq!(one_change(&reports(&[CHANGE_BYTES + 1, 1])), 1, "one that is large goes alone");
         assert_eq!(one_change(&[]), 0);
+        let mut large = reports(&[CHANGE_BYTES + 1]);
+        large.push(Report::Received { number: 1 });
+        assert_eq!(one_change(&large), 2, "its number goes with it");
     }
 }

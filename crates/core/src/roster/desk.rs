@@ -1,5 +1,9 @@
 //! An agent's desk: its runs in the order they came, and which of its connections has which.
 
+mod worker;
+
+pub(super) use worker::End;
+
 use super::session::{Delivery, Order, Session};
 use super::{Connections, Terms};
 use crate::error::Fault;
@@ -29,6 +33,8 @@ pub(super) enum Standing {
 /// What an agent says of a run at once, and who wants to know when it is kept.
 pub struct Reported {
     pub reports: Vec<Report>,
+    /// Of a worker: nothing of the run is left, and why.
+    pub gone: Option<String>,
     /// Told whether it was: false if the run is over, so that it changed nothing.
     pub kept: oneshot::Sender<bool>,
 }
@@ -50,6 +56,11 @@ struct Entry {
     artifacts: HashSet<String>,
     /// Ids of the latest reports.
     told: VecDeque<String>,
+    /// The highest number of a worker's reports.
+    received: u64,
+    /// Whether whoever has it says when nothing of it is left.
+    answers: bool,
+    end: watch::Sender<End>,
 }
 
 impl Entry {
@@ -65,6 +76,10 @@ struct Seat {
     window: usize,
     wake: Arc<Notify>,
     orders: VecDeque<Order>,
+    /// Runs it has at once.
+    places: usize,
+    /// It is a worker, which says when nothing of a run is left.
+    answers: bool,
 }
 
 #[derive(Default)]
@@ -116,7 +131,7 @@ impl Desk {
 
     /// Whether the agent is connected.
     pub fn is_present(&self) -> bool {
-        !self.state().seats.is_empty()
+        self.state().seats.iter().any(|seat| seat.window > 0)
     }
 
     /// Puts a run where the agent will find it. One it had already taken when the hub stopped waits for the agent to
@@ -132,8 +147,21 @@ impl Desk {
         // What was under way when the hub stopped may have been sent before.
         let attempt = u32::from(work.trail.resumed);
         let artifacts = work.trail.artifacts.iter().map(|artifact| artifact.artifact_id.clone()).collect();
-        let told = VecDeque::new();
-        let entry = Entry { run, place, touched: 0, attempt, standing: tell, work, reports: sender, artifacts, told };
+        let received = work.trail.received;
+        let entry = Entry {
+            run,
+            place,
+            touched: 0,
+            attempt,
+            standing: tell,
+            work,
+            reports: sender,
+            artifacts,
+            told: VecDeque::new(),
+            received,
+            answers: received > 0,
+            end: watch::channel(End::Open).0,
+        };
         state.runs.insert(task, entry);
         if !taken {
             state.queue.insert(place, task);
@@ -163,7 +191,9 @@ impl Desk {
         }
         let wake = Arc::new(Notify::new());
         let orders = VecDeque::new();
-        state.seats.push(Seat { id, token: token.clone(), window: terms.window, wake: Arc::clone(&wake), orders });
+        let (token_kept, wake_kept) = (token.clone(), Arc::clone(&wake));
+        let (window, places, answers) = (terms.window, usize::MAX, false);
+        state.seats.push(Seat { id, token: token_kept, window, wake: wake_kept, orders, places, answers });
         drop(state);
         Ok((Session::new(Arc::clone(self), id, token, wake), resumed.is_some()))
     }
@@ -205,18 +235,21 @@ impl Desk {
         let (place, task) = state.queue.iter().next().map(|(place, task)| (*place, *task))?;
         let loads = state.loads();
         let (sent, load) = loads[index];
-        if sent >= state.seats[index].window {
+        if !state.seats[index].has_room(sent, load) {
             return None;
         }
         // Of several connections, one with less to do has the next run.
-        let other = state.seats.iter().zip(&loads).find(|(seat, (sent, other))| *other < load && *sent < seat.window);
+        let other = state.seats.iter().zip(&loads);
+        let other = other.into_iter().find(|(seat, (sent, other))| *other < load && seat.has_room(*sent, *other));
         if let Some((seat, _)) = other {
             seat.wake.notify_one();
             return None;
         }
         state.queue.remove(&place);
+        let answers = state.seats[index].answers;
         let entry = state.runs.get_mut(&task)?;
         entry.attempt += 1;
+        entry.answers = answers;
         entry.standing.send_replace(Standing::Sent(id));
         Some(Order::Deliver(Delivery { task, attempt: entry.attempt, work: Arc::clone(&entry.work) }))
     }
@@ -228,8 +261,11 @@ impl Desk {
         let (place, reports, before) = (entry.place, entry.reports.clone(), entry.stands());
         if before != Standing::Taken(id) {
             entry.standing.send_replace(Standing::Taken(id));
+            let told = matches!(before, Standing::Sent(on) if on == id);
+            let reminder = if told { None } else { entry.reminder(task) };
             state.queue.remove(&place);
-            if let Some(seat) = state.seats.iter().find(|seat| seat.id == id) {
+            if let Some(seat) = state.seats.iter_mut().find(|seat| seat.id == id) {
+                seat.orders.extend(reminder);
                 seat.wake.notify_one();
             }
         }
@@ -283,6 +319,9 @@ impl Desk {
         let mut state = self.state();
         let Some(entry) = state.runs.get(&task) else { return false };
         let (Standing::Sent(on) | Standing::Taken(on)) = entry.stands() else { return false };
+        if *entry.end.borrow() == End::Gone {
+            return true;
+        }
         let order = Order::Stop { task, run: entry.run, work: Arc::clone(&entry.work) };
         let Some(seat) = state.seats.iter_mut().find(|seat| seat.id == on) else { return false };
         seat.orders.push_back(order);

@@ -1,17 +1,20 @@
 //! The way to an agent that dials in: its runs wait at its desk until it comes, and for as long as they may.
 
-use super::desk::{Desk, Entered, Reported, Standing};
+use super::desk::{Desk, End, Entered, Reported, Standing};
 use super::{Roster, Terms};
 use crate::hub::RunHandle;
 use crate::ids::{AgentId, TaskId};
-use crate::ports::{Absence, Link};
+use crate::ports::{Absence, Link, Stopped, Stopping};
 use crate::registry::OnLost;
+use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::work::Assignment;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// How long a run that ended as it was asked to waits for the word why, before it is one that just stopped.
+const CANCELED_BY_THEN: Duration = Duration::from_secs(30);
 /// No wait is longer: beyond this, a clock is of no use.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
 
@@ -37,6 +40,20 @@ impl Link for Dialed {
 
     fn is_remote(&self) -> bool {
         true
+    }
+
+    /// A worker is asked to end the run and says when nothing of it is left; it has the grace time for that. Other agents
+    /// are told when the run is over.
+    fn stop(&self, stopping: Stopping) -> Pin<Box<dyn Future<Output = Result<Stopped, Refusal>> + Send>> {
+        let asked = self.desk.ask_to_end(stopping.task);
+        let grace = self.terms.grace;
+        Box::pin(async move {
+            if let Some(mut end) = asked {
+                // Also over when the run is: then there is nothing left to wait for.
+                let _ = tokio::time::timeout(grace, end.wait_for(|end| *end == End::Gone)).await;
+            }
+            Ok(Stopped::Now(None))
+        })
     }
 
     fn absence(&self) -> Option<Absence> {
@@ -80,9 +97,15 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
             Standing::Sent(_) | Standing::Taken(_) => Until::Ever,
         };
         match next(&mut entered, &run, &until).await {
-            Happened::Reported(Reported { reports, kept }) => {
+            Happened::Reported(Reported { gone: Some(reason), kept, .. }) => {
+                end(&desk, task, run, &reason, terms).await;
+                let _ = kept.send(true);
+                return;
+            }
+            Happened::Reported(Reported { reports, kept, .. }) => {
                 run.delivered();
-                let goes_on = run.report(reports).await.is_ok();
+                // Without any, it is one that came before, and was kept by now.
+                let goes_on = reports.is_empty() || run.report(reports).await.is_ok();
                 // Whoever reported may be gone.
                 let _ = kept.send(goes_on);
                 if !goes_on || !run.is_current() {
@@ -105,6 +128,10 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
             }
             // Those who dialed in are told to come again, and the run waits for them in the log.
             Happened::Stopping => return run.detach(),
+            Happened::TimeOver if desk.is_asked_to_end(task) => {
+                let reason = "the worker was asked to end it and did not come back";
+                return end(&desk, task, run, reason, terms).await;
+            }
             Happened::TimeOver => return give_up(run, &until, ttl, terms).await,
         }
     }
@@ -126,6 +153,14 @@ async fn next(entered: &mut Entered, run: &RunHandle, until: &Until) -> Happened
         () = run.stopping() => Happened::Stopping,
         () = alarm => Happened::TimeOver,
     }
+}
+
+/// Nothing of the run is left at its worker. If that was asked for, whoever asked says what it was.
+async fn end(desk: &Desk, task: TaskId, run: RunHandle, reason: &str, terms: Terms) {
+    if desk.ended(task) {
+        let _ = tokio::time::timeout(CANCELED_BY_THEN, run.fenced()).await;
+    }
+    run.give_up(reason, terms.on_lost == OnLost::Retry).await;
 }
 
 async fn give_up(mut run: RunHandle, until: &Until, ttl: Duration, terms: Terms) {

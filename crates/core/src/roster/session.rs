@@ -93,7 +93,44 @@ impl Session {
     ) -> Result<oneshot::Receiver<bool>, NoRun> {
         let to = self.desk.taken(self.id, task, run).ok_or(NoRun)?;
         let (kept, told) = oneshot::channel();
-        to.send(Reported { reports, kept }).await.map_err(|_| NoRun)?;
+        to.send(Reported { reports, gone: None, kept }).await.map_err(|_| NoRun)?;
+        Ok(told)
+    }
+
+    /// The connection is a worker's, which takes so many runs at once.
+    pub fn serve_worker(&self, places: usize) {
+        self.desk.serve_worker(self.id, places);
+    }
+
+    /// No more runs for this connection.
+    pub fn drain(&self) {
+        self.desk.drain(self.id);
+    }
+
+    /// The same of a worker: one whose number was kept before changes nothing, and is told to be kept when that is so.
+    pub async fn report_numbered(
+        &self,
+        task: TaskId,
+        run: u32,
+        number: u64,
+        mut reports: Vec<Report>,
+    ) -> Result<oneshot::Receiver<bool>, NoRun> {
+        let to = self.desk.taken(self.id, task, Some(run)).ok_or(NoRun)?;
+        if self.desk.receives(task, number) {
+            reports.push(Report::Received { number });
+        } else {
+            reports.clear();
+        }
+        let (kept, told) = oneshot::channel();
+        to.send(Reported { reports, gone: None, kept }).await.map_err(|_| NoRun)?;
+        Ok(told)
+    }
+
+    /// A worker's word that nothing of a run is left.
+    pub async fn gone(&self, task: TaskId, run: u32, reason: String) -> Result<oneshot::Receiver<bool>, NoRun> {
+        let to = self.desk.taken(self.id, task, Some(run)).ok_or(NoRun)?;
+        let (kept, told) = oneshot::channel();
+        to.send(Reported { reports: Vec::new(), gone: Some(reason), kept }).await.map_err(|_| NoRun)?;
         Ok(told)
     }
 }

@@ -59,6 +59,10 @@ fn apply_event(head: &mut Head, event: &Event, at: Millis) {
             head.run_state = RunState::Idle;
             head.waiting += 1;
         }
-        Event::Produced { .. } | Event::Noted { .. } | Event::Linked { .. } | Event::NearLimit { .. } => {}
+        Event::Produced { .. }
+        | Event::Noted { .. }
+        | Event::Linked { .. }
+        | Event::Received { .. }
+        | Event::NearLimit { .. } => {}
     }
 }

@@ -164,6 +164,7 @@ fn summary(event: &Event) -> (&'static str, String) {
         Event::Linked { run, upstream, .. } => {
             ("linked", format!("run {run}: the agent's task '{}', context '{}'", upstream.task, upstream.context))
         }
+        Event::Received { run, number } => ("received", format!("run {run}: report {number} of its worker")),
         Event::RunLost { run, reason } => ("lost", format!("run {run}: {reason}")),
         Event::NearLimit { limit, used, most } => ("near a limit", format!("{limit}: {used} of {most}")),
     }

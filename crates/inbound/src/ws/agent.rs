@@ -11,7 +11,7 @@ use flotilla_protocol::a2a::request::{
     CancelTaskRequest, Request, SendMessageConfiguration, SendMessageRequest, SubscribeToTaskRequest,
 };
 use flotilla_protocol::channel::{self, Failure};
-use flotilla_protocol::hub_frame;
+use flotilla_protocol::hub_frame::{self, worker::RunFrame};
 use flotilla_protocol::relay::Relay;
 use flotilla_protocol::v03::{self, V03};
 use flotilla_protocol::work::{Assignment, Contents, Report};
@@ -58,8 +58,10 @@ impl Connection {
     /// A run, as the agent wants to be told of it.
     pub fn delivery(&mut self, delivery: &Delivery) -> Vec<String> {
         let Delivery { task, attempt, work } = delivery;
-        if self.manner == Manner::Frames {
-            return vec![hub_frame::delivery(work, *attempt)];
+        match self.manner {
+            Manner::Frames => return vec![hub_frame::delivery(work, *attempt)],
+            Manner::Worker => return vec![RunFrame::of(work, *attempt).frame()],
+            Manner::V10 | Manner::V03 => {}
         }
         self.upcalls.0.insert(*task, Upcall { run: work.run, relay: relay(work), followed: false });
         let streams = self.place.as_ref().is_some_and(|place| place.agent.capabilities.streaming);
@@ -88,7 +90,7 @@ impl Connection {
 
     /// The run is over for the hub.
     pub fn stop(&mut self, task: TaskId, run: u32, work: &Assignment) -> Vec<String> {
-        if self.manner == Manner::Frames {
+        if matches!(self.manner, Manner::Frames | Manner::Worker) {
             return vec![hub_frame::cancel(&work.task_id, run)];
         }
         let known = self.upcalls.0.remove(&task);

@@ -119,7 +119,7 @@ impl Connection {
         let version = match self.manner {
             Manner::V10 => Some("1.0"),
             Manner::V03 => Some("0.3"),
-            Manner::Frames => None,
+            Manner::Frames | Manner::Worker => None,
         };
         if let Some(version) = version.filter(|_| !headers.contains_key("a2a-version")) {
             headers.insert("a2a-version", HeaderValue::from_static(version));

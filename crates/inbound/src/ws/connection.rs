@@ -38,6 +38,8 @@ pub enum Manner {
     V10,
     /// The same of 0.3.
     V03,
+    /// In frames with all a run's facts, as `flotilla worker` wants them.
+    Worker,
 }
 
 /// Whether a connection goes on.
@@ -117,7 +119,8 @@ impl Connection {
 
     async fn serve(&mut self, socket: &mut Socket, sockets: Sockets) -> (u16, &'static str) {
         let resume = self.place.as_ref().map(|place| (place.session.token(), place.resumed));
-        let welcome = hub_frame::welcome(&own_name(&self.caller, self.place.as_ref()), resume, sockets.ping.as_secs());
+        let name = own_name(&self.caller, self.place.as_ref());
+        let welcome = hub_frame::welcome(&name, resume, sockets.ping.as_secs(), sockets.frame);
         if !write(socket, Message::text(welcome), sockets).await {
             return (1001, "the welcome was not taken");
         }

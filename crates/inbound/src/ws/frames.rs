@@ -39,16 +39,21 @@ impl Connection {
             Said::Ack(Ack { task_id, run }) => {
                 // Of a run that is over, there is nothing left to take.
                 let task = TaskId::parse(&task_id).ok_or_else(|| Refusal::no_task(&task_id))?;
-                let _ = self.place()?.session.taken(task, run);
+                if self.place()?.session.taken(task, run).is_err() {
+                    self.not_theirs(&task_id, run);
+                }
             }
             Said::Message(sending) => self.send(*sending)?,
             Said::UpdateCard(card) => self.update_card(&card).await?,
             Said::TaskResponse(response) => self.respond(&response, id).await?,
+            Said::Report(told) => self.told(*told).await?,
+            Said::Gone(gone) => self.gone(gone).await?,
+            Said::Drain => self.place()?.session.drain(),
         }
         Ok(())
     }
 
-    fn place(&self) -> Result<&super::agent::Place, Refusal> {
+    pub(super) fn place(&self) -> Result<&super::agent::Place, Refusal> {
         self.place.as_ref().ok_or_else(|| {
             let text = "This connection is no agent's. Connect with a key that has the scope agents:connect.";
             Refusal::new(Reason::PermissionDenied, text)

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::channel::{SUBPROTOCOL, SUBPROTOCOL_03};
+use flotilla_protocol::hub_frame::worker;
 use http::header::{
     CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION,
     UPGRADE,
@@ -47,6 +48,8 @@ pub fn check(request: &Parts) -> Result<Accepted, Refusal> {
         Manner::V10
     } else if names(SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL_03) {
         Manner::V03
+    } else if names(SEC_WEBSOCKET_PROTOCOL, worker::SUBPROTOCOL) {
+        Manner::Worker
     } else {
         Manner::Frames
     };
@@ -70,6 +73,7 @@ impl Accepted {
         let chosen = match self.manner {
             Manner::V10 => Some(SUBPROTOCOL),
             Manner::V03 => Some(SUBPROTOCOL_03),
+            Manner::Worker => Some(worker::SUBPROTOCOL),
             Manner::Frames => None,
         };
         if let Some(chosen) = chosen {

@@ -87,7 +87,7 @@ pub fn line(report: &Report) -> String {
         ),
         Report::Answer { contents, metadata } => format!("message{}{}", show(contents), labelled("metadata", metadata)),
         Report::Note { blocks } => format!("note{}", each(blocks)),
-        Report::Linked { .. } => panic!("no agent here is elsewhere"),
+        Report::Linked { .. } | Report::Received { .. } => panic!("no agent here is elsewhere"),
     }
 }
 

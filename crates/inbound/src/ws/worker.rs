@@ -1,0 +1,50 @@
+//! What a worker says of its runs: numbered reports, and that nothing of a run is left.
+
+use super::connection::{Connection, Manner, say};
+use flotilla_core::error::Error;
+use flotilla_core::ids::TaskId;
+use flotilla_core::roster::NoRun;
+use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::hub_frame;
+use flotilla_protocol::hub_frame::worker::{Gone, Told, kept};
+use tokio::sync::oneshot;
+
+impl Connection {
+    pub(super) async fn told(&mut self, told: Told) -> Result<(), Error> {
+        let Told { task_id, run, number, reports } = told;
+        let task = TaskId::parse(&task_id).ok_or_else(|| Refusal::no_task(&task_id))?;
+        let answer = self.place()?.session.report_numbered(task, run, number, reports).await;
+        self.acknowledge(answer, (task_id, run, number));
+        Ok(())
+    }
+
+    pub(super) async fn gone(&mut self, gone: Gone) -> Result<(), Error> {
+        let Gone { task_id, run, number, reason } = gone;
+        let task = TaskId::parse(&task_id).ok_or_else(|| Refusal::no_task(&task_id))?;
+        let reason: String = reason.chars().take(2_000).collect();
+        let answer = self.place()?.session.gone(task, run, reason).await;
+        self.acknowledge(answer, (task_id, run, number));
+        Ok(())
+    }
+
+    /// Once it is kept, and not before. Of a run that is over, or not there, at once.
+    fn acknowledge(&mut self, answer: Result<oneshot::Receiver<bool>, NoRun>, (task, run, number): (String, u32, u64)) {
+        let Ok(answer) = answer else {
+            self.say(kept(&task, run, number, true));
+            return;
+        };
+        let outgoing = self.outgoing.clone();
+        tokio::spawn(async move {
+            let over = !matches!(answer.await, Ok(true));
+            say(&outgoing, kept(&task, run, number, over)).await;
+        });
+    }
+
+    /// A run the peer says it has is over, or was never its own: a worker is told to end it. Others learn that from what
+    /// they say next.
+    pub(super) fn not_theirs(&mut self, task: &str, run: Option<u32>) {
+        if let (Manner::Worker, Some(run)) = (self.manner, run) {
+            self.say(hub_frame::cancel(task, run));
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Frames between the hub and a worker: runs with all their facts out, whole reports back, numbered and acknowledged.
+
+use crate::a2a::error::Refusal;
+use crate::a2a::model::{Message, Part};
+use crate::a2a::validate::check_part;
+use crate::decode;
+use crate::lineage::Lineage;
+use crate::time::Millis;
+use crate::wire::Object;
+use crate::work::{Assignment, Contents, Report, Trail};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::sync::Arc;
+
+/// The subprotocol by which a worker says what it is.
+pub const SUBPROTOCOL: &str = "flotilla.worker.v1";
+
+/// What a worker's agent said of a run. Numbers rise by one within a run; one that was kept changes nothing again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Told {
+    pub task_id: String,
+    pub run: u32,
+    pub number: u64,
+    pub reports: Vec<Report>,
+}
+
+/// Nothing of a run is left at its worker, and nothing more will be said of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Gone {
+    pub task_id: String,
+    pub run: u32,
+    pub number: u64,
+    /// In words, for a run nobody asked to stop.
+    pub reason: String,
+}
+
+/// A frame of a worker's, with its type.
+#[derive(Debug, Serialize)]
+struct Typed<'a, T> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(flatten)]
+    frame: &'a T,
+}
+
+fn typed<T: Serialize>(kind: &str, frame: &T) -> String {
+    serde_json::to_string(&Typed { kind, frame }).expect("texts, numbers and kept JSON are JSON")
+}
+
+impl Told {
+    pub fn frame(&self) -> String {
+        typed("report", self)
+    }
+
+    pub fn read(bytes: &[u8]) -> Result<Self, Refusal> {
+        let told: Self = decode::message(bytes)?;
+        for (index, report) in told.reports.iter().enumerate() {
+            check(report).map_err(|problem| Refusal::invalid(&format!("reports[{index}]"), problem))?;
+        }
+        Ok(told)
+    }
+}
+
+impl Gone {
+    pub fn frame(&self) -> String {
+        typed("gone", self)
+    }
+}
+
+/// What a binding checks of a caller's message holds for what an agent shows, too.
+fn check(report: &Report) -> Result<(), String> {
+    let contents = match report {
+        Report::Status { contents, .. } => contents.as_ref(),
+        Report::Artifact { contents, .. } | Report::Answer { contents, .. } => Some(contents),
+        Report::Note { .. } | Report::Linked { .. } | Report::Received { .. } => None,
+    };
+    let parts: &[Part] = match contents {
+        Some(Contents::Parts(parts)) => parts,
+        Some(Contents::Message(message)) => &message.parts,
+        Some(Contents::Blocks(_)) | None => &[],
+    };
+    parts.iter().try_for_each(check_part)
+}
+
+/// A run for a worker, with all its agent may want to know.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunFrame {
+    pub task_id: String,
+    pub context_id: String,
+    pub run: u32,
+    /// More than one: it may have come before.
+    pub attempt: u32,
+    pub turn: u32,
+    pub message: Arc<Message>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted_output_modes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Object>,
+    pub asked_at: Millis,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub from: String,
+    #[serde(default)]
+    pub watched: bool,
+    pub lineage: Lineage,
+}
+
+impl RunFrame {
+    pub fn of(work: &Assignment, attempt: u32) -> Self {
+        Self {
+            task_id: work.task_id.clone(),
+            context_id: work.context_id.clone(),
+            run: work.run,
+            attempt,
+            turn: work.turn,
+            message: Arc::clone(&work.message),
+            accepted_output_modes: work.accepted_output_modes.clone(),
+            metadata: work.metadata.clone(),
+            asked_at: work.asked_at,
+            from: work.from.clone(),
+            watched: work.watched,
+            lineage: work.lineage.clone(),
+        }
+    }
+
+    pub fn frame(&self) -> String {
+        typed("message", self)
+    }
+
+    pub fn into_assignment(self) -> Assignment {
+        Assignment {
+            task_id: self.task_id,
+            context_id: self.context_id,
+            run: self.run,
+            turn: self.turn,
+            message: self.message,
+            accepted_output_modes: self.accepted_output_modes,
+            metadata: self.metadata,
+            asked_at: self.asked_at,
+            from: self.from,
+            ttl: None,
+            watched: self.watched,
+            trail: Trail::default(),
+            lineage: self.lineage,
+        }
+    }
+}
+
+/// A report or the end of a run is kept; `over` if the run was over and nothing changed.
+pub fn kept(task: &str, run: u32, number: u64, over: bool) -> String {
+    let mut frame = json!({"type": "ack", "taskId": task, "run": run, "number": number});
+    if over {
+        frame["over"] = true.into();
+    }
+    frame.to_string()
+}
+
+/// The worker has a run.
+pub fn taken(task: &str, run: u32) -> String {
+    json!({"type": "ack", "taskId": task, "run": run}).to_string()
+}
+
+/// What the hub says to a worker.
+#[derive(Debug)]
+pub enum Heard {
+    Welcome(Welcome),
+    Run(Box<RunFrame>),
+    /// The run is to end, or is over already.
+    Cancel {
+        task: String,
+        run: u32,
+    },
+    Kept(Kept),
+    /// Something was not taken, or is worth knowing.
+    Problem(String),
+    /// A frame this version has no use for.
+    Other,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Welcome {
+    pub agent_id: String,
+    #[serde(default)]
+    pub resume_token: Option<String>,
+    #[serde(default)]
+    pub heartbeat_seconds: u64,
+    /// The largest frame the hub takes.
+    #[serde(default)]
+    pub frame_bytes: Option<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Kept {
+    pub task_id: String,
+    #[serde(default)]
+    pub run: u32,
+    #[serde(default)]
+    pub number: u64,
+    #[serde(default)]
+    pub over: bool,
+}
+
+#[derive(Deserialize)]
+struct Problem {
+    #[serde(default)]
+    message: String,
+}
+
+impl Heard {
+    pub fn read(text: &str) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Kind {
+            #[serde(rename = "type", default)]
+            kind: String,
+        }
+        let Kind { kind } = serde_json::from_str(text)?;
+        Ok(match kind.as_str() {
+            "welcome" => Self::Welcome(serde_json::from_str(text)?),
+            "message" => Self::Run(serde_json::from_str(text)?),
+            "cancel" => {
+                let Kept { task_id: task, run, .. } = serde_json::from_str(text)?;
+                Self::Cancel { task, run }
+            }
+            "ack" => Self::Kept(serde_json::from_str(text)?),
+            "error" | "warning" => Self::Problem(serde_json::from_str::<Problem>(text)?.message),
+            _ => Self::Other,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Gone, Heard, Told, kept};
+    use crate::a2a::model::{Artifact, TaskState};
+    use crate::block::Block;
+    use crate::wire::Json;
+    use crate::work::{Contents, Report};
+
+    #[test]
+    fn every_report_is_read_as_it_was_written() {
+        let block =
+            Block::new(Json::new(r#"{"type":"tool_use","id":"1","name":"x","input":{"n":1.0}}"#.into()).unwrap());
+        let artifact = Artifact { artifact_id: "a".into(), ..Artifact::default() };
+        let reports = vec![
+            Report::status(TaskState::Working),
+            Report::Artifact {
+                artifact: Box::new(artifact),
+                contents: Contents::text("x"),
+                append: true,
+                last_chunk: false,
+                metadata: None,
+            },
+            Report::Answer { contents: Contents::Blocks(vec![block.clone().unwrap()]), metadata: None },
+            Report::Note { blocks: vec![block.unwrap()] },
+        ];
+        let told = Told { task_id: "t".into(), run: 2, number: 7, reports };
+        let frame = told.frame();
+        assert!(frame.starts_with(r#"{"type":"report","taskId":"t","run":2,"number":7,"#), "{frame}");
+        assert!(frame.contains(r#"{"n":1.0}"#), "bytes stay as they are: {frame}");
+        assert_eq!(Told::read(frame.as_bytes()).unwrap(), told);
+    }
+
+    #[test]
+    fn what_a_caller_could_not_be_shown_is_refused() {
+        let frame =
+            |report: &str| format!(r#"{{"type":"report","taskId":"t","run":1,"number":1,"reports":[{report}]}}"#);
+        let refused = |report: &str| Told::read(frame(report).as_bytes()).unwrap_err().message;
+        assert!(refused(r#"{"answer":{"contents":{"parts":[{}]}}}"#).contains("reports[0]"));
+        assert!(refused(r#"{"received":{"number":9}}"#).contains("received"), "only the hub says that");
+        assert!(refused(r#"{"dance":{}}"#).contains("dance"));
+    }
+
+    #[test]
+    fn what_the_hub_says_is_told_apart() {
+        assert!(matches!(Heard::read(&kept("t", 1, 4, true)), Ok(Heard::Kept(kept)) if kept.over && kept.number == 4));
+        assert!(matches!(Heard::read(r#"{"type":"cancel","taskId":"t","run":3}"#), Ok(Heard::Cancel { run: 3, .. })));
+        assert!(matches!(Heard::read(r#"{"type":"error","message":"no"}"#), Ok(Heard::Problem(text)) if text == "no"));
+        assert!(matches!(Heard::read(r#"{"type":"dance"}"#), Ok(Heard::Other)));
+        let gone = Gone { task_id: "t".into(), run: 1, number: 2, reason: "it fell".into() };
+        assert_eq!(serde_json::from_str::<Gone>(&gone.frame()).unwrap(), gone);
+    }
+}

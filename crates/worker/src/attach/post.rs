@@ -1,0 +1,294 @@
+//! An agent's post at the hub: the runs it has in hand, and what is still to be told of them.
+
+use super::spool::{NotKept, Room, Spool};
+use crate::agent::{Agent, Outbox, Stop};
+use flotilla_protocol::hub_frame::worker::{Gone, Kept, RunFrame, taken};
+use flotilla_protocol::work::{Assignment, Report};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::{Notify, mpsc, watch};
+
+/// Reports an agent may be ahead of the disk.
+const AHEAD: usize = 64;
+/// What goes into one frame: the hub keeps so much in one piece.
+const TOGETHER: usize = 128 * 1024;
+/// Frames of one run that are sent and not acknowledged.
+const IN_FLIGHT: usize = 32;
+/// The largest frame a hub takes that did not say.
+const FRAME: usize = 16 * 1024 * 1024;
+
+/// A run, by its task and its number.
+pub type Key = (String, u32);
+
+/// An agent on this machine that is to be one of the hub's.
+#[derive(Debug, Clone)]
+pub struct LocalAgent {
+    pub name: String,
+    pub doer: Agent,
+    /// What it says of itself, as JSON.
+    pub card: String,
+    /// Runs it has at once.
+    pub places: usize,
+}
+
+/// A run in hand.
+struct Hand {
+    spool: Spool,
+    stop: watch::Sender<bool>,
+    /// Why it was stopped, if it was.
+    reason: Option<String>,
+    /// Something of it may be alive.
+    working: bool,
+    /// The number of the report that ended its turn.
+    settled: Option<u64>,
+    /// The hub wants nothing more of it.
+    over: bool,
+}
+
+pub struct Post {
+    pub agent: LocalAgent,
+    folder: PathBuf,
+    room: Arc<Room>,
+    hands: Mutex<BTreeMap<Key, Hand>>,
+    /// There may be something to send, or nothing left to wait for.
+    pub wake: Notify,
+    draining: AtomicBool,
+    frame: AtomicUsize,
+}
+
+impl Post {
+    pub fn new(agent: LocalAgent, folder: PathBuf, room: Arc<Room>, leftovers: Vec<Spool>) -> Arc<Self> {
+        let left = |spool: Spool| {
+            let key = (spool.task.clone(), spool.run);
+            let stop = watch::channel(true).0;
+            (key, Hand { spool, stop, reason: None, working: false, settled: None, over: false })
+        };
+        let hands = Mutex::new(leftovers.into_iter().map(left).collect());
+        let (wake, draining, frame) = (Notify::new(), AtomicBool::new(false), AtomicUsize::new(FRAME));
+        Arc::new(Self { agent, folder, room, hands, wake, draining, frame })
+    }
+
+    fn hands(&self) -> MutexGuard<'_, BTreeMap<Key, Hand>> {
+        self.hands.lock().expect("no panic while holding the runs")
+    }
+
+    /// Takes no more runs.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+        self.wake.notify_one();
+    }
+
+    /// The hub takes frames of this size, and no larger ones.
+    pub fn set_frame(&self, bytes: usize) {
+        self.frame.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Nothing runs, and nothing is left to tell.
+    pub fn is_idle(&self) -> bool {
+        self.hands().is_empty()
+    }
+
+    /// How many runs are at work.
+    pub fn working(&self) -> usize {
+        self.hands().values().filter(|hand| hand.working).count()
+    }
+
+    /// How many runs the hub is yet to hear the end of.
+    pub fn untold(&self) -> usize {
+        self.hands().len()
+    }
+
+    /// A run from the hub; what to answer.
+    pub fn take(self: &Arc<Self>, run: RunFrame) -> Option<String> {
+        let key = (run.task_id.clone(), run.run);
+        let mut hands = self.hands();
+        if let Some(hand) = hands.get(&key) {
+            // It came before. One that is over is about to be told so.
+            return hand.working.then(|| taken(&key.0, key.1));
+        }
+        if self.draining.load(Ordering::Relaxed) {
+            return None;
+        }
+        let spool = match Spool::create(&self.folder, &key.0, key.1, &self.room) {
+            Ok(spool) => spool,
+            Err(error) => {
+                tracing::error!(task = key.0, folder = %self.folder.display(), %error, "a run cannot be taken");
+                let reason = format!("its worker cannot write to its state folder: {error}");
+                return Some(Gone { task_id: key.0, run: key.1, number: 0, reason }.frame());
+            }
+        };
+        let (say, stop) = Stop::pair();
+        let asked = say.subscribe();
+        hands.insert(key.clone(), Hand { spool, stop: say, reason: None, working: true, settled: None, over: false });
+        drop(hands);
+        tracing::info!(agent = self.agent.name, task = key.0, run = key.1, "a run begins");
+        let answer = taken(&key.0, key.1);
+        tokio::spawn(Arc::clone(self).work(key, run.into_assignment(), stop, asked));
+        Some(answer)
+    }
+
+    /// Does a run, and keeps what its agent says. One that was asked to stop is gone when this has ended.
+    async fn work(self: Arc<Self>, key: Key, assignment: Assignment, stop: Stop, mut asked: watch::Receiver<bool>) {
+        {
+            let (sender, mut inbox) = mpsc::channel(AHEAD);
+            let mut work = pin!(self.agent.doer.work(assignment, Outbox::new(sender), stop));
+            let mut working = true;
+            let mut batch = Vec::new();
+            loop {
+                tokio::select! {
+                    biased;
+                    () = &mut work, if working => working = false,
+                    count = inbox.recv_many(&mut batch, AHEAD) => {
+                        if count == 0 {
+                            break;
+                        }
+                        self.tell(&key, batch.drain(..).map(|report| *report).collect());
+                    }
+                    // Work without a program of its own ends by being dropped.
+                    _ = asked.wait_for(|asked| *asked), if !self.agent.doer.is_supervised() => break,
+                }
+            }
+        }
+        self.worked(&key);
+    }
+
+    /// Keeps what an agent said, in pieces the hub takes whole.
+    fn tell(&self, key: &Key, reports: Vec<Report>) {
+        let mut hands = self.hands();
+        let Some(hand) = hands.get_mut(key) else { return };
+        let (mut piece, mut size) = (Vec::new(), 0);
+        let mut kept = Ok(());
+        for report in reports {
+            let (settles, large) = (settles(&report), report.size());
+            if size + large > TOGETHER && !piece.is_empty() {
+                kept = kept.and_then(|()| hand.keep(std::mem::take(&mut piece), self.frame.load(Ordering::Relaxed)));
+                size = 0;
+            }
+            size += large;
+            piece.push(report);
+            if settles && hand.settled.is_none() {
+                hand.settled = Some(hand.spool.next_number());
+            }
+        }
+        kept = kept.and_then(|()| hand.keep(piece, self.frame.load(Ordering::Relaxed)));
+        if let Err(problem) = kept {
+            tracing::error!(agent = self.agent.name, task = key.0, run = key.1, problem, "a run is ended");
+            hand.settled = None;
+            hand.end(problem);
+        }
+        drop(hands);
+        self.wake.notify_one();
+    }
+
+    /// Nothing of a run is alive any more.
+    fn worked(&self, key: &Key) {
+        let mut hands = self.hands();
+        if let Some(hand) = hands.get_mut(key) {
+            hand.working = false;
+            let untold = hand.settled.is_none() && !hand.over;
+            let reason = hand.reason.as_deref().unwrap_or("the agent stopped without a result");
+            if untold && let Err(problem) = hand.spool.end(reason) {
+                tracing::error!(task = key.0, run = key.1, %problem, "that a run ended cannot be kept");
+            }
+        }
+        finish(&mut hands, key);
+        drop(hands);
+        self.wake.notify_one();
+    }
+
+    /// The hub has kept something, or wants nothing more.
+    pub fn kept(&self, kept: &Kept) {
+        let key = (kept.task_id.clone(), kept.run);
+        let mut hands = self.hands();
+        let Some(hand) = hands.get_mut(&key) else { return };
+        let upto = if kept.over { u64::MAX } else { kept.number };
+        if let Err(error) = hand.spool.acknowledged(upto) {
+            tracing::warn!(task = key.0, run = key.1, %error, "the file of a run");
+        }
+        if kept.over || hand.settled.is_some_and(|settled| settled <= kept.number) {
+            hand.over = true;
+            hand.stop.send_replace(true);
+        }
+        finish(&mut hands, &key);
+        drop(hands);
+        self.wake.notify_one();
+    }
+
+    /// The hub asks for the end of a run; what to answer at once, if there is nothing to end.
+    pub fn cancel(&self, task: &str, run: u32) -> Option<String> {
+        let mut hands = self.hands();
+        let Some(hand) = hands.get_mut(&(task.to_owned(), run)) else {
+            let reason = "the worker has no such run".to_owned();
+            return Some(Gone { task_id: task.to_owned(), run, number: 0, reason }.frame());
+        };
+        hand.end("it was asked to stop".to_owned());
+        None
+    }
+
+    /// Ends all that is at work.
+    pub fn stop_all(&self, reason: &str) {
+        self.hands().values_mut().filter(|hand| hand.working).for_each(|hand| hand.end(reason.to_owned()));
+    }
+
+    /// A new connection: everything is said again that was not acknowledged, beginning with which runs are in hand.
+    pub fn hello(&self) -> Vec<String> {
+        let mut hands = self.hands();
+        hands.values_mut().for_each(|hand| hand.spool.rewind());
+        hands.iter().filter(|(_, hand)| hand.working).map(|((task, run), _)| taken(task, *run)).collect()
+    }
+
+    /// The next frame to be sent.
+    pub fn next_frame(&self) -> Option<String> {
+        let mut hands = self.hands();
+        hands.iter_mut().find_map(|((task, run), hand)| match hand.spool.unsent(IN_FLIGHT) {
+            Ok(frame) => frame,
+            Err(error) => {
+                tracing::error!(task, run, %error, "what a run said cannot be read back");
+                None
+            }
+        })
+    }
+}
+
+impl Hand {
+    fn keep(&mut self, reports: Vec<Report>, most: usize) -> Result<(), String> {
+        // What is said after the end of a run is nobody's.
+        if self.over || *self.stop.borrow() {
+            return Ok(());
+        }
+        match self.spool.tell(reports, most) {
+            Ok(()) => Ok(()),
+            Err(problem @ NotKept::Full(_)) => Err(format!(
+                "its worker ended it: {problem}; the hub was away too long, or the agent says too much (worker.buffer_bytes)"
+            )),
+            Err(problem) => Err(format!("its worker ended it: {problem}")),
+        }
+    }
+
+    fn end(&mut self, reason: String) {
+        self.reason.get_or_insert(reason);
+        self.stop.send_replace(true);
+    }
+}
+
+/// Lets go of a run of which nothing is alive, and nothing untold.
+fn finish(hands: &mut BTreeMap<Key, Hand>, key: &Key) {
+    if hands.get(key).is_some_and(|hand| !hand.working && (hand.over || hand.spool.is_empty()))
+        && let Some(hand) = hands.remove(key)
+    {
+        tracing::info!(task = key.0, run = key.1, "a run is over");
+        hand.spool.remove();
+    }
+}
+
+/// Whether a turn is over with this.
+fn settles(report: &Report) -> bool {
+    match report {
+        Report::Status { state, .. } => state.is_terminal() || state.is_interrupted(),
+        Report::Answer { .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,180 @@
+//! One conversation with the hub, from its welcome to the cut.
+
+use super::Stage;
+use super::dial::Socket;
+use super::post::Post;
+use flotilla_protocol::hub_frame::{simple, worker::Heard};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+/// How long the hub may take nothing of what is written to it.
+const WRITE: Duration = Duration::from_secs(30);
+/// How long a welcome may take.
+const WELCOME: Duration = Duration::from_secs(20);
+/// The hub asks so often whether a quiet connection is there, if it does not say.
+const HEARTBEAT: u64 = 30;
+/// The code of a connection whose place another has taken.
+const REPLACED: u16 = 4000;
+
+/// How a conversation ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Parting {
+    Cut(String),
+    /// Another has taken this agent's place, and would again.
+    Replaced,
+    /// All is told, and no more was wanted.
+    Drained,
+}
+
+/// Waits for the hub's first words. What to show in order to go on after a cut.
+pub async fn welcomed(post: &Post, socket: &mut Socket) -> Result<(Option<String>, Duration), String> {
+    let first = async {
+        while let Some(frame) = socket.next().await {
+            if let Message::Text(text) = frame.map_err(|error| error.to_string())? {
+                return Ok(text);
+            }
+        }
+        Err("the hub closed the connection".to_owned())
+    };
+    let text = tokio::time::timeout(WELCOME, first).await.map_err(|_| "the hub said nothing")??;
+    match Heard::read(&text) {
+        Ok(Heard::Welcome(welcome)) => {
+            if let Some(bytes) = welcome.frame_bytes {
+                post.set_frame(bytes);
+            }
+            let heartbeat = if welcome.heartbeat_seconds == 0 { HEARTBEAT } else { welcome.heartbeat_seconds };
+            Ok((welcome.resume_token, Duration::from_secs(2 * heartbeat + 5)))
+        }
+        _ => Err("what answers there is no hub".to_owned()),
+    }
+}
+
+/// Talks until the connection ends. `quiet` is how long the hub may be silent.
+pub async fn talk(post: &Arc<Post>, socket: Socket, quiet: Duration, stage: &mut watch::Receiver<Stage>) -> Parting {
+    let (sink, stream) = socket.split();
+    let (say, said) = mpsc::unbounded_channel();
+    for frame in post.hello() {
+        let _ = say.send(frame);
+    }
+    let mut speaker = Speaker { post, sink, said, drain_told: false };
+    tokio::select! {
+        parting = hear(post, stream, say, quiet) => parting,
+        parting = speaker.speak(stage) => parting.unwrap_or_else(Parting::Cut),
+    }
+}
+
+async fn hear(
+    post: &Arc<Post>,
+    mut stream: SplitStream<Socket>,
+    say: mpsc::UnboundedSender<String>,
+    quiet: Duration,
+) -> Parting {
+    loop {
+        let frame = match tokio::time::timeout(quiet, stream.next()).await {
+            Ok(Some(Ok(frame))) => frame,
+            Ok(Some(Err(error))) => return Parting::Cut(error.to_string()),
+            Ok(None) => return Parting::Cut("the connection was cut".into()),
+            Err(_) => return Parting::Cut(format!("nothing was heard of the hub for {} s", quiet.as_secs())),
+        };
+        match frame {
+            Message::Text(text) => {
+                if let Some(answer) = take(post, &text) {
+                    let _ = say.send(answer);
+                }
+            }
+            Message::Close(Some(CloseFrame { code, .. })) if u16::from(code) == REPLACED => return Parting::Replaced,
+            Message::Close(Some(CloseFrame { reason, .. })) => return Parting::Cut(reason.to_string()),
+            Message::Close(None) => return Parting::Cut("the hub closed the connection".into()),
+            // Pings are answered below this.
+            _ => {}
+        }
+    }
+}
+
+/// What one frame of the hub's asks for; what to answer.
+fn take(post: &Arc<Post>, text: &str) -> Option<String> {
+    match Heard::read(text) {
+        Ok(Heard::Run(run)) => post.take(*run),
+        Ok(Heard::Cancel { task, run }) => post.cancel(&task, run),
+        Ok(Heard::Kept(kept)) => {
+            post.kept(&kept);
+            None
+        }
+        Ok(Heard::Problem(problem)) => {
+            tracing::warn!(agent = post.agent.name, "the hub says: {problem}");
+            None
+        }
+        Ok(Heard::Welcome(_) | Heard::Other) => None,
+        Err(error) => {
+            tracing::error!(agent = post.agent.name, %error, "a frame of the hub's is not understood");
+            None
+        }
+    }
+}
+
+struct Speaker<'a> {
+    post: &'a Arc<Post>,
+    sink: SplitSink<Socket, Message>,
+    /// Answers, and what was known when the connection was made.
+    said: mpsc::UnboundedReceiver<String>,
+    drain_told: bool,
+}
+
+impl Speaker<'_> {
+    async fn speak(&mut self, stage: &mut watch::Receiver<Stage>) -> Result<Parting, String> {
+        self.feed(self.card()?).await?;
+        loop {
+            let mut woken = std::pin::pin!(self.post.wake.notified());
+            woken.as_mut().enable();
+            while let Ok(answer) = self.said.try_recv() {
+                self.feed(answer).await?;
+            }
+            if *stage.borrow_and_update() != Stage::Working {
+                if !std::mem::replace(&mut self.drain_told, true) {
+                    self.feed(simple("drain")).await?;
+                }
+                if self.post.is_idle() {
+                    return self.part().await;
+                }
+            }
+            while let Some(frame) = self.post.next_frame() {
+                self.feed(frame).await?;
+            }
+            in_time(self.sink.flush()).await?;
+            tokio::select! {
+                () = woken => {}
+                Some(answer) = self.said.recv() => self.feed(answer).await?,
+                _ = stage.changed() => {}
+            }
+        }
+    }
+
+    fn card(&self) -> Result<String, String> {
+        let card = RawValue::from_string(self.post.agent.card.clone()).map_err(|error| error.to_string())?;
+        Ok(serde_json::json!({"type": "update_card", "agentCard": card}).to_string())
+    }
+
+    async fn part(&mut self) -> Result<Parting, String> {
+        let close = CloseFrame { code: CloseCode::Normal, reason: "drained".into() };
+        in_time(self.sink.send(Message::Close(Some(close)))).await?;
+        Ok(Parting::Drained)
+    }
+
+    async fn feed(&mut self, text: String) -> Result<(), String> {
+        in_time(self.sink.feed(Message::text(text))).await
+    }
+}
+
+async fn in_time<E: std::fmt::Display>(writing: impl Future<Output = Result<(), E>>) -> Result<(), String> {
+    match tokio::time::timeout(WRITE, writing).await {
+        Ok(written) => written.map_err(|error| error.to_string()),
+        Err(_) => Err("the hub took nothing of what was written".into()),
+    }
+}
