@@ -36,6 +36,8 @@ pub struct Terms {
     pub grace: Duration,
     /// What becomes of such a run after that.
     pub on_lost: OnLost,
+    /// How long it may take to answer that it stops a run.
+    pub cancel: Duration,
     pub connections: Connections,
     /// Whether its card is its own to say, and not the configuration's.
     pub describes_itself: bool,
@@ -49,6 +51,7 @@ impl Default for Terms {
             ttl: Duration::from_secs(30 * 86_400),
             grace: Duration::from_secs(60),
             on_lost: OnLost::Fail,
+            cancel: Duration::from_secs(5),
             connections: Connections::Replace,
             describes_itself: true,
             window: 64,

@@ -7,6 +7,7 @@ mod frames;
 mod handshake;
 pub mod lines;
 pub mod ticket;
+mod upcall;
 mod worker;
 
 use crate::app::App;
@@ -119,8 +120,10 @@ async fn open(app: &Arc<App>, parts: &mut Parts, manner: Manner) -> Result<Box<C
         Some((agent, terms)) => {
             let desk = app.hub.roster().desk(agent.id);
             let (session, resumed) = desk.open(wish.resume.as_deref(), terms)?;
-            if manner == Manner::Worker {
-                session.serve_worker(wish.places.unwrap_or(usize::MAX));
+            match manner {
+                Manner::Worker => session.serve_worker(wish.places.unwrap_or(usize::MAX)),
+                Manner::Frames => session.serve_frames(),
+                Manner::V10 | Manner::V03 => session.serve_requests(),
             }
             Some(agent::Place { agent, session, resumed })
         }

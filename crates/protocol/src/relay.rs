@@ -24,6 +24,13 @@ impl Relay {
         &self.upstream.task
     }
 
+    /// What its agent said on another connection that it calls the task.
+    pub fn knows(&mut self, task: &str) {
+        if !task.is_empty() {
+            task.clone_into(&mut self.upstream.task);
+        }
+    }
+
     /// Whether all was said: the task ended, waits for its caller, or was answered.
     pub fn has_ended(&self) -> bool {
         self.ended

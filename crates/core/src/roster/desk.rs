@@ -1,8 +1,9 @@
 //! An agent's desk: its runs in the order they came, and which of its connections has which.
 
+mod ending;
 mod worker;
 
-pub(super) use worker::End;
+pub(super) use ending::{Answers, End, Ending};
 
 use super::session::{Delivery, Order, Session};
 use super::{Connections, Terms};
@@ -58,9 +59,11 @@ struct Entry {
     told: VecDeque<String>,
     /// The highest number of a worker's reports.
     received: u64,
-    /// Whether whoever has it says when nothing of it is left.
-    answers: bool,
+    /// How whoever has it answers when it is asked to end it.
+    answers: Answers,
     end: watch::Sender<End>,
+    /// What its agent calls the task, once it has said so.
+    upstream: String,
 }
 
 impl Entry {
@@ -78,8 +81,7 @@ struct Seat {
     orders: VecDeque<Order>,
     /// Runs it has at once.
     places: usize,
-    /// It is a worker, which says when nothing of a run is left.
-    answers: bool,
+    answers: Answers,
 }
 
 #[derive(Default)]
@@ -148,6 +150,7 @@ impl Desk {
         let attempt = u32::from(work.trail.resumed);
         let artifacts = work.trail.artifacts.iter().map(|artifact| artifact.artifact_id.clone()).collect();
         let received = work.trail.received;
+        let upstream = work.trail.upstream.task.clone();
         let entry = Entry {
             run,
             place,
@@ -159,8 +162,9 @@ impl Desk {
             artifacts,
             told: VecDeque::new(),
             received,
-            answers: received > 0,
+            answers: if received > 0 { Answers::WhenGone } else { Answers::Never },
             end: watch::channel(End::Open).0,
+            upstream,
         };
         state.runs.insert(task, entry);
         if !taken {
@@ -192,7 +196,7 @@ impl Desk {
         let wake = Arc::new(Notify::new());
         let orders = VecDeque::new();
         let (token_kept, wake_kept) = (token.clone(), Arc::clone(&wake));
-        let (window, places, answers) = (terms.window, usize::MAX, false);
+        let (window, places, answers) = (terms.window, usize::MAX, Answers::Never);
         state.seats.push(Seat { id, token: token_kept, window, wake: wake_kept, orders, places, answers });
         drop(state);
         Ok((Session::new(Arc::clone(self), id, token, wake), resumed.is_some()))
@@ -257,7 +261,9 @@ impl Desk {
     /// The agent speaks of a run: it has taken it. None if there is no such run, or it is over.
     pub(super) fn taken(&self, id: u64, task: TaskId, run: Option<u32>) -> Option<mpsc::Sender<Reported>> {
         let mut state = self.state();
-        let entry = state.runs.get(&task).filter(|entry| run.is_none_or(|run| run == entry.run))?;
+        let answers = state.seats.iter().find(|seat| seat.id == id).map(|seat| seat.answers);
+        let entry = state.runs.get_mut(&task).filter(|entry| run.is_none_or(|run| run == entry.run))?;
+        entry.answers = answers.unwrap_or(entry.answers);
         let (place, reports, before) = (entry.place, entry.reports.clone(), entry.stands());
         if before != Standing::Taken(id) {
             entry.standing.send_replace(Standing::Taken(id));
@@ -319,7 +325,8 @@ impl Desk {
         let mut state = self.state();
         let Some(entry) = state.runs.get(&task) else { return false };
         let (Standing::Sent(on) | Standing::Taken(on)) = entry.stands() else { return false };
-        if *entry.end.borrow() == End::Gone {
+        // It was told before.
+        if entry.end.borrow().is_under_way() {
             return true;
         }
         let order = Order::Stop { task, run: entry.run, work: Arc::clone(&entry.work) };

@@ -1,13 +1,13 @@
 //! The way to an agent that dials in: its runs wait at its desk until it comes, and for as long as they may.
 
-use super::desk::{Desk, End, Entered, Reported, Standing};
+use super::desk::{Answers, Desk, End, Ending, Entered, Reported, Standing};
 use super::{Roster, Terms};
 use crate::hub::RunHandle;
 use crate::ids::{AgentId, TaskId};
 use crate::ports::{Absence, Link, Stopped, Stopping};
 use crate::registry::OnLost;
-use flotilla_protocol::a2a::error::Refusal;
-use flotilla_protocol::work::Assignment;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::work::{Assignment, Contents};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,17 +42,14 @@ impl Link for Dialed {
         true
     }
 
-    /// A worker is asked to end the run and says when nothing of it is left; it has the grace time for that. Other agents
-    /// are told when the run is over.
+    /// Whoever has the run is asked to end it. What was not sent yet ends at once.
     fn stop(&self, stopping: Stopping) -> Pin<Box<dyn Future<Output = Result<Stopped, Refusal>> + Send>> {
-        let asked = self.desk.ask_to_end(stopping.task);
-        let grace = self.terms.grace;
+        let (desk, terms) = (Arc::clone(&self.desk), self.terms);
         Box::pin(async move {
-            if let Some(mut end) = asked {
-                // Also over when the run is: then there is nothing left to wait for.
-                let _ = tokio::time::timeout(grace, end.wait_for(|end| *end == End::Gone)).await;
+            match desk.ask_to_end(stopping.task) {
+                None => Ok(Stopped::Now(None)),
+                Some(ending) => ended(&desk, stopping.task, ending, terms).await,
             }
-            Ok(Stopped::Now(None))
         })
     }
 
@@ -63,6 +60,51 @@ impl Link for Dialed {
 
     fn dialed(&self) -> Option<Terms> {
         Some(self.terms)
+    }
+}
+
+/// Waits for what whoever was asked to end a run makes of that.
+async fn ended(desk: &Desk, task: TaskId, ending: Ending, terms: Terms) -> Result<Stopped, Refusal> {
+    let Ending { answers, mut end } = ending;
+    // Also over when the run is: then the log says how it ended.
+    let mut answered = async |within: Duration| {
+        let settled = end.wait_for(|end| *end != End::Asked);
+        tokio::time::timeout(within, settled).await.map(|end| end.map(|end| end.clone()).ok())
+    };
+    match answers {
+        // A worker has the grace time for it.
+        Answers::WhenGone => {
+            let _ = answered(terms.grace).await;
+            Ok(Stopped::Now(None))
+        }
+        Answers::Perhaps => match answered(terms.cancel).await {
+            Ok(_) => Ok(Stopped::Told),
+            Err(_) => {
+                let text = "The agent was told to stop. It has not said that it has.";
+                Ok(Stopped::Now(Some(Contents::text(text))))
+            }
+        },
+        Answers::ToRequests | Answers::Never => {
+            let mut heard = answered(terms.cancel).await;
+            // One that is away may come back and answer; what it does not speak of by then has ended.
+            if heard.is_err() && !desk.is_held(task) {
+                heard = answered(terms.grace).await;
+            }
+            match heard {
+                Ok(Some(End::Refused(words))) => {
+                    let text = format!("The agent did not cancel the task: {words}");
+                    Err(Refusal::new(Reason::TaskNotCancelable, text).fact("taskId", task.to_string()))
+                }
+                Ok(Some(End::Gone)) => Ok(Stopped::Now(None)),
+                Ok(_) => Ok(Stopped::Told),
+                Err(_) => {
+                    desk.goes_on(task, None);
+                    let text = "The agent was asked to cancel the task and has not answered. The task goes on; try again \
+                                later.";
+                    Err(Refusal::new(Reason::Unavailable, text).fact("taskId", task.to_string()))
+                }
+            }
+        }
     }
 }
 
@@ -129,7 +171,7 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
             // Those who dialed in are told to come again, and the run waits for them in the log.
             Happened::Stopping => return run.detach(),
             Happened::TimeOver if desk.is_asked_to_end(task) => {
-                let reason = "the worker was asked to end it and did not come back";
+                let reason = "the agent was asked to end it and did not come back";
                 return end(&desk, task, run, reason, terms).await;
             }
             Happened::TimeOver => return give_up(run, &until, ttl, terms).await,

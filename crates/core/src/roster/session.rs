@@ -26,6 +26,12 @@ pub enum Order {
         run: u32,
         work: Arc<Assignment>,
     },
+    /// The agent had the run before it was cut off: what became of it?
+    Resume {
+        task: TaskId,
+        run: u32,
+        work: Arc<Assignment>,
+    },
     /// Another connection has taken the place of this one.
     Leave,
 }
@@ -95,6 +101,16 @@ impl Session {
         let (kept, told) = oneshot::channel();
         to.send(Reported { reports, gone: None, kept }).await.map_err(|_| NoRun)?;
         Ok(told)
+    }
+
+    /// The connection is spoken to in frames of the hub's own.
+    pub fn serve_frames(&self) {
+        self.desk.serve_frames(self.id);
+    }
+
+    /// The connection is spoken to in requests.
+    pub fn serve_requests(&self) {
+        self.desk.serve_requests(self.id);
     }
 
     /// The connection is a worker's, which takes so many runs at once.

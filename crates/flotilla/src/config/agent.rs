@@ -283,6 +283,7 @@ impl AgentConfig {
             ttl: self.ttl.map_or(usual.ttl, |ttl| ttl.0),
             grace: self.grace.map_or(usual.grace, |grace| grace.0),
             on_lost: self.on_lost.into(),
+            cancel: usual.cancel,
             connections: self.connections.map_or(usual.connections, Into::into),
             describes_itself: false,
             window: usual.window,

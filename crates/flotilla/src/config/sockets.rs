@@ -22,6 +22,8 @@ pub struct SocketsConfig {
     pub grace: Span,
     /// What becomes of it after that: `fail` or `retry`.
     pub on_lost: OnLost,
+    /// How long an agent may take to answer that it stops a run which is canceled.
+    pub cancel: Span,
     /// Two connections of one agent: the new one takes the place of the old (`replace`), or they `share` the work.
     pub connections: Connections,
     /// Messages an agent may have been sent and not acknowledged, on each connection.
@@ -72,6 +74,7 @@ impl Default for SocketsConfig {
             ttl: Span(welcome.terms.ttl),
             grace: Span(welcome.terms.grace),
             on_lost: OnLost::Fail,
+            cancel: Span(welcome.terms.cancel),
             connections: Connections::Replace,
             window: welcome.terms.window,
             ping: Span(sockets.ping),
@@ -91,6 +94,7 @@ impl SocketsConfig {
             ttl: self.ttl.0,
             grace: self.grace.0,
             on_lost: self.on_lost.into(),
+            cancel: self.cancel.0,
             connections: self.connections.into(),
             describes_itself: true,
             window: self.window,
@@ -117,6 +121,7 @@ impl SocketsConfig {
         check_ttl("sockets.ttl", self.ttl)?;
         let times = [
             ("grace", self.grace, 0, 86_400),
+            ("cancel", self.cancel, 0, 600),
             ("ping", self.ping, 100, 3_600),
             ("idle", self.idle, 100, 86_400),
             ("write_time", self.write_time, 100, 3_600),

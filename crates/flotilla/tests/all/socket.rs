@@ -1,9 +1,11 @@
 //! Agents that dial in, and callers on the same socket.
 
 mod absence;
+mod cancel;
 mod channel;
 mod connect;
 mod gopherhole;
+mod resume;
 mod storm;
 
 use flotilla_testkit::socket::{Dial, Socket};

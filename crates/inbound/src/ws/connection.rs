@@ -1,8 +1,9 @@
 //! One open connection: what comes is worked on, what goes is written, and one that is silent is let go.
 
-use super::agent::{Place, Upcalls};
+use super::agent::Place;
 use super::calls::Calls;
 use super::lines::{Line, Listed};
+use super::upcall::Upcalls;
 use super::{Sockets, own_name};
 use crate::app::App;
 use flotilla_core::caller::Caller;
@@ -188,6 +189,7 @@ impl Connection {
             }
             Order::Deliver(delivery) => self.delivery(&delivery),
             Order::Stop { task, run, work } => self.stop(task, run, &work),
+            Order::Resume { task, run, work } => self.resume(task, run, &work),
         };
         for text in frame {
             if !write(socket, Message::text(text), sockets).await {

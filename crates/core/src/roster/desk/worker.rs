@@ -1,19 +1,8 @@
 //! What a desk knows of workers beyond other agents: numbered reports, runs that are asked to end, places, and drain.
 
 use super::super::session::Order;
-use super::{Desk, Entry, Seat, Standing, State};
+use super::{Answers, Desk, End, Entry, Seat, Standing, State};
 use crate::ids::TaskId;
-use tokio::sync::watch;
-
-/// Whether a run is to end at its worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::roster) enum End {
-    /// Nobody asked for it.
-    Open,
-    Asked,
-    /// Nothing of it is left, or nobody will ever know.
-    Gone,
-}
 
 impl Seat {
     /// Whether it takes another run. One that has no window takes none any more.
@@ -35,7 +24,7 @@ impl Desk {
     pub(in crate::roster) fn serve_worker(&self, id: u64, places: usize) {
         let mut state = self.state();
         if let Some(seat) = state.seats.iter_mut().find(|seat| seat.id == id) {
-            (seat.answers, seat.places) = (true, places);
+            (seat.answers, seat.places) = (Answers::WhenGone, places);
         }
     }
 
@@ -62,44 +51,14 @@ impl Desk {
         is_new
     }
 
-    /// Asks a worker to end a run, and says how to learn that it has. None where there is none to ask.
-    pub(in crate::roster) fn ask_to_end(&self, task: TaskId) -> Option<watch::Receiver<End>> {
-        let mut state = self.state();
-        let State { seats, runs, .. } = &mut *state;
-        let entry = runs.get(&task)?;
-        let on = match entry.stands() {
-            Standing::Waiting => return None,
-            Standing::Sent(on) | Standing::Taken(on) => Some(on),
-            // It is told when it comes back.
-            Standing::Away(_) => None,
-        };
-        let seat = seats.iter_mut().find(|seat| Some(seat.id) == on);
-        if !seat.as_ref().map_or(entry.answers, |seat| seat.answers) {
-            return None;
-        }
-        let end = entry.end.subscribe();
-        let asked = entry.end.send_if_modified(|end| {
-            let first = *end == End::Open;
-            if first {
-                *end = End::Asked;
-            }
-            first
-        });
-        if let (true, Some(seat), Some(order)) = (asked, seat, entry.reminder(task)) {
-            seat.orders.push_back(order);
-            seat.wake.notify_one();
-        }
-        Some(end)
-    }
-
     /// Nothing of a run is left; whether somebody had asked for that.
     pub(in crate::roster) fn ended(&self, task: TaskId) -> bool {
         let state = self.state();
         let Some(entry) = state.runs.get(&task) else { return false };
-        entry.end.send_replace(End::Gone) != End::Open
+        entry.end.send_replace(End::Gone).is_under_way()
     }
 
     pub(in crate::roster) fn is_asked_to_end(&self, task: TaskId) -> bool {
-        self.state().runs.get(&task).is_some_and(|entry| *entry.end.borrow() != End::Open)
+        self.state().runs.get(&task).is_some_and(|entry| entry.end.borrow().is_under_way())
     }
 }

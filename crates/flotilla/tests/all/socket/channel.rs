@@ -146,9 +146,12 @@ fn an_agents_own_ids_are_used_for_its_next_turn_and_for_cancel() {
     let working = json!({"statusUpdate": {"taskId": "theirs", "contextId": "their-context", "status": {"state": "TASK_STATE_WORKING"}}});
     agent.send(&json!({"jsonrpc": "2.0", "id": second["id"], "result": working}));
     reached(&client, id(&task), "TASK_STATE_WORKING");
-    client.call("CancelTask", &json!({"id": id(&task)})).expect("canceled");
+    let asking = std::thread::spawn(move || client.call("CancelTask", &json!({"id": id(&task)})));
     let cancel = agent.wait_for("a request", |frame| frame["method"] == "CancelTask");
     assert_eq!(cancel["params"]["id"], "theirs");
+    let stopped = json!({"id": "theirs", "contextId": "their-context", "status": {"state": "TASK_STATE_CANCELED"}});
+    agent.send(&json!({"jsonrpc": "2.0", "id": cancel["id"], "result": stopped}));
+    assert_eq!(state(&asking.join().expect("the caller is answered").expect("canceled")), "TASK_STATE_CANCELED");
 }
 
 #[test]

@@ -58,13 +58,14 @@ fn an_agent_streams_and_asks_back() {
 
 #[test]
 fn a_canceled_run_is_called_off() {
-    let hub = hub();
+    let hub = setup().config("sockets: {cancel: 50ms}").start();
     let mut agent = connected(&hub, "slow");
     let client = caller(&hub, Binding::HttpJson, "slow");
     let task = client.start("m", "Take your time");
     let message = agent.kind("message");
     agent.send(&json!({"type": "ack", "taskId": message["taskId"], "run": 1}));
-    client.call("CancelTask", &json!({"id": id(&task)})).expect("canceled");
+    let canceled = client.call("CancelTask", &json!({"id": id(&task)})).expect("canceled");
+    assert!(text(&canceled["status"]["message"]).contains("has not said that it has"), "{canceled}");
     let stop = agent.kind("cancel");
     assert_eq!((&stop["taskId"], &stop["run"]), (&message["taskId"], &json!(1)));
     answer(&mut agent, &message, "Too late");

@@ -1,0 +1,142 @@
+//! Runs that are asked to end: who is asked, what they answer, and runs that are asked after when an agent comes back.
+
+use super::super::session::Order;
+use super::{Desk, Standing, State};
+use crate::ids::TaskId;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Whether a run is to end at its agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::roster) enum End {
+    /// Nobody asked for it.
+    Open,
+    Asked,
+    /// Nothing of it is left, or nobody will ever know.
+    Gone,
+    /// The agent was asked, and goes on; what it says of that is in the log.
+    Heard,
+    /// The agent does not end it, and says why.
+    Refused(Arc<str>),
+}
+
+impl End {
+    pub(super) fn is_under_way(&self) -> bool {
+        matches!(self, Self::Asked | Self::Gone)
+    }
+}
+
+/// How an agent answers when it is asked to end a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::roster) enum Answers {
+    /// It was never heard of that way.
+    Never,
+    /// In frames of the hub's own, as what it says of the run: many know no such frame.
+    Perhaps,
+    /// To a request, which it takes or refuses.
+    ToRequests,
+    /// A worker: when nothing of the run is left.
+    WhenGone,
+}
+
+/// A run that was asked to end.
+pub(in crate::roster) struct Ending {
+    pub answers: Answers,
+    pub end: watch::Receiver<End>,
+}
+
+impl Desk {
+    /// Asks whoever has a run to end it, and says how to learn what comes of that. None where there is nobody to ask.
+    pub(in crate::roster) fn ask_to_end(&self, task: TaskId) -> Option<Ending> {
+        let mut state = self.state();
+        let State { seats, runs, .. } = &mut *state;
+        let entry = runs.get(&task)?;
+        let on = match entry.stands() {
+            Standing::Waiting => return None,
+            Standing::Sent(on) | Standing::Taken(on) => Some(on),
+            // It is told when it comes back.
+            Standing::Away(_) => None,
+        };
+        let seat = seats.iter_mut().find(|seat| Some(seat.id) == on);
+        let answers = seat.as_ref().map_or(entry.answers, |seat| seat.answers);
+        if answers == Answers::Never {
+            return None;
+        }
+        let end = entry.end.subscribe();
+        let asked = entry.end.send_if_modified(|end| {
+            let is_first = !end.is_under_way();
+            if is_first {
+                *end = End::Asked;
+            }
+            is_first
+        });
+        if let (true, Some(seat), Some(order)) = (asked, seat, entry.reminder(task)) {
+            seat.orders.push_back(order);
+            seat.wake.notify_one();
+        }
+        Some(Ending { answers, end })
+    }
+
+    /// What an agent made of being asked: it goes on, or says why it does not stop.
+    pub fn goes_on(&self, task: TaskId, refused: Option<&str>) {
+        let state = self.state();
+        let Some(entry) = state.runs.get(&task) else { return };
+        entry.end.send_if_modified(|end| {
+            let was_asked = *end == End::Asked;
+            if was_asked {
+                *end = refused.map_or(End::Heard, |words| End::Refused(words.into()));
+            }
+            was_asked
+        });
+    }
+
+    /// Whether a connection has the run now.
+    pub(in crate::roster) fn is_held(&self, task: TaskId) -> bool {
+        let state = self.state();
+        let stands = state.runs.get(&task).map(super::Entry::stands);
+        matches!(stands, Some(Standing::Sent(_) | Standing::Taken(_)))
+    }
+
+    /// Whether somebody waits for a run to end.
+    pub fn is_to_end(&self, task: TaskId) -> bool {
+        self.state().runs.get(&task).is_some_and(|entry| *entry.end.borrow() == End::Asked)
+    }
+
+    /// A connection takes frames of the hub's own.
+    pub(in crate::roster) fn serve_frames(&self, id: u64) {
+        if let Some(seat) = self.state().seats.iter_mut().find(|seat| seat.id == id) {
+            seat.answers = Answers::Perhaps;
+        }
+    }
+
+    /// A connection takes requests: it is asked what became of the runs it had, and of those nobody has spoken of since
+    /// they were taken.
+    pub(in crate::roster) fn serve_requests(&self, id: u64) {
+        let mut state = self.state();
+        let State { seats, runs, .. } = &mut *state;
+        let Some(seat) = seats.iter_mut().find(|seat| seat.id == id) else { return };
+        seat.answers = Answers::ToRequests;
+        for (task, entry) in runs.iter().filter(|(_, entry)| !entry.upstream.is_empty()) {
+            let is_away = matches!(entry.stands(), Standing::Away(_));
+            if is_away || entry.stands() == Standing::Taken(id) {
+                seat.orders.push_back(Order::Resume { task: *task, run: entry.run, work: Arc::clone(&entry.work) });
+                seat.orders.extend(entry.reminder(*task));
+            }
+        }
+        seat.wake.notify_one();
+    }
+
+    /// What the agent calls a task of its own.
+    pub fn link(&self, task: TaskId, upstream: &str) {
+        if let Some(entry) = self.state().runs.get_mut(&task)
+            && !upstream.is_empty()
+        {
+            upstream.clone_into(&mut entry.upstream);
+        }
+    }
+
+    /// Empty if it has not said so.
+    pub fn linked(&self, task: TaskId) -> String {
+        self.state().runs.get(&task).map(|entry| entry.upstream.clone()).unwrap_or_default()
+    }
+}
