@@ -1,7 +1,7 @@
 //! An agent's desk: its runs in the order they came, and which of its connections has which.
 
 use super::session::{Delivery, Order, Session};
-use super::{Connections, Terms};
+use super::{Connections, Presence, Terms};
 use crate::error::Fault;
 use crate::ids::TaskId;
 use flotilla_protocol::work::{Assignment, Report};
@@ -61,6 +61,7 @@ impl Entry {
 /// A connection of the agent.
 struct Seat {
     id: u64,
+    since: Instant,
     token: String,
     window: usize,
     wake: Arc<Notify>,
@@ -70,6 +71,8 @@ struct Seat {
 #[derive(Default)]
 struct State {
     seats: Vec<Seat>,
+    /// When the last connection was closed.
+    left: Option<Instant>,
     /// Tokens of connections that were cut, by the number under which their runs are away; the latest last.
     cut: VecDeque<(String, u64)>,
     runs: HashMap<TaskId, Entry>,
@@ -119,6 +122,17 @@ impl Desk {
         !self.state().seats.is_empty()
     }
 
+    pub fn presence(&self) -> Presence {
+        let state = self.state();
+        Presence {
+            connections: state.seats.len(),
+            connected_for: state.seats.iter().map(|seat| seat.since.elapsed()).max(),
+            gone_for: state.left.filter(|_| state.seats.is_empty()).map(|left| left.elapsed()),
+            waiting: state.queue.len(),
+            running: state.runs.len() - state.queue.len().min(state.runs.len()),
+        }
+    }
+
     /// Puts a run where the agent will find it. One it had already taken when the hub stopped waits for the agent to
     /// speak of it again.
     pub(super) fn enter(self: &Arc<Self>, task: TaskId, work: Arc<Assignment>) -> Entered {
@@ -163,7 +177,14 @@ impl Desk {
         }
         let wake = Arc::new(Notify::new());
         let orders = VecDeque::new();
-        state.seats.push(Seat { id, token: token.clone(), window: terms.window, wake: Arc::clone(&wake), orders });
+        state.seats.push(Seat {
+            id,
+            since: Instant::now(),
+            token: token.clone(),
+            window: terms.window,
+            wake: Arc::clone(&wake),
+            orders,
+        });
         drop(state);
         Ok((Session::new(Arc::clone(self), id, token, wake), resumed.is_some()))
     }
@@ -173,6 +194,7 @@ impl Desk {
         let mut state = self.state();
         let Some(index) = state.seats.iter().position(|seat| seat.id == id) else { return };
         let seat = state.seats.remove(index);
+        state.left = Some(Instant::now());
         if state.cut.len() == CUT {
             state.cut.pop_front();
         }
