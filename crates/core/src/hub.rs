@@ -1,5 +1,6 @@
 //! The hub: every operation on tasks, for every binding. Everything appends to a log or follows one.
 
+mod agents;
 mod cancel;
 mod deadline;
 mod deliver;
@@ -22,7 +23,9 @@ mod run;
 mod send;
 mod tally;
 mod trail;
+mod vigil;
 
+pub use agents::Changed;
 pub use follow::{Ended, Follow, Framed, Next};
 pub use hook::HookPage;
 pub use live::LiveRef;
@@ -36,10 +39,10 @@ use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::limits::Limits;
-use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
+use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Scout, Store};
 use crate::push::Desk;
 use crate::rate::Rate;
-use crate::registry::{Agent, Registry};
+use crate::registry::{Keeping, Registry};
 use crate::roster::Roster;
 use crate::task::{Command, Effect, Head, apply, room, step};
 use arc_swap::ArcSwap;
@@ -51,11 +54,12 @@ use live::{Lives, Loaded};
 use meters::Meters;
 use queue::Places;
 use run::Start;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use tally::{Place, Tally};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use vigil::Vigil;
 
 /// How often a decision is made anew when the task changed under it.
 const ATTEMPTS: usize = 5;
@@ -64,6 +68,11 @@ pub struct Hub {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     registry: ArcSwap<Registry>,
+    keeping: ArcSwap<Keeping>,
+    /// Looks for agents elsewhere, once somebody does.
+    scout: OnceLock<Arc<dyn Scout>>,
+    /// Whether agents elsewhere are there.
+    vigil: Vigil,
     limits: ArcSwap<Limits>,
     lives: Arc<Lives>,
     /// Bounds the commits on their way to the store.
@@ -111,6 +120,9 @@ impl Hub {
             store,
             clock,
             registry: ArcSwap::from_pointee(registry),
+            keeping: ArcSwap::default(),
+            scout: OnceLock::new(),
+            vigil: Vigil::default(),
             limits: ArcSwap::from_pointee(limits),
             lives: Arc::default(),
             permits: Arc::new(Semaphore::new(limits.commits)),
@@ -139,18 +151,11 @@ impl Hub {
     /// Puts other agents in place; runs under way go on with the ones they started with.
     pub fn replace_registry(&self, registry: Registry) {
         self.registry.store(Arc::new(registry));
+        self.vigil.wake();
     }
 
     pub fn roster(&self) -> &Arc<Roster> {
         &self.roster
-    }
-
-    /// Puts one agent in the place of itself: what its card says has changed.
-    pub fn replace_agent(&self, agent: &Agent) {
-        self.registry.rcu(|registry| match registry.with(agent.clone()) {
-            Some(changed) => Arc::new(changed),
-            None => Arc::clone(registry),
-        });
     }
 
     pub fn limits(&self) -> Limits {

@@ -2,6 +2,7 @@
 
 pub mod deadline;
 pub mod push;
+pub mod vigil;
 
 use crate::hub::Hub;
 use crate::ports::{Retention, Swept};

@@ -1,8 +1,11 @@
-//! What the core needs from outside: a store, links to agents, a courier, a signer, a clock. Nothing else is a trait.
+//! What the core needs from outside: a store, links to agents, a scout, a courier, a signer, a clock. Nothing else is a
+//! trait.
 
 mod push;
+mod scout;
 
 pub use push::{Accepting, Courier, HookStore, Parcel, Standing};
+pub use scout::{Asked, Checked, Discovered, Plan, Scout};
 
 use crate::caller::Scope;
 use crate::error::Fault;
@@ -11,8 +14,8 @@ use crate::ids::{AgentId, PrincipalId, TaskId};
 use crate::key::{FullName, KeyRecord, Principal};
 use crate::log::Epoch;
 use crate::project::Fold;
-use crate::registry::Registration;
-use crate::roster::Terms;
+use crate::registry::{Added, Registration};
+use crate::roster::{Presence, Terms};
 use crate::task::Head;
 use flotilla_protocol::a2a::card::AgentCardSignature;
 use flotilla_protocol::a2a::error::Refusal;
@@ -190,6 +193,15 @@ pub trait Store: HookStore {
     fn registrations(&self) -> Later<Vec<(AgentId, Registration)>>;
     /// Keeps an agent that registers itself, or what is new about it.
     fn register(&self, registration: Registration) -> Later<AgentId>;
+    /// The agents that were added, by name.
+    fn added(&self) -> Later<Vec<(AgentId, Added)>>;
+    /// Keeps an agent that is added, or what is new about it. None if the name was another owner's before, and may not
+    /// be taken over.
+    fn keep_added(&self, added: Added, take_over: bool) -> Later<Option<AgentId>>;
+    /// Forgets that an agent was added or registered itself; false if it is neither. Its tasks and its number stay.
+    fn remove_agent(&self, agent: AgentId) -> Later<bool>;
+    /// How many tasks with an agent have not ended.
+    fn open_with(&self, agent: AgentId) -> Later<usize>;
     /// The principal of this name, who is made if there is none; so is the workspace.
     fn principal(&self, name: FullName) -> Later<Principal>;
     fn key(&self, hash: Digest) -> Later<Option<KeyRecord>>;
@@ -237,6 +249,21 @@ pub trait Link: Send + Sync + 'static {
     /// How an agent elsewhere is reached just now.
     fn reach(&self) -> Option<Reach> {
         None
+    }
+
+    /// Who of an agent that dials in is connected.
+    fn presence(&self) -> Option<Presence> {
+        None
+    }
+
+    /// How long what a check told of an agent elsewhere is believed; none for agents that nobody has to look at.
+    fn believed(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Looks whether an agent elsewhere is there, and what its card says. A problem is told in words for its owner.
+    fn check(&self) -> Pin<Box<dyn Future<Output = Result<Checked, String>> + Send>> {
+        Box::pin(std::future::ready(Err("it needs no check".to_owned())))
     }
 }
 

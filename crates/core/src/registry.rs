@@ -1,14 +1,25 @@
 //! The agents this hub knows, by name.
 
+mod added;
+mod face;
+mod pulse;
+mod search;
+
+pub use added::{Added, Keeping, Source};
+pub use face::{Face, LeftOpen, Signed, Word};
+pub use pulse::{Liveness, PATIENCE, Pulse};
+pub use search::{Found, Search};
+
 use crate::caller::Caller;
 use crate::ids::{AgentId, PrincipalId, WorkspaceId};
 use crate::ports::Link;
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentProvider, AgentSkill};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::profile::Profile;
-use flotilla_protocol::a2a::{PUSH_OPTIONS, STREAM_RESUME};
+use flotilla_protocol::a2a::{PUSH_OPTIONS, STREAM_RESUME, VERSION};
 use flotilla_protocol::lineage::ANCESTRY;
 use flotilla_protocol::time::Millis;
+use flotilla_protocol::v03;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -103,16 +114,6 @@ pub struct Extended {
     pub contact: Option<String>,
 }
 
-/// What an agent's own card says of it, for an agent elsewhere.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Face {
-    pub description: String,
-    pub skills: Vec<AgentSkill>,
-    pub input_modes: Vec<String>,
-    pub output_modes: Vec<String>,
-    pub streaming: bool,
-}
-
 /// An agent: what its card says, how it is treated, and how it is reached.
 #[derive(Clone)]
 pub struct Agent {
@@ -134,7 +135,17 @@ pub struct Agent {
     pub extended: Option<Extended>,
     pub dedupe: DedupeBy,
     pub on_lost: OnLost,
+    /// The versions of A2A it speaks itself; callers may speak any the hub does.
+    pub versions: Vec<String>,
+    /// What its own card may say of it.
+    pub left_open: LeftOpen,
+    pub source: Source,
     pub link: Arc<dyn Link>,
+}
+
+/// The versions of A2A that agents in the hub, and those that dial in, are spoken to in.
+pub fn hub_versions() -> Vec<String> {
+    [VERSION, v03::VERSION].map(str::to_owned).to_vec()
 }
 
 impl Agent {
@@ -154,6 +165,11 @@ impl Agent {
 
     fn default_description(&self) -> String {
         format!("The agent {}.", self.name)
+    }
+
+    /// Whether a caller may see how it is reached and all it does.
+    pub fn is_owned_by(&self, caller: &Caller) -> bool {
+        caller.rights.is_admin() || (!caller.is_anonymous() && caller.principal == self.owner)
     }
 
     /// Whether it is there for a caller; otherwise it must look as if it did not exist. Whoever administers the hub
@@ -206,6 +222,9 @@ impl Registration {
             description,
             dedupe: DedupeBy::MessageId,
             on_lost,
+            versions: hub_versions(),
+            left_open: LeftOpen::default(),
+            source: Source::Registered,
             link,
         }
     }
@@ -255,6 +274,13 @@ impl Registry {
     pub fn insert(&mut self, agent: Arc<Agent>) {
         self.names.insert(agent.id, agent.name.clone());
         self.agents.insert(agent.name.clone(), agent);
+    }
+
+    /// Takes an agent out; its tasks stay in the log.
+    pub fn remove(&mut self, name: &str) {
+        if let Some(agent) = self.agents.remove(name) {
+            self.names.remove(&agent.id);
+        }
     }
 
     pub fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {

@@ -59,6 +59,19 @@ impl Default for Terms {
     }
 }
 
+/// Whether an agent that dials in is here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Presence {
+    pub connections: usize,
+    /// How long ago the oldest of its connections was opened.
+    pub connected_for: Option<Duration>,
+    /// How long ago the last of them was closed, if none is open; none if it was not here since the hub started.
+    pub gone_for: Option<Duration>,
+    /// Runs that wait for it, and runs it has.
+    pub waiting: usize,
+    pub running: usize,
+}
+
 /// How those are treated whom the configuration does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Welcome {

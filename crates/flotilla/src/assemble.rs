@@ -2,15 +2,18 @@
 
 mod here;
 mod remote;
+mod scout;
 
-pub use remote::Watched;
+pub use scout::Recruiter;
 
-use crate::config::{AgentConfig, Config, Dedupe, ExtendedConfig, Kind, SkillConfig, anything};
+use crate::config::{AgentConfig, Config, Dedupe, ExtendedConfig, Kind, SkillConfig, Visibility, anything};
 use anyhow::{Context, Result};
 use flotilla_core::hub::Push;
-use flotilla_core::ids::AgentId;
-use flotilla_core::ports::{Link, Store};
-use flotilla_core::registry::{Agent, DedupeBy, Extended, Registry, hub_capabilities};
+use flotilla_core::ids::{AgentId, PrincipalId, WorkspaceId};
+use flotilla_core::ports::{Link, Scout as _, Store};
+use flotilla_core::registry::{
+    Added, Agent, DedupeBy, Extended, LeftOpen, Registry, Source, hub_capabilities, hub_versions,
+};
 use flotilla_core::roster::{Dialed, Roster};
 use flotilla_inbound::Settings;
 use flotilla_outbound::guard::Guard;
@@ -22,14 +25,9 @@ use flotilla_worker::Agent as Doer;
 use flotilla_worker::script::Script;
 use here::InProcess;
 use hyper::Uri;
+use remote::Unmade;
 use std::net::SocketAddr;
 use std::sync::Arc;
-
-/// The agents, and those of them whose cards are to be watched once there is a hub.
-pub struct Assembled {
-    pub registry: Registry,
-    pub watched: Vec<Watched>,
-}
 
 /// Where agents are kept, and where those are who dial in.
 #[derive(Clone, Copy)]
@@ -38,54 +36,83 @@ pub struct Place<'a> {
     pub roster: &'a Roster,
 }
 
-/// The agents of the configuration, and those that registered themselves; of two with one name, the configured one.
-pub async fn registry(config: &Config, place: Place<'_>) -> Result<Assembled> {
-    let (mut agents, mut watched) = (Vec::new(), Vec::new());
+/// The agents of the configuration, those that registered themselves, and those that were added; of two with one name, the
+/// configured one.
+pub async fn registry(config: &Config, place: Place<'_>, recruiter: &Recruiter) -> Result<Registry> {
+    let mut agents = Vec::new();
     let echo = AgentConfig::echo();
     let fallback = [("echo", &echo)];
     let configured = config.agents.iter().map(|(name, agent)| (name.as_str(), agent));
     let chosen: Vec<_> = if config.agents.is_empty() { fallback.to_vec() } else { configured.collect() };
     for (name, agent) in chosen {
-        let (agent, watch) = build(name, agent, config, place).await.with_context(|| format!("agents.{name}"))?;
-        watched.extend(watch);
-        agents.push(agent);
+        agents.push(build(name, agent, config, place).await.with_context(|| format!("agents.{name}"))?);
     }
+    let names = config.agent_names();
     let on_lost = config.sockets.on_lost.into();
     for (id, registration) in place.store.registrations().await? {
-        if !config.agent_names().contains(&registration.name.as_str()) {
+        if !names.contains(&registration.name.as_str()) {
             agents.push(registration.agent(id, on_lost, place.roster.link(id)));
         }
     }
-    Ok(Assembled { registry: Registry::new(agents, config.default_agent()), watched })
+    for (id, added) in place.store.added().await? {
+        if names.contains(&added.name.as_str()) {
+            tracing::warn!(agent = %added.name, "the configuration names an agent that was added too; the configured one counts");
+            continue;
+        }
+        agents.push(again(id, added, recruiter)?);
+    }
+    Ok(Registry::new(agents, config.default_agent()))
 }
 
-/// The way to an agent, and the watch over its card if it has one elsewhere.
-type Way = (Arc<dyn Link>, Option<Watched>);
-
-fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, roster: &Roster) -> Result<Way> {
-    let doer = match (&agent.kind, &agent.script) {
-        (Kind::A2a, _) => {
-            let (link, watched) = remote::link(name, agent, config)?;
-            return Ok((link, Some(watched)));
+/// An agent that was added, as it is kept. One that cannot be made any more does not keep the hub from starting.
+fn again(id: AgentId, added: Added, recruiter: &Recruiter) -> Result<Agent> {
+    match recruiter.build(&added) {
+        Ok(agent) => Ok(Agent { id, ..agent }),
+        Err(refusal) => {
+            let problem = refusal.message;
+            tracing::error!(agent = %added.name, problem, "the settings of an agent that was added do not work");
+            let link = Arc::new(Unmade { problem });
+            let place = (id, added.owner, added.workspace);
+            let config =
+                AgentConfig { visibility: Visibility::Private, description: String::new(), ..AgentConfig::echo() };
+            agent_of(&added.name.clone(), &config, place, Source::Added(Arc::new(added)), link)
         }
-        (Kind::Socket, _) => return Ok((Arc::new(Dialed::new(roster, id, agent.terms(&config.sockets))), None)),
+    }
+}
+
+fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, roster: &Roster) -> Result<Arc<dyn Link>> {
+    let doer = match (&agent.kind, &agent.script) {
+        (Kind::A2a, _) => return remote::link(name, agent, config, false),
+        (Kind::Socket, _) => return Ok(Arc::new(Dialed::new(roster, id, agent.terms(&config.sockets)))),
         (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
         (Kind::Command, _) => Doer::Command(Arc::new(agent.program()?)),
         _ => Doer::Echo,
     };
-    Ok((Arc::new(InProcess::new(doer)), None))
+    Ok(Arc::new(InProcess::new(doer)))
 }
 
-async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>) -> Result<(Agent, Option<Watched>)> {
+async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>) -> Result<Agent> {
     let owner = place.store.principal(agent.owner().map_err(anyhow::Error::msg)?).await?;
     let id = place.store.agent(name, owner.id).await?;
-    let (link, watched) = link(name, id, agent, whole, place.roster)?;
-    let config = agent;
-    let agent = Agent {
+    let link = link(name, id, agent, whole, place.roster)?;
+    let source = Source::Configured(whole.origin.place(name).into());
+    agent_of(name, agent, (id, owner.id, owner.workspace), source, link)
+}
+
+/// The agent that an entry of the configuration describes, or one that was added.
+fn agent_of(
+    name: &str,
+    config: &AgentConfig,
+    (id, owner, workspace): (AgentId, PrincipalId, WorkspaceId),
+    source: Source,
+    link: Arc<dyn Link>,
+) -> Result<Agent> {
+    let is_elsewhere = config.kind == Kind::A2a;
+    Ok(Agent {
         id,
         name: name.to_owned(),
-        owner: owner.id,
-        workspace: owner.workspace,
+        owner,
+        workspace,
         visibility: config.visibility.into(),
         description: describe(name, config),
         version: config.version.clone(),
@@ -93,7 +120,7 @@ async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>
         input_modes: config.input_modes.clone().unwrap_or_else(anything),
         output_modes: config.output_modes.clone().unwrap_or_else(anything),
         // What only a card elsewhere says, the agent elsewhere judges by.
-        checks_modes: config.kind != Kind::A2a || config.input_modes.is_some() || config.output_modes.is_some(),
+        checks_modes: !is_elsewhere || config.input_modes.is_some() || config.output_modes.is_some(),
         skills: skills(name, config),
         extended: config.extended.as_ref().map(extended),
         dedupe: match config.dedupe {
@@ -101,9 +128,12 @@ async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>
             Dedupe::Header => DedupeBy::Header,
         },
         on_lost: config.on_lost.into(),
+        // Those of an agent elsewhere are known once its card is read.
+        versions: if is_elsewhere { Vec::new() } else { hub_versions() },
+        left_open: if is_elsewhere { remote::left_open(config) } else { LeftOpen::default() },
+        source,
         link,
-    };
-    Ok((agent, watched))
+    })
 }
 
 pub fn push(config: &Config, master: &Master) -> Result<Push> {

@@ -8,18 +8,25 @@ mod doors;
 mod environment;
 mod explain;
 mod limits;
+mod origin;
 mod push;
+mod registry;
 mod remote;
 mod sockets;
 mod span;
+mod spelling;
 mod tls;
 
 pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
 pub use card::CardForm;
 pub use limits::LimitsConfig;
+pub use origin::Origin;
 pub use push::{PushSettings, TargetsConfig};
+pub use registry::RegistryConfig;
+pub use remote::AuthConfig;
 pub use sockets::SocketsConfig;
 pub use span::Span;
+pub use spelling::{inward, merge, outward};
 pub use tls::TlsConfig;
 
 use anyhow::{Context, Result, bail};
@@ -45,6 +52,7 @@ pub struct Config {
     pub push: PushSettings,
     pub targets: TargetsConfig,
     pub sockets: SocketsConfig,
+    pub registry: RegistryConfig,
     /// The agents by name. Without any, the hub has an `echo` agent.
     pub agents: BTreeMap<String, AgentConfig>,
     #[serde(skip)]
@@ -52,6 +60,9 @@ pub struct Config {
     /// The variables of other programs that counted.
     #[serde(skip)]
     pub borrowed: Vec<&'static str>,
+    /// Where all this was read from.
+    #[serde(skip)]
+    pub origin: Origin,
 }
 
 /// The hub itself.
@@ -239,7 +250,8 @@ impl Config {
             None => Self::default(),
             Some(path) => {
                 let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-                Self::parse(&text).with_context(|| path.display().to_string())?
+                let parsed = Self::parse(&text).with_context(|| path.display().to_string())?;
+                Self { origin: Origin::of(path.to_owned(), &text), ..parsed }
             }
         };
         config.check()?;
@@ -272,6 +284,7 @@ impl Config {
         self.hub.check_doors()?;
         self.push.check()?;
         self.sockets.check()?;
+        self.registry.check()?;
         self.targets.rules()?;
         if let Some(tls) = &self.hub.tls {
             tls.acceptor()?;

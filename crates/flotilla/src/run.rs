@@ -12,7 +12,7 @@ mod secret;
 mod secure;
 mod token;
 
-use crate::assemble::Place;
+use crate::assemble::{Place, Recruiter};
 use crate::clock::SystemClock;
 use crate::config::{Config, SyncConfig, TlsConfig};
 use crate::signing::{self, KeyFile};
@@ -23,7 +23,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use flotilla_core::access::{Access, RECHECK};
 use flotilla_core::hub::Hub;
 use flotilla_core::loops;
-use flotilla_core::ports::{Clock, Signer, Store};
+use flotilla_core::ports::{Clock, Scout, Signer, Store};
 use flotilla_core::roster::Roster;
 use flotilla_inbound::App;
 use flotilla_outbound::signature::sign::Signing;
@@ -80,6 +80,8 @@ impl Overrides {
 struct Running {
     overrides: Overrides,
     config: ArcSwap<Config>,
+    /// Makes agents that are added.
+    recruiter: Arc<Recruiter>,
     app: Arc<App>,
     address: SocketAddr,
     log_level: LogLevel,
@@ -120,7 +122,8 @@ async fn serve_until_stopped(
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let roster = Roster::new(config.sockets.welcome());
     let place = Place { store: &store, roster: &roster };
-    let assemble::Assembled { registry, watched } = assemble::registry(&config, place).await?;
+    let recruiter = Arc::new(Recruiter::new(config.clone()));
+    let registry = assemble::registry(&config, place, &recruiter).await?;
     let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
     let push = assemble::push(&config, &master)?;
     let kept = (!overrides.memory).then_some(dir.as_path());
@@ -128,7 +131,8 @@ async fn serve_until_stopped(
     let signing = Arc::new(Signing::new(&master, &ring, Arc::clone(&clock)).map_err(anyhow::Error::msg)?);
     let key_file = kept.map(KeyFile::new);
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push, roster);
-    watched.into_iter().for_each(|agent| agent.start(&hub));
+    hub.replace_keeping(config.registry.keeping());
+    hub.send_out(Arc::clone(&recruiter) as Arc<dyn Scout>);
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(
@@ -147,11 +151,12 @@ async fn serve_until_stopped(
 
     banner::show(&config, &app, (!overrides.memory).then_some(dir.as_path()), new_key.as_deref());
     let (config, tls) = (ArcSwap::from_pointee(config), ArcSwapOption::from(tls));
-    let running = Arc::new(Running { overrides, config, app, address, log_level, tls });
+    let running = Arc::new(Running { overrides, config, recruiter, app, address, log_level, tls });
     // Reads the index of sends now rather than while the first caller waits. No send has this key.
     tokio::spawn(running.app.hub.store().sent([0; 32]));
     tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));
     tokio::spawn(loops::deadline::end_overdue(Arc::clone(&running.app.hub)));
+    tokio::spawn(loops::vigil::look_after(Arc::clone(&running.app.hub)));
     tokio::spawn(sweep(Arc::clone(&running)));
     tokio::spawn(watch_keys(Arc::clone(&running), signing, key_file));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));

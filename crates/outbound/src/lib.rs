@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod discover;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod guard;

@@ -13,7 +13,7 @@ mod seen;
 mod stop;
 mod trust;
 
-pub use face::watch;
+pub use trust::permitted;
 
 use crate::client::error::ClientError;
 use crate::guard::Guard;
@@ -21,13 +21,14 @@ use breaker::Switch;
 use call::Calls;
 use flotilla_core::hub::RunHandle;
 use flotilla_core::ids::TaskId;
-use flotilla_core::ports::{Link, Reach, Stopped, Stopping};
+use flotilla_core::ports::{Checked, Link, Reach, Stopped, Stopping};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::work::Assignment;
 use options::Options;
 use reach::Way;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One agent elsewhere.
 pub struct Remote {
@@ -47,7 +48,7 @@ impl Remote {
     }
 }
 
-/// A link that can be held by those who call and by those who watch the card.
+/// A link that can be held by those who call and by those who look after it.
 pub struct RemoteLink(pub Arc<Remote>);
 
 impl Link for RemoteLink {
@@ -81,5 +82,14 @@ impl Link for RemoteLink {
             failures,
             problem,
         })
+    }
+
+    fn believed(&self) -> Option<Duration> {
+        Some(self.0.options.refresh)
+    }
+
+    fn check(&self) -> Pin<Box<dyn Future<Output = Result<Checked, String>> + Send>> {
+        let remote = Arc::clone(&self.0);
+        Box::pin(async move { remote.check().await })
     }
 }

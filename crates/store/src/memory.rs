@@ -13,7 +13,7 @@ use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
 use flotilla_core::ports::{Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail};
-use flotilla_core::registry::Registration;
+use flotilla_core::registry::{Added, Registration};
 use flotilla_core::task::Head;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
@@ -131,6 +131,30 @@ impl Store for Memory {
             tables.registrations.insert(registration.name.clone(), (id, registration));
             id
         })
+    }
+    fn added(&self) -> Later<Vec<(AgentId, Added)>> {
+        self.now(|tables| tables.added.values().cloned().collect())
+    }
+    fn keep_added(&self, added: Added, take_over: bool) -> Later<Option<AgentId>> {
+        self.now(|tables| {
+            if !take_over && tables.owner_of(&added.name).is_some_and(|owner| owner != added.owner) {
+                return None;
+            }
+            let id = tables.agent(&added.name, added.owner);
+            tables.added.insert(added.name.clone(), (id, added));
+            Some(id)
+        })
+    }
+    fn remove_agent(&self, agent: AgentId) -> Later<bool> {
+        self.now(|tables| {
+            let before = tables.added.len() + tables.registrations.len();
+            tables.added.retain(|_, (id, _)| *id != agent);
+            tables.registrations.retain(|_, (id, _)| *id != agent);
+            before > tables.added.len() + tables.registrations.len()
+        })
+    }
+    fn open_with(&self, agent: AgentId) -> Later<usize> {
+        self.now(|tables| tables.tasks.values().filter(|task| task.head.agent == agent && !task.head.is_over()).count())
     }
     fn principal(&self, name: FullName) -> Later<Principal> {
         self.now(|tables| tables.keyring.principal(&name))

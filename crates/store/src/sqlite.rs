@@ -22,6 +22,7 @@ mod writer;
 pub use backup::{backup, restore};
 #[doc(hidden)]
 pub use journal::fuzz;
+pub use schema::VERSION as SCHEMA_VERSION;
 
 use applier::Orders;
 use checkpoint::Checkpoints;
@@ -31,7 +32,7 @@ use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
 use flotilla_core::ports::{Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail};
-use flotilla_core::registry::Registration;
+use flotilla_core::registry::{Added, Registration};
 use flotilla_core::task::Head;
 use flotilla_protocol::time::Millis;
 use journal::{Journal, Lock};
@@ -233,6 +234,18 @@ impl Store for Sqlite {
     }
     fn register(&self, registration: Registration) -> Later<AgentId> {
         self.write(move |connection| registration::keep(connection, &registration))
+    }
+    fn added(&self) -> Later<Vec<(AgentId, Added)>> {
+        self.read(|connection| registration::added(connection))
+    }
+    fn keep_added(&self, added: Added, take_over: bool) -> Later<Option<AgentId>> {
+        self.write(move |connection| registration::keep_added(connection, &added, take_over))
+    }
+    fn remove_agent(&self, agent: AgentId) -> Later<bool> {
+        self.write(move |connection| registration::remove(connection, agent))
+    }
+    fn open_with(&self, agent: AgentId) -> Later<usize> {
+        self.read(move |connection| list::open_with(connection, agent))
     }
     fn principal(&self, name: FullName) -> Later<Principal> {
         self.write(move |connection| key::principal(connection, &name))

@@ -80,11 +80,7 @@ impl Hub {
         let id = self.store.register(registration.clone()).await?;
         let agent = registration.agent(id, welcome.terms.on_lost, self.roster.link(id));
         let agent = Arc::new(agent);
-        self.registry.rcu(|registry| {
-            let mut registry = (**registry).clone();
-            registry.insert(Arc::clone(&agent));
-            registry
-        });
+        self.put_in(&agent);
         Ok(agent)
     }
 }

@@ -6,7 +6,7 @@ mod worker;
 pub(super) use ending::{Answers, End, Ending};
 
 use super::session::{Delivery, Order, Session};
-use super::{Connections, Terms};
+use super::{Connections, Presence, Terms};
 use crate::error::Fault;
 use crate::ids::TaskId;
 use flotilla_protocol::work::{Assignment, Report};
@@ -75,6 +75,7 @@ impl Entry {
 /// A connection of the agent.
 struct Seat {
     id: u64,
+    since: Instant,
     token: String,
     window: usize,
     wake: Arc<Notify>,
@@ -87,6 +88,8 @@ struct Seat {
 #[derive(Default)]
 struct State {
     seats: Vec<Seat>,
+    /// When the last connection was closed.
+    left: Option<Instant>,
     /// Tokens of connections that were cut, by the number under which their runs are away; the latest last.
     cut: VecDeque<(String, u64)>,
     runs: HashMap<TaskId, Entry>,
@@ -134,6 +137,17 @@ impl Desk {
     /// Whether the agent is connected.
     pub fn is_present(&self) -> bool {
         self.state().seats.iter().any(|seat| seat.window > 0)
+    }
+
+    pub fn presence(&self) -> Presence {
+        let state = self.state();
+        Presence {
+            connections: state.seats.len(),
+            connected_for: state.seats.iter().map(|seat| seat.since.elapsed()).max(),
+            gone_for: state.left.filter(|_| state.seats.is_empty()).map(|left| left.elapsed()),
+            waiting: state.queue.len(),
+            running: state.runs.len() - state.queue.len().min(state.runs.len()),
+        }
     }
 
     /// Puts a run where the agent will find it. One it had already taken when the hub stopped waits for the agent to
@@ -195,9 +209,16 @@ impl Desk {
         }
         let wake = Arc::new(Notify::new());
         let orders = VecDeque::new();
-        let (token_kept, wake_kept) = (token.clone(), Arc::clone(&wake));
-        let (window, places, answers) = (terms.window, usize::MAX, Answers::Never);
-        state.seats.push(Seat { id, token: token_kept, window, wake: wake_kept, orders, places, answers });
+        state.seats.push(Seat {
+            id,
+            since: Instant::now(),
+            token: token.clone(),
+            window: terms.window,
+            wake: Arc::clone(&wake),
+            orders,
+            places: usize::MAX,
+            answers: Answers::Never,
+        });
         drop(state);
         Ok((Session::new(Arc::clone(self), id, token, wake), resumed.is_some()))
     }
@@ -207,6 +228,7 @@ impl Desk {
         let mut state = self.state();
         let Some(index) = state.seats.iter().position(|seat| seat.id == id) else { return };
         let seat = state.seats.remove(index);
+        state.left = Some(Instant::now());
         if state.cut.len() == CUT {
             state.cut.pop_front();
         }

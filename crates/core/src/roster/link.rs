@@ -1,7 +1,7 @@
 //! The way to an agent that dials in: its runs wait at its desk until it comes, and for as long as they may.
 
 use super::desk::{Answers, Desk, End, Ending, Entered, Reported, Standing};
-use super::{Roster, Terms};
+use super::{Presence, Roster, Terms};
 use crate::hub::RunHandle;
 use crate::ids::{AgentId, TaskId};
 use crate::ports::{Absence, Link, Stopped, Stopping};
@@ -60,6 +60,10 @@ impl Link for Dialed {
 
     fn dialed(&self) -> Option<Terms> {
         Some(self.terms)
+    }
+
+    fn presence(&self) -> Option<Presence> {
+        Some(self.desk.presence())
     }
 }
 

@@ -1,77 +1,63 @@
-//! Agents elsewhere: their links, and what their cards say put beside what the configuration says.
+//! Agents elsewhere: the links to them.
 
 use crate::config::{AgentConfig, Config};
 use anyhow::Result;
-use flotilla_core::hub::Hub;
+use flotilla_core::hub::RunHandle;
 use flotilla_core::ports::Link;
-use flotilla_core::registry::{Agent, Face};
+use flotilla_core::registry::LeftOpen;
 use flotilla_outbound::guard::Guard;
 use flotilla_outbound::remote::options::Options;
-use flotilla_outbound::remote::{Remote, RemoteLink, watch};
-use flotilla_protocol::a2a::STREAM_RESUME;
-use std::sync::{Arc, Weak};
+use flotilla_outbound::remote::{Remote, RemoteLink};
+use flotilla_protocol::work::Assignment;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
 
-/// An agent whose card is to be watched.
-pub struct Watched {
-    name: String,
-    config: AgentConfig,
-    link: Weak<RemoteLink>,
-    remote: Weak<Remote>,
-}
-
-/// A link to an agent elsewhere. Nothing is called yet.
-pub fn link(name: &str, agent: &AgentConfig, config: &Config) -> Result<(Arc<dyn Link>, Watched)> {
+/// A link to an agent elsewhere. Nothing is called yet. One that was added over the API is guarded.
+pub fn link(name: &str, agent: &AgentConfig, config: &Config, guarded: bool) -> Result<Arc<dyn Link>> {
     let limits = config.limits.limits();
-    let options = Options { depth: limits.json_depth, ..agent.remote_options(name, limits.body)? };
+    let options = Options { depth: limits.json_depth, guarded, ..agent.remote_options(name, limits.body)? };
     let remote = Arc::new(Remote::new(options, Guard::new(config.targets.rules()?))?);
-    let link = Arc::new(RemoteLink(Arc::clone(&remote)));
-    let watched = Watched {
-        name: name.to_owned(),
-        config: agent.clone(),
-        link: Arc::downgrade(&link),
-        remote: Arc::downgrade(&remote),
-    };
-    Ok((link, watched))
-}
-
-impl Watched {
-    /// Reads the card now and again, until the agent is configured anew.
-    pub fn start(self, hub: &Arc<Hub>) {
-        let hub = Arc::clone(hub);
-        tokio::spawn(async move {
-            let Self { name, config, link, remote } = self;
-            let tell = |face: Face| {
-                let Some(link) = link.upgrade() else { return };
-                let link: Arc<dyn Link> = link;
-                let known = hub.registry().by_name(&name).cloned();
-                if let Some(agent) = known.filter(|agent| Arc::ptr_eq(&agent.link, &link)) {
-                    hub.replace_agent(&with_face((*agent).clone(), &config, face));
-                }
-            };
-            watch(remote, tell).await;
-        });
-    }
+    Ok(Arc::new(RemoteLink(remote)))
 }
 
 /// What the configuration says counts; what it leaves open is the card's to say.
-fn with_face(mut agent: Agent, config: &AgentConfig, face: Face) -> Agent {
-    if config.description.is_empty() && !face.description.is_empty() {
-        agent.description = face.description;
+pub fn left_open(config: &AgentConfig) -> LeftOpen {
+    LeftOpen {
+        description: config.description.is_empty(),
+        skills: config.skills.is_empty(),
+        input_modes: config.input_modes.is_none(),
+        output_modes: config.output_modes.is_none(),
+        streaming: config.streaming.is_none(),
     }
-    if config.skills.is_empty() && !face.skills.is_empty() {
-        agent.skills = face.skills;
+}
+
+/// In the place of a link that cannot be made any more: a secret is gone, or settings of old are not taken today. The agent
+/// stays in the registry, so that its owner sees what is wrong and can mend or remove it.
+pub struct Unmade {
+    pub problem: String,
+}
+
+/// How often it is said again what is wrong.
+const TOLD_EVERY: Duration = Duration::from_secs(3600);
+
+impl Link for Unmade {
+    fn run(&self, _: Assignment, mut run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            run.fail("The agent cannot be called: its settings at this hub do not work. Its owner has to mend them.")
+                .await;
+        })
     }
-    if config.input_modes.is_none() && !face.input_modes.is_empty() {
-        agent.input_modes = face.input_modes;
+
+    fn is_remote(&self) -> bool {
+        true
     }
-    if config.output_modes.is_none() && !face.output_modes.is_empty() {
-        agent.output_modes = face.output_modes;
+
+    fn believed(&self) -> Option<Duration> {
+        Some(TOLD_EVERY)
     }
-    if config.streaming.is_none() {
-        agent.capabilities.streaming = face.streaming;
-        if !face.streaming {
-            agent.capabilities.extensions.retain(|extension| extension.uri != STREAM_RESUME);
-        }
+
+    fn check(&self) -> Pin<Box<dyn Future<Output = Result<flotilla_core::ports::Checked, String>> + Send>> {
+        Box::pin(std::future::ready(Err(format!("its settings do not work: {}", self.problem))))
     }
-    agent
 }

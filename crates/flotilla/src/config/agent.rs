@@ -80,6 +80,10 @@ pub struct AgentConfig {
     /// How long an `a2a` agent's card is believed before it is read again (5m).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card_refresh: Option<Span>,
+    /// Keys one of which must have signed an `a2a` agent's card: thumbprints (RFC 7638), or keys as JSON. Any card will do
+    /// if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub card_keys: Vec<String>,
     /// Bindings to call an `a2a` agent by, the preferred one first; its card's order if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transports: Vec<String>,
@@ -256,6 +260,7 @@ impl AgentConfig {
             url: None,
             card: None,
             card_refresh: None,
+            card_keys: Vec::new(),
             transports: Vec::new(),
             protocol_version: None,
             auth: None,

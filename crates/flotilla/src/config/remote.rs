@@ -5,6 +5,7 @@ use anyhow::{Context, Result, bail};
 use flotilla_outbound::client::choose::Binding;
 use flotilla_outbound::oauth::Requester;
 use flotilla_outbound::remote::options::{Auth, BreakerRules, Options, Place, Poll, Protocol, Retries, Times};
+use flotilla_outbound::signature::origin::Pins;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -83,7 +84,17 @@ pub struct OAuth2Config {
 }
 
 impl AuthConfig {
-    fn check(&self) -> Result<()> {
+    /// The place of the secret it is about.
+    pub fn reference(&self) -> &str {
+        let (Self::Bearer(place)
+        | Self::ApiKey(place)
+        | Self::Header(HeaderConfig { value: place, .. })
+        | Self::Basic(BasicConfig { password: place, .. })
+        | Self::OAuth2(OAuth2Config { client_secret: place, .. })) = self;
+        &place.0
+    }
+
+    pub fn check(&self) -> Result<()> {
         match self {
             Self::Bearer(place) => place.check("auth.bearer"),
             Self::ApiKey(place) => place.check("auth.api_key"),
@@ -106,7 +117,7 @@ impl AuthConfig {
         }
     }
 
-    fn auth(&self) -> Result<Auth> {
+    pub fn auth(&self) -> Result<Auth> {
         let header = |name: &str, value: String| Auth::Header { name: name.to_owned(), value };
         Ok(match self {
             Self::Bearer(place) => header("Authorization", format!("Bearer {}", place.read("auth.bearer")?)),
@@ -229,6 +240,12 @@ impl AgentConfig {
         Ok(())
     }
 
+    /// The places of all secrets it names.
+    pub fn references(&self) -> Vec<String> {
+        let of_headers = self.headers.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.clone());
+        self.auth.iter().map(|auth| auth.reference().to_owned()).chain(of_headers).collect()
+    }
+
     /// The configuration as it may be shown: an address may hold a secret in its query.
     pub fn hide_secrets(&mut self) {
         for address in [&mut self.url, &mut self.card].into_iter().flatten() {
@@ -237,7 +254,7 @@ impl AgentConfig {
     }
 
     /// What only an agent elsewhere takes, by name.
-    fn only_remote(&self) -> [(&'static str, bool); 11] {
+    fn only_remote(&self) -> [(&'static str, bool); 12] {
         [
             ("url", self.url.is_some()),
             ("card", self.card.is_some()),
@@ -250,6 +267,7 @@ impl AgentConfig {
             ("retries", self.retries.is_some()),
             ("breaker", self.breaker.is_some()),
             ("poll", self.poll.is_some()),
+            ("card_keys", !self.card_keys.is_empty()),
         ]
     }
 
@@ -275,6 +293,7 @@ impl AgentConfig {
         if let Some(auth) = &self.auth {
             auth.check()?;
         }
+        self.pins()?;
         for (name, value) in &self.headers {
             check_header(name).context("headers")?;
             if is_own(name) {
@@ -304,11 +323,20 @@ impl AgentConfig {
     /// How the agent is called; reads its secrets.
     pub fn remote_options(&self, name: &str, bytes: usize) -> Result<Options> {
         let auth = self.auth.as_ref().map_or(Ok(Auth::None), AuthConfig::auth)?;
-        let mut options = self.remote(name, auth, bytes);
+        let mut options = Options { pins: self.pins()?, ..self.remote(name, auth, bytes) };
         for (name, value) in options.headers.iter_mut().filter(|(name, _)| is_secret(name)) {
             *value = SecretPlace(value.clone()).read(&format!("headers.{name}"))?;
         }
         Ok(options)
+    }
+
+    fn pins(&self) -> Result<Pins> {
+        let mut pins = Pins::default();
+        for key in &self.card_keys {
+            let told = |problem| anyhow::anyhow!("card_keys: '{key}' is no thumbprint and no key: {problem}");
+            pins.add(key).map_err(told)?;
+        }
+        Ok(pins)
     }
 
     fn remote(&self, name: &str, auth: Auth, bytes: usize) -> Options {
@@ -356,6 +384,8 @@ impl AgentConfig {
             send_again: self.on_lost == OnLost::Retry,
             bytes,
             depth: usize::MAX,
+            guarded: false,
+            pins: Pins::default(),
         }
     }
 }

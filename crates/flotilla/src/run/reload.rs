@@ -1,7 +1,7 @@
 //! SIGHUP: reads the configuration again and takes over what can change while the hub runs.
 
 use super::Running;
-use crate::assemble::{self, Place};
+use crate::assemble::{self, Place, Recruiter};
 use crate::config::{Config, TlsConfig};
 use anyhow::Result;
 use std::sync::Arc;
@@ -24,18 +24,23 @@ pub async fn on_hangup(running: Arc<Running>) {
 async fn reload(running: &Running) -> Result<()> {
     let config = running.overrides.apply()?;
     let tls = config.hub.tls.as_ref().map(TlsConfig::acceptor).transpose()?;
-    let (store, roster) = (running.app.hub.store(), running.app.hub.roster());
-    let assemble::Assembled { registry, watched } = assemble::registry(&config, Place { store, roster }).await?;
+    let hub = &running.app.hub;
+    let (store, roster) = (hub.store(), hub.roster());
+    let kept = hub.keep_registry().await;
+    let recruiter = Recruiter::new(config.clone());
+    let registry = assemble::registry(&config, Place { store, roster }, &recruiter).await?;
     let before = running.config.load_full();
     for (what, changed) in only_at_start(&before, &config) {
         if changed {
             tracing::warn!("{what} changed, which takes effect only at the next start");
         }
     }
-    running.app.hub.replace_registry(registry);
+    running.recruiter.replace_config(Arc::new(config.clone()));
+    hub.replace_registry(registry);
+    drop(kept);
+    hub.replace_keeping(config.registry.keeping());
     roster.replace_welcome(config.sockets.welcome());
-    watched.into_iter().for_each(|agent| agent.start(&running.app.hub));
-    running.app.hub.replace_limits(config.limits.limits());
+    hub.replace_limits(config.limits.limits());
     running.app.replace_settings(flotilla_inbound::Settings {
         // Who may come in is decided at the start, and cards must say what is.
         anonymous: before.hub.allow_anonymous,

@@ -20,7 +20,54 @@ struct Checker {
     problems: Vec<String>,
 }
 
-/// Everything that is wrong with a card, each with its place. Empty if the card is valid.
+/// Which readers a card is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A2A 1.0.
+    Current,
+    /// A2A 0.3.
+    Old,
+    /// Both.
+    Hybrid,
+    /// Nothing but a name and an address, as some agents of 0.3 have it.
+    Minimal,
+}
+
+impl Form {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Current => "1.0",
+            Self::Old => "0.3",
+            Self::Hybrid => "hybrid",
+            Self::Minimal => "minimal",
+        }
+    }
+
+    fn of(card: &Map<String, Value>) -> Self {
+        let has = |names: &[&str]| names.iter().any(|name| card.get(*name).is_some_and(|value| !value.is_null()));
+        match (has(&["supportedInterfaces", "supported_interfaces"]), has(&["url"])) {
+            (true, true) => Self::Hybrid,
+            (false, true) if !has(&["skills", "capabilities", "protocolVersion", "protocol_version"]) => Self::Minimal,
+            (false, true) => Self::Old,
+            (_, false) => Self::Current,
+        }
+    }
+}
+
+/// A card's form, and what is wrong with it by the specification of that form.
+pub fn findings(json: &str) -> (Form, Vec<String>) {
+    let card: Value = serde_json::from_str(json).unwrap_or_default();
+    match card.as_object().map(|card| (Form::of(card), card)) {
+        Some((form @ (Form::Old | Form::Minimal), card)) => {
+            let mut checker = Checker { problems: Vec::new() };
+            checker.old_card(card);
+            (form, checker.problems)
+        }
+        found => (found.map_or(Form::Current, |(form, _)| form), problems(json)),
+    }
+}
+
+/// Everything that is wrong with a card of 1.0, each with its place. Empty if the card is valid.
 pub fn problems(json: &str) -> Vec<String> {
     let card: Value = match serde_json::from_str(json) {
         Ok(card) => card,
@@ -127,6 +174,20 @@ impl Checker {
         }
     }
 
+    fn old_card(&mut self, card: &Map<String, Value>) {
+        let words = ["name", "description", "version", "protocolVersion"].map(|name| (name, Kind::Words, true));
+        self.all(card, "", &words);
+        self.all(card, "", &[("url", Kind::Url, true), ("preferredTransport", Kind::Words, false)]);
+        self.all(card, "", &["defaultInputModes", "defaultOutputModes"].map(|name| (name, Kind::Texts, true)));
+        self.member(card, "", "capabilities", Kind::Object, true);
+        for (place, interface) in self.each(card, "", "additionalInterfaces", false) {
+            if let Some(interface) = interface.as_object() {
+                self.all(interface, &place, &[("url", Kind::Words, true), ("transport", Kind::Words, true)]);
+            }
+        }
+        self.skills(card);
+    }
+
     fn interface(&mut self, interface: &Map<String, Value>, place: &str) {
         let members = [
             ("protocolBinding", Kind::Words, true),
@@ -230,7 +291,7 @@ fn is_url(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::problems;
+    use super::{findings, problems};
 
     const GOOD: &str = r#"{"name":"a","description":"b","version":"1","capabilities":{"streaming":true},
         "supportedInterfaces":[{"url":"http://h/x","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],
@@ -260,5 +321,23 @@ mod tests {
             assert!(found.iter().any(|problem| problem.starts_with(told)), "{told}: {found:?}");
         }
         assert_eq!(problems("[]"), ["it is not a JSON object"]);
+    }
+
+    #[test]
+    fn a_card_is_judged_by_its_own_version() {
+        let hybrid = GOOD.replacen('{', r#"{"url":"http://h/x","protocolVersion":"0.3.0","#, 1);
+        let old = r#"{"name":"a","description":"b","version":"1","protocolVersion":"0.3.0","url":"http://h/x",
+            "capabilities":{},"defaultInputModes":[],"defaultOutputModes":[],"skills":[{"id":"i","name":"n"}]}"#;
+        let minimal = r#"{"name":"a","description":"b","version":"1","url":"nowhere"}"#;
+        let told = |json: &str| {
+            let (form, found) = findings(json);
+            (form.name(), found.join("; "))
+        };
+        assert_eq!(told(GOOD), ("1.0", String::new()));
+        assert_eq!(told(&hybrid), ("hybrid", String::new()));
+        assert_eq!(told(old), ("0.3", "skills[0].description is missing; skills[0].tags is missing".into()));
+        let (form, found) = told(minimal);
+        assert!(form == "minimal" && found.contains("url must be an absolute URL"), "{form}: {found}");
+        assert!(found.contains("skills is missing"), "{found}");
     }
 }

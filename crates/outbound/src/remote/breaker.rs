@@ -2,6 +2,7 @@
 
 use super::options::BreakerRules;
 use flotilla_core::ports::Breaker;
+use flotilla_core::registry::PATIENCE;
 use metrics::gauge;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -20,6 +21,8 @@ struct State {
     open_until: Option<Instant>,
     /// One call is on its way to see whether the agent is back.
     trying: bool,
+    /// Checks in a row that did not reach it.
+    checks: u32,
 }
 
 /// A call that may be made. Whoever drops it without a word frees the place for the next try.
@@ -68,6 +71,26 @@ impl Switch {
         Ok(Admitted { switch: self, told: false })
     }
 
+    /// A check came to this. One that reached the agent closes the breaker; several in a row that did not open it, so
+    /// that callers are told at once. Calls are not counted here: one that failed counts for itself.
+    pub fn checked(&self, problem: Option<&str>) {
+        let now = Instant::now();
+        let Some(problem) = problem else {
+            return Admitted { switch: self, told: false }.reached();
+        };
+        let mut state = self.state();
+        state.checks += 1;
+        if state.checks >= PATIENCE {
+            if state.open_until.is_none() {
+                tracing::warn!(agent = %self.agent, checks = state.checks, problem, "the agent is left alone for a while");
+            }
+            state.failures = state.failures.max(state.checks);
+            state.problem = Some(problem.to_owned());
+            state.open_until = state.open_until.max(Some(now + self.rules.pause));
+            self.show(Breaker::Open);
+        }
+    }
+
     /// Its state, the failures in a row, and the last problem.
     pub fn look(&self) -> (Breaker, u32, Option<String>) {
         let state = self.state();
@@ -94,7 +117,7 @@ impl Admitted<'_> {
     pub fn reached(mut self) {
         self.told = true;
         let mut state = self.switch.state();
-        if state.failures > 0 || state.open_until.is_some() {
+        if state.failures > 0 || state.checks > 0 || state.open_until.is_some() {
             if state.open_until.is_some() {
                 tracing::info!(agent = %self.switch.agent, "the agent answers again");
             }
@@ -159,5 +182,22 @@ mod tests {
         assert!(switch.admit_at(later).is_err());
         switch.admit_at(later + pause).ok().unwrap().reached();
         assert_eq!(switch.look(), (Breaker::Closed, 0, None));
+    }
+
+    #[test]
+    fn checks_open_it_when_several_failed_and_close_it_when_one_did_not() {
+        let switch = Switch::new("a", BreakerRules { failures: 5, pause: Duration::from_secs(15) });
+        switch.checked(Some("down"));
+        switch.checked(Some("down"));
+        assert_eq!(switch.look(), (Breaker::Closed, 0, None));
+        switch.checked(Some("still down"));
+        assert_eq!(switch.look(), (Breaker::Open, 3, Some("still down".into())));
+        switch.checked(None);
+        assert_eq!(switch.look(), (Breaker::Closed, 0, None));
+        switch.checked(Some("down"));
+        switch.admit().ok().unwrap().reached();
+        switch.checked(Some("down"));
+        switch.checked(Some("down"));
+        assert_eq!(switch.look().0, Breaker::Closed, "a call that got through counts too");
     }
 }

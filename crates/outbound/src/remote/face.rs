@@ -1,40 +1,42 @@
-//! What an agent's card says of it, told to the hub whenever the card is read anew.
+//! A check of an agent elsewhere: whether it is there, what its card says of it, and what is wrong with that.
 
 use super::Remote;
+use super::options::Place;
 use crate::client::card::Card;
-use flotilla_core::registry::Face;
+use crate::client::check;
+use crate::client::error::ClientError;
+use flotilla_core::ports::Checked;
+use flotilla_core::registry::{Face, Signed};
 use flotilla_protocol::a2a::card::AgentSkill;
-use std::sync::Weak;
-use std::time::Duration;
 
-/// The pauses between tries to read a card that cannot be read.
-const FIRST_PAUSE: Duration = Duration::from_secs(2);
-
-/// Reads the card now and again, and tells what it says, until the agent is gone from the configuration.
-pub async fn watch(remote: Weak<Remote>, tell: impl Fn(Face) + Send) {
-    let mut pause = FIRST_PAUSE;
-    loop {
-        let wait = {
-            let Some(remote) = remote.upgrade() else { return };
-            let refresh = remote.options.refresh;
-            match remote.way.refresh().await {
-                Ok(client) => {
-                    tell(face(client.card()));
-                    pause = FIRST_PAUSE;
-                    refresh
-                }
-                Err(error) => {
-                    let agent = &remote.options.name;
-                    if pause == FIRST_PAUSE {
-                        tracing::warn!(%agent, %error, "the agent's card cannot be read; it is tried again");
-                    }
-                    let wait = pause;
-                    pause = (pause * 2).min(refresh);
-                    wait.min(refresh)
-                }
-            }
+impl Remote {
+    /// Reads the card anew. A problem is told with the agent's address.
+    pub async fn check(&self) -> Result<Checked, String> {
+        let read = self.way.refresh().await;
+        let read = match (read, &self.options.place) {
+            // A file says nothing about whether anyone is there.
+            (Ok(client), Place::File(_)) => self.way.knock().await.map(|()| client),
+            (read, _) => read,
         };
-        tokio::time::sleep(wait).await;
+        match read {
+            Ok(client) => {
+                self.breaker.checked(None);
+                let outcome = self.way.judge(client.card()).await;
+                let signed = Signed { word: outcome.word, reason: outcome.reason };
+                let (_, findings) = check::findings(&client.card().json);
+                Ok(Checked { face: face(client.card()), signed, findings })
+            }
+            Err(error) => {
+                let problem = error.to_string();
+                if !error.is_passing() || matches!(error, ClientError::Exhausted { .. }) {
+                    self.breaker.checked(None);
+                } else if self.way.chosen().is_none() || self.way.knock().await.is_err() {
+                    // A card may be elsewhere than its agent: then the agent itself is asked.
+                    self.breaker.checked(Some(&problem));
+                }
+                Err(problem)
+            }
+        }
     }
 }
 
@@ -54,5 +56,17 @@ fn face(card: &Card) -> Face {
         input_modes: card.default_input_modes.clone(),
         output_modes: card.default_output_modes.clone(),
         streaming: card.capabilities.streaming,
+        versions: versions(card),
     }
+}
+
+/// The versions of A2A a card's interfaces speak, each once.
+fn versions(card: &Card) -> Vec<String> {
+    let mut versions: Vec<String> = Vec::new();
+    for version in card.supported_interfaces.iter().map(|interface| &interface.protocol_version) {
+        if !version.is_empty() && !versions.contains(version) {
+            versions.push(version.clone());
+        }
+    }
+    versions
 }

@@ -2,6 +2,7 @@
 
 use crate::client::choose::{Binding, Versions};
 use crate::oauth::Requester;
+use crate::signature::origin::Pins;
 use flotilla_protocol::a2a::VERSION;
 use flotilla_protocol::v03;
 use flotilla_protocol::wire::Base64;
@@ -190,9 +191,18 @@ pub struct Options {
     pub bytes: usize,
     /// How deep its JSON may be nested.
     pub depth: usize,
+    /// Whether its place was named over the API, and not by the hub's operator: then the guard judges it too.
+    pub guarded: bool,
+    /// Keys one of which must have signed its card; none if any card will do.
+    pub pins: Pins,
 }
 
 impl Options {
+    /// What the hub's operator named: it is called without asking the guard.
+    pub fn named(&self) -> Option<&Place> {
+        (!self.guarded).then_some(&self.place)
+    }
+
     /// The address as it may be shown.
     pub fn address(&self) -> String {
         match &self.place {

@@ -9,8 +9,10 @@ use crate::client::resolve::{Reference, resolve_in};
 use crate::client::{self, Client};
 use crate::guard::Guard;
 use crate::net::redact::Redactor;
-use crate::net::{Limits, Net};
+use crate::net::{Limits, Net, Outgoing, address};
 use crate::oauth;
+use crate::signature::origin::{Fetch, judge};
+use crate::signature::verify::{Outcome, Word};
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +36,8 @@ pub struct Way {
     stale: AtomicBool,
     reading: Mutex<()>,
     token: Mutex<Option<(String, Instant)>>,
+    /// The last card whose signatures were judged, and what they are worth.
+    judged: Mutex<Option<(String, Outcome)>>,
 }
 
 impl Way {
@@ -44,7 +48,9 @@ impl Way {
             bytes: options.bytes,
             depth: options.depth,
         };
-        let net = Net::between(limits, Redactor::new(options.secrets()), None)?;
+        let secure = matches!(&options.place, Place::Base(url) | Place::Card(url) if url.starts_with("https://"));
+        let resolver = options.guarded.then(|| guard.resolver(secure));
+        let net = Net::between(limits, Redactor::new(options.secrets()), resolver)?;
         Ok(Self {
             options,
             guard,
@@ -53,6 +59,7 @@ impl Way {
             stale: AtomicBool::new(false),
             reading: Mutex::default(),
             token: Mutex::default(),
+            judged: Mutex::default(),
         })
     }
 
@@ -92,7 +99,15 @@ impl Way {
     }
 
     async fn read(&self) -> Result<Arc<Client>, ClientError> {
-        let card = trust::permitted(&self.guard, self.fetch().await?, &self.options.place).await?;
+        let card = self.fetch().await?;
+        if !self.options.pins.is_empty() {
+            let Outcome { word, reason, .. } = self.judge(&card).await;
+            if word != Word::Verified {
+                let problem = format!("no pinned key signed it ({word}: {reason})");
+                return Err(ClientError::CardInvalid { reference: address::shown(&card.source), problem });
+            }
+        }
+        let card = trust::permitted(&self.guard, card, self.options.named()).await?;
         let attached = self.attached();
         let options = client::Options {
             transports: self.options.transports.clone(),
@@ -103,7 +118,7 @@ impl Way {
             ..client::Options::default()
         };
         let chosen = Client::new(self.net.clone(), card, options)?;
-        let client = match trust::resolver(&self.guard, &chosen.choice().interface.url, &self.options.place) {
+        let client = match trust::resolver(&self.guard, &chosen.choice().interface.url, self.options.named()) {
             Some(resolver) => {
                 let secrets = Redactor::new(self.options.secrets());
                 chosen.over(Net::between(self.net.limits, secrets, Some(resolver))?)
@@ -120,7 +135,10 @@ impl Way {
         let (shown, version) = (self.shown(), self.options.protocol.card_version());
         let get = |url: String| {
             let shown = shown.clone();
-            async move { resolve_in(version, &self.net, &Reference::Url(url), None, &shown).await }
+            async move {
+                self.admit(&url).await?;
+                resolve_in(version, &self.net, &Reference::Url(url), None, &shown).await
+            }
         };
         match &self.options.place {
             Place::File(path) => resolve_in(version, &self.net, &Reference::File(path.clone()), None, &shown).await,
@@ -134,6 +152,44 @@ impl Way {
                     other => other,
                 }
             }
+        }
+    }
+
+    /// Asks the guard about an address that somebody named over the API.
+    async fn admit(&self, url: &str) -> Result<(), ClientError> {
+        if self.options.guarded {
+            let told = |refused| ClientError::Setting(format!("{}: {refused}", address::shown(url)));
+            self.guard.check(url).await.map_err(told)?;
+        }
+        Ok(())
+    }
+
+    /// What the signatures of a card are worth. A card that is the same as before is judged once, unless there were no
+    /// keys for it.
+    pub async fn judge(&self, card: &Card) -> Outcome {
+        let mut judged = self.judged.lock().await;
+        match &*judged {
+            Some((json, outcome)) if *json == card.json && outcome.word != Word::Unverifiable => outcome.clone(),
+            _ => {
+                let by = Fetch { net: &self.net, guard: self.options.guarded.then_some(&self.guard) };
+                let outcome = judge(by, &card.json, &card.source, &self.options.pins).await;
+                *judged = Some((card.json.clone(), outcome.clone()));
+                outcome
+            }
+        }
+    }
+
+    /// Whether anyone is where the agent's interface is, whatever they answer.
+    pub async fn knock(&self) -> Result<(), ClientError> {
+        let Some(client) = self.chosen() else { return Ok(()) };
+        let url = &client.choice().interface.url;
+        let url = if url.contains("://") { url.clone() } else { format!("http://{url}") };
+        self.admit(&url).await?;
+        let outgoing = Outgoing { url, ..Outgoing::default() };
+        match self.net.send(outgoing, Some(self.net.limits.answer)).await {
+            Err(error @ ClientError::Unconnected { .. }) => Err(error),
+            // Not everything that listens speaks HTTP/1.1.
+            _ => Ok(()),
         }
     }
 
@@ -165,8 +221,11 @@ impl Way {
             return Ok(Some(token.clone()));
         }
         let url = match token_url {
-            Some(url) => url.clone(),
-            None => trust::token_url(&self.guard, card, &self.options.place).await?,
+            Some(url) => {
+                self.admit(url).await?;
+                url.clone()
+            }
+            None => trust::token_url(&self.guard, card, self.options.named()).await?,
         };
         let token = oauth::client_credentials(&self.net, &url, requester).await?;
         let lasts = token.expires_in.map_or(USUAL, Duration::from_secs);

@@ -9,15 +9,16 @@ use crate::net::{address, origin};
 use std::sync::Arc;
 
 /// Whether the operator named this place: by its origin, or in a card that is a file of theirs.
-fn is_named(url: &str, place: &Place) -> bool {
+fn is_named(url: &str, place: Option<&Place>) -> bool {
     match place {
-        Place::File(_) => true,
-        Place::Base(named) | Place::Card(named) => origin(url) == origin(named),
+        None => false,
+        Some(Place::File(_)) => true,
+        Some(Place::Base(named) | Place::Card(named)) => origin(url) == origin(named),
     }
 }
 
 /// The card with those of its interfaces that may be called.
-pub async fn permitted(guard: &Guard, mut card: Card, place: &Place) -> Result<Card, ClientError> {
+pub async fn permitted(guard: &Guard, mut card: Card, place: Option<&Place>) -> Result<Card, ClientError> {
     let mut kept = Vec::new();
     let mut refused = Vec::new();
     for interface in std::mem::take(&mut card.supported_interfaces) {
@@ -43,12 +44,12 @@ pub async fn permitted(guard: &Guard, mut card: Card, place: &Place) -> Result<C
 }
 
 /// Who resolves the name of an interface that was not named: only what the guard admits, also at the moment of calling.
-pub fn resolver(guard: &Guard, url: &str, place: &Place) -> Option<Arc<Resolver>> {
+pub fn resolver(guard: &Guard, url: &str, place: Option<&Place>) -> Option<Arc<Resolver>> {
     (!is_named(url, place)).then(|| guard.resolver(url.starts_with("https://")))
 }
 
 /// The token endpoint a card names, if a secret may be sent there.
-pub async fn token_url(guard: &Guard, card: &Card, place: &Place) -> Result<String, ClientError> {
+pub async fn token_url(guard: &Guard, card: &Card, place: Option<&Place>) -> Result<String, ClientError> {
     let flows = card.security_schemes.values().filter_map(|scheme| scheme.oauth2_security_scheme.as_ref());
     let url =
         flows.filter_map(|oauth| oauth.flows.client_credentials.as_ref()).map(|flow| flow.token_url.clone()).next();
@@ -88,7 +89,7 @@ mod tests {
             (vec!["http://127.0.0.1:9000/rpc"], Err("http://127.0.0.1:9000")),
             (vec!["http://169.254.169.254/latest"], Err("targets.allow")),
         ] {
-            let permitted = permitted(&guard, card(&urls), &place).await;
+            let permitted = permitted(&guard, card(&urls), Some(&place)).await;
             match (permitted, kept) {
                 (Ok(card), Ok(kept)) => {
                     let urls: Vec<_> = card.supported_interfaces.iter().map(|i| i.url.as_str()).collect();
@@ -100,8 +101,9 @@ mod tests {
         }
         let file = Place::File("card.json".into());
         assert!(
-            permitted(&guard, card(&["http://127.0.0.1:9000"]), &file).await.is_ok(),
+            permitted(&guard, card(&["http://127.0.0.1:9000"]), Some(&file)).await.is_ok(),
             "a card of the operator's own"
         );
+        assert!(permitted(&guard, card(&["http://10.0.0.7:9000/rpc"]), None).await.is_err(), "nobody named it");
     }
 }

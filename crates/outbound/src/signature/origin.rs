@@ -2,6 +2,7 @@
 
 use super::jwk::KeySet;
 use super::verify::{Outcome, Trust, Word, is_of, said_places, signatures, verify};
+use crate::guard::Guard;
 use crate::net::{Net, Outgoing};
 use reqwest::{Method, StatusCode};
 use url::Url;
@@ -46,9 +47,17 @@ pub fn is_thumbprint(text: &str) -> bool {
     text.len() == THUMBPRINT && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
+/// How keys are fetched.
+#[derive(Clone, Copy)]
+pub struct Fetch<'a> {
+    pub net: &'a Net,
+    /// Asked before each call, where the address comes from a caller. Whoever names an address of their own needs none.
+    pub guard: Option<&'a Guard>,
+}
+
 /// Judges a card that came from `source`, an address or anything else. Keys are fetched from that address's origin and
-/// from nowhere else, with whatever `net` admits.
-pub async fn judge(net: &Net, json: &str, source: &str, pins: &Pins) -> Outcome {
+/// from nowhere else.
+pub async fn judge(by: Fetch<'_>, json: &str, source: &str, pins: &Pins) -> Outcome {
     if signatures(json).is_empty() {
         return verify(json, Trust::None(""));
     }
@@ -59,11 +68,11 @@ pub async fn judge(net: &Net, json: &str, source: &str, pins: &Pins) -> Outcome 
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
         _ => return without(json, pins, "the card is not from an address, so no keys are known for it; pin one"),
     };
-    if pins.is_empty() && !is_private(net, &origin) {
+    if pins.is_empty() && !is_private(by.net, &origin) {
         let why = "keys that come over a connection nobody checked prove nothing; pin one";
         return without(json, pins, why);
     }
-    match fetch(net, json, &origin).await {
+    match fetch(by, json, &origin).await {
         Ok(found) if pins.is_empty() => verify(json, Trust::Origin(&found, &origin)),
         Ok(KeySet(found)) => {
             let pinned = found.into_iter().filter(|key| pins.thumbprints.contains(&key.thumbprint));
@@ -95,7 +104,7 @@ fn is_private(net: &Net, origin: &Url) -> bool {
 }
 
 /// All keys the origin has: where the signatures say they are, if that is the origin too, and at the well-known path.
-async fn fetch(net: &Net, json: &str, origin: &Url) -> Result<KeySet, String> {
+async fn fetch(by: Fetch<'_>, json: &str, origin: &Url) -> Result<KeySet, String> {
     let own = format!("{}{WELL_KNOWN}", origin.origin().ascii_serialization());
     let mut places: Vec<String> = Vec::new();
     for place in said_places(json).into_iter().filter(|place| is_of(place, origin)).chain([own]) {
@@ -105,7 +114,7 @@ async fn fetch(net: &Net, json: &str, origin: &Url) -> Result<KeySet, String> {
     }
     let (mut found, mut problem) = (None::<KeySet>, String::new());
     for place in places.into_iter().rev().take(MOST_SETS) {
-        match fetch_one(net, &place).await {
+        match fetch_one(by, &place).await {
             Ok(keys) => found.get_or_insert_default().0.extend(keys.0),
             Err(error) => problem = format!("its keys at {place} cannot be had: {error}"),
         }
@@ -113,7 +122,10 @@ async fn fetch(net: &Net, json: &str, origin: &Url) -> Result<KeySet, String> {
     found.ok_or(problem)
 }
 
-async fn fetch_one(net: &Net, place: &str) -> Result<KeySet, String> {
+async fn fetch_one(Fetch { net, guard }: Fetch<'_>, place: &str) -> Result<KeySet, String> {
+    if let Some(guard) = guard {
+        guard.check(place).await.map_err(|refused| refused.to_string())?;
+    }
     let headers = vec![("Accept".to_owned(), "application/json".to_owned())];
     let outgoing = Outgoing { method: Method::GET, url: place.to_owned(), headers, ..Outgoing::default() };
     let response = net.send(outgoing, Some(net.limits.answer)).await.map_err(|error| error.to_string())?;

@@ -4,44 +4,14 @@ use super::jwk::{ALGORITHMS, KeySet};
 use super::signing_input;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+pub use flotilla_core::registry::Word;
 use flotilla_protocol::a2a::reading::{Payload, Reading, payloads, uncovered};
 use flotilla_protocol::canonical;
 use serde_json::Value;
-use std::fmt;
 use url::Url;
 
 /// A card with more is not worth the work.
 const MOST_SIGNATURES: usize = 16;
-
-/// What is known of a card's signatures, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Word {
-    /// A key we trust signed this card.
-    Verified,
-    /// It is signed, and we have no key to check that with.
-    Unverifiable,
-    /// It is not signed, which the specification allows.
-    Absent,
-    /// It is signed, and not by whom it should be, or it was changed after that.
-    Failed,
-}
-
-impl Word {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Verified => "verified",
-            Self::Unverifiable => "unverifiable",
-            Self::Absent => "absent",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-impl fmt::Display for Word {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// How a card was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]

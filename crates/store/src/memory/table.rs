@@ -5,7 +5,7 @@ use crate::herald::Outcome;
 use flotilla_core::caller::Scope;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::ports::{Commit, Dedupe, Digest, Folded, NotCommitted, Record, Sent};
-use flotilla_core::registry::Registration;
+use flotilla_core::registry::{Added, Registration};
 use flotilla_core::task::{Head, Kind, RunState};
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
@@ -44,8 +44,9 @@ pub struct Tables {
     pub order: VecDeque<(Digest, Millis)>,
     pub hooks: super::push::Hooks,
     sends: HashMap<Digest, Sent>,
-    agents: Vec<String>,
+    agents: Vec<(String, PrincipalId)>,
     pub registrations: BTreeMap<String, (AgentId, Registration)>,
+    pub added: BTreeMap<String, (AgentId, Added)>,
 }
 
 fn place(head: &Head) -> Place {
@@ -134,12 +135,17 @@ impl Tables {
         self.sends.get(key).copied()
     }
 
-    pub fn agent(&mut self, name: &str, _owner: PrincipalId) -> AgentId {
-        let known = self.agents.iter().position(|agent| agent == name);
+    pub fn agent(&mut self, name: &str, owner: PrincipalId) -> AgentId {
+        let known = self.agents.iter().position(|(agent, _)| agent == name);
         let index = known.unwrap_or_else(|| {
-            self.agents.push(name.to_owned());
+            self.agents.push((name.to_owned(), owner));
             self.agents.len() - 1
         });
+        self.agents[index].1 = owner;
         AgentId(index as i64 + 1)
+    }
+
+    pub fn owner_of(&self, name: &str) -> Option<PrincipalId> {
+        self.agents.iter().find(|(agent, _)| agent == name).map(|(_, owner)| *owner)
     }
 }

@@ -47,6 +47,13 @@ pub fn open(connection: &mut Connection) -> Result<Vec<(PrincipalId, usize)>, Fa
     rows.and_then(Iterator::collect).map_err(fault("counting open tasks"))
 }
 
+pub fn open_with(connection: &mut Connection, agent: AgentId) -> Result<usize, Fault> {
+    let sql = "SELECT coalesce(sum(n), 0) FROM counters WHERE agent = ?1 AND state NOT IN (3, 4, 5, 7, 9)";
+    let mut statement = connection.prepare_cached(sql).map_err(fault("counting open tasks"))?;
+    let count = statement.query_row([agent.0], |row| row.get::<_, u32>(0));
+    count.map(|count| count as usize).map_err(fault("counting open tasks"))
+}
+
 pub fn agents(connection: &mut Connection, principal: PrincipalId) -> Result<Vec<AgentId>, Fault> {
     let sql =
         "SELECT DISTINCT agent FROM counters WHERE principal = ?1 AND n > 0 AND state BETWEEN 1 AND 8 ORDER BY agent";

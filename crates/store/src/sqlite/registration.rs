@@ -1,11 +1,11 @@
-//! Agents that registered themselves, as rows.
+//! Agents that registered themselves, and those that were added, as rows.
 
 use super::{fault, key};
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, PrincipalId, WorkspaceId};
-use flotilla_core::registry::{Registration, Visibility};
+use flotilla_core::registry::{Added, Registration, Visibility};
 use flotilla_protocol::time::Millis;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 fn registration(row: &Row<'_>) -> rusqlite::Result<(AgentId, Registration)> {
     let (visibility, profile): (String, String) = (row.get(3)?, row.get(4)?);
@@ -42,4 +42,48 @@ pub fn keep(connection: &Connection, registration: &Registration) -> Result<Agen
         )
         .map_err(fault("registering an agent"))?;
     Ok(id)
+}
+
+pub fn added(connection: &Connection) -> Result<Vec<(AgentId, Added)>, Fault> {
+    let sql = "SELECT a.id, a.name, a.owner, p.workspace, d.settings, d.at, d.changed_at FROM added_agents d \
+               JOIN agents a ON a.id = d.agent JOIN principals p ON p.id = a.owner ORDER BY a.name";
+    let row = |row: &Row<'_>| {
+        let added = Added {
+            name: row.get(1)?,
+            owner: PrincipalId(row.get(2)?),
+            workspace: WorkspaceId(row.get(3)?),
+            settings: row.get(4)?,
+            at: Millis(row.get(5)?),
+            changed_at: Millis(row.get(6)?),
+        };
+        Ok((AgentId(row.get(0)?), added))
+    };
+    let mut statement = connection.prepare(sql).map_err(fault("listing added agents"))?;
+    let rows = statement.query_map([], row).and_then(Iterator::collect);
+    rows.map_err(fault("listing added agents"))
+}
+
+pub fn keep_added(connection: &Connection, added: &Added, take_over: bool) -> Result<Option<AgentId>, Fault> {
+    let owner = "SELECT owner FROM agents WHERE name = ?1";
+    let owner = connection.query_row(owner, [&added.name], |row| row.get(0).map(PrincipalId)).optional();
+    if owner.map_err(fault("adding an agent"))?.is_some_and(|owner| owner != added.owner) && !take_over {
+        return Ok(None);
+    }
+    let id = key::agent(connection, &added.name, added.owner)?;
+    let Added { settings, at, changed_at, .. } = added;
+    connection
+        .execute(
+            "INSERT OR REPLACE INTO added_agents (agent, settings, at, changed_at) VALUES (?1, ?2, ?3, ?4)",
+            params![id.0, settings, at.0, changed_at.0],
+        )
+        .map_err(fault("adding an agent"))?;
+    Ok(Some(id))
+}
+
+pub fn remove(connection: &Connection, agent: AgentId) -> Result<bool, Fault> {
+    let mut removed = 0;
+    for sql in ["DELETE FROM registrations WHERE agent = ?1", "DELETE FROM added_agents WHERE agent = ?1"] {
+        removed += connection.execute(sql, [agent.0]).map_err(fault("removing an agent"))?;
+    }
+    Ok(removed > 0)
 }

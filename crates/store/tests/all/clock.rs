@@ -6,7 +6,7 @@ use flotilla_core::limits::Limits;
 use flotilla_core::loops;
 use flotilla_core::ports::{Accepting, Clock, Courier, Link, Parcel, Store};
 use flotilla_core::push::{Came, Schedule, Target};
-use flotilla_core::registry::{Agent, DedupeBy, OnLost, Registry, Visibility};
+use flotilla_core::registry::{Agent, DedupeBy, LeftOpen, OnLost, Registry, Source, Visibility};
 use flotilla_protocol::a2a::card::AgentCapabilities;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::a2a::push::PushOptions;
@@ -94,6 +94,9 @@ fn agent() -> Agent {
         skills: Vec::new(),
         dedupe: DedupeBy::MessageId,
         on_lost: OnLost::Fail,
+        versions: Vec::new(),
+        left_open: LeftOpen::default(),
+        source: Source::Registered,
         link: Arc::new(Done),
     }
 }

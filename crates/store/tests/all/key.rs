@@ -4,7 +4,7 @@ use crate::home::Home;
 use crate::random::Random;
 use flotilla_core::ids::{PrincipalId, WorkspaceId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
-use flotilla_core::registry::{Registration, Visibility};
+use flotilla_core::registry::{Added, Registration, Visibility};
 use flotilla_core::rights::{Right, Rights};
 use flotilla_protocol::a2a::profile::Profile;
 use flotilla_protocol::time::Millis;
@@ -169,4 +169,31 @@ pub async fn agents_that_registered_are_there_with_what_they_last_said(home: &im
     assert_eq!(store.agent("one", owner.id).await.unwrap(), one);
     let expected = [(one, said("one", "the first", 2)), (two, said("two", "another word", 3))];
     assert_eq!(store.registrations().await.unwrap(), expected, "by name");
+}
+
+pub async fn agents_that_were_added_stay_until_they_are_removed(home: &impl Home) {
+    let store = home.open();
+    let owner = store.principal(full("team/one")).await.unwrap();
+    let other = store.principal(full("team/two")).await.unwrap();
+    let added = |name: &str, settings: &str, changed: i64| Added {
+        name: name.into(),
+        owner: owner.id,
+        workspace: owner.workspace,
+        settings: settings.into(),
+        at: Millis(1),
+        changed_at: Millis(changed),
+    };
+    assert_eq!(store.added().await.unwrap(), []);
+    let far = store.keep_added(added("far", "{}", 1), false).await.unwrap().unwrap();
+    let again = store.keep_added(added("far", r#"{"url":"https://h"}"#, 2), false).await.unwrap();
+    assert_eq!(again, Some(far), "it keeps its number");
+    let expected = [(far, added("far", r#"{"url":"https://h"}"#, 2))];
+    assert_eq!(store.added().await.unwrap(), expected);
+    assert!(store.remove_agent(far).await.unwrap());
+    assert!(!store.remove_agent(far).await.unwrap());
+    assert_eq!(store.added().await.unwrap(), []);
+    let theirs = Added { owner: other.id, ..added("far", "{}", 3) };
+    assert_eq!(store.keep_added(theirs.clone(), false).await.unwrap(), None, "the name stays its owner's");
+    assert_eq!(store.keep_added(theirs.clone(), true).await.unwrap(), Some(far));
+    assert_eq!(store.added().await.unwrap(), [(far, theirs)]);
 }

@@ -51,12 +51,13 @@ macro_rules! suite {
                   a_deleted_one_is_kept_for_its_owner_alone a_task_can_leave_so_many_deleted_ones_behind;
             key: keys_are_found_by_hash_and_revoked_by_name names_are_taken_once a_key_is_replaced_all_at_once
                  a_name_is_somebody_else_in_another_workspace every_change_of_keys_has_its_revision
-                 agents_keep_their_numbers agents_that_registered_are_there_with_what_they_last_said;
+                 agents_keep_their_numbers agents_that_registered_are_there_with_what_they_last_said
+                 agents_that_were_added_stay_until_they_are_removed;
             lineage: a_delegated_task_is_read_back_whole deadlines_are_of_tasks_that_have_not_ended;
             list: pages_agree_with_a_model totals_do_not_depend_on_the_page exchanges_are_not_listed
                   artifacts_are_left_out_when_not_wanted;
             scope: a_task_is_seen_by_its_caller_its_owner_and_the_hub lists_are_of_one_principal_and_agent
-                a_context_s_latest_exchanges_are_found;
+                a_context_s_latest_exchanges_are_found an_agent_s_open_tasks_are_counted_over_all_callers;
             send: a_key_is_sent_once a_stale_send_was_not_made sends_are_forgotten_by_age sends_are_forgotten_by_number;
             sweep: long_logs_come_to_the_same_after_a_sweep ended_tasks_go_by_age ended_tasks_go_by_number
                    age_and_number_together_take_no_more_than_each open_tasks_do_not_shelter_ended_ones

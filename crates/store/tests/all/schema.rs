@@ -10,7 +10,7 @@ use flotilla_core::rights::Rights;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::time::Millis;
-use flotilla_store::sqlite::{Sqlite, Sync};
+use flotilla_store::sqlite::{SCHEMA_VERSION, Sqlite, Sync};
 use rusqlite::Connection;
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use std::path::Path;
 const RELEASED: [&str; 3] =
     [include_str!("released/1.sql"), include_str!("released/2.sql"), include_str!("released/3.sql")];
 /// The schema this program writes; versions after the last release are not in any store yet.
-const LATEST: i64 = 7;
+const LATEST: i64 = SCHEMA_VERSION;
 /// Marks a file as a Flotilla store: "FLOT".
 const APPLICATION_ID: i64 = 0x464c_4f54;
 

@@ -42,6 +42,19 @@ pub async fn a_task_is_seen_by_its_caller_its_owner_and_the_hub(home: &impl Home
     }
 }
 
+pub async fn an_agent_s_open_tasks_are_counted_over_all_callers(home: &impl Home) {
+    let store = home.open();
+    let other = AgentId(AGENT.0 + 1);
+    assert_eq!(store.open_with(AGENT).await.unwrap(), 0);
+    keep(&store, TaskId::fresh(), "say! work chunk done", 1).await;
+    keep(&store, TaskId::fresh(), "say! work", 2).await;
+    let theirs = PrincipalId(CALLER.0 + 1);
+    for (agent, context) in [(AGENT, "theirs"), (other, "elsewhere")] {
+        Author::of(TaskId::fresh(), theirs, agent, context).keep(&store, "say! work", 3).await;
+    }
+    assert_eq!((store.open_with(AGENT).await.unwrap(), store.open_with(other).await.unwrap()), (2, 1));
+}
+
 pub async fn lists_are_of_one_principal_and_agent(home: &impl Home) {
     let store = home.open();
     let mut random = Random::new(1);

@@ -4,7 +4,7 @@ use crate::cli::failure::Failure;
 use crate::cli::output::{Text, object, say};
 use crate::cli::session::Session;
 use flotilla_outbound::client::card::Card;
-use flotilla_outbound::signature::origin::{Pins, is_thumbprint, judge};
+use flotilla_outbound::signature::origin::{Fetch, Pins, is_thumbprint, judge};
 use flotilla_outbound::signature::verify::{Outcome, Word};
 use serde_json::json;
 
@@ -29,7 +29,7 @@ pub fn pins(values: &[String]) -> Result<Pins, Failure> {
 
 /// Judges a card. Where keys are pinned, nothing but a verified one will do.
 pub async fn judged(session: &Session, card: &Card, pins: &Pins) -> Result<Outcome, Failure> {
-    let outcome = judge(&session.net, &card.json, &card.source, pins).await;
+    let outcome = judge(Fetch { net: &session.net, guard: None }, &card.json, &card.source, pins).await;
     if pins.is_empty() || outcome.word == Word::Verified {
         return Ok(outcome);
     }

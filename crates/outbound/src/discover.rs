@@ -1,0 +1,290 @@
+//! Discovery: from an address somebody names to an agent's card, and what that is worth. The guard stands before every call.
+
+mod report;
+
+use crate::client::card::Card;
+use crate::client::check::{self, Form};
+use crate::client::choose::{Choice, Versions, choose};
+use crate::client::error::ClientError;
+use crate::guard::{Guard, Refused};
+use crate::net::redact::Redactor;
+use crate::net::{Limits, Net, Outgoing, address, origin};
+use crate::remote::options::Auth;
+use crate::remote::permitted;
+use crate::signature::origin::{Fetch, Pins, judge};
+use crate::signature::verify::Outcome;
+use flotilla_protocol::a2a::VERSION;
+use reqwest::StatusCode;
+use std::time::Duration;
+
+const WELL_KNOWN: [&str; 2] = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
+/// The largest card, in bytes.
+const MOST_BYTES: usize = 1024 * 1024;
+/// How deep its JSON may be nested.
+const DEEPEST: usize = 64;
+/// Redirects within one origin that are followed.
+const MOST_REDIRECTS: usize = 3;
+const CONNECT: Duration = Duration::from_secs(5);
+const ANSWER: Duration = Duration::from_secs(10);
+/// For all of it.
+const WHOLE: Duration = Duration::from_secs(45);
+
+/// Where a card was found, as an agent's settings say it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum At {
+    /// At a well-known path below this address.
+    Base(String),
+    /// At an address of its own.
+    Card(String),
+}
+
+/// An address that was tried, and why there is no card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    pub address: String,
+    pub problem: String,
+}
+
+/// A card, and all there is to say about it.
+pub struct Found {
+    pub at: At,
+    /// Where the card is.
+    pub address: String,
+    pub card: Card,
+    pub form: Form,
+    /// What is wrong with the card, each with its place.
+    pub findings: Vec<String>,
+    pub outcome: Outcome,
+    /// How the agent would be called, or why it cannot be.
+    pub choice: Result<Choice, String>,
+}
+
+/// What came of looking.
+pub struct Search {
+    pub asked: String,
+    pub found: Option<Box<Found>>,
+    pub tried: Vec<Tried>,
+}
+
+pub struct Discovery<'a> {
+    pub guard: &'a Guard,
+    pub auth: &'a Auth,
+    pub pins: &'a Pins,
+}
+
+impl Discovery<'_> {
+    /// Looks for a card at an address, at the well-known paths below it, and at those of its origin.
+    pub async fn search(&self, url: &str) -> Result<Search, Refused> {
+        self.guard.check(url).await?;
+        let mut search = Search { asked: address::shown(url), found: None, tried: Vec::new() };
+        if tokio::time::timeout(WHOLE, self.look(url, &mut search)).await.is_err() {
+            search.note(url, format!("no end within {} s", WHOLE.as_secs()));
+        }
+        Ok(search)
+    }
+
+    async fn look(&self, url: &str, search: &mut Search) {
+        let secrets = match self.auth {
+            Auth::Header { value, .. } => vec![value.clone()],
+            Auth::None | Auth::OAuth2 { .. } => Vec::new(),
+        };
+        let limits = Limits { connect: CONNECT, answer: ANSWER, bytes: MOST_BYTES, depth: DEEPEST };
+        let resolver = self.guard.resolver(url.starts_with("https://"));
+        let net = match Net::between(limits, Redactor::new(secrets), Some(resolver)) {
+            Ok(net) => net,
+            Err(error) => return search.note(url, error.to_string()),
+        };
+        for (place, at) in places(url) {
+            match self.get(&net, &place).await {
+                Ok((card, address)) => {
+                    search.found = Some(Box::new(self.judged(&net, card, at, address).await));
+                    return;
+                }
+                // All of them are at one origin: where nobody is, nobody is at another path either.
+                Err(Missed::Nobody(problem)) => return search.note(&place, problem),
+                Err(Missed::NoCard(problem)) => search.note(&place, problem),
+            }
+        }
+    }
+
+    /// A card, and the address it was at in the end.
+    async fn get(&self, net: &Net, place: &str) -> Result<(Card, String), Missed> {
+        let mut place = place.to_owned();
+        let missing = Missed::NoCard;
+        for _ in 0..=MOST_REDIRECTS {
+            self.guard.check(&place).await.map_err(|refused| Missed::NoCard(refused.to_string()))?;
+            let mut headers = vec![
+                ("A2A-Version".to_owned(), VERSION.to_owned()),
+                ("Accept".to_owned(), "application/json".to_owned()),
+            ];
+            if let Auth::Header { name, value } = self.auth {
+                headers.push((name.clone(), value.clone()));
+            }
+            let outgoing = Outgoing { url: place.clone(), headers, ..Outgoing::default() };
+            let response = net.send(outgoing, Some(ANSWER)).await?;
+            let status = response.status();
+            if status.is_redirection() {
+                place = redirected(&place, response.headers().get("location")).map_err(missing)?;
+                continue;
+            }
+            if crate::net::refused(status).is_some() {
+                let text = format!("HTTP {}: it is not shown to everyone; give 'auth'", status.as_u16());
+                return Err(missing(text));
+            }
+            if status != StatusCode::OK {
+                return Err(missing(format!("HTTP {}", status.as_u16())));
+            }
+            let text = net.text(response).await.map_err(|error| missing(error.to_string()))?;
+            let card = Card::parse(&text, &place).map_err(|problem| missing(format!("it is no card: {problem}")))?;
+            if card.name.is_empty() && card.supported_interfaces.is_empty() {
+                return Err(missing("it is no card: it has neither a name nor an interface".into()));
+            }
+            return Ok((card, place));
+        }
+        Err(missing(format!("it redirects more than {MOST_REDIRECTS} times")))
+    }
+
+    async fn judged(&self, net: &Net, card: Card, at: At, address: String) -> Found {
+        let (form, mut findings) = check::findings(&card.json);
+        let by = Fetch { net, guard: Some(self.guard) };
+        let outcome = judge(by, &card.json, &address, self.pins).await;
+        findings.extend(speaks_of_another(&card, &at));
+        let choice = match permitted(self.guard, card.clone(), None).await {
+            Ok(card) => choose(&card, &[], None, Versions::Any).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        Found { at, address: address::shown(&address), card, form, findings, outcome, choice }
+    }
+}
+
+/// Why there is no card.
+enum Missed {
+    /// Nobody answers at all.
+    Nobody(String),
+    NoCard(String),
+}
+
+impl From<ClientError> for Missed {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Unreachable { problem, .. } | ClientError::Unconnected { problem, .. } => {
+                Self::Nobody(problem)
+            }
+            other => Self::Nobody(other.to_string()),
+        }
+    }
+}
+
+impl Search {
+    fn note(&mut self, address: &str, problem: String) {
+        self.tried.push(Tried { address: address::shown(address), problem });
+    }
+}
+
+/// The places a card may be at, the likeliest first, each once.
+fn places(url: &str) -> Vec<(String, At)> {
+    let base = url.split(['?', '#']).next().unwrap_or(url).trim_end_matches('/');
+    let origin = origin(url);
+    let itself = (url.to_owned(), At::Card(url.to_owned()));
+    let mut places = Vec::new();
+    if base.ends_with(".json") {
+        places.push(itself.clone());
+    } else {
+        places.extend(WELL_KNOWN.map(|path| (format!("{base}{path}"), At::Base(base.to_owned()))));
+    }
+    places.extend(WELL_KNOWN.map(|path| (format!("{origin}{path}"), At::Base(origin.clone()))));
+    // What is at the root of a site is hardly a card.
+    if base != origin {
+        places.push(itself);
+    }
+    let mut seen = Vec::new();
+    places.retain(|(place, _)| {
+        let is_new = !seen.contains(place);
+        seen.push(place.clone());
+        is_new
+    });
+    places
+}
+
+/// Where a redirect leads, if that is the same origin. Another one has to be named by whoever trusts it.
+fn redirected(from: &str, location: Option<&reqwest::header::HeaderValue>) -> Result<String, String> {
+    let location = location.and_then(|value| value.to_str().ok()).ok_or("it redirects to nowhere")?;
+    let base = reqwest::Url::parse(from).map_err(|error| error.to_string())?;
+    let to = base.join(location).map_err(|error| format!("it redirects to what is no address: {error}"))?;
+    if to.origin() != base.origin() {
+        let to = address::shown(to.as_str());
+        return Err(format!("it redirects to {to}, of another origin; name that address if you trust it"));
+    }
+    Ok(to.into())
+}
+
+/// A signature proves who wrote a card, and not that it is this agent's: its addresses must be where it was found.
+fn speaks_of_another(card: &Card, at: &At) -> Option<String> {
+    let (At::Base(place) | At::Card(place)) = at;
+    let own = |url: &str| origin(url) == origin(place);
+    let interfaces = &card.supported_interfaces;
+    if interfaces.is_empty() || interfaces.iter().any(|interface| own(&interface.url)) {
+        let below = |url: &str| url.trim_end_matches('/').starts_with(place.as_str());
+        let of_another = matches!(at, At::Base(_)) && place != &origin(place);
+        return (of_another && !interfaces.is_empty() && !interfaces.iter().any(|i| below(&i.url))).then(|| {
+            format!(
+                "supportedInterfaces lead nowhere below {}: it may be the card of another agent there",
+                shown(place)
+            )
+        });
+    }
+    Some(format!("supportedInterfaces lead to other origins than {}, where the card is", shown(&origin(place))))
+}
+
+fn shown(place: &str) -> String {
+    address::shown(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{places, redirected, speaks_of_another};
+    use crate::client::card::Card;
+    use reqwest::header::HeaderValue;
+
+    #[test]
+    fn a_card_is_looked_for_at_its_address_below_it_and_at_its_origin() {
+        let all = |url: &str| places(url).into_iter().map(|(place, _)| place).collect::<Vec<_>>();
+        assert_eq!(
+            all("https://h/agents/a/"),
+            [
+                "https://h/agents/a/.well-known/agent-card.json",
+                "https://h/agents/a/.well-known/agent.json",
+                "https://h/.well-known/agent-card.json",
+                "https://h/.well-known/agent.json",
+                "https://h/agents/a/",
+            ]
+        );
+        assert_eq!(all("https://h"), ["https://h/.well-known/agent-card.json", "https://h/.well-known/agent.json"]);
+        assert_eq!(all("https://h/cards/a.json")[0], "https://h/cards/a.json");
+    }
+
+    #[test]
+    fn redirects_stay_within_their_origin() {
+        let to = |text: &'static str| redirected("https://h/a", Some(&HeaderValue::from_static(text)));
+        assert_eq!(to("/b").as_deref(), Ok("https://h/b"));
+        assert_eq!(to("https://h/c").as_deref(), Ok("https://h/c"));
+        for elsewhere in ["http://h/a", "https://other/a", "//127.0.0.1/", "https://h:8443/a"] {
+            assert!(to(elsewhere).unwrap_err().contains("another origin"), "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn a_card_of_another_agent_is_noticed() {
+        let card = |url: &str| {
+            let json = serde_json::json!({"name": "a", "supportedInterfaces":
+                [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]});
+            Card::parse(&json.to_string(), "x").unwrap()
+        };
+        let base = super::At::Base("https://h/agents/a".into());
+        assert_eq!(speaks_of_another(&card("https://h/agents/a"), &base), None);
+        assert!(speaks_of_another(&card("https://h/agents/b"), &base).unwrap().contains("another agent"));
+        assert!(speaks_of_another(&card("https://other/a"), &base).unwrap().contains("other origins"));
+        let root = super::At::Base("https://h".into());
+        assert_eq!(speaks_of_another(&card("https://h/rpc"), &root), None);
+    }
+}
