@@ -7,6 +7,7 @@ mod deliver;
 mod descend;
 mod follow;
 mod hook;
+pub mod lease;
 mod live;
 mod meters;
 mod own;
@@ -50,6 +51,7 @@ use deadline::Deadlines;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
+use lease::Leases;
 use live::{Lives, Loaded};
 use meters::Meters;
 use queue::Places;
@@ -73,6 +75,8 @@ pub struct Hub {
     scout: OnceLock<Arc<dyn Scout>>,
     /// Whether agents elsewhere are there.
     vigil: Vigil,
+    /// How long those are there who are announced.
+    leases: Leases,
     limits: ArcSwap<Limits>,
     lives: Arc<Lives>,
     /// Bounds the commits on their way to the store.
@@ -123,6 +127,7 @@ impl Hub {
             keeping: ArcSwap::default(),
             scout: OnceLock::new(),
             vigil: Vigil::default(),
+            leases: Leases::default(),
             limits: ArcSwap::from_pointee(limits),
             lives: Arc::default(),
             permits: Arc::new(Semaphore::new(limits.commits)),

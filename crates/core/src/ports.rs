@@ -200,6 +200,9 @@ pub trait Store: HookStore {
     fn keep_added(&self, added: Added, take_over: bool) -> Later<Option<AgentId>>;
     /// Forgets that an agent was added or registered itself; false if it is neither. Its tasks and its number stay.
     fn remove_agent(&self, agent: AgentId) -> Later<bool>;
+    /// The leases of agents that are announced.
+    fn leases(&self) -> Later<Vec<(AgentId, Lease)>>;
+    fn keep_lease(&self, agent: AgentId, lease: Lease) -> Later<()>;
     /// How many tasks with an agent have not ended.
     fn open_with(&self, agent: AgentId) -> Later<usize>;
     /// The principal of this name, who is made if there is none; so is the workspace.
@@ -265,6 +268,14 @@ pub trait Link: Send + Sync + 'static {
     fn check(&self) -> Pin<Box<dyn Future<Output = Result<Checked, String>> + Send>> {
         Box::pin(std::future::ready(Err("it needs no check".to_owned())))
     }
+}
+
+/// How long an agent that is announced is there without another word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    pub seconds: u32,
+    /// It has ended, and the agent is gone.
+    pub over: bool,
 }
 
 /// Nobody is there.

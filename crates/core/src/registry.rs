@@ -1,11 +1,13 @@
 //! The agents this hub knows, by name.
 
 mod added;
+mod departed;
 mod face;
 mod pulse;
 mod search;
 
 pub use added::{Added, Keeping, Source};
+pub use departed::Departed;
 pub use face::{Face, LeftOpen, Signed, Word};
 pub use pulse::{Liveness, PATIENCE, Pulse};
 pub use search::{Found, Search};
@@ -259,6 +261,8 @@ pub struct Registry {
     agents: BTreeMap<String, Arc<Agent>>,
     names: HashMap<AgentId, String>,
     default: Option<String>,
+    /// Agents that are gone, for those who have tasks with them.
+    departed: BTreeMap<String, Arc<Agent>>,
 }
 
 impl Registry {
@@ -273,12 +277,13 @@ impl Registry {
     /// Adds an agent, or puts it in the place of one of the same name.
     pub fn insert(&mut self, agent: Arc<Agent>) {
         self.names.insert(agent.id, agent.name.clone());
+        self.departed.remove(&agent.name);
         self.agents.insert(agent.name.clone(), agent);
     }
 
     /// Takes an agent out; its tasks stay in the log.
     pub fn remove(&mut self, name: &str) {
-        if let Some(agent) = self.agents.remove(name) {
+        if let Some(agent) = self.agents.remove(name).or_else(|| self.departed.remove(name)) {
             self.names.remove(&agent.id);
         }
     }
@@ -302,7 +307,8 @@ impl Registry {
     }
 
     pub fn by_id(&self, id: AgentId) -> Option<&Arc<Agent>> {
-        self.agents.get(self.names.get(&id)?)
+        let name = self.names.get(&id)?;
+        self.agents.get(name).or_else(|| self.departed.get(name))
     }
 
     pub fn default_agent(&self) -> Option<&Arc<Agent>> {
@@ -321,7 +327,7 @@ impl Registry {
             None => None,
         };
         let agent = match named {
-            Some(name) => self.agents.get(name),
+            Some(name) => self.agents.get(name).or_else(|| self.departed.get(name)),
             None => self.default_agent(),
         };
         agent.filter(|agent| agent.is_seen_by(caller)).ok_or_else(|| self.unknown(caller, named))

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod announce;
 mod args;
 mod auth;
 mod card;
@@ -76,6 +77,8 @@ enum Command {
     Listen(listen::Listen),
     /// Make, list, rotate and revoke keys of the hub.
     Keys(keys::Keys),
+    /// Tell another hub, or a registry, of this hub's agents.
+    Announce(Box<announce::Announce>),
     /// Write the setup of Hermes or a2a_fleet down as a hub's configuration.
     Import(import::Import),
     /// Copy the store into a file, also while a hub is using it.
@@ -216,6 +219,7 @@ impl Command {
             Self::Config(config::ConfigCommand::Check(settings)) => config::check(*settings),
             Self::Config(config::ConfigCommand::Hub(settings)) => config::hub(*settings),
             Self::Config(config::ConfigCommand::Schema) => config::schema(),
+            Self::Announce(announce) => announce.run(),
             Self::Import(import) => import.run(),
             Self::Backup(backup) => backup.run(),
             Self::Restore(restore) => restore.run(),

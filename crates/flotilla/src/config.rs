@@ -1,6 +1,7 @@
 //! The configuration file: what may stand in it, its defaults and its checks.
 
 mod agent;
+mod announce;
 mod borrowed;
 mod card;
 mod command;
@@ -18,6 +19,7 @@ mod spelling;
 mod tls;
 
 pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
+pub use announce::AnnounceConfig;
 pub use card::CardForm;
 pub use limits::LimitsConfig;
 pub use origin::Origin;
@@ -53,6 +55,9 @@ pub struct Config {
     pub targets: TargetsConfig,
     pub sockets: SocketsConfig,
     pub registry: RegistryConfig,
+    /// Where the hub's own agents are announced; nowhere if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub announce: Option<AnnounceConfig>,
     /// The agents by name. Without any, the hub has an `echo` agent.
     pub agents: BTreeMap<String, AgentConfig>,
     #[serde(skip)]
@@ -304,6 +309,9 @@ impl Config {
         self.targets.rules()?;
         if let Some(url) = &hub.public_url {
             check_public(url)?;
+        }
+        if let Some(announce) = &self.announce {
+            announce.check(&self.agent_names())?;
         }
         if let Some(token) = &hub.auth_token {
             check_token(&token.0)?;

@@ -1,6 +1,7 @@
 //! What is run: the `flotilla` program.
 #![forbid(unsafe_code)]
 
+mod announcer;
 mod assemble;
 mod cli;
 mod clock;

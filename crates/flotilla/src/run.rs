@@ -2,6 +2,7 @@
 
 mod accept;
 mod activity;
+mod announce;
 mod banner;
 mod connection;
 mod keys;
@@ -133,6 +134,7 @@ async fn serve_until_stopped(
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push, roster);
     hub.replace_keeping(config.registry.keeping());
     hub.send_out(Arc::clone(&recruiter) as Arc<dyn Scout>);
+    hub.resume_leases().await?;
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(
@@ -157,10 +159,14 @@ async fn serve_until_stopped(
     tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));
     tokio::spawn(loops::deadline::end_overdue(Arc::clone(&running.app.hub)));
     tokio::spawn(loops::vigil::look_after(Arc::clone(&running.app.hub)));
+    tokio::spawn(loops::lease::end_overdue(Arc::clone(&running.app.hub)));
+    let announcing = tokio::spawn(announce::keep(Arc::clone(&running)));
     tokio::spawn(sweep(Arc::clone(&running)));
     tokio::spawn(watch_keys(Arc::clone(&running), signing, key_file));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));
     accept::until(listener, &running, stopped()?).await;
+    announcing.abort();
+    announce::withdraw(&running).await;
     tracing::info!("stopped");
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 mod address;
 mod agents;
+mod announce;
 mod answer;
 mod app;
 mod body;

@@ -4,7 +4,8 @@ use crate::app::App;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
 use crate::{
-    agents, answer, browser, catalog, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, well_known, ws,
+    agents, announce, answer, browser, catalog, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, well_known,
+    ws,
 };
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
@@ -51,6 +52,7 @@ async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> R
         ["ws"] => ws::serve(&app, request).await,
         ["api", "ws-ticket"] if *request.method() == Method::POST => ws::ticket::serve(&app, request).await,
         ["api", "keys", named @ ..] => keys::serve(&app, named, request).await,
+        ["api", "announce", rest @ ..] if rest.len() < 2 => announce::serve(&app, rest, request).await,
         ["api", "ard", rest @ ..] => catalog::ard::serve(&app, rest, request).await,
         ["api", "deliveries", rest @ ..] if rest.len() < 2 => deliveries::serve(&app, rest, request).await,
         other => {

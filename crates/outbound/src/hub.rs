@@ -1,5 +1,7 @@
 //! The hub's own API: what its owner may see beyond A2A.
 
+pub mod announce;
+
 use crate::client::error::{ClientError, Told};
 use crate::client::{escape, segment};
 use crate::net::sse::{Event, Events};
@@ -43,12 +45,25 @@ impl Hub {
     }
 
     async fn call(&self, method: Method, path: &str, accept: &str) -> Result<Response, ClientError> {
+        self.send(method, path, accept, None).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &str,
+        body: Option<String>,
+    ) -> Result<Response, ClientError> {
         let mut headers = vec![("Accept".to_owned(), accept.to_owned())];
         if let Some(key) = &self.key {
             headers.push(("Authorization".to_owned(), format!("Bearer {key}")));
         }
+        if body.is_some() {
+            headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+        }
         let url = format!("{}{path}", self.url);
-        let outgoing = Outgoing { method, url, headers, ..Outgoing::default() };
+        let outgoing = Outgoing { method, url, headers, body, ..Outgoing::default() };
         let response = self.net.send(outgoing, Some(self.net.limits.answer)).await?;
         if response.status().is_success() {
             return Ok(response);

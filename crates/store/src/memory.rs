@@ -12,7 +12,9 @@ use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
-use flotilla_core::ports::{Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail};
+use flotilla_core::ports::{
+    Commit, Digest, Later, Lease, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail,
+};
 use flotilla_core::registry::{Added, Registration};
 use flotilla_core::task::Head;
 use flotilla_protocol::event::Change;
@@ -148,9 +150,18 @@ impl Store for Memory {
     fn remove_agent(&self, agent: AgentId) -> Later<bool> {
         self.now(|tables| {
             let before = tables.added.len() + tables.registrations.len();
+            tables.leases.remove(&agent);
             tables.added.retain(|_, (id, _)| *id != agent);
             tables.registrations.retain(|_, (id, _)| *id != agent);
             before > tables.added.len() + tables.registrations.len()
+        })
+    }
+    fn leases(&self) -> Later<Vec<(AgentId, Lease)>> {
+        self.now(|tables| tables.leases.iter().map(|(agent, lease)| (*agent, *lease)).collect())
+    }
+    fn keep_lease(&self, agent: AgentId, lease: Lease) -> Later<()> {
+        self.now(|tables| {
+            tables.leases.insert(agent, lease);
         })
     }
     fn open_with(&self, agent: AgentId) -> Later<usize> {

@@ -8,6 +8,7 @@ mod checkpoint;
 mod journal;
 mod key;
 mod known;
+mod lease;
 mod list;
 mod progress;
 mod push;
@@ -31,7 +32,9 @@ use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
-use flotilla_core::ports::{Commit, Digest, Later, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail};
+use flotilla_core::ports::{
+    Commit, Digest, Later, Lease, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail,
+};
 use flotilla_core::registry::{Added, Registration};
 use flotilla_core::task::Head;
 use flotilla_protocol::time::Millis;
@@ -243,6 +246,12 @@ impl Store for Sqlite {
     }
     fn remove_agent(&self, agent: AgentId) -> Later<bool> {
         self.write(move |connection| registration::remove(connection, agent))
+    }
+    fn leases(&self) -> Later<Vec<(AgentId, Lease)>> {
+        self.read(|connection| lease::all(connection))
+    }
+    fn keep_lease(&self, agent: AgentId, lease: Lease) -> Later<()> {
+        self.write(move |connection| lease::keep(connection, agent, lease))
     }
     fn open_with(&self, agent: AgentId) -> Later<usize> {
         self.read(move |connection| list::open_with(connection, agent))

@@ -49,7 +49,7 @@ impl Hub {
         self.vigil.wake();
     }
 
-    fn scout(&self) -> Result<&Arc<dyn Scout>, Refusal> {
+    pub(super) fn scout(&self) -> Result<&Arc<dyn Scout>, Refusal> {
         let text = "This hub looks for no agents elsewhere.";
         self.scout.get().ok_or_else(|| Refusal::new(Reason::UnsupportedOperation, text))
     }
@@ -193,6 +193,7 @@ impl Hub {
             return Err(Refusal::new(Reason::UnsupportedOperation, text).fact("openTasks", open.to_string()).into());
         }
         self.store.remove_agent(agent.id).await?;
+        self.leases.forget(agent.id);
         self.registry.rcu(|registry| {
             let mut registry = (**registry).clone();
             registry.remove(name);

@@ -1,6 +1,7 @@
 //! The vigil over agents elsewhere: when each is looked at, and what that came to.
 
 use super::Hub;
+use super::lease::Standing;
 use crate::error::Fault;
 use crate::ids::AgentId;
 use crate::ports::Link;
@@ -73,6 +74,10 @@ impl Hub {
 
     /// Whether an agent can be counted on.
     pub fn liveness(&self, agent: &Agent) -> Liveness {
+        // Who announced it does not say any more that it is there.
+        if self.leases.standing(agent.id) == Some(Standing::Late) {
+            return Liveness::Stale;
+        }
         if let Some(presence) = agent.link.presence() {
             return if presence.connections > 0 { Liveness::Live } else { Liveness::Absent };
         }

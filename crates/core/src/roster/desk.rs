@@ -83,6 +83,8 @@ struct Seat {
     /// Runs it has at once.
     places: usize,
     answers: Answers,
+    /// Others of the agent may be connected beside it.
+    shares: bool,
 }
 
 #[derive(Default)]
@@ -218,6 +220,7 @@ impl Desk {
             orders,
             places: usize::MAX,
             answers: Answers::Never,
+            shares: terms.connections == Connections::Share,
         });
         drop(state);
         Ok((Session::new(Arc::clone(self), id, token, wake), resumed.is_some()))
@@ -248,6 +251,7 @@ impl Desk {
             }
         }
         held.retain(|_, tasks| tasks.iter().any(|task| runs.contains_key(task)));
+        state.ask_after_away();
         state.wake_all();
     }
 

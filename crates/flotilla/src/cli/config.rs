@@ -139,6 +139,9 @@ pub fn check(settings: HubSettings) -> Result<()> {
     for (name, agent) in &config.agents {
         agent.check_secrets(name)?;
     }
+    if let Some(announce) = &config.announce {
+        announce.key()?;
+    }
     let name = path.map_or_else(|| "the defaults (no file)".to_owned(), |path| path.display().to_string());
     println!("{name}: ok, agents: {}", config.agent_names().join(", "));
     if !config.borrowed.is_empty() {

@@ -1,5 +1,6 @@
 //! Variables of other A2A programs (`A2A_PORT` and the like), taken where the file and the hub's own say nothing.
 
+use super::remote::SecretPlace;
 use super::{Config, Secret};
 use anyhow::{Result, bail};
 use serde::Deserialize;
@@ -60,6 +61,16 @@ impl Config {
         if let Some(required) = value("A2A_REQUIRE_AUTH").filter(|_| said.allow_anonymous.is_none()) {
             hub.allow_anonymous = !truth("A2A_REQUIRE_AUTH", &required)?;
             counted.push("A2A_REQUIRE_AUTH");
+        }
+        if let Some(announce) = &mut self.announce {
+            if let Some(url) = value("A2A_REGISTRY_URL").filter(|_| announce.to.is_none()) {
+                announce.to = Some(url);
+                counted.push("A2A_REGISTRY_URL");
+            }
+            if value("A2A_REGISTRY_AUTH_TOKEN").is_some() && announce.key.is_none() {
+                announce.key = Some(SecretPlace::variable("A2A_REGISTRY_AUTH_TOKEN"));
+                counted.push("A2A_REGISTRY_AUTH_TOKEN");
+            }
         }
         Ok(counted)
     }
@@ -128,6 +139,20 @@ mod tests {
         assert_eq!(config.hub.auth_token.unwrap().0, "of-the-file");
         let (config, counted) = borrowed("hub:\nagents: {a: {kind: echo}}", &ALL).unwrap();
         assert_eq!((config.hub.listen.port(), counted.len()), (8081, 5));
+    }
+
+    #[test]
+    fn a_registry_is_announced_to_only_where_that_is_asked_for() {
+        let variables = [("A2A_REGISTRY_URL", "https://r.example"), ("A2A_REGISTRY_AUTH_TOKEN", "t")];
+        assert!(borrowed("", &variables).unwrap().0.announce.is_none());
+        let announce = borrowed("announce: {}", &variables).unwrap().0.announce.unwrap();
+        assert_eq!(announce.to.as_deref(), Some("https://r.example"));
+        assert!(announce.key.is_some());
+        let own = borrowed("announce: {to: 'https://own.example', key: env:OWN}", &variables).unwrap();
+        assert_eq!((own.0.announce.unwrap().to.as_deref(), own.1.len()), (Some("https://own.example"), 0));
+        assert!(
+            borrowed("announce: {}", &[]).unwrap().0.check_whole().unwrap_err().to_string().contains("announce.to")
+        );
     }
 
     #[test]

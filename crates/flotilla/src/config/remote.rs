@@ -17,14 +17,18 @@ pub struct SecretPlace(String);
 
 impl SecretPlace {
     /// What is wrong with it is told without repeating it: it may be the secret.
-    fn check(&self, name: &str) -> Result<()> {
+    pub(super) fn check(&self, name: &str) -> Result<()> {
         match self.0.split_once(':') {
             Some(("env" | "file", place)) if !place.is_empty() => Ok(()),
             _ => bail!("{name}: write env:NAME or file:PATH; a secret does not stand in the configuration itself"),
         }
     }
 
-    fn read(&self, name: &str) -> Result<String> {
+    pub(super) fn variable(name: &str) -> Self {
+        Self(format!("env:{name}"))
+    }
+
+    pub(super) fn read(&self, name: &str) -> Result<String> {
         self.check(name)?;
         let value = match self.0.split_once(':') {
             Some(("file", path)) => {
@@ -204,7 +208,7 @@ fn or(span: Option<Span>, usual: Duration) -> Duration {
     span.map_or(usual, |span| span.0)
 }
 
-fn check_url(name: &str, url: &str) -> Result<()> {
+pub(super) fn check_url(name: &str, url: &str) -> Result<()> {
     if !(url.starts_with("http://") || url.starts_with("https://")) {
         bail!("{name}: '{}' must start with http:// or https://", flotilla_outbound::net::address::shown(url));
     }

@@ -37,6 +37,7 @@ async fn reload(running: &Running) -> Result<()> {
     }
     running.recruiter.replace_config(Arc::new(config.clone()));
     hub.replace_registry(registry);
+    hub.depart_again();
     drop(kept);
     hub.replace_keeping(config.registry.keeping());
     roster.replace_welcome(config.sockets.welcome());

@@ -1,5 +1,6 @@
 //! Running the hub: configuration, reload, health, recovery, backups and cards, signed and extended.
 
+mod announce;
 mod backup;
 mod cards;
 mod catalog;

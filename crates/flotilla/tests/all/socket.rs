@@ -5,6 +5,7 @@ mod cancel;
 mod channel;
 mod connect;
 mod gopherhole;
+mod proxy;
 mod resume;
 mod storm;
 

@@ -4,7 +4,7 @@ use super::key::Keyring;
 use crate::herald::Outcome;
 use flotilla_core::caller::Scope;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
-use flotilla_core::ports::{Commit, Dedupe, Digest, Folded, NotCommitted, Record, Sent};
+use flotilla_core::ports::{Commit, Dedupe, Digest, Folded, Lease, NotCommitted, Record, Sent};
 use flotilla_core::registry::{Added, Registration};
 use flotilla_core::task::{Head, Kind, RunState};
 use flotilla_protocol::event::Change;
@@ -46,6 +46,8 @@ pub struct Tables {
     sends: HashMap<Digest, Sent>,
     agents: Vec<(String, PrincipalId)>,
     pub registrations: BTreeMap<String, (AgentId, Registration)>,
+    /// Of agents that are announced.
+    pub leases: HashMap<AgentId, Lease>,
     pub added: BTreeMap<String, (AgentId, Added)>,
 }
 

@@ -124,6 +124,9 @@ const MIGRATIONS: &[&str] = &[
         agent INTEGER PRIMARY KEY, settings TEXT NOT NULL, at INTEGER NOT NULL, changed_at INTEGER NOT NULL
     );
 ",
+    "
+    CREATE TABLE leases (agent INTEGER PRIMARY KEY, seconds INTEGER NOT NULL, over INTEGER NOT NULL);
+",
 ];
 
 /// The schema version this program writes.

@@ -1,7 +1,7 @@
 //! Runs that are asked to end: who is asked, what they answer, and runs that are asked after when an agent comes back.
 
 use super::super::session::Order;
-use super::{Desk, Standing, State};
+use super::{Desk, Entry, Seat, Standing, State};
 use crate::ids::TaskId;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -43,6 +43,31 @@ pub(in crate::roster) enum Answers {
 pub(in crate::roster) struct Ending {
     pub answers: Answers,
     pub end: watch::Receiver<End>,
+}
+
+impl Seat {
+    /// Asks what became of a run that its agent took on another connection.
+    fn ask_after(&mut self, task: TaskId, entry: &Entry) {
+        if !entry.upstream.is_empty() {
+            self.orders.push_back(Order::Resume { task, run: entry.run, work: Arc::clone(&entry.work) });
+            self.orders.extend(entry.reminder(task));
+            self.wake.notify_one();
+        }
+    }
+}
+
+impl State {
+    /// Runs that were taken on a connection which is gone are asked after on the latest one: an agent may come back before
+    /// the cut is seen. One that shares its work with others is not asked about theirs.
+    pub(super) fn ask_after_away(&mut self) {
+        let Self { seats, runs, .. } = self;
+        let Some(seat) = seats.last_mut().filter(|seat| seat.answers == Answers::ToRequests && !seat.shares) else {
+            return;
+        };
+        for (task, entry) in runs.iter().filter(|(_, entry)| matches!(entry.stands(), Standing::Away(_))) {
+            seat.ask_after(*task, entry);
+        }
+    }
 }
 
 impl Desk {
@@ -93,7 +118,7 @@ impl Desk {
     /// Whether a connection has the run now.
     pub(in crate::roster) fn is_held(&self, task: TaskId) -> bool {
         let state = self.state();
-        let stands = state.runs.get(&task).map(super::Entry::stands);
+        let stands = state.runs.get(&task).map(Entry::stands);
         matches!(stands, Some(Standing::Sent(_) | Standing::Taken(_)))
     }
 
@@ -116,14 +141,10 @@ impl Desk {
         let State { seats, runs, .. } = &mut *state;
         let Some(seat) = seats.iter_mut().find(|seat| seat.id == id) else { return };
         seat.answers = Answers::ToRequests;
-        for (task, entry) in runs.iter().filter(|(_, entry)| !entry.upstream.is_empty()) {
-            let is_away = matches!(entry.stands(), Standing::Away(_));
-            if is_away || entry.stands() == Standing::Taken(id) {
-                seat.orders.push_back(Order::Resume { task: *task, run: entry.run, work: Arc::clone(&entry.work) });
-                seat.orders.extend(entry.reminder(*task));
-            }
+        for (task, entry) in runs.iter().filter(|(_, entry)| entry.stands() == Standing::Taken(id)) {
+            seat.ask_after(*task, entry);
         }
-        seat.wake.notify_one();
+        state.ask_after_away();
     }
 
     /// What the agent calls a task of its own.

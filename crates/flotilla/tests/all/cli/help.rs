@@ -2,7 +2,7 @@
 
 use super::program::Place;
 
-const COMMANDS: [&[&str]; 31] = [
+const COMMANDS: [&[&str]; 32] = [
     &[],
     &["serve"],
     &["send"],
@@ -22,6 +22,7 @@ const COMMANDS: [&[&str]; 31] = [
     &["config"],
     &["config", "show"],
     &["keys"],
+    &["announce"],
     &["import"],
     &["import", "hermes"],
     &["import", "fleet"],

@@ -1,6 +1,6 @@
 //! An agent of A2A that comes back after a cut is asked what became of its tasks.
 
-use super::{agent_key, caller, dial};
+use super::{agent_key, caller};
 use crate::cast::{id, reached, setup, text};
 use flotilla_testkit::socket::Socket;
 use flotilla_testkit::{Binding, Client, HubProcess};
