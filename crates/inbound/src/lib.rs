@@ -4,6 +4,7 @@
 mod address;
 mod agents;
 mod answer;
+mod api;
 mod app;
 mod body;
 mod browser;

@@ -2,7 +2,7 @@
 
 use super::program::Place;
 
-const COMMANDS: [&[&str]; 28] = [
+const COMMANDS: [&[&str]; 35] = [
     &[],
     &["serve"],
     &["send"],
@@ -27,6 +27,13 @@ const COMMANDS: [&[&str]; 28] = [
     &["conformance"],
     &["doctor"],
     &["restore"],
+    &["agents"],
+    &["agents", "add"],
+    &["agents", "list"],
+    &["agents", "show"],
+    &["agents", "remove"],
+    &["agents", "discover"],
+    &["agents", "check"],
     &["push"],
     &["push", "list"],
     &["push", "redeliver"],
