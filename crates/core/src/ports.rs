@@ -319,6 +319,8 @@ pub struct Reach {
     pub failures: u32,
     /// Why the last of them did not.
     pub problem: Option<String>,
+    /// What proves to it who calls, by the place of the secret: never the secret.
+    pub credential: Option<String>,
 }
 
 /// Whether calls are let through to an agent elsewhere.

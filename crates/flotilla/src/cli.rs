@@ -1,5 +1,6 @@
 //! The command line.
 
+mod agents;
 mod announce;
 mod args;
 mod auth;
@@ -71,6 +72,8 @@ enum Command {
     /// Show the settings; check and show the hub's configuration.
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Add agents to the hub, find, check and remove them.
+    Agents(agents::AgentsArgs),
     /// See where webhooks of the hub stand, try one again or stop it.
     Push(deliveries::PushArgs),
     /// Receive, check and print webhooks, to see what a hub sends.
@@ -191,6 +194,7 @@ impl Cli {
             Command::Task(task) => for_agents(task.client.clone(), async |session| task.run(session).await),
             Command::Auth(auth) => for_agents(auth.client.clone(), async |session| auth.run(session).await),
             Command::Conformance(kit) => for_agents(kit.client.clone(), async |session| kit.run(session).await),
+            Command::Agents(agents) => for_agents(agents.client(), async |session| agents.run(session).await),
             Command::Push(push) => for_agents(push.client(), async |session| push.run(session).await),
             Command::Listen(listen) => for_agents(listen.hub.client(), async |session| listen.run(session).await),
             Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
@@ -230,6 +234,7 @@ impl Command {
             | Self::Task(_)
             | Self::Auth(_)
             | Self::Conformance(_)
+            | Self::Agents(_)
             | Self::Push(_)
             | Self::Listen(_)
             | Self::Doctor(_)

@@ -1,79 +1,163 @@
-//! The owner's view of agents: how each is reached, and whether it is.
+//! The registry over HTTP: agents are found, shown, added, changed, removed, checked and looked for.
 
-use crate::answer::{JSON, with_type};
+mod query;
+mod shown;
+
+use crate::answer::{self, JSON, with_type};
 use crate::app::App;
-use crate::{caller, rest};
+use crate::{body, caller, rest};
 use axum::body::Body;
-use flotilla_core::caller::{Caller, Scope};
+use flotilla_core::caller::Caller;
 use flotilla_core::error::{Error, Fault};
-use flotilla_core::registry::Agent;
-use flotilla_core::rights::Right;
+use flotilla_core::hub::Changed;
+use flotilla_core::ports::{Asked, Discovered};
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::decode::message;
 use http::request::Parts;
-use http::{Response, StatusCode};
-use serde::Serialize;
+use http::{Method, Request, Response, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use shown::shown;
 use std::sync::Arc;
 
-#[derive(Serialize)]
-struct Agents<'a> {
-    agents: Vec<Shown<'a>>,
+/// What `POST /api/agents/discover` takes.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Wanted {
+    url: String,
+    #[serde(default)]
+    auth: Option<Value>,
+    #[serde(default)]
+    card_keys: Vec<String>,
+    /// The name to add the agent under.
+    #[serde(default)]
+    register: Option<String>,
+    /// More settings of the agent that is added.
+    #[serde(default)]
+    settings: Map<String, Value>,
 }
 
-#[derive(Serialize)]
-struct Shown<'a> {
-    name: &'a str,
-    description: &'a str,
-    /// How an agent elsewhere is reached; absent for those that work in the hub.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remote: Option<Remote>,
+/// Serves what is below `/api/agents`; the verbs are checked already.
+pub async fn serve(app: &Arc<App>, rest: &[&str], request: Request<Body>) -> Response<Body> {
+    let (parts, mut body) = request.into_parts();
+    let answered = answer(app, rest, &parts, &mut body).await;
+    let response = answered.unwrap_or_else(|error| rest::refuse(app, &app.refusal(error)));
+    answer::after(app, &parts.headers, body, response).await
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Remote {
-    address: String,
-    /// What was chosen from its card; absent before that was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    binding: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<String>,
-    breaker: &'static str,
-    failures: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
-}
-
-/// `GET /api/agents`: the agents the caller owns, all of them for whoever administers the hub.
-pub async fn list(app: &Arc<App>, request: &Parts) -> Response<Body> {
-    let listed = listed(app, request).await;
-    listed.unwrap_or_else(|error| rest::refuse(app, &app.refusal(error)))
-}
-
-async fn listed(app: &Arc<App>, request: &Parts) -> Result<Response<Body>, Error> {
+async fn answer(app: &Arc<App>, rest: &[&str], request: &Parts, body: &mut Body) -> Result<Response<Body>, Error> {
     let caller = caller::identify(app, request).await?;
-    caller.check(Right::AgentsRead)?;
-    let registry = app.hub.registry();
-    let agents = registry.agents().filter(|agent| is_owned(agent, &caller)).map(|agent| shown(agent)).collect();
-    let body =
-        serde_json::to_vec(&Agents { agents }).map_err(|error| Fault::new(format!("encoding agents: {error}")))?;
-    Ok(with_type(StatusCode::OK, JSON, body))
-}
-
-fn is_owned(agent: &Agent, caller: &Caller) -> bool {
-    match caller.as_owner() {
-        Scope::Admin => true,
-        Scope::Agent { owner } => agent.owner == owner,
-        Scope::Caller { .. } | Scope::Own { .. } => false,
+    match (&request.method, rest) {
+        (&Method::POST, []) => {
+            query::check(&request.uri, &[])?;
+            let (name, settings) = named(&read(app, request, body).await?)?;
+            let agent = app.hub.add_agent(&caller, &name, &settings).await?;
+            encode(StatusCode::CREATED, &shown(app, &caller, &agent))
+        }
+        (&Method::POST, ["discover"]) => {
+            query::check(&request.uri, &[])?;
+            let wanted: Wanted = message(&read(app, request, body).await?)?;
+            discover(app, &caller, wanted).await
+        }
+        (&Method::POST, [name, ..]) => {
+            query::check(&request.uri, &[])?;
+            app.hub.check_agent(&caller, name).await?;
+            let agent = app.hub.see_agent(&caller, name)?;
+            encode(StatusCode::OK, &shown(app, &caller, &agent))
+        }
+        (verb @ (&Method::PUT | &Method::PATCH), [name, ..]) => {
+            query::check(&request.uri, &[])?;
+            let bytes = read(app, request, body).await?;
+            let settings: Map<String, Value> = message(&bytes)?;
+            let text = Value::Object(settings).to_string();
+            let changed = if *verb == Method::PUT { Changed::Whole(&text) } else { Changed::Some(&text) };
+            let agent = app.hub.change_agent(&caller, name, changed).await?;
+            encode(StatusCode::OK, &shown(app, &caller, &agent))
+        }
+        (&Method::DELETE, [name, ..]) => {
+            let force = query::flag(&request.uri, "force")?;
+            app.hub.remove_agent(&caller, name, force).await?;
+            Ok(with_type(StatusCode::NO_CONTENT, JSON, Body::empty()))
+        }
+        (_, [name, ..]) => {
+            query::check(&request.uri, &[])?;
+            let agent = app.hub.see_agent(&caller, name)?;
+            encode(StatusCode::OK, &shown(app, &caller, &agent))
+        }
+        (_, []) => list(app, &caller, request),
     }
 }
 
-fn shown(agent: &Agent) -> Shown<'_> {
-    let remote = agent.link.reach().map(|reach| Remote {
-        address: reach.address,
-        binding: reach.binding,
-        version: reach.version,
-        breaker: reach.breaker.name(),
-        failures: reach.failures,
-        problem: reach.problem,
+fn list(app: &Arc<App>, caller: &Caller, request: &Parts) -> Result<Response<Body>, Error> {
+    let most = usize::try_from(app.hub.limits().page).unwrap_or(1);
+    let search = query::search(&request.uri, most)?;
+    let found = app.hub.find_agents(caller, &search)?;
+    let agents: Vec<_> = found.agents.iter().map(|agent| shown(app, caller, agent)).collect();
+    let mut page = json!({ "agents": agents, "totalSize": found.total });
+    if let Some(next) = found.next {
+        page["nextPageToken"] = next.into();
+    }
+    encode(StatusCode::OK, &page)
+}
+
+/// Looks, and adds what is found if that is wanted.
+async fn discover(app: &Arc<App>, caller: &Caller, wanted: Wanted) -> Result<Response<Body>, Error> {
+    let auth = wanted.auth.as_ref().map(Value::to_string);
+    let asked = Asked { url: wanted.url, auth, pins: wanted.card_keys.clone() };
+    let Discovered { report, settings } = app.hub.discover(caller, asked).await?;
+    let encoding = |error: serde_json::Error| Fault::new(format!("reading a report: {error}"));
+    let mut report: Value = serde_json::from_str(&report).map_err(encoding)?;
+    let Some(name) = wanted.register else { return encode(StatusCode::OK, &report) };
+    let Some(found) = settings else { return Err(unusable(&report).into()) };
+    let word = report["signature"]["word"].as_str().unwrap_or_default();
+    if word == "failed" || (!wanted.card_keys.is_empty() && word != "verified") {
+        let reason = report["signature"]["reason"].as_str().unwrap_or_default();
+        let text = format!("The agent is not added: the signature of its card is {word} ({reason}).");
+        return Err(Refusal::new(Reason::InvalidParams, text).into());
+    }
+    let mut settings: Map<String, Value> = serde_json::from_str(&found).map_err(encoding)?;
+    settings.extend(wanted.settings);
+    if let Some(auth) = wanted.auth {
+        settings.insert("auth".into(), auth);
+    }
+    if !wanted.card_keys.is_empty() {
+        settings.insert("cardKeys".into(), wanted.card_keys.into());
+    }
+    let agent = app.hub.add_agent(caller, &name, &Value::Object(settings).to_string()).await?;
+    report["agent"] = shown(app, caller, &agent);
+    encode(StatusCode::CREATED, &report)
+}
+
+fn unusable(report: &Value) -> Refusal {
+    let problem = report["problem"].as_str().unwrap_or("it cannot be called");
+    let tried = report["tried"].as_array().into_iter().flatten().map(|tried| {
+        let word = |name: &str| tried[name].as_str().unwrap_or_default();
+        format!("{}: {}", word("address"), word("problem"))
     });
-    Shown { name: &agent.name, description: &agent.description, remote }
+    let tried: Vec<String> = tried.collect();
+    let tried = if tried.is_empty() { String::new() } else { format!(" ({})", tried.join("; ")) };
+    Refusal::new(Reason::InvalidParams, format!("The agent is not added: {problem}{tried}."))
+}
+
+/// The name of a new agent, and all else that is said of it.
+fn named(bytes: &[u8]) -> Result<(String, String), Refusal> {
+    let mut said: Map<String, Value> = message(bytes)?;
+    match said.remove("name") {
+        Some(Value::String(name)) => Ok((name, Value::Object(said).to_string())),
+        Some(_) => Err(Refusal::invalid("name", "must be a text")),
+        None => Err(Refusal::invalid("name", "is missing: what the agent is called at this hub")),
+    }
+}
+
+async fn read(app: &App, request: &Parts, body: &mut Body) -> Result<bytes::Bytes, Refusal> {
+    let limits = app.hub.limits();
+    let bytes = body::read(&request.headers, body, &limits).await?;
+    body::check_depth(&bytes, &limits, 0)?;
+    body::check_type(&request.headers)?;
+    Ok(bytes)
+}
+
+fn encode<T: Serialize>(status: StatusCode, value: &T) -> Result<Response<Body>, Error> {
+    let body = serde_json::to_vec(value).map_err(|error| Fault::new(format!("encoding agents: {error}")))?;
+    Ok(with_type(status, JSON, body))
 }

@@ -2,7 +2,7 @@
 
 use crate::answer::{self, JSON, with_type};
 use crate::app::App;
-use crate::{body, caller, rest, route};
+use crate::{body, caller, rest};
 use axum::body::Body;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
@@ -35,9 +35,7 @@ pub async fn serve(app: &Arc<App>, path: &[&str], request: Request<Body>) -> Res
     let response = match (&parts.method, path) {
         (&Method::GET | &Method::HEAD, []) => list(app, &parts).await,
         (&Method::POST, []) => announce(app, &parts, &mut body).await,
-        (&Method::DELETE, [name]) => withdraw(app, &parts, name).await,
-        (_, []) => Ok(route::wrong_verb(app, &parts, "GET, HEAD, POST")),
-        _ => Ok(route::wrong_verb(app, &parts, "DELETE")),
+        (_, path) => withdraw(app, &parts, path.first().copied().unwrap_or_default()).await,
     };
     let response = response.unwrap_or_else(|error| rest::refuse(app, &app.refusal(error)));
     answer::after(app, &parts.headers, body, response).await

@@ -46,6 +46,9 @@ pub fn metrics(app: &App) -> Response<Body> {
     metrics::gauge!("flotilla_runs_live").set(app.hub.live_runs() as f64);
     metrics::gauge!("flotilla_tasks_in_memory").set(app.hub.live_tasks() as f64);
     metrics::gauge!("flotilla_push_configs_active").set(app.hub.hook_count() as f64);
+    for (state, count) in app.hub.count_by_liveness() {
+        metrics::gauge!("flotilla_agents", "state" => state.name()).set(count as f64);
+    }
     let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     with_type(StatusCode::OK, text, (app.render_metrics)())
 }

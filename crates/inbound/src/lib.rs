@@ -5,6 +5,7 @@ mod address;
 mod agents;
 mod announce;
 mod answer;
+mod api;
 mod app;
 mod body;
 mod browser;

@@ -3,10 +3,7 @@
 use crate::app::App;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
-use crate::{
-    agents, announce, answer, browser, catalog, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, well_known,
-    ws,
-};
+use crate::{answer, api, browser, catalog, door, grpc, health, jsonrpc, rest, well_known, ws};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;
@@ -50,11 +47,7 @@ async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> R
             serve_rest(&app, Some(tenant), rest, Version::V10, request).await
         }
         ["ws"] => ws::serve(&app, request).await,
-        ["api", "ws-ticket"] if *request.method() == Method::POST => ws::ticket::serve(&app, request).await,
-        ["api", "keys", named @ ..] => keys::serve(&app, named, request).await,
-        ["api", "announce", rest @ ..] if rest.len() < 2 => announce::serve(&app, rest, request).await,
-        ["api", "ard", rest @ ..] => catalog::ard::serve(&app, rest, request).await,
-        ["api", "deliveries", rest @ ..] if rest.len() < 2 => deliveries::serve(&app, rest, request).await,
+        ["api", rest @ ..] => api::serve(&app, rest, request).await,
         other => {
             let (parts, body) = request.into_parts();
             let response = without_body(&app, other, &parts).await;
@@ -122,17 +115,11 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         ["healthz"] if get => health::alive(),
         ["readyz"] if get => health::ready(app).await,
         ["metrics"] if get => health::metrics(app),
-        ["api", "tasks", id, "log"] if get => owner::log(app, id, request).await,
-        ["api", "agents"] if get => agents::list(app, request).await,
         [service @ (flotilla_grpc::SERVICE | flotilla_grpc::v03::SERVICE), _] => grpc::not_grpc(app, service),
         [".well-known", "agent-card.json" | "agent.json" | "jwks.json" | "ai-catalog.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
-        | ["healthz" | "readyz" | "metrics"]
-        | ["api", "agents"]
-        | ["api", "tasks", _, "log"] => wrong_verb(app, request, "GET, HEAD"),
-        [] | ["a2a" | "rpc"] | ["agents", _] | ["agents", _, "a2a"] | ["api", "ws-ticket"] => {
-            wrong_verb(app, request, "POST")
-        }
+        | ["healthz" | "readyz" | "metrics"] => wrong_verb(app, request, "GET, HEAD"),
+        [] | ["a2a" | "rpc"] | ["agents", _] | ["agents", _, "a2a"] => wrong_verb(app, request, "POST"),
         _ => no_such_path(app, request.uri.path()),
     }
 }
@@ -166,7 +153,7 @@ pub fn wrong_verb(app: &App, request: &Parts, allowed: &'static str) -> Response
     answer::allow(refuse_path(app, request.uri.path(), Reason::VerbNotAllowed, text), allowed)
 }
 
-fn no_such_path(app: &App, path: &str) -> Response<Body> {
+pub fn no_such_path(app: &App, path: &str) -> Response<Body> {
     let shown: String = path.chars().take(200).collect();
     let text = format!("There is nothing at {shown}. The agent card at /.well-known/agent-card.json lists what is.");
     refuse_path(app, path, Reason::MethodNotFound, text)

@@ -56,6 +56,9 @@ impl Hub {
         body: Option<String>,
     ) -> Result<Response, ClientError> {
         let mut headers = vec![("Accept".to_owned(), accept.to_owned())];
+        if body.is_some() {
+            headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+        }
         if let Some(key) = &self.key {
             headers.push(("Authorization".to_owned(), format!("Bearer {key}")));
         }
@@ -113,6 +116,42 @@ impl Hub {
     /// Stops a delivery.
     pub async fn disable_delivery(&self, id: &str) -> Result<String, ClientError> {
         let path = format!("/api/deliveries/{}:disable", segment(id)?);
+        self.net.text(self.call(Method::POST, &path, "application/json").await?).await
+    }
+
+    /// A page of agents as JSON, those the query asks for.
+    pub async fn agents(&self, query: &[(&str, &str)]) -> Result<String, ClientError> {
+        let pairs: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", escape(value))).collect();
+        let path = format!("/api/agents?{}", pairs.join("&"));
+        self.net.text(self.get(&path, "application/json").await?).await
+    }
+
+    /// One agent as JSON.
+    pub async fn agent(&self, name: &str) -> Result<String, ClientError> {
+        let path = format!("/api/agents/{}", segment(name)?);
+        self.net.text(self.get(&path, "application/json").await?).await
+    }
+
+    /// Adds an agent; its settings are a JSON object with its name.
+    pub async fn add_agent(&self, settings: String) -> Result<String, ClientError> {
+        let response = self.send(Method::POST, "/api/agents", "application/json", Some(settings)).await?;
+        self.net.text(response).await
+    }
+
+    pub async fn remove_agent(&self, name: &str, force: bool) -> Result<(), ClientError> {
+        let path = format!("/api/agents/{}?force={force}", segment(name)?);
+        self.call(Method::DELETE, &path, "application/json").await.map(drop)
+    }
+
+    /// Looks for an agent; what for is a JSON object.
+    pub async fn discover(&self, asked: String) -> Result<String, ClientError> {
+        let response = self.send(Method::POST, "/api/agents/discover", "application/json", Some(asked)).await?;
+        self.net.text(response).await
+    }
+
+    /// Checks an agent now.
+    pub async fn check_agent(&self, name: &str) -> Result<String, ClientError> {
+        let path = format!("/api/agents/{}/check", segment(name)?);
         self.net.text(self.call(Method::POST, &path, "application/json").await?).await
     }
 

@@ -81,6 +81,7 @@ impl Link for RemoteLink {
             breaker,
             failures,
             problem,
+            credential: self.0.options.credential.clone(),
         })
     }
 

@@ -7,6 +7,7 @@ pub mod grpc;
 pub mod http;
 pub mod http2;
 mod old;
+pub mod pages;
 pub mod process;
 mod proxy;
 pub mod receiver;
@@ -19,6 +20,7 @@ pub mod wait;
 
 pub use client::{Binding, Client, Refusal};
 pub use http::{Request, Response};
+pub use pages::{Page, Pages};
 pub use process::{HubProcess, Setup};
 pub use proxy::Proxy;
 pub use receiver::{Reaction, Received, Receiver};

@@ -98,6 +98,18 @@ impl AuthConfig {
         &place.0
     }
 
+    /// The kind and the place of the secret.
+    fn described(&self) -> String {
+        let kind = match self {
+            Self::Bearer(_) => "bearer",
+            Self::ApiKey(_) => "api_key",
+            Self::Header(_) => "header",
+            Self::Basic(_) => "basic",
+            Self::OAuth2(_) => "oauth2",
+        };
+        format!("{kind} {}", self.reference())
+    }
+
     pub fn check(&self) -> Result<()> {
         match self {
             Self::Bearer(place) => place.check("auth.bearer"),
@@ -366,6 +378,7 @@ impl AgentConfig {
             transports: self.transports.iter().filter_map(|text| Binding::parse(text)).collect(),
             protocol: self.protocol_version.as_deref().and_then(Protocol::parse).unwrap_or_default(),
             auth,
+            credential: self.auth.as_ref().map(AuthConfig::described),
             headers: self.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
             times: Times {
                 connect: or(times.connect, usual.connect),

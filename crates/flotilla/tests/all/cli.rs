@@ -18,7 +18,7 @@ pub mod program;
 mod report;
 mod secrets;
 mod sign_in;
-mod signatures;
+pub mod signatures;
 mod stream;
 mod task;
 mod transport;

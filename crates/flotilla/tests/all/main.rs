@@ -16,6 +16,7 @@ mod lineage;
 mod operations;
 mod push;
 mod reaper;
+mod registry;
 mod remote;
 mod scenarios;
 mod socket;

@@ -4,7 +4,7 @@ use super::request::{self, Federation, Mark, Search};
 use crate::answer::{self, JSON, with_type};
 use crate::app::App;
 use crate::parameters::query;
-use crate::{body, route, well_known};
+use crate::{body, well_known};
 use axum::body::Body;
 use flotilla_core::caller::Caller;
 use flotilla_core::registry::Agent;
@@ -23,11 +23,8 @@ pub async fn serve(app: &Arc<App>, path: &[&str], request: Request<Body>) -> Res
     let response = match (&parts.method, path) {
         (&Method::POST, ["search"]) => search(app, &parts, &mut body).await,
         (&Method::GET | &Method::HEAD, ["agents"]) => list(app, &parts),
-        // What a registry says that does not have it.
-        (_, ["explore"]) => Ok(error(StatusCode::NOT_IMPLEMENTED, "NOT_IMPLEMENTED", "There is no explore here.")),
-        (_, ["search"]) => Ok(route::wrong_verb(app, &parts, "POST")),
-        (_, ["agents"]) => Ok(route::wrong_verb(app, &parts, "GET, HEAD")),
-        _ => Ok(error(StatusCode::NOT_FOUND, "NOT_FOUND", "There are POST search and GET agents here.")),
+        // What a registry says that does not have explore.
+        _ => Ok(error(StatusCode::NOT_IMPLEMENTED, "NOT_IMPLEMENTED", "There is no explore here.")),
     };
     let response = response.unwrap_or_else(|refusal| refuse(&refusal));
     answer::after(app, &parts.headers, body, response).await

@@ -178,6 +178,8 @@ pub struct Options {
     pub transports: Vec<Binding>,
     pub protocol: Protocol,
     pub auth: Auth,
+    /// The same in words that may be shown: the kind, and the place of the secret.
+    pub credential: Option<String>,
     pub headers: Vec<(String, String)>,
     pub times: Times,
     pub retries: Retries,

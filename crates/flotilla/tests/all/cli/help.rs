@@ -2,7 +2,7 @@
 
 use super::program::Place;
 
-const COMMANDS: [&[&str]; 32] = [
+const COMMANDS: [&[&str]; 39] = [
     &[],
     &["serve"],
     &["send"],
@@ -31,6 +31,13 @@ const COMMANDS: [&[&str]; 32] = [
     &["conformance"],
     &["doctor"],
     &["restore"],
+    &["agents"],
+    &["agents", "add"],
+    &["agents", "list"],
+    &["agents", "show"],
+    &["agents", "remove"],
+    &["agents", "discover"],
+    &["agents", "check"],
     &["push"],
     &["push", "list"],
     &["push", "redeliver"],

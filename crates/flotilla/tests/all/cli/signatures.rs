@@ -11,22 +11,26 @@ use flotilla_protocol::time::Millis;
 use flotilla_testkit::Binding;
 use serde_json::{Value, json};
 
-fn key(number: u8) -> SigningKey {
+pub fn key(number: u8) -> SigningKey {
     SigningKey::new(&[number; 32], &Entry { seed: "s".into(), made: Millis(0), until: None }).expect("a key")
 }
 
 /// A card of a place that does not change, so that it can be signed before its server has a port.
-fn plain() -> Value {
+pub fn plain() -> Value {
     let interface = json!({"url": "http://127.0.0.1:1/rpc", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"});
     card(json!({ "supportedInterfaces": [interface] }))
 }
 
-fn signed(key: &SigningKey, more: Value) -> Value {
+pub fn signed(key: &SigningKey, more: Value) -> Value {
+    signed_card(plain(), key, more)
+}
+
+/// A card with a signature.
+pub fn signed_card(mut card: Value, key: &SigningKey, more: Value) -> Value {
     let mut header = json!({"alg": "ES256", "typ": "JOSE", "kid": "k"});
     for (name, value) in more.as_object().cloned().unwrap_or_default() {
         header[name] = value;
     }
-    let mut card = plain();
     let protected = URL_SAFE_NO_PAD.encode(header.to_string());
     let input = format!("{protected}.{}", URL_SAFE_NO_PAD.encode(canonical::write(&card)));
     let made = URL_SAFE_NO_PAD.encode(key.sign(input.as_bytes()).expect("a signature"));

@@ -117,7 +117,8 @@ fn mistakes_are_told_in_its_form() {
         assert!(refused.json()["message"].as_str().is_some_and(|text| text.contains(word)), "{body}");
     }
     assert_eq!(get(&hub, "/api/ard/agents?filter=x").status, 400);
-    assert_eq!(get(&hub, "/api/ard/explore").status, 501);
+    let explore = http::send(hub.address(), &Request::post("/api/ard/explore", "{}"));
+    assert_eq!((explore.status, &explore.json()["errorCode"]), (501, &json!("NOT_IMPLEMENTED")));
     assert_eq!(get(&hub, "/api/ard/search").status, 405);
     assert_eq!(get(&hub, "/api/ard/nothing").status, 404);
 }

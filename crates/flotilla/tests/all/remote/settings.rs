@@ -106,7 +106,11 @@ fn how_agents_are_reached_is_for_their_owner() {
     let agent = StandIn::start(false, |_| done("t-1"));
     let near = before(&agent, "");
     let seen = near.caller(Binding::JsonRpc, "somebody").get("/api/agents").json();
-    assert_eq!(seen["agents"], json!([]));
+    assert_eq!((&seen["agents"][0]["name"], &seen["agents"][0]["own"]), (&json!("far"), &json!(false)));
+    for hidden in ["remote", "checks", "configuredIn", "settings"] {
+        assert!(seen["agents"][0].get(hidden).is_none(), "{hidden}: {seen}");
+    }
+    assert!(!seen.to_string().contains(&agent.url()), "{seen}");
     assert_eq!(near.stranger(Binding::JsonRpc).get("/api/agents").status, 401);
 }
 

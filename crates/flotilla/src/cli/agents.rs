@@ -1,0 +1,317 @@
+//! `flotilla agents`: the hub's registry. Agents are added, found, shown, checked and removed.
+
+mod view;
+
+use super::args::{ClientArgs, HubArgs};
+use super::deliveries::hub;
+use super::failure::{Failure, Local};
+use super::output::{document, line};
+use super::session::Session;
+use clap::{Args, Subcommand};
+use flotilla_outbound::client::error::{ClientError, Code};
+use flotilla_outbound::hub::Hub;
+use flotilla_protocol::a2a::error::Reason;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+#[derive(Debug, Args)]
+pub struct AgentsArgs {
+    #[command(subcommand)]
+    command: AgentsCommand,
+    #[command(flatten)]
+    hub: HubArgs,
+    /// A key of the hub. Others on this machine can see it in the process list:
+    /// better set FLOTILLA_KEY
+    #[arg(long, value_name = "TOKEN", global = true, help_heading = "Credentials")]
+    bearer: Option<String>,
+    /// The same, under another name: better set FLOTILLA_KEY
+    #[arg(long, value_name = "KEY", global = true, help_heading = "Credentials")]
+    api_key: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum AgentsCommand {
+    /// Add an agent that is elsewhere; it is there at once.
+    Add(Add),
+    /// List the agents you see, and whether each can be counted on.
+    List(List),
+    /// Show one agent: what it can do, and, to its owner, how it is reached.
+    Show {
+        /// The agent's name
+        name: String,
+    },
+    /// Remove an agent that was added, or registered itself. Its tasks stay.
+    Remove {
+        /// The agent's name
+        name: String,
+        /// Also if tasks with it have not ended
+        #[arg(long)]
+        force: bool,
+    },
+    /// Look for an agent at an address, and say what its card is worth.
+    Discover(Discover),
+    /// Look now whether an agent is there.
+    Check {
+        /// The agent's name
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Add {
+    /// What it is to be called at this hub
+    name: String,
+    /// Where it is; its card is at a well-known path below
+    #[arg(required_unless_present = "card")]
+    url: Option<String>,
+    /// Where its card is, if that is elsewhere
+    #[arg(long, value_name = "URL", conflicts_with = "url")]
+    card: Option<String>,
+    #[command(flatten)]
+    more: More,
+}
+
+#[derive(Debug, Args)]
+struct Discover {
+    /// Its address, or its card's
+    url: String,
+    /// Add it to the hub under this name
+    #[arg(long, value_name = "NAME")]
+    register: Option<String>,
+    #[command(flatten)]
+    more: More,
+}
+
+/// Settings of an agent that is added.
+#[derive(Debug, Args)]
+struct More {
+    /// What proves to the agent who calls, by the place of the secret on the
+    /// hub's machine: bearer=env:NAME, api-key=file:PATH,
+    /// header:X-Token=env:NAME, basic:USER=env:NAME
+    #[arg(long, value_name = "KIND=PLACE", value_parser = auth)]
+    auth: Option<Value>,
+    /// A key that must have signed its card, by its thumbprint (may be repeated)
+    #[arg(long = "pin", value_name = "THUMBPRINT")]
+    pins: Vec<String>,
+    /// Who it is there for: private, workspace or public
+    #[arg(long, value_name = "WHO")]
+    visibility: Option<String>,
+    /// Who owns it, if not you: NAME or WORKSPACE/NAME
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
+    /// What its card here says, in the place of its own description
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct List {
+    /// Only those that hold all these words
+    #[arg(value_name = "WORDS")]
+    words: Vec<String>,
+    /// Only those with this skill, by its id or name
+    #[arg(long)]
+    skill: Option<String>,
+    /// Only those with a skill of this tag
+    #[arg(long)]
+    tag: Option<String>,
+    /// Only those that take or make this media type
+    #[arg(long, value_name = "TYPE")]
+    mode: Option<String>,
+    /// Only those that can: streaming, pushNotifications, or an extension's URI
+    #[arg(long, value_name = "WHAT")]
+    capability: Option<String>,
+    /// Only those that speak this version of A2A themselves
+    #[arg(long, value_name = "VERSION")]
+    protocol: Option<String>,
+    /// Only those that are live, stale, unreachable, unchecked or absent
+    #[arg(long)]
+    state: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Page {
+    agents: Vec<Value>,
+    next_page_token: Option<String>,
+}
+
+/// Reads `KIND[:NAME]=PLACE`. A secret itself is not taken, and not sent anywhere.
+fn auth(text: &str) -> Result<Value, String> {
+    let wrong = || {
+        "write bearer=env:NAME, api-key=env:NAME, header:X-NAME=env:NAME or basic:USER=env:NAME (or file:PATH), which \
+         are places on the hub's machine; a secret itself is not taken"
+            .to_owned()
+    };
+    let (kind, place) = text.split_once('=').ok_or_else(wrong)?;
+    if !["env:", "file:"].iter().any(|start| place.strip_prefix(start).is_some_and(|rest| !rest.is_empty())) {
+        return Err(wrong());
+    }
+    match kind.split_once(':') {
+        None if kind == "bearer" => Ok(json!({ "bearer": place })),
+        None if matches!(kind, "api-key" | "api_key") => Ok(json!({ "apiKey": place })),
+        Some(("header", name)) if !name.is_empty() => Ok(json!({"header": {"name": name, "value": place}})),
+        Some(("basic", user)) => Ok(json!({"basic": {"user": user, "password": place}})),
+        _ => Err(wrong()),
+    }
+}
+
+impl More {
+    fn settings(&self) -> Map<String, Value> {
+        let said = [("visibility", &self.visibility), ("owner", &self.owner), ("description", &self.description)];
+        let said = said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into())));
+        said.collect()
+    }
+}
+
+impl Add {
+    fn body(&self) -> String {
+        let mut settings = self.more.settings();
+        let places = [("name", Some(&self.name)), ("url", self.url.as_ref()), ("card", self.card.as_ref())];
+        settings.extend(places.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.clone().into()))));
+        if let Some(auth) = &self.more.auth {
+            settings.insert("auth".into(), auth.clone());
+        }
+        if !self.more.pins.is_empty() {
+            settings.insert("cardKeys".into(), self.more.pins.clone().into());
+        }
+        Value::Object(settings).to_string()
+    }
+}
+
+impl Discover {
+    fn body(&self) -> String {
+        let mut asked = json!({"url": self.url, "settings": self.more.settings(), "cardKeys": self.more.pins});
+        if let Some(name) = &self.register {
+            asked["register"] = name.clone().into();
+        }
+        if let Some(auth) = &self.more.auth {
+            asked["auth"] = auth.clone();
+        }
+        asked.to_string()
+    }
+}
+
+impl AgentsArgs {
+    pub fn client(&self) -> ClientArgs {
+        ClientArgs { bearer: self.bearer.clone(), api_key: self.api_key.clone(), ..self.hub.client() }
+    }
+
+    pub async fn run(self, session: &Session) -> Result<(), Failure> {
+        let hub = hub(session);
+        let told = match &self.command {
+            AgentsCommand::Add(add) => hub.add_agent(add.body()).await.and_then(|json| show(session, &json)),
+            AgentsCommand::List(list) => list.run(session, &hub).await,
+            AgentsCommand::Show { name } => hub.agent(name).await.and_then(|json| show(session, &json)),
+            AgentsCommand::Check { name } => hub.check_agent(name).await.and_then(|json| show(session, &json)),
+            AgentsCommand::Remove { name, force } => {
+                hub.remove_agent(name, *force).await.map(|()| match session.is_json() {
+                    true => document(&json!({ "removed": name }).to_string()),
+                    false => line(&format!("The agent '{name}' is removed.")),
+                })
+            }
+            AgentsCommand::Discover(discover) => match hub.discover(discover.body()).await {
+                Ok(json) => return discovered(session, &json),
+                Err(error) => Err(error),
+            },
+        };
+        told.map_err(|error| match next_step(&error) {
+            Some(hint) => Failure::from(error).hint(hint),
+            None => error.into(),
+        })
+    }
+}
+
+/// What to do where it is something else here than elsewhere.
+fn next_step(error: &ClientError) -> Option<&'static str> {
+    match error {
+        ClientError::CredentialsMissing { .. } | ClientError::AuthFailed { .. } => {
+            Some("set FLOTILLA_KEY to a key of the hub: agents:read to look, agents:write to change, admin for all")
+        }
+        ClientError::Unreachable { .. } | ClientError::Unconnected { .. } | ClientError::Broken(_) => {
+            Some("check that the hub runs (flotilla serve), and that --hub is its address")
+        }
+        error if error.is(Reason::MethodNotFound) => Some("--hub must be the address of a hub"),
+        ClientError::Refused { code: Some(Code::Number(404)), .. } => {
+            Some("flotilla agents list shows all there are for you")
+        }
+        _ => None,
+    }
+}
+
+impl List {
+    /// All pages, one after the other.
+    async fn run(&self, session: &Session, hub: &Hub) -> Result<(), ClientError> {
+        let words = self.words.join(" ");
+        let mut all = Vec::new();
+        let mut token: Option<String> = None;
+        loop {
+            let asked = [
+                ("q", Some(words.as_str())),
+                ("skill", self.skill.as_deref()),
+                ("tag", self.tag.as_deref()),
+                ("mode", self.mode.as_deref()),
+                ("capability", self.capability.as_deref()),
+                ("version", self.protocol.as_deref()),
+                ("state", self.state.as_deref()),
+                ("pageToken", token.as_deref()),
+            ];
+            let query: Vec<(&str, &str)> = asked.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+            let page: Page = serde_json::from_str(&hub.agents(&query).await?).map_err(ClientError::malformed)?;
+            all.extend(page.agents);
+            token = page.next_page_token;
+            if token.is_none() {
+                break;
+            }
+        }
+        match session.is_json() {
+            true => document(&json!({ "agents": all }).to_string()),
+            false => view::list(&all),
+        }
+        Ok(())
+    }
+}
+
+fn show(session: &Session, json: &str) -> Result<(), ClientError> {
+    if session.is_json() {
+        document(json);
+        return Ok(());
+    }
+    view::agent(&serde_json::from_str(json).map_err(ClientError::malformed)?);
+    Ok(())
+}
+
+fn discovered(session: &Session, json: &str) -> Result<(), Failure> {
+    let report: Value = serde_json::from_str(json).map_err(|error| Failure::from(ClientError::malformed(error)))?;
+    match session.is_json() {
+        true => document(json),
+        false => view::report(&report),
+    }
+    if report["found"] == true {
+        return Ok(());
+    }
+    let hint = "name the address of the agent or of its card; 'Tried' says what is there instead";
+    Err(Failure::new(Local::CardNotFound, "no agent card was found there").hint(hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::auth;
+    use serde_json::json;
+
+    #[test]
+    fn a_secret_is_named_by_its_place() {
+        for (text, read) in [
+            ("bearer=env:A", json!({"bearer": "env:A"})),
+            ("api-key=file:/run/k", json!({"apiKey": "file:/run/k"})),
+            ("header:X-Token=env:A", json!({"header": {"name": "X-Token", "value": "env:A"}})),
+            ("basic:me=env:A", json!({"basic": {"user": "me", "password": "env:A"}})),
+        ] {
+            assert_eq!(auth(text), Ok(read));
+        }
+        for text in ["bearer=hunter2", "hunter2", "bearer=env:", "other=env:A", "header:=env:A"] {
+            let told = auth(text).unwrap_err();
+            assert!(told.contains("is not taken") && !told.contains("hunter2"), "{told}");
+        }
+    }
+}

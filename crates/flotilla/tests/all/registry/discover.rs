@@ -1,0 +1,231 @@
+//! Discovery: every kind of card there is, what is none, and what its signature is worth.
+
+use super::{ask, hub, names, owner, told};
+use crate::cast::state;
+use crate::cli::signatures::{key, signed_card};
+use flotilla_outbound::signature::ring::SigningKey;
+use flotilla_testkit::stand_in::card;
+use flotilla_testkit::{Act, Asked, Client, Page, Pages, StandIn};
+use serde_json::{Value, json};
+
+const CARD: &str = "/.well-known/agent-card.json";
+
+fn discover(client: &Client, url: &str) -> Value {
+    let found = ask(client, "POST", "/api/agents/discover", &json!({ "url": url }));
+    assert_eq!(found.status, 200, "{found:?}");
+    found.json()
+}
+
+/// A site that has one page.
+fn only(path: &'static str, page: impl Fn(&str) -> Page + Send + Sync + 'static) -> Pages {
+    Pages::start(move |asked, url| if asked == path { page(url) } else { Page::status(404) })
+}
+
+fn old(url: &str) -> Value {
+    json!({"name": "old", "description": "Old.", "version": "1", "protocolVersion": "0.3.0", "url": url,
+        "preferredTransport": "JSONRPC", "capabilities": {}, "defaultInputModes": ["text/plain"],
+        "defaultOutputModes": ["text/plain"], "skills": [{"id": "s", "name": "s", "description": "s", "tags": []}]})
+}
+
+fn finding(report: &Value, place: &str) -> Option<String> {
+    let all = report["findings"].as_array().expect("findings");
+    all.iter().find(|one| one["place"] == place)?["problem"].as_str().map(str::to_owned)
+}
+
+#[test]
+fn cards_of_every_form_are_found_and_judged_by_their_own_version() {
+    let hub = hub();
+    let client = owner(&hub);
+    let hybrid = |url: &str| {
+        let mut both = card(url, true);
+        both["url"] = json!(url);
+        both["protocolVersion"] = json!("0.3.0");
+        both
+    };
+    let minimal = |url: &str| json!({"name": "m", "description": "M.", "version": "1", "url": url});
+    for (site, form, version, missing) in [
+        (only(CARD, |url| Page::json(card(url, true))), "1.0", "1.0", None),
+        (only("/.well-known/agent.json", |url| Page::json(old(url))), "0.3", "0.3", None),
+        (only(CARD, move |url| Page::json(hybrid(url))), "hybrid", "1.0", None),
+        (only("/.well-known/agent.json", move |url| Page::json(minimal(url))), "minimal", "0.3", Some("skills")),
+    ] {
+        let report = discover(&client, &site.url());
+        assert_eq!((&report["found"], &report["usable"]), (&json!(true), &json!(true)), "{report}");
+        assert_eq!((&report["form"], &report["protocolVersion"]), (&json!(form), &json!(version)), "{report}");
+        assert_eq!(report["signature"]["word"], "absent");
+        match missing {
+            Some(place) => assert_eq!(finding(&report, place).as_deref(), Some("is missing"), "{report}"),
+            None => assert_eq!(report["findings"], json!([]), "{report}"),
+        }
+    }
+    assert_eq!(names(&client.get("/api/agents")), ["echo"], "nothing is added unasked");
+}
+
+#[test]
+fn a_card_is_found_below_a_path_at_the_origin_and_at_its_own_address() {
+    let hub = hub();
+    let client = owner(&hub);
+    let below = only("/agents/a/.well-known/agent-card.json", |url| Page::json(card(&format!("{url}/agents/a"), true)));
+    let origin = only(CARD, |url| Page::json(card(url, true)));
+    let own = only("/cards/mine", |url| Page::json(card(url, true)));
+    let moved = Pages::start(|path, url| match path {
+        CARD => Page::redirect("/moved.json"),
+        "/moved.json" => Page::json(card(url, true)),
+        _ => Page::status(404),
+    });
+    for (site, path, at) in [
+        (&below, "/agents/a", "/agents/a/.well-known/agent-card.json"),
+        (&origin, "/somewhere/deep", CARD),
+        (&own, "/cards/mine", "/cards/mine"),
+        (&moved, "", "/moved.json"),
+    ] {
+        let report = discover(&client, &format!("{}{path}", site.url()));
+        assert_eq!(report["cardUrl"], format!("{}{at}", site.url()), "{report}");
+    }
+}
+
+#[test]
+fn what_is_no_card_is_told_with_every_place_that_was_tried() {
+    let hub = hub();
+    let client = owner(&hub);
+    let elsewhere = only(CARD, |url| Page::json(card(url, true)));
+    let target = format!("{}{CARD}", elsewhere.url());
+    let bomb = "[".repeat(100_000);
+    for (site, told_of) in [
+        (Pages::start(|_, _| Page::status(404)), "HTTP 404"),
+        (only(CARD, |_| Page::json("<html>Welcome</html>")), "it is no card"),
+        (only(CARD, |_| Page::json("{}")), "neither a name nor an interface"),
+        (only(CARD, |_| Page::json("[1, 2]")), "it is no card"),
+        (only(CARD, |_| Page::json(r#"{"name": 5, "skills": "many"}"#)), "name must be"),
+        (only(CARD, |_| Page::json("x".repeat(2_000_000))), "larger than"),
+        (only(CARD, move |_| Page::json(&bomb)), "nested deeper"),
+        (only(CARD, |_| Page::redirect(CARD)), "redirects more than"),
+        (only(CARD, move |_| Page::redirect(&target)), "of another origin"),
+        (only(CARD, |_| Page::redirect("http://169.254.169.254/latest")), "of another origin"),
+        (only(CARD, |_| Page::status(401)), "give 'auth'"),
+    ] {
+        let report = discover(&client, &site.url());
+        assert_eq!((&report["found"], &report["usable"]), (&json!(false), &json!(false)), "{told_of}: {report}");
+        let tried = report["tried"].to_string();
+        assert!(tried.contains(told_of) && tried.contains(CARD) && tried.contains("agent.json"), "{told_of}: {tried}");
+        let refused = ask(&client, "POST", "/api/agents/discover", &json!({"url": site.url(), "register": "far"}));
+        assert!(refused.status == 400 && told(&refused).contains(told_of), "{refused:?}");
+    }
+    assert!(elsewhere.asked().is_empty(), "a redirect is not followed to another origin");
+    let nobody = discover(&client, "http://127.0.0.1:1");
+    assert_eq!(nobody["tried"].as_array().map(Vec::len), Some(1), "where nobody is, one try is enough: {nobody}");
+    assert_eq!(names(&client.get("/api/agents")), ["echo"]);
+}
+
+#[test]
+fn a_card_that_cannot_be_used_is_told_why() {
+    let hub = hub();
+    let client = owner(&hub);
+    let soap = only(CARD, |url| {
+        let mut odd = card(url, true);
+        odd["supportedInterfaces"][0]["protocolBinding"] = json!("SOAP");
+        odd["skills"][0]["tags"] = json!("none");
+        Page::json(odd)
+    });
+    let report = discover(&client, &soap.url());
+    assert_eq!(report["found"], false, "a card of the wrong types is none: {report}");
+    assert!(report["tried"].to_string().contains("skills[0].tags must be a list of texts"), "{report}");
+    let soap = only(CARD, |url| {
+        let mut odd = card(url, true);
+        odd["supportedInterfaces"][0]["protocolBinding"] = json!("SOAP");
+        Page::json(odd)
+    });
+    let report = discover(&client, &soap.url());
+    assert_eq!((&report["found"], &report["usable"]), (&json!(true), &json!(false)));
+    assert!(report["problem"].as_str().is_some_and(|text| text.contains("SOAP")), "{report}");
+    let inward = only(CARD, |_| Page::json(card("http://10.1.2.3/rpc", true)));
+    let report = discover(&client, &inward.url());
+    assert!(report["problem"].as_str().is_some_and(|text| text.contains("10.1.2.3")), "{report}");
+    let place = finding(&report, "supportedInterfaces").unwrap_or_default();
+    assert!(place.contains("other origins"), "{report}");
+}
+
+/// A site with a signed card and a key set; `tamper` changes the card after it was signed.
+fn signed_site(by: SigningKey, published: Option<SigningKey>, tamper: bool) -> Pages {
+    Pages::start(move |path, url| match (path, &published) {
+        (CARD, _) => {
+            let mut card = signed_card(card(url, true), &by, json!({}));
+            if tamper {
+                card["description"] = json!("Another.");
+            }
+            Page::json(card)
+        }
+        ("/.well-known/jwks.json", Some(key)) => {
+            let mut jwk = key.jwk.clone();
+            jwk["kid"] = json!("k");
+            Page::json(json!({ "keys": [jwk] }))
+        }
+        _ => Page::status(404),
+    })
+}
+
+#[test]
+fn the_four_words_are_shown_everywhere() {
+    let hub = hub();
+    let client = owner(&hub);
+    for (name, site, word) in [
+        ("verified", signed_site(key(1), Some(key(1)), false), "verified"),
+        ("unverifiable", signed_site(key(1), None, false), "unverifiable"),
+        ("absent", only(CARD, |url| Page::json(card(url, true))), "absent"),
+        ("failed", signed_site(key(1), Some(key(1)), true), "failed"),
+    ] {
+        let report = discover(&client, &site.url());
+        assert_eq!(report["signature"]["word"], word, "{report}");
+        let added = ask(&client, "POST", "/api/agents/discover", &json!({"url": site.url(), "register": name}));
+        if word == "failed" {
+            assert!(added.status == 400 && told(&added).contains("failed"), "{added:?}");
+            assert_eq!(super::add(&client, &json!({"name": name, "url": site.url()})).status, 201);
+        } else {
+            assert_eq!(added.status, 201, "{added:?}");
+        }
+        let checked = ask(&client, "POST", &format!("/api/agents/{name}/check"), &json!({})).json();
+        assert_eq!(checked["signature"]["word"], word, "{checked}");
+        let listed = hub.cli_ok(&["agents", "list", name]);
+        assert!(listed.contains(&format!("Signature: {word}")), "{listed}");
+    }
+}
+
+#[test]
+fn a_pinned_key_is_the_only_one_that_counts() {
+    let hub = hub();
+    let client = owner(&hub);
+    let site = signed_site(key(1), Some(key(1)), false);
+    let pinned = |name: &str, pin: &str| {
+        let asked = json!({"url": site.url(), "register": name, "cardKeys": [pin]});
+        ask(&client, "POST", "/api/agents/discover", &asked)
+    };
+    assert_eq!(pinned("good", &key(1).kid).status, 201);
+    let refused = pinned("bad", &key(2).kid);
+    assert!(refused.status == 400 && told(&refused).contains("not added"), "{refused:?}");
+    super::add(&client, &json!({"name": "bad", "url": site.url(), "cardKeys": [key(2).kid]}));
+    let checked = ask(&client, "POST", "/api/agents/bad/check", &json!({})).json();
+    assert!(checked["checks"]["lastError"].as_str().is_some_and(|text| text.contains("no pinned key")), "{checked}");
+    let task = client.clone().agent("bad").say("m-1", "go");
+    assert_eq!(state(&task), "TASK_STATE_FAILED", "a card nobody vouches for is not used");
+}
+
+#[test]
+fn a_found_agent_is_registered_and_called() {
+    let agent = StandIn::start(false, |_: &Asked| {
+        vec![Act::Answer(json!({"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"}}}))]
+    });
+    let hub = super::local("").env("AGENT_KEY", "s3cret-value").start();
+    let said = hub.cli_ok(&["agents", "discover", &agent.url()]);
+    for part in ["Name: stand-in", "Form: 1.0", "Signature: absent", "Would be called by: JSONRPC 1.0"] {
+        assert!(said.contains(part), "no {part:?} in {said}");
+    }
+    let args = ["agents", "discover", &agent.url(), "--register", "far", "--auth", "bearer=env:AGENT_KEY"];
+    let said = hub.cli_ok(&[&args[..], &["-o", "json"]].concat());
+    let report: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(report["agent"]["name"], "far", "{report}");
+    let task = owner(&hub).agent("far").say("m-1", "go");
+    assert_eq!(state(&task), "TASK_STATE_COMPLETED");
+    assert_eq!(agent.asked("SendMessage")[0].header("authorization"), Some("Bearer s3cret-value"));
+    let nothing = hub.cli(&["agents", "discover", "http://127.0.0.1:1"]);
+    assert_eq!(nothing.status.code(), Some(3), "{nothing:?}");
+}
