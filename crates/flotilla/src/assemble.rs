@@ -63,17 +63,23 @@ pub async fn registry(config: &Config, place: Place<'_>) -> Result<Assembled> {
 type Way = (Arc<dyn Link>, Option<Watched>);
 
 fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, roster: &Roster) -> Result<Way> {
-    let doer = match (&agent.kind, &agent.script) {
-        (Kind::A2a, _) => {
+    match agent.kind {
+        Kind::A2a => {
             let (link, watched) = remote::link(name, agent, config)?;
-            return Ok((link, Some(watched)));
+            Ok((link, Some(watched)))
         }
-        (Kind::Socket, _) => return Ok((Arc::new(Dialed::new(roster, id, agent.terms(&config.sockets))), None)),
+        Kind::Socket => Ok((Arc::new(Dialed::new(roster, id, agent.terms(&config.sockets))), None)),
+        _ => Ok((Arc::new(InProcess::new(doer(agent)?)), None)),
+    }
+}
+
+/// Who does the work of an agent on this machine, in a hub and in a worker alike.
+pub fn doer(agent: &AgentConfig) -> Result<Doer> {
+    Ok(match (&agent.kind, &agent.script) {
         (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
         (Kind::Command, _) => Doer::Command(Arc::new(agent.program()?)),
         _ => Doer::Echo,
-    };
-    Ok((Arc::new(InProcess::new(doer)), None))
+    })
 }
 
 async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>) -> Result<(Agent, Option<Watched>)> {

@@ -27,6 +27,7 @@ mod task;
 mod tokens;
 mod usage;
 mod watch;
+mod worker;
 
 use crate::run::{self, Overrides};
 use anyhow::Result;
@@ -79,6 +80,8 @@ enum Command {
     Backup(store::BackupArgs),
     /// Put a backup in the place of the store. The hub must not be running.
     Restore(store::RestoreArgs),
+    /// Run this machine's agents for a hub elsewhere.
+    Worker(worker::Worker),
     /// Look for what is wrong with the hub and its clients, and say what to do.
     Doctor(doctor::Doctor),
     /// Print a script that completes commands in a shell.
@@ -191,6 +194,7 @@ impl Cli {
             Command::Config(config::ConfigCommand::Show(show)) => {
                 for_agents(show.client.clone(), async |session| show.run(session))
             }
+            Command::Worker(worker) => worker.run(),
             Command::Reap(reap) => {
                 flotilla_worker::reaper::main(Duration::from_millis(reap.grace_ms), &reap.program, &reap.arguments)
             }
@@ -225,6 +229,7 @@ impl Command {
             | Self::Push(_)
             | Self::Listen(_)
             | Self::Doctor(_)
+            | Self::Worker(_)
             | Self::Reap(_) => unreachable!("these are run before"),
         }
     }

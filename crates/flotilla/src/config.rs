@@ -12,6 +12,7 @@ mod remote;
 mod sockets;
 mod span;
 mod tls;
+mod worker;
 
 pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
 pub use card::CardForm;
@@ -20,6 +21,7 @@ pub use push::{PushSettings, TargetsConfig};
 pub use sockets::SocketsConfig;
 pub use span::Span;
 pub use tls::TlsConfig;
+pub use worker::{WorkerConfig, WorkerFile};
 
 use anyhow::{Context, Result, bail};
 use flotilla_core::key::is_key;
