@@ -21,3 +21,4 @@ mod scenarios;
 mod socket;
 mod streams;
 mod tls;
+mod worker;
