@@ -4,6 +4,7 @@
 pub mod agent;
 pub mod command;
 mod echo;
+pub mod evidence;
 pub mod reaper;
 pub mod script;
 pub mod supervise;
