@@ -1,5 +1,6 @@
 //! The configuration file: what may stand in it, its defaults and its checks.
 
+mod acp;
 mod agent;
 mod card;
 mod command;

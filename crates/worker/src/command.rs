@@ -1,7 +1,7 @@
 //! Any program as an agent: told of a task on standard input, heard on standard output (docs/command-agent.md).
 
-mod lines;
-mod watch;
+pub(crate) mod lines;
+pub(crate) mod watch;
 
 use crate::agent::{Outbox, Stop, Stopped};
 use crate::supervise::{Exit, Launch, Streams};

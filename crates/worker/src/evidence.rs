@@ -2,6 +2,7 @@
 
 pub mod claims;
 pub mod git;
+pub mod site;
 pub mod snapshot;
 pub mod worktree;
 

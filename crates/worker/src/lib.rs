@@ -1,12 +1,15 @@
 //! Who does the work: the agents that run inside this process.
 #![forbid(unsafe_code)]
 
+pub mod acp;
 pub mod agent;
 pub mod command;
 mod echo;
 pub mod evidence;
+pub mod probe;
 pub mod reaper;
 pub mod script;
+pub mod sessions;
 pub mod supervise;
 
 pub use agent::{Agent, Outbox, Stop, Stopped};

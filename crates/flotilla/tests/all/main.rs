@@ -1,5 +1,6 @@
 //! The hub as its callers meet it: the real program, driven over every binding and the command line.
 
+mod acp;
 mod cast;
 mod cli;
 mod command;
@@ -14,6 +15,7 @@ mod keys;
 mod limits;
 mod lineage;
 mod operations;
+mod probe;
 mod push;
 mod reaper;
 mod remote;

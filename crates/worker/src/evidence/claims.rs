@@ -12,17 +12,26 @@ use std::path::Path;
 #[serde(tag = "flag", rename_all = "snake_case")]
 pub enum Flag {
     /// Said to be changed, and as they were.
-    ClaimedNotChanged { files: Vec<String> },
+    ClaimedNotChanged {
+        files: Vec<String>,
+    },
     /// Changed, and not said to be.
-    ChangedNotClaimed { files: Vec<String> },
+    ChangedNotClaimed {
+        files: Vec<String>,
+    },
     BranchDiffers {
         claimed: String,
         seen: Option<String>,
     },
     /// Commits that are said to be there and are not.
-    CommitsMissing { claimed: Vec<String> },
+    CommitsMissing {
+        claimed: Vec<String>,
+    },
     /// Their number differs.
-    CommitCountDiffers { claimed: u64, seen: usize },
+    CommitCountDiffers {
+        claimed: u64,
+        seen: usize,
+    },
     HistoryRewritten,
 }
 
@@ -64,7 +73,8 @@ fn flags(result: &TaskResult, evidence: &Evidence, root: &Path) -> Vec<Flag> {
     }
     match made.more.get("commits") {
         Some(Value::Array(claimed)) => {
-            let is_there = |id: &&str| evidence.commits.iter().any(|commit| id.len() >= 7 && commit.id.starts_with(*id));
+            let is_there =
+                |id: &&str| evidence.commits.iter().any(|commit| id.len() >= 7 && commit.id.starts_with(*id));
             let missing = claimed.iter().filter_map(Value::as_str).filter(|id| !is_there(id));
             let claimed: Vec<String> = missing.map(str::to_owned).collect();
             if !claimed.is_empty() {
@@ -112,7 +122,8 @@ mod tests {
     }
 
     fn claimed(artifacts: serde_json::Value) -> TaskResult {
-        let result = json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "done", "artifacts": artifacts});
+        let result =
+            json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "done", "artifacts": artifacts});
         serde_json::from_value(result).unwrap()
     }
 

@@ -59,7 +59,9 @@ impl Worktree {
             return Ok(opened);
         }
         if opened.start.head.is_none() {
-            return Err(Trouble::Failed("a repository without a commit has no working tree to give: commit first".into()));
+            return Err(Trouble::Failed(
+                "a repository without a commit has no working tree to give: commit first".into(),
+            ));
         }
         std::fs::create_dir_all(root)
             .map_err(|error| Trouble::Failed(format!("no folder for working trees at {}: {error}", root.display())))?;
