@@ -33,6 +33,7 @@ use anyhow::Result;
 use args::ClientArgs;
 use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 use failure::Failure;
+use flotilla_worker::reaper::{self, Ceiling};
 use session::{Session, quoted};
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -92,6 +93,10 @@ enum Command {
 struct Reap {
     #[arg(long)]
     grace_ms: u64,
+    #[arg(long)]
+    memory_bytes: Option<u64>,
+    #[arg(long)]
+    cpu_seconds: Option<u64>,
     program: OsString,
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
@@ -192,7 +197,8 @@ impl Cli {
                 for_agents(show.client.clone(), async |session| show.run(session))
             }
             Command::Reap(reap) => {
-                flotilla_worker::reaper::main(Duration::from_millis(reap.grace_ms), &reap.program, &reap.arguments)
+                let ceiling = Ceiling { memory_bytes: reap.memory_bytes, cpu_seconds: reap.cpu_seconds };
+                reaper::main(Duration::from_millis(reap.grace_ms), ceiling, &reap.program, &reap.arguments)
             }
             other => match other.on_this_machine() {
                 Ok(()) => ExitCode::SUCCESS,

@@ -2,6 +2,7 @@
 
 mod agent;
 mod card;
+mod claude;
 mod command;
 mod doors;
 mod environment;

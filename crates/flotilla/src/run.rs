@@ -114,7 +114,7 @@ async fn serve_until_stopped(
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let roster = Roster::new(config.sockets.welcome());
-    let place = Place { store: &store, roster: &roster };
+    let place = Place { store: &store, roster: &roster, state: (!overrides.memory).then_some(dir.as_path()) };
     let assemble::Assembled { registry, watched } = assemble::registry(&config, place).await?;
     let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
     let push = assemble::push(&config, &master)?;

@@ -14,6 +14,9 @@ pub struct Assignment {
     pub task_id: String,
     pub context_id: String,
     pub run: u32,
+    /// Who asks, as the hub counts callers: the same number for the same caller always. For keeping them apart, not for
+    /// telling the agent.
+    pub caller: i64,
     /// How many messages of the caller the task holds, this one included.
     pub turn: u32,
     pub message: Arc<Message>,

@@ -1,5 +1,6 @@
 //! Something that can do an assignment, and the way its reports get back to the hub.
 
+use crate::claude::Claude;
 use crate::command::Program;
 use crate::echo;
 use crate::script::Script;
@@ -14,12 +15,13 @@ pub enum Agent {
     Echo,
     Script(Arc<Script>),
     Command(Arc<Program>),
+    Claude(Arc<Claude>),
 }
 
 impl Agent {
     /// Whether its work is done by a program of its own, which takes a moment to end.
     pub fn is_supervised(&self) -> bool {
-        matches!(self, Self::Command(_))
+        matches!(self, Self::Command(_) | Self::Claude(_))
     }
 
     /// Works until all is said, nobody listens any more, or it is asked to stop. May be dropped at any await: a program
@@ -30,6 +32,7 @@ impl Agent {
             Self::Echo => echo::answer(&assignment, &outbox).await,
             Self::Script(script) => script.play(&assignment, &outbox).await,
             Self::Command(program) => program.work(&assignment, &outbox, stop).await,
+            Self::Claude(claude) => claude.work(&assignment, &outbox, stop).await,
         };
     }
 }

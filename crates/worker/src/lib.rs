@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod claude;
 pub mod command;
 mod echo;
 pub mod reaper;

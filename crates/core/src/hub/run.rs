@@ -234,6 +234,7 @@ impl Hub {
             task_id: head.id.to_string(),
             context_id: head.context.to_string(),
             run: start.run,
+            caller: head.principal.0,
             turn,
             message: Arc::clone(message),
             accepted_output_modes: accepted_output_modes.clone(),

@@ -22,6 +22,7 @@ pub fn sending(message_id: &str, parts: Vec<Part>) -> Assignment {
         task_id: "t-1".into(),
         context_id: "c-1".into(),
         run: 1,
+        caller: 1,
         turn: 1,
         message: Arc::new(message),
         accepted_output_modes: Vec::new(),
