@@ -88,6 +88,8 @@ impl Fold {
             | Event::RunStarted { .. }
             | Event::RunLost { .. }
             | Event::NearLimit { .. }
+            | Event::ApprovalAsked { .. }
+            | Event::ApprovalSettled { .. }
             | Event::Descended { .. } => {}
         }
     }

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod approvals;
 mod args;
 mod auth;
 mod card;
@@ -12,9 +13,11 @@ mod download;
 mod failure;
 mod follow;
 mod keys;
+mod ledger;
 mod listen;
 mod log;
 mod output;
+mod owner;
 mod parts;
 mod pretty;
 mod push;
@@ -72,6 +75,10 @@ enum Command {
     Config(config::ConfigCommand),
     /// See where webhooks of the hub stand, try one again or stop it.
     Push(deliveries::PushArgs),
+    /// See what agents ask leave for, and answer.
+    Approvals(approvals::ApprovalsArgs),
+    /// See what agents used: tokens and money.
+    Usage(ledger::UsageArgs),
     /// Receive, check and print webhooks, to see what a hub sends.
     Listen(listen::Listen),
     /// Make, list, rotate and revoke keys of the hub.
@@ -191,6 +198,8 @@ impl Cli {
             Command::Auth(auth) => for_agents(auth.client.clone(), async |session| auth.run(session).await),
             Command::Conformance(kit) => for_agents(kit.client.clone(), async |session| kit.run(session).await),
             Command::Push(push) => for_agents(push.client(), async |session| push.run(session).await),
+            Command::Approvals(args) => for_agents(args.client(), async |session| args.run(session).await),
+            Command::Usage(args) => for_agents(args.client(), async |session| args.run(session).await),
             Command::Listen(listen) => for_agents(listen.hub.client(), async |session| listen.run(session).await),
             Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
             Command::Config(config::ConfigCommand::Show(show)) => {
@@ -229,6 +238,8 @@ impl Command {
             | Self::Auth(_)
             | Self::Conformance(_)
             | Self::Push(_)
+            | Self::Approvals(_)
+            | Self::Usage(_)
             | Self::Listen(_)
             | Self::Doctor(_)
             | Self::Reap(_) => unreachable!("these are run before"),

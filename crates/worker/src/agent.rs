@@ -4,10 +4,11 @@ use crate::claude::Claude;
 use crate::command::Program;
 use crate::echo;
 use crate::script::Script;
+use flotilla_protocol::approval::{ApprovalDecision, ApprovalRequest};
 use flotilla_protocol::work::{Assignment, Report};
 use std::fmt;
 use std::sync::Arc;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// Who does the work of an agent.
 #[derive(Debug, Clone)]
@@ -39,21 +40,46 @@ impl Agent {
 
 /// Where an agent puts its reports. In boxes: a channel keeps room for dozens, and most runs are quiet.
 #[derive(Debug, Clone)]
-pub struct Outbox(mpsc::Sender<Box<Report>>);
+pub struct Outbox {
+    reports: mpsc::Sender<Box<Report>>,
+    /// Where questions to the agent's owner go; none if nobody can be asked.
+    asks: Option<mpsc::Sender<Asked>>,
+}
+
+/// A question to the agent's owner, and where the answer goes.
+#[derive(Debug)]
+pub struct Asked {
+    pub request: ApprovalRequest,
+    pub tell: oneshot::Sender<ApprovalDecision>,
+}
 
 impl Outbox {
-    pub fn new(sender: mpsc::Sender<Box<Report>>) -> Self {
-        Self(sender)
+    /// For agents whose owner cannot be asked: every question is answered with no.
+    pub fn new(reports: mpsc::Sender<Box<Report>>) -> Self {
+        Self { reports, asks: None }
+    }
+
+    pub fn asking(reports: mpsc::Sender<Box<Report>>, asks: mpsc::Sender<Asked>) -> Self {
+        Self { reports, asks: Some(asks) }
+    }
+
+    /// Asks the agent's owner for leave, and waits for what they say. The request's id is the asker's own name for the
+    /// question: asked again under it in the same run, it is the same question.
+    pub async fn ask(&self, request: ApprovalRequest) -> Result<ApprovalDecision, Stopped> {
+        let Some(asks) = &self.asks else { return Ok(ApprovalDecision::denied("nobody can be asked here")) };
+        let (tell, told) = oneshot::channel();
+        asks.send(Asked { request, tell }).await.map_err(|_| Stopped)?;
+        told.await.map_err(|_| Stopped)
     }
 
     /// Waits for room, so that an agent cannot outrun the hub.
     pub async fn report(&self, report: Report) -> Result<(), Stopped> {
-        self.0.send(Box::new(report)).await.map_err(|_| Stopped)
+        self.reports.send(Box::new(report)).await.map_err(|_| Stopped)
     }
 
     /// Resolves once the hub no longer listens.
     pub async fn stopped(&self) {
-        self.0.closed().await;
+        self.reports.closed().await;
     }
 }
 

@@ -151,7 +151,7 @@ impl RunHandle {
     }
 }
 
-fn is_current(live: &LiveRef, run: u32) -> bool {
+pub(super) fn is_current(live: &LiveRef, run: u32) -> bool {
     live.committed().is_some_and(|head| head.run == run && head.run_state != RunState::Idle)
 }
 
