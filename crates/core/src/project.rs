@@ -86,6 +86,7 @@ impl Fold {
             | Event::Noted { .. }
             | Event::RunQueued { .. }
             | Event::RunStarted { .. }
+            | Event::TakenUp { .. }
             | Event::RunLost { .. }
             | Event::NearLimit { .. }
             | Event::ApprovalAsked { .. }

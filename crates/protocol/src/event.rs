@@ -115,6 +115,10 @@ pub enum Event {
     RunStarted {
         run: u32,
     },
+    /// The run took up the next message of the caller's that came while it was under way.
+    TakenUp {
+        run: u32,
+    },
     /// An agent elsewhere knows the work by its own ids, which are nobody's but the owner's. What it said of its task
     /// as a whole is shown with the task.
     Linked {
@@ -170,6 +174,7 @@ impl Event {
             | Self::Noted { .. }
             | Self::RunQueued { .. }
             | Self::RunStarted { .. }
+            | Self::TakenUp { .. }
             | Self::Linked { .. }
             | Self::RunLost { .. }
             | Self::NearLimit { .. }

@@ -119,6 +119,8 @@ pub enum Report {
     Note {
         blocks: Vec<Block>,
     },
+    /// The next message of the caller's that came during the run was taken up in it.
+    TookUp,
     /// An agent elsewhere took the work up under these ids; one of a task makes the exchange a task. The rest is what
     /// it says of its task as a whole.
     Linked {
@@ -139,6 +141,7 @@ impl Report {
             Self::Status { contents, .. } => contents.as_ref().map_or(0, Contents::size),
             Self::Artifact { contents, .. } | Self::Answer { contents, .. } => contents.size(),
             Self::Note { blocks } => sizes(blocks),
+            Self::TookUp => 0,
             Self::Linked { metadata, unknown, .. } => {
                 let known = metadata.as_ref().map_or(0, |metadata| metadata.0.text().len());
                 known + unknown.iter().map(|(name, json)| name.len() + json.text().len()).sum::<usize>()

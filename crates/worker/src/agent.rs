@@ -4,6 +4,7 @@ use crate::claude::Claude;
 use crate::command::Program;
 use crate::echo;
 use crate::script::Script;
+use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::approval::{ApprovalDecision, ApprovalRequest};
 use flotilla_protocol::work::{Assignment, Report};
 use std::fmt;
@@ -23,6 +24,11 @@ impl Agent {
     /// Whether its work is done by a program of its own, which takes a moment to end.
     pub fn is_supervised(&self) -> bool {
         matches!(self, Self::Command(_) | Self::Claude(_))
+    }
+
+    /// Whether it takes up what its caller says while it works.
+    pub fn takes_more(&self) -> bool {
+        matches!(self, Self::Claude(claude) if claude.takes_more())
     }
 
     /// Works until all is said, nobody listens any more, or it is asked to stop. May be dropped at any await: a program
@@ -83,20 +89,53 @@ impl Outbox {
     }
 }
 
-/// The word to stop, for work that takes a moment to end.
-#[derive(Debug, Clone)]
-pub struct Stop(watch::Receiver<bool>);
+/// What work under way is told: the word to stop, for what takes a moment to end, and what its caller says meanwhile.
+#[derive(Debug)]
+pub struct Stop {
+    word: watch::Receiver<bool>,
+    more: More,
+}
+
+/// What the caller says while the work goes on, for an agent that takes it up.
+#[derive(Debug, Default)]
+pub struct More(Option<mpsc::Receiver<Arc<Message>>>);
+
+impl More {
+    pub fn new(messages: mpsc::Receiver<Arc<Message>>) -> Self {
+        Self(Some(messages))
+    }
+
+    /// Resolves with the next message; never if there will be none. May be dropped at any await.
+    pub async fn next(&mut self) -> Arc<Message> {
+        if let Some(messages) = &mut self.0
+            && let Some(message) = messages.recv().await
+        {
+            return message;
+        }
+        std::future::pending().await
+    }
+}
 
 impl Stop {
     /// The word's two ends: said through the first, heard by the second.
     pub fn pair() -> (watch::Sender<bool>, Self) {
         let (say, hear) = watch::channel(false);
-        (say, Self(hear))
+        (say, Self { word: hear, more: More::default() })
+    }
+
+    /// The same for work that also hears its caller.
+    #[must_use]
+    pub fn hearing(self, more: More) -> Self {
+        Self { more, ..self }
+    }
+
+    pub fn take_more(&mut self) -> More {
+        std::mem::take(&mut self.more)
     }
 
     /// Resolves when it was said. Whoever could have said it and is gone did not.
     pub async fn asked(&mut self) {
-        if self.0.wait_for(|asked| *asked).await.is_err() {
+        if self.word.wait_for(|asked| *asked).await.is_err() {
             std::future::pending::<()>().await;
         }
     }

@@ -72,6 +72,11 @@ impl Claude {
         &self.installed.version
     }
 
+    /// Whether what a caller says during a run is told to it at once.
+    pub fn takes_more(&self) -> bool {
+        self.settings.wishes.steer
+    }
+
     /// What the latest session said of itself.
     pub fn facts(&self) -> Option<Facts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -95,7 +100,7 @@ impl Claude {
             held = self.sessions.hold(&caller, &assignment.context_id) => held,
             () = stop.asked() => return Err(Stopped),
         };
-        let mut run = Run::new(self, assignment, outbox);
+        let mut run = Run::new(self, assignment, outbox, stop.take_more());
         match self.tries(&mut run, &mut held, &said, &mut stop).await {
             Ok(()) => Ok(()),
             Err(Halt::Stopped) => Err(Stopped),
@@ -113,7 +118,8 @@ impl Claude {
                     "the conversation exists already, and is gone on with"
                 }
                 Ended::NotFound => {
-                    run.note(held.lost().await.err().into_iter().map(|problem| Block::text(&problem)).collect()).await?;
+                    run.note(held.lost().await.err().into_iter().map(|problem| Block::text(&problem)).collect())
+                        .await?;
                     "the conversation is not there any more, and is begun anew"
                 }
             };

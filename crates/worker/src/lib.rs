@@ -9,4 +9,4 @@ pub mod reaper;
 pub mod script;
 pub mod supervise;
 
-pub use agent::{Agent, Asked, Outbox, Stop, Stopped};
+pub use agent::{Agent, Asked, More, Outbox, Stop, Stopped};

@@ -8,7 +8,7 @@ use crate::ids::TaskId;
 use crate::limits::{count_over, limit_of};
 use crate::registry::Agent;
 use crate::task::{Command, Head, Retry, RunState};
-use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::a2a::model::{Message, TaskState};
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::lineage::{Ancestor, Lineage};
 use flotilla_protocol::time::Millis;
@@ -106,6 +106,32 @@ impl RunHandle {
     pub fn fence(&self) -> impl Future<Output = ()> + Send + use<> {
         let (live, run) = (self.live.clone(), self.run);
         async move { fenced(&live, run).await }
+    }
+
+    /// Waits for what the caller says after so many messages; none if the run is over before that.
+    pub fn said_after(&self, turn: u32) -> impl Future<Output = Option<Arc<Message>>> + Send + use<> {
+        let (hub, live, run) = (Arc::clone(&self.hub), self.live.clone(), self.run);
+        async move {
+            loop {
+                let mut woken = pin!(live.woken());
+                woken.as_mut().enable();
+                if !is_current(&live, run) {
+                    return None;
+                }
+                if live.committed().is_some_and(|head| head.turn > turn) {
+                    break;
+                }
+                woken.await;
+            }
+            let changes = match live.whole() {
+                Some((_, changes)) => changes,
+                None => hub.whole_log(live.id()).await.ok()?,
+            };
+            match nth_asked(&changes, turn as usize) {
+                Some((_, Event::Asked { message, .. })) => Some(Arc::clone(message)),
+                _ => None,
+            }
+        }
     }
 
     /// The agent has nothing more to say. If it left the task open, the task fails.

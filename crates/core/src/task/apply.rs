@@ -56,6 +56,7 @@ fn apply_event(head: &mut Head, event: &Event, at: Millis) {
             head.waiting = head.waiting.saturating_sub(1);
         }
         Event::RunStarted { .. } => head.run_state = RunState::Started,
+        Event::TakenUp { .. } => head.waiting = head.waiting.saturating_sub(1),
         Event::RunLost { .. } => {
             // Its message waits again.
             end_run(head);

@@ -162,6 +162,7 @@ fn summary(event: &Event) -> (&'static str, String) {
         Event::Noted { .. } => ("noted", String::new()),
         Event::RunQueued { run } => ("queued", format!("run {run}")),
         Event::RunStarted { run } => ("started", format!("run {run}")),
+        Event::TakenUp { run } => ("taken up", format!("run {run}")),
         Event::Linked { run, upstream, .. } => {
             ("linked", format!("run {run}: the agent's task '{}', context '{}'", upstream.task, upstream.context))
         }

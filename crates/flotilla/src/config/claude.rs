@@ -70,6 +70,10 @@ pub struct ClaudeConfig {
     /// How often the model may be asked for the answer to one message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
+    /// What becomes of a message that comes during a run: the next run takes it up (`queue`, the default), or the run is
+    /// told at once (`steer`).
+    #[serde(default)]
+    pub follow_up: FollowUp,
     /// A run that takes longer is stopped.
     #[serde(default = "an_hour")]
     pub timeout: Span,
@@ -88,6 +92,14 @@ pub struct ClaudeConfig {
     /// The processor time of a run, with all it starts.
     #[serde(default = "hours")]
     pub processor_time: Span,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FollowUp {
+    #[default]
+    Queue,
+    Steer,
 }
 
 fn claude() -> String {
@@ -126,7 +138,9 @@ impl ClaudeConfig {
         if self.timeout.0.is_zero() || self.silence.0.is_zero() || self.output_bytes == 0 || self.memory_bytes == 0 {
             bail!("timeout, silence, output_bytes and memory_bytes must be more than nothing");
         }
-        for (name, folder) in [("folder", Some(&self.folder)), ("root", self.root.as_ref()), ("home", self.home.as_ref())] {
+        for (name, folder) in
+            [("folder", Some(&self.folder)), ("root", self.root.as_ref()), ("home", self.home.as_ref())]
+        {
             if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
                 bail!("{name}: {} is not a folder", folder.display());
             }
@@ -194,6 +208,7 @@ impl ClaudeConfig {
             json_schema: self.json_schema.as_ref().map(Json::of).transpose()?,
             max_budget_usd: self.max_budget_usd,
             max_turns: self.max_turns,
+            steer: self.follow_up == FollowUp::Steer,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The hub as its callers meet it: the real program, driven over every binding and the command line.
 
 mod cast;
+mod claude;
 mod cli;
 mod command;
 mod crash;

@@ -82,8 +82,6 @@ pub struct Piece {
 
 #[derive(Debug, Deserialize)]
 pub struct PieceEvent {
-    #[serde(rename = "type")]
-    pub kind: String,
     #[serde(default)]
     pub delta: Option<Delta>,
 }
@@ -201,7 +199,10 @@ mod tests {
             (r#"{"type":"assistant","message":{"content":[]},"error":{"odd":1}}"#, "Assistant"),
             (r#"{"type":"assistant","message":"odd"}"#, "Unknown"),
             (r#"{"type":"stream_event","event":7}"#, "Heartbeat"),
-            (r#"{"type":"result","subtype":"success","result":"x","usage":{"input_tokens":1,"speed":"fast"}}"#, "Result"),
+            (
+                r#"{"type":"result","subtype":"success","result":"x","usage":{"input_tokens":1,"speed":"fast"}}"#,
+                "Result",
+            ),
             (r#"{"type":"hologram"}"#, "Unknown"),
             (r#"{"type":"assist"#, "Garbage"),
             ("warning: something", "Garbage"),

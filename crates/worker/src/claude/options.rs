@@ -1,6 +1,6 @@
 //! What an owner may ask of Claude Code, and the options of the program that say it.
 
-use super::installed::{Installed, PERMISSIONS, PIECES, TURNS};
+use super::installed::{Installed, PERMISSIONS, PIECES, REPLAY, TURNS};
 use super::session::Held;
 use flotilla_protocol::wire::Json;
 use std::ffi::OsString;
@@ -24,6 +24,8 @@ pub struct Wishes {
     pub json_schema: Option<Json>,
     pub max_budget_usd: Option<f64>,
     pub max_turns: Option<u32>,
+    /// Whether what the caller says during a run is told to it at once, instead of to the next.
+    pub steer: bool,
 }
 
 impl Wishes {
@@ -49,6 +51,9 @@ impl Wishes {
             .collect();
         if self.strict_mcp {
             options.push(("strict_mcp", "--strict-mcp-config", None));
+        }
+        if self.steer {
+            options.push(("follow_up", REPLAY, None));
         }
         options
     }

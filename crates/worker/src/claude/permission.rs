@@ -29,9 +29,10 @@ pub struct Wish {
     pub tool_use: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    Allow,
+    /// With what the tool is to be used.
+    Allow(Json),
     /// With what the model is told.
     Deny(String),
 }
@@ -106,8 +107,13 @@ enum Response<'a> {
 #[serde(tag = "behavior", rename_all = "snake_case")]
 enum Decision<'a> {
     #[serde(rename_all = "camelCase")]
-    Allow { updated_input: &'a Json },
-    Deny { message: &'a str, interrupt: bool },
+    Allow {
+        updated_input: &'a Json,
+    },
+    Deny {
+        message: &'a str,
+        interrupt: bool,
+    },
 }
 
 fn line(response: Response<'_>) -> String {
@@ -116,9 +122,9 @@ fn line(response: Response<'_>) -> String {
     serde_json::to_string(&answer).map(|json| format!("{json}\n")).unwrap_or_default()
 }
 
-pub fn verdict(request_id: &str, wish: &Wish, verdict: &Verdict) -> String {
+pub fn verdict(request_id: &str, verdict: &Verdict) -> String {
     let response = match verdict {
-        Verdict::Allow => Decision::Allow { updated_input: &wish.input },
+        Verdict::Allow(input) => Decision::Allow { updated_input: input },
         Verdict::Deny(message) => Decision::Deny { message, interrupt: false },
     };
     line(Response::Success { request_id, response })
@@ -151,10 +157,10 @@ mod tests {
         let asked = request(r#"{"subtype":"can_use_tool","tool_name":"Bash","input":{"n": 1.0},"tool_use_id":"t"}"#);
         let Matter::Permission(wish) = matter(&asked.request) else { panic!() };
         assert_eq!((wish.tool.as_str(), wish.tool_use.as_deref()), ("Bash", Some("t")));
-        let allowed = verdict("r", &wish, &Verdict::Allow);
+        let allowed = verdict("r", &Verdict::Allow(wish.input));
         let expected = r#"{"type":"control_response","response":{"subtype":"success","request_id":"r","response":{"behavior":"allow","updatedInput":{"n": 1.0}}}}"#;
         assert_eq!(allowed.trim_end(), expected);
-        assert!(verdict("r", &wish, &Verdict::Deny("no".into())).contains(r#""message":"no","interrupt":false"#));
+        assert!(verdict("r", &Verdict::Deny("no".into())).contains(r#""message":"no","interrupt":false"#));
     }
 
     #[test]

@@ -4,13 +4,14 @@ use super::frame::Frame;
 use super::permission::{self, Matter, Verdict, Wish};
 use super::session::{Held, seconds_now};
 use super::turn::{Next, Turn};
-use super::{Claude, frame};
-use crate::agent::{Outbox, Stop, Stopped};
+use super::{Claude, frame, prompt};
+use crate::agent::{More, Outbox, Stop, Stopped};
 use crate::command::Talk;
 use crate::command::lines::Heard;
 use crate::command::watch::{Reader, Silence};
 use crate::supervise::{Exit, Running, Streams, Used};
-use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::a2a::model::{Message, TaskState};
+use flotilla_protocol::approval::ApprovalRequest;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::wire::Json;
 use flotilla_protocol::work::{Assignment, Contents, Report};
@@ -62,6 +63,10 @@ pub struct Run<'a> {
     refusal: Option<Ended>,
     /// The caller was asked: by then the turn has to end.
     over_by: Option<Instant>,
+    /// What the caller says meanwhile.
+    more: More,
+    /// Of that, what was passed on and not yet taken up, by the ids it was passed on under.
+    passed_on: Vec<String>,
 }
 
 /// The two sides of a talk with the program.
@@ -74,10 +79,11 @@ struct Line<'r> {
 }
 
 impl<'a> Run<'a> {
-    pub fn new(claude: &'a Claude, assignment: &'a Assignment, outbox: &'a Outbox) -> Self {
+    pub fn new(claude: &'a Claude, assignment: &'a Assignment, outbox: &'a Outbox, more: More) -> Self {
         let turn = Turn::new(assignment, claude.settings.wishes.json_schema.is_some());
         let used = Used::default();
-        Self { claude, assignment, outbox, turn, used, began: false, refusal: None, over_by: None }
+        let passed_on = Vec::new();
+        Self { claude, assignment, outbox, turn, used, began: false, refusal: None, over_by: None, more, passed_on }
     }
 
     /// Runs the program once; returns when nothing of it is left.
@@ -140,6 +146,10 @@ impl<'a> Run<'a> {
                     self.end(&frame::Outcome::default()).await?;
                     return Ok(Some(Ended::Done));
                 }
+                message = self.more.next(), if self.began => {
+                    self.pass_on(&message, &mut line).await;
+                    continue;
+                }
                 heard = line.reader.next(Talk::JsonLines) => heard,
             };
             let heard = match heard {
@@ -172,7 +182,13 @@ impl<'a> Run<'a> {
             self.outbox.report(report).await?;
         }
         match next {
-            Next::GoOn | Next::TookUp(_) => {}
+            Next::GoOn => {}
+            Next::TookUp(id) => {
+                if let Some(place) = self.passed_on.iter().position(|passed_on| *passed_on == id) {
+                    self.passed_on.remove(place);
+                    self.outbox.report(Report::TookUp).await?;
+                }
+            }
             Next::Begun(facts) => {
                 self.began = true;
                 self.claude.learn(|known| *known = Some(facts));
@@ -183,10 +199,19 @@ impl<'a> Run<'a> {
             Next::Answer(request) => self.answer(&request, line).await,
             Next::Over(outcome) => {
                 outcome.errors.iter().for_each(|error| self.take_refusal(error));
-                if !self.began && let Some(refusal) = self.refusal.take() {
+                if !self.began
+                    && let Some(refusal) = self.refusal.take()
+                {
                     return Ok(Some(refusal));
                 }
                 self.used.look_below(line.reaper);
+                // The program goes on by itself with what it was told and has not taken up.
+                if !self.passed_on.is_empty() {
+                    for report in self.turn.pause(&outcome) {
+                        self.outbox.report(report).await?;
+                    }
+                    return Ok(None);
+                }
                 self.end(&outcome).await?;
                 return Ok(Some(Ended::Done));
             }
@@ -223,7 +248,7 @@ impl<'a> Run<'a> {
         match permission::matter(&request.request) {
             Matter::Permission(wish) => {
                 let outbox = self.outbox.clone();
-                line.verdicts.spawn(async move { permission::verdict(&id, &wish, &decide(&wish, &outbox).await) });
+                line.verdicts.spawn(async move { permission::verdict(&id, &decide(&id, wish, &outbox).await) });
             }
             Matter::Question(question) => {
                 self.turn.ask(question);
@@ -231,6 +256,15 @@ impl<'a> Run<'a> {
                 line.tell(permission::passed_on(&id)).await;
             }
             Matter::Other => line.tell(permission::not_known(request)).await,
+        }
+    }
+
+    /// Tells the program what the caller says meanwhile. What cannot be told waits, and is refused in its own run.
+    async fn pass_on(&mut self, message: &Message, line: &mut Line<'_>) {
+        let id = uuid::Uuid::new_v4().to_string();
+        if let Ok(said) = prompt::user_line(message, &id) {
+            self.passed_on.push(id);
+            line.tell(said).await;
         }
     }
 
@@ -281,9 +315,22 @@ impl Line<'_> {
     }
 }
 
-/// Nobody is there to be asked, so that nothing waits for ever.
-async fn decide(wish: &Wish, _outbox: &Outbox) -> Verdict {
-    Verdict::Deny(format!("Nobody is there to allow {}. Go on without it.", wish.tool))
+/// Asks the owner. A no says what the owner said about it, and a run that is over gets a no too.
+async fn decide(id: &str, wish: Wish, outbox: &Outbox) -> Verdict {
+    let Wish { tool, input, description, tool_use } = wish;
+    let request = ApprovalRequest {
+        id: tool_use.unwrap_or_else(|| id.to_owned()),
+        input: Some(input.clone()),
+        text: description,
+        tool: tool.clone(),
+        ..ApprovalRequest::default()
+    };
+    match outbox.ask(request).await {
+        Ok(decision) if decision.is_allowed() => Verdict::Allow(decision.input.unwrap_or(input)),
+        Ok(decision) if !decision.note.is_empty() => Verdict::Deny(decision.note),
+        Ok(decision) => Verdict::Deny(format!("The use of {tool} was not allowed ({}).", decision.state.name())),
+        Err(Stopped) => Verdict::Deny("The run is over.".into()),
+    }
 }
 
 /// Writes what is to be said, for as long as this is polled.

@@ -32,12 +32,15 @@ struct Stored {
     sessions: Vec<Entry>,
 }
 
+/// The name of each conversation, and when it was last used.
+type Known = HashMap<Whose, (Uuid, u64)>;
+
 /// The conversations of one agent.
 #[derive(Debug, Default)]
 pub struct Sessions {
     /// None keeps them in memory only.
     file: Option<PathBuf>,
-    known: Mutex<HashMap<Whose, (Uuid, u64)>>,
+    known: Mutex<Known>,
     busy: Mutex<HashMap<Whose, Weak<tokio::sync::Mutex<()>>>>,
 }
 
@@ -96,7 +99,7 @@ impl Sessions {
         (if is_taken { own() } else { plain }, false)
     }
 
-    async fn change(self: &Arc<Self>, change: impl FnOnce(&mut HashMap<Whose, (Uuid, u64)>)) -> Result<(), String> {
+    async fn change(self: &Arc<Self>, change: impl FnOnce(&mut Known)) -> Result<(), String> {
         let stored = {
             let mut known = lock(&self.known);
             change(&mut known);
@@ -104,8 +107,10 @@ impl Sessions {
                 let oldest = known.iter().min_by_key(|(_, (_, used_at))| *used_at).map(|(whose, _)| whose.clone());
                 oldest.map(|whose| known.remove(&whose));
             }
-            let entry = |(whose, (session, used_at)): (&Whose, &(Uuid, u64))| {
-                Entry { whose: whose.clone(), session: session.to_string(), used_at: *used_at }
+            let entry = |(whose, (session, used_at)): (&Whose, &(Uuid, u64))| Entry {
+                whose: whose.clone(),
+                session: session.to_string(),
+                used_at: *used_at,
             };
             Stored { sessions: known.iter().map(entry).collect() }
         };
@@ -120,14 +125,20 @@ impl Held {
     pub async fn begun(&mut self) -> Result<(), String> {
         let (whose, session) = (self.whose.clone(), self.id);
         self.is_known = true;
-        self.sessions.change(|known| drop(known.insert(whose, (session, seconds_now())))).await
+        let change = |known: &mut Known| {
+            known.insert(whose, (session, seconds_now()));
+        };
+        self.sessions.change(change).await
     }
 
     /// The program does not know the conversation any more.
     pub async fn lost(&mut self) -> Result<(), String> {
         self.is_known = false;
         let whose = self.whose.clone();
-        self.sessions.change(|known| drop(known.remove(&whose))).await
+        let change = |known: &mut Known| {
+            known.remove(&whose);
+        };
+        self.sessions.change(change).await
     }
 }
 
@@ -146,7 +157,9 @@ pub(super) fn seconds_now() -> u64 {
 fn read(file: &Path) -> Result<Vec<Entry>, String> {
     let told = |problem: String| format!("{}: {problem}; move the file away to begin anew", file.display());
     match std::fs::read(file) {
-        Ok(text) => serde_json::from_slice::<Stored>(&text).map(|s| s.sessions).map_err(|error| told(error.to_string())),
+        Ok(text) => {
+            serde_json::from_slice::<Stored>(&text).map(|s| s.sessions).map_err(|error| told(error.to_string()))
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(told(error.to_string())),
     }

@@ -42,7 +42,12 @@ pub struct Turn {
 
 impl Turn {
     pub fn new(assignment: &Assignment, wants_structure: bool) -> Self {
-        Self { number: assignment.turn, task: assignment.task_id.clone(), wants_structure, ..Self::default() }
+        let (number, task) = (assignment.turn, assignment.task_id.clone());
+        Self { number, task, ..Self::structured(wants_structure) }
+    }
+
+    pub(super) fn structured(wants_structure: bool) -> Self {
+        Self { wants_structure, ..Self::default() }
     }
 
     pub fn take(&mut self, frame: Frame) -> (Vec<Report>, Next) {
@@ -133,6 +138,13 @@ impl Turn {
         note(Json::of(&told).ok().and_then(|json| Block::new(json).ok()))
     }
 
+    /// The program goes on with something else: what it used for this is told already.
+    pub fn pause(&mut self, outcome: &Outcome) -> Vec<Report> {
+        let mut reports: Vec<Report> = self.flush(false).into_iter().collect();
+        reports.extend(note(self.usage(outcome)));
+        reports
+    }
+
     /// The last reports: the rest of the text, what was used, and what became of the work.
     pub fn end(&mut self, outcome: &Outcome, resources: Option<Block>, now: u64) -> Vec<Report> {
         let succeeded = outcome.subtype == "success" && !outcome.is_error;
@@ -144,8 +156,7 @@ impl Turn {
         }
         let mut reports: Vec<Report> = self.flush(true).into_iter().collect();
         if let Some(data) = &outcome.structured_output {
-            let contents =
-                Contents::Parts(vec![Part { data: AnyValue(Some(data.clone())), ..Part::default() }]);
+            let contents = Contents::Parts(vec![Part { data: AnyValue(Some(data.clone())), ..Part::default() }]);
             let artifact = artifact(format!("result-{}", self.number), "result");
             reports.push(Report::Artifact { artifact, contents, append: false, last_chunk: true, metadata: None });
         }
@@ -205,7 +216,8 @@ fn why(outcome: &Outcome, succeeded: bool) -> String {
 
 fn limit_reached(seconds: Option<u64>) -> Report {
     let when = seconds.map_or_else(|| "later".to_owned(), |seconds| format!("in {seconds} s"));
-    let text = format!("The agent's model takes no more requests for now (usage limit). Send the message again {when}.");
+    let text =
+        format!("The agent's model takes no more requests for now (usage limit). Send the message again {when}.");
     let told = json!({HANDSHAKE: {"blocked_reason": "usage_limit", "retryable": true, "retry_after": seconds}});
     let metadata = Object::of(&told).ok();
     Report::Status { state: TaskState::Failed, contents: Some(Contents::text(text)), metadata }
@@ -244,7 +256,9 @@ fn blocks(spoken: &Spoken) -> Vec<Block> {
     }
     let parent = spoken.parent_tool_use_id.as_deref();
     let all: Vec<Json> = serde_json::from_str(content).unwrap_or_default();
-    all.into_iter().filter_map(|json| Block::new(with_parent(json.clone(), parent)).ok().or_else(|| kept(&json))).collect()
+    all.into_iter()
+        .filter_map(|json| Block::new(with_parent(json.clone(), parent)).ok().or_else(|| kept(&json)))
+        .collect()
 }
 
 /// The bytes stay as they are; only a member is put in front.

@@ -84,7 +84,8 @@ mod tests {
     #[test]
     fn memory_and_time_of_children_are_seen() {
         let script = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; echo done; read wait";
-        let mut child = Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         child.stdout.as_mut().unwrap().read_exact(&mut [0; 4]).unwrap();
         let mut used = Used::default();
         used.look(std::process::id());

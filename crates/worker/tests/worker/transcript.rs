@@ -88,6 +88,7 @@ pub fn line(report: &Report) -> String {
         ),
         Report::Answer { contents, metadata } => format!("message{}{}", show(contents), labelled("metadata", metadata)),
         Report::Note { blocks } => format!("note{}", each(blocks)),
+        Report::TookUp => "took up".into(),
         Report::Linked { .. } => panic!("no agent here is elsewhere"),
     }
 }
