@@ -86,8 +86,11 @@ impl Fold {
             | Event::Noted { .. }
             | Event::RunQueued { .. }
             | Event::RunStarted { .. }
+            | Event::TakenUp { .. }
             | Event::RunLost { .. }
             | Event::NearLimit { .. }
+            | Event::ApprovalAsked { .. }
+            | Event::ApprovalSettled { .. }
             | Event::Descended { .. } => {}
         }
     }

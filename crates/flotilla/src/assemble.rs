@@ -19,6 +19,7 @@ use flotilla_outbound::webhook::keys::{Keys, Master};
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentProvider, AgentSkill};
 use flotilla_protocol::wire::Object;
 use flotilla_worker::Agent as Doer;
+use flotilla_worker::claude::Claude;
 use flotilla_worker::script::Script;
 use here::InProcess;
 use hyper::Uri;
@@ -65,7 +66,7 @@ pub async fn registry(config: &Config, place: Place<'_>) -> Result<Assembled> {
 /// The way to an agent, and the watch over its card if it has one elsewhere.
 type Way = (Arc<dyn Link>, Option<Watched>);
 
-fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, place: Place<'_>) -> Result<Way> {
+async fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, place: Place<'_>) -> Result<Way> {
     let doer = match (&agent.kind, &agent.script) {
         (Kind::A2a, _) => {
             let (link, watched) = remote::link(name, agent, config)?;
@@ -78,6 +79,11 @@ fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, place: Pl
             let state = place.state.map(|state| state.join("agents").join(name));
             Doer::Acp(Arc::new(agent.acp_program(state.as_deref())?))
         }
+        (Kind::ClaudeCode, _) => {
+            let state = place.state.map(|state| state.join("agents").join(name));
+            let found = Claude::find(agent.claude(state.as_deref())?).await;
+            Doer::Claude(Arc::new(found.map_err(anyhow::Error::msg).context("claude_code")?))
+        }
         _ => Doer::Echo,
     };
     Ok((Arc::new(InProcess::new(doer)), None))
@@ -86,7 +92,7 @@ fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, place: Pl
 async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>) -> Result<(Agent, Option<Watched>)> {
     let owner = place.store.principal(agent.owner().map_err(anyhow::Error::msg)?).await?;
     let id = place.store.agent(name, owner.id).await?;
-    let (link, watched) = link(name, id, agent, whole, place)?;
+    let (link, watched) = link(name, id, agent, whole, place).await?;
     let config = agent;
     let agent = Agent {
         id,

@@ -2,7 +2,9 @@
 
 mod acp;
 mod agent;
+mod approvals;
 mod card;
+mod claude;
 mod command;
 mod doors;
 mod environment;
@@ -15,6 +17,7 @@ mod span;
 mod tls;
 
 pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
+pub use approvals::ApprovalsConfig;
 pub use card::CardForm;
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};
@@ -45,6 +48,7 @@ pub struct Config {
     pub push: PushSettings,
     pub targets: TargetsConfig,
     pub sockets: SocketsConfig,
+    pub approvals: ApprovalsConfig,
     /// The agents by name. Without any, the hub has an `echo` agent.
     pub agents: BTreeMap<String, AgentConfig>,
 }
@@ -260,6 +264,7 @@ impl Config {
         self.hub.check_doors()?;
         self.push.check()?;
         self.sockets.check()?;
+        self.approvals.check()?;
         self.targets.rules()?;
         if let Some(tls) = &self.hub.tls {
             tls.acceptor()?;

@@ -1,6 +1,7 @@
 //! Frames of the hub's own, between it and whoever is connected: each an object with a `type`.
 
 use crate::a2a::error::{Reason, Refusal};
+use crate::approval::Asking;
 use crate::decode::message;
 use crate::gopherhole;
 use crate::wire::Json;
@@ -20,6 +21,7 @@ pub enum Said {
     Message(Box<Sending>),
     UpdateCard(Json),
     TaskResponse(Box<TaskResponse>),
+    ApprovalRequest(Box<Asking>),
 }
 
 /// A run was taken.
@@ -94,10 +96,12 @@ impl Said {
             "message" => Self::Message(Box::new(message(bytes)?)),
             "update_card" | "announce" => Self::UpdateCard(message::<Card>(bytes)?.agent_card),
             "task_response" => Self::TaskResponse(Box::new(message(bytes)?)),
+            "approval_request" => Self::ApprovalRequest(Box::new(message(bytes)?)),
             other => {
                 let shown: String = other.chars().take(80).collect();
                 let text = format!(
-                    "There is no frame of type '{shown}'. There are: ping, pong, ack, message, update_card, task_response."
+                    "There is no frame of type '{shown}'. There are: ping, pong, ack, message, update_card, task_response, \
+                     approval_request."
                 );
                 return Err(Refusal::new(Reason::InvalidRequest, text));
             }
@@ -183,6 +187,7 @@ pub fn error(refusal: &Refusal, about: Option<&str>) -> String {
 mod tests {
     use super::{Said, error, welcome};
     use crate::a2a::error::{Reason, Refusal};
+    use crate::approval::Asking;
 
     fn said(text: &str) -> Result<Said, String> {
         let kind: serde_json::Value = serde_json::from_str(text).unwrap();

@@ -15,7 +15,7 @@ use crate::command::Bounds;
 use crate::evidence::site::{Plan, Site};
 use crate::probe::mcp::definition::Definition;
 use crate::sessions::Sessions;
-use crate::supervise::{Exit, Launch, Running};
+use crate::supervise::{Exit, Launch, Limits, Running};
 use conversation::Conversation;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::block::Block;
@@ -41,6 +41,7 @@ pub struct Acp {
     pub environment: Vec<(OsString, OsString)>,
     pub folder: PathBuf,
     pub bounds: Bounds,
+    pub limits: Limits,
     /// The model and the mode of its sessions, by its own names; its own choice if absent.
     pub model: Option<String>,
     pub mode: Option<String>,
@@ -79,7 +80,7 @@ struct Outcome {
 impl Acp {
     pub(crate) async fn work(&self, assignment: &Assignment, outbox: &Outbox, mut stop: Stop) -> Result<(), Stopped> {
         outbox.report(Report::status(TaskState::Working)).await?;
-        let held = self.sessions.hold(&assignment.from, &assignment.context_id);
+        let held = self.sessions.hold(&assignment.caller.to_string(), &assignment.context_id);
         let mut held = tokio::select! {
             held = held => held,
             () = stop.asked() => return Err(Stopped),
@@ -121,6 +122,7 @@ impl Acp {
             folder: site.folder.clone(),
             mark: format!("{}.{}", assignment.task_id, assignment.run),
             grace: self.bounds.grace,
+            limits: self.limits,
         };
         let (mut running, streams) = launch.start(&self.reaper).map_err(Halt::Failed)?;
         let wire = Wire::new(streams, self.bounds);

@@ -3,6 +3,7 @@
 
 pub mod acp;
 pub mod agent;
+pub mod claude;
 pub mod command;
 mod echo;
 pub mod evidence;
@@ -12,4 +13,4 @@ pub mod script;
 pub mod sessions;
 pub mod supervise;
 
-pub use agent::{Agent, Outbox, Stop, Stopped};
+pub use agent::{Agent, Asked, More, Outbox, Stop, Stopped};

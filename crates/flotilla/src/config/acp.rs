@@ -9,6 +9,7 @@ use flotilla_worker::evidence::site::Plan;
 use flotilla_worker::evidence::worktree::Ending;
 use flotilla_worker::probe::mcp::definition::{self, Definition};
 use flotilla_worker::sessions::Sessions;
+use flotilla_worker::supervise::Limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,7 +44,7 @@ pub struct AcpConfig {
     /// The way of signing in, by its own name, that is asked for before a session is begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sign_in: Option<String>,
-    /// Who decides when it asks for leave to use a tool: `deny` (default) refuses all, `allow` allows all.
+    /// Who decides when it asks for leave to use a tool: its owner (`ask`, the default), or nobody: `deny` or `allow`.
     #[serde(default)]
     pub permission: PermissionConfig,
     /// A file that lists MCP servers for its sessions (`mcpServers`, as in a `.mcp.json`).
@@ -63,12 +64,19 @@ pub struct AcpConfig {
     /// What it may print in all.
     #[serde(default = "much_output")]
     pub output_bytes: usize,
+    /// The memory of each process of a run, in bytes; as much as there is if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// The processor time of each process of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor_time: Option<Span>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PermissionConfig {
     #[default]
+    Ask,
     Deny,
     Allow,
 }
@@ -190,10 +198,12 @@ impl AcpConfig {
                 line: LINE,
                 grace: self.grace.0,
             },
+            limits: Limits { memory: self.memory_bytes, processor: self.processor_time.map(|time| time.0) },
             model: self.model.clone(),
             mode: self.mode.clone(),
             sign_in: self.sign_in.clone(),
             permission: match self.permission {
+                PermissionConfig::Ask => Permission::Ask,
                 PermissionConfig::Deny => Permission::Deny,
                 PermissionConfig::Allow => Permission::Allow,
             },

@@ -2,6 +2,7 @@
 
 mod acp;
 mod cast;
+mod claude;
 mod cli;
 mod command;
 mod crash;

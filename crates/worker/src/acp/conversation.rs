@@ -6,16 +6,18 @@ use super::prompt::{self, Takes};
 use super::turn::Turn;
 use super::wire::{Heard, Refused, Wire};
 use super::{Acp, Halt, Outcome, aside, servers};
-use crate::agent::Outbox;
+use crate::agent::{Outbox, Stopped};
 use crate::command::watch::Silence;
 use crate::sessions::Held;
 use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::approval::ApprovalDecision;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::wire::Json;
 use flotilla_protocol::work::{Assignment, Report};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
+use tokio::task::JoinSet;
 
 /// The version that is spoken here.
 const VERSION: u64 = 1;
@@ -35,6 +37,16 @@ pub struct Conversation<'a> {
     /// The prompt that is being worked on.
     prompted: Option<u64>,
     last_words: &'a mut Vec<String>,
+    /// Questions that its owner has not answered yet.
+    asking: JoinSet<Decided>,
+    questions: u64,
+}
+
+/// What the owner said to a request, under the agent's own number of it.
+struct Decided {
+    id: Value,
+    request: Request,
+    decision: Result<ApprovalDecision, Stopped>,
 }
 
 /// What an agent is asked comes to nothing: it refuses, or the run is over.
@@ -58,7 +70,8 @@ impl<'a> Conversation<'a> {
         last_words: &'a mut Vec<String>,
     ) -> Self {
         let turn = Turn::new(assignment);
-        Self { agent, wire, assignment, outbox, turn, session: None, prompted: None, last_words }
+        let asking = JoinSet::new();
+        Self { agent, wire, assignment, outbox, turn, session: None, prompted: None, last_words, asking, questions: 0 }
     }
 
     /// From the handshake to the end of the turn.
@@ -170,9 +183,22 @@ impl<'a> Conversation<'a> {
             self.prompted = Some(id);
         }
         loop {
-            let heard = match self.wire.next().await {
+            let next = tokio::select! {
+                next = self.wire.next() => next,
+                Some(Ok(decided)) = self.asking.join_next() => {
+                    self.wire.excuse();
+                    self.decided(decided).await?;
+                    continue;
+                }
+            };
+            let heard = match next {
                 Ok(Some(heard)) => heard,
                 Ok(None) => return Err(Halt::Ended.into()),
+                // An agent that waits for its owner has nothing to say.
+                Err(Silence::Quiet) if !self.asking.is_empty() => {
+                    self.wire.excuse();
+                    continue;
+                }
                 Err(Silence::Quiet) => {
                     let seconds = self.agent.bounds.silence.as_secs();
                     return Err(Halt::Failed(format!("the agent said nothing for {seconds} s and was stopped")).into());
@@ -214,10 +240,33 @@ impl<'a> Conversation<'a> {
             return self.wire.refuse(id, method);
         }
         let request = Request::of(params);
-        let (allowed, why) = match self.agent.permission {
-            Permission::Deny => (false, "the configuration says 'permission: deny'"),
-            Permission::Allow => (true, "the configuration says 'permission: allow'"),
-        };
+        match self.agent.permission {
+            Permission::Deny => self.settle(id, &request, false, "the configuration says 'permission: deny'").await,
+            Permission::Allow => self.settle(id, &request, true, "the configuration says 'permission: allow'").await,
+            Permission::Ask => {
+                self.questions += 1;
+                let (outbox, question, id) = (self.outbox.clone(), request.question(self.questions), id.clone());
+                self.asking.spawn(async move {
+                    let decision = outbox.ask(question).await;
+                    Decided { id, request, decision }
+                });
+                Ok(())
+            }
+        }
+    }
+
+    async fn decided(&mut self, Decided { id, request, decision }: Decided) -> Result<(), Halt> {
+        let decision = decision?;
+        if decision.is_allowed() && decision.input.is_some() {
+            let why = "the owner changed what the tool is to be used with, which ACP has no way to say";
+            return self.settle(&id, &request, false, why).await;
+        }
+        // The question and its answer are in the log already.
+        self.wire.answer(&id, &request.answer(decision.is_allowed()))
+    }
+
+    /// Answers without asking anybody, and tells the owner.
+    async fn settle(&mut self, id: &Value, request: &Request, allowed: bool, why: &str) -> Result<(), Halt> {
         let note = Json::new(request.note(allowed, why).to_string()).ok().and_then(|json| Block::new(json).ok());
         self.outbox.report(Report::Note { blocks: note.into_iter().collect() }).await?;
         self.wire.answer(id, &request.answer(allowed))
@@ -252,6 +301,7 @@ impl<'a> Conversation<'a> {
         if self.wire.tell("session/cancel", &json!({"sessionId": session})).is_err() {
             return;
         }
+        self.asking.shutdown().await;
         let answered = async {
             while let Ok(Some(heard)) = self.wire.next().await {
                 match heard {

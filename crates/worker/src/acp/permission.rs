@@ -1,12 +1,16 @@
 //! An agent's request for leave to use a tool, and the answer in its own words.
 
+use flotilla_protocol::approval::{ApprovalKind, ApprovalRequest};
+use flotilla_protocol::wire::Json;
 use serde_json::{Value, json};
 
 /// Who decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Permission {
-    /// Nobody: all is refused.
+    /// The agent's owner.
     #[default]
+    Ask,
+    /// Nobody: all is refused.
     Deny,
     /// Nobody: all is allowed, each time anew.
     Allow,
@@ -19,6 +23,7 @@ pub struct Request {
     pub id: String,
     pub tool: String,
     pub input: Value,
+    title: String,
     options: Value,
 }
 
@@ -30,7 +35,21 @@ impl Request {
             id: call["toolCallId"].as_str().unwrap_or_default().to_owned(),
             tool: tool.to_owned(),
             input: call["rawInput"].clone(),
+            title: call["title"].as_str().unwrap_or_default().to_owned(),
             options: params["options"].clone(),
+        }
+    }
+
+    /// The question to the agent's owner. An agent may ask about one use of a tool more than once, so each question has
+    /// a number of its own.
+    pub fn question(&self, number: u64) -> ApprovalRequest {
+        ApprovalRequest {
+            id: format!("{}#{number}", self.id),
+            kind: ApprovalKind::ToolPermission,
+            tool: self.tool.clone(),
+            input: (!self.input.is_null()).then(|| Json::new(self.input.to_string()).ok()).flatten(),
+            text: self.title.clone(),
+            expires_in: None,
         }
     }
 
@@ -77,7 +96,9 @@ mod tests {
         let asked = request(&["allow_always", "allow_once", "reject_always", "reject_once"]);
         assert_eq!(asked.answer(true), json!({"outcome": {"outcome": "selected", "optionId": "id-allow_once"}}));
         assert_eq!(asked.answer(false), json!({"outcome": {"outcome": "selected", "optionId": "id-reject_once"}}));
-        assert_eq!((asked.tool.as_str(), &asked.input), ("ls", &json!({"c": 1})));
+        let question = asked.question(2);
+        assert_eq!((question.id.as_str(), question.tool.as_str(), question.text.as_str()), ("t#2", "ls", "ls"));
+        assert_eq!(question.input.map(|input| input.text().to_owned()).as_deref(), Some(r#"{"c":1}"#));
     }
 
     #[test]

@@ -103,6 +103,11 @@ impl Wire {
         }
     }
 
+    /// Silence is counted from now on: it is not the agent that keeps others waiting.
+    pub fn excuse(&mut self) {
+        self.reader.excuse();
+    }
+
     /// Says no more, and reads on to the end for nobody.
     pub async fn drain(self) {
         let Self { mut reader, out, .. } = self;

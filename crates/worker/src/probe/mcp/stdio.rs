@@ -3,7 +3,7 @@
 use super::Prober;
 use super::definition::Program;
 use super::talk::{Answer, Problem};
-use crate::supervise::{Exit, Launch, Running, Streams};
+use crate::supervise::{Exit, Launch, Limits, Running, Streams};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::Path;
@@ -43,6 +43,7 @@ impl Pipe {
             folder: prober.folder.clone(),
             mark: "probe".into(),
             grace: GRACE,
+            limits: Limits::default(),
         };
         let (running, streams) = launch.start(&prober.reaper).map_err(Problem::Failed)?;
         let Streams { stdin, stdout, mut stderr } = streams;
