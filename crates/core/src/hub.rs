@@ -1,11 +1,13 @@
 //! The hub: every operation on tasks, for every binding. Everything appends to a log or follows one.
 
+mod approve;
 mod cancel;
 mod deadline;
 mod deliver;
 mod descend;
 mod follow;
 mod hook;
+mod ledger;
 mod live;
 mod meters;
 mod own;
@@ -23,8 +25,10 @@ mod send;
 mod tally;
 mod trail;
 
+pub use approve::ApprovalPage;
 pub use follow::{Ended, Follow, Framed, Next};
 pub use hook::HookPage;
+pub use ledger::{UsageQuery, UsageReport};
 pub use live::LiveRef;
 pub use owner::{LogPage, OwnerFollow, OwnerNext};
 pub use push::Push;
@@ -42,6 +46,7 @@ use crate::rate::Rate;
 use crate::registry::{Agent, Registry};
 use crate::roster::Roster;
 use crate::task::{Command, Effect, Head, apply, room, step};
+use approve::Approvals;
 use arc_swap::ArcSwap;
 use deadline::Deadlines;
 use flotilla_protocol::a2a::error::Refusal;
@@ -87,6 +92,7 @@ pub struct Hub {
     push: Push,
     desk: Desk,
     deadlines: Deadlines,
+    approvals: Approvals,
     stopping: watch::Sender<bool>,
     /// Set when those who wait for a task must be answered with what there is.
     hurrying: AtomicBool,
@@ -125,6 +131,7 @@ impl Hub {
             push,
             desk: Desk::default(),
             deadlines: Deadlines::default(),
+            approvals: Approvals::default(),
             stopping: watch::Sender::new(false),
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
@@ -323,6 +330,7 @@ impl Hub {
                     }
                     let deadline = head.deadline.filter(|_| !head.is_over());
                     hub.deadlines.changed(live.id(), deadline_before, deadline);
+                    hub.approvals.changed(live.id(), &change);
                     let shows = change.peer_count() > 0;
                     live.publish(head, change, size);
                     if shows {

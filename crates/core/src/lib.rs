@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod approval;
 pub mod caller;
 pub mod descent;
 pub mod dispatch;
@@ -23,3 +24,4 @@ pub mod registry;
 pub mod rights;
 pub mod roster;
 pub mod task;
+pub mod usage;

@@ -1,5 +1,6 @@
 //! Loops: safe to start at any time and any number of times. They take no input.
 
+pub mod approval;
 pub mod deadline;
 pub mod push;
 

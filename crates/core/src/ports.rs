@@ -1,8 +1,12 @@
 //! What the core needs from outside: a store, links to agents, a courier, a signer, a clock. Nothing else is a trait.
 
+mod approval;
 mod push;
+mod usage;
 
+pub use approval::ApprovalStore;
 pub use push::{Accepting, Courier, HookStore, Parcel, Standing};
+pub use usage::UsageStore;
 
 use crate::caller::Scope;
 use crate::error::Fault;
@@ -153,7 +157,7 @@ pub struct Swept {
 }
 
 /// What is remembered. Implementations are equal in behaviour; one conformance suite runs over all of them.
-pub trait Store: HookStore {
+pub trait Store: HookStore + ApprovalStore + UsageStore {
     fn epoch(&self) -> &Epoch;
 
     /// The name of this hub among others: made with the store, and kept through backups and restores.

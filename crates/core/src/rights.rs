@@ -19,11 +19,20 @@ pub enum Right {
     Admin,
     /// Be an agent: connect as one, and do its work.
     AgentsConnect,
+    /// Answer what one's agents ask leave for. No agent's own key has it, or it could answer itself.
+    ApprovalsWrite,
 }
 
 impl Right {
-    pub const ALL: [Self; 6] =
-        [Self::AgentsRead, Self::TasksRead, Self::TasksWrite, Self::PushWrite, Self::AgentsConnect, Self::Admin];
+    pub const ALL: [Self; 7] = [
+        Self::AgentsRead,
+        Self::TasksRead,
+        Self::TasksWrite,
+        Self::PushWrite,
+        Self::AgentsConnect,
+        Self::ApprovalsWrite,
+        Self::Admin,
+    ];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,6 +42,7 @@ impl Right {
             Self::PushWrite => "push:write",
             Self::Admin => "admin",
             Self::AgentsConnect => "agents:connect",
+            Self::ApprovalsWrite => "approvals:write",
         }
     }
 
@@ -138,7 +148,7 @@ mod tests {
     fn an_admin_may_all_and_nobody_else_is_one() {
         for right in Right::ALL {
             assert!(Rights::of([Right::Admin]).has(right));
-            let more = matches!(right, Right::Admin | Right::AgentsConnect);
+            let more = matches!(right, Right::Admin | Right::AgentsConnect | Right::ApprovalsWrite);
             assert_eq!(Rights::CALLER.has(right), !more, "{right:?}");
             assert!(!Rights::of([]).has(right) && Rights::of([]).with(right).has(right));
         }

@@ -19,10 +19,12 @@ use flotilla_outbound::webhook::keys::{Keys, Master};
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentProvider, AgentSkill};
 use flotilla_protocol::wire::Object;
 use flotilla_worker::Agent as Doer;
+use flotilla_worker::claude::Claude;
 use flotilla_worker::script::Script;
 use here::InProcess;
 use hyper::Uri;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The agents, and those of them whose cards are to be watched once there is a hub.
@@ -36,6 +38,8 @@ pub struct Assembled {
 pub struct Place<'a> {
     pub store: &'a Arc<dyn Store>,
     pub roster: &'a Roster,
+    /// Where agents on this machine keep what outlives a restart, if anything does.
+    pub state: Option<&'a Path>,
 }
 
 /// The agents of the configuration, and those that registered themselves; of two with one name, the configured one.
@@ -62,22 +66,30 @@ pub async fn registry(config: &Config, place: Place<'_>) -> Result<Assembled> {
 /// The way to an agent, and the watch over its card if it has one elsewhere.
 type Way = (Arc<dyn Link>, Option<Watched>);
 
-fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, roster: &Roster) -> Result<Way> {
+async fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, place: Place<'_>) -> Result<Way> {
     match agent.kind {
         Kind::A2a => {
             let (link, watched) = remote::link(name, agent, config)?;
             Ok((link, Some(watched)))
         }
-        Kind::Socket => Ok((Arc::new(Dialed::new(roster, id, agent.terms(&config.sockets))), None)),
-        _ => Ok((Arc::new(InProcess::new(doer(agent)?)), None)),
+        Kind::Socket => Ok((Arc::new(Dialed::new(place.roster, id, agent.terms(&config.sockets))), None)),
+        _ => {
+            let state = place.state.map(|state| state.join("agents").join(name));
+            Ok((Arc::new(InProcess::new(doer(agent, state.as_deref()).await?)), None))
+        }
     }
 }
 
-/// Who does the work of an agent on this machine, in a hub and in a worker alike.
-pub fn doer(agent: &AgentConfig) -> Result<Doer> {
+/// Who does the work of an agent on this machine, in a hub and in a worker alike; `state` is a folder of its own.
+pub async fn doer(agent: &AgentConfig, state: Option<&Path>) -> Result<Doer> {
     Ok(match (&agent.kind, &agent.script) {
         (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
         (Kind::Command, _) => Doer::Command(Arc::new(agent.program()?)),
+        (Kind::Acp, _) => Doer::Acp(Arc::new(agent.acp_program(state)?)),
+        (Kind::ClaudeCode, _) => {
+            let found = Claude::find(agent.claude(state)?).await;
+            Doer::Claude(Arc::new(found.map_err(anyhow::Error::msg).context("claude_code")?))
+        }
         _ => Doer::Echo,
     })
 }
@@ -85,7 +97,7 @@ pub fn doer(agent: &AgentConfig) -> Result<Doer> {
 async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>) -> Result<(Agent, Option<Watched>)> {
     let owner = place.store.principal(agent.owner().map_err(anyhow::Error::msg)?).await?;
     let id = place.store.agent(name, owner.id).await?;
-    let (link, watched) = link(name, id, agent, whole, place.roster)?;
+    let (link, watched) = link(name, id, agent, whole, place).await?;
     let config = agent;
     let agent = Agent {
         id,
@@ -130,7 +142,7 @@ fn skills(name: &str, config: &AgentConfig) -> Vec<AgentSkill> {
             id: name.to_owned(),
             name: name.to_owned(),
             description: describe(name, config),
-            tags: vec![format!("{:?}", config.kind).to_lowercase()],
+            tags: vec![config.kind.name().to_owned()],
             examples: Vec::new(),
             input_modes: Vec::new(),
             output_modes: Vec::new(),

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod approvals;
 mod args;
 mod auth;
 mod card;
@@ -12,9 +13,11 @@ mod download;
 mod failure;
 mod follow;
 mod keys;
+mod ledger;
 mod listen;
 mod log;
 mod output;
+mod owner;
 mod parts;
 mod pretty;
 mod push;
@@ -34,6 +37,7 @@ use anyhow::Result;
 use args::ClientArgs;
 use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 use failure::Failure;
+use flotilla_worker::reaper::{self, Ceiling};
 use session::{Session, quoted};
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -72,6 +76,10 @@ enum Command {
     Config(config::ConfigCommand),
     /// See where webhooks of the hub stand, try one again or stop it.
     Push(deliveries::PushArgs),
+    /// See what agents ask leave for, and answer.
+    Approvals(approvals::ApprovalsArgs),
+    /// See what agents used: tokens and money.
+    Usage(ledger::UsageArgs),
     /// Receive, check and print webhooks, to see what a hub sends.
     Listen(listen::Listen),
     /// Make, list, rotate and revoke keys of the hub.
@@ -95,6 +103,10 @@ enum Command {
 struct Reap {
     #[arg(long)]
     grace_ms: u64,
+    #[arg(long)]
+    memory_bytes: Option<u64>,
+    #[arg(long)]
+    cpu_seconds: Option<u64>,
     program: OsString,
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
@@ -189,6 +201,8 @@ impl Cli {
             Command::Auth(auth) => for_agents(auth.client.clone(), async |session| auth.run(session).await),
             Command::Conformance(kit) => for_agents(kit.client.clone(), async |session| kit.run(session).await),
             Command::Push(push) => for_agents(push.client(), async |session| push.run(session).await),
+            Command::Approvals(args) => for_agents(args.client(), async |session| args.run(session).await),
+            Command::Usage(args) => for_agents(args.client(), async |session| args.run(session).await),
             Command::Listen(listen) => for_agents(listen.hub.client(), async |session| listen.run(session).await),
             Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
             Command::Config(config::ConfigCommand::Show(show)) => {
@@ -196,7 +210,8 @@ impl Cli {
             }
             Command::Worker(worker) => worker.run(),
             Command::Reap(reap) => {
-                flotilla_worker::reaper::main(Duration::from_millis(reap.grace_ms), &reap.program, &reap.arguments)
+                let ceiling = Ceiling { memory_bytes: reap.memory_bytes, cpu_seconds: reap.cpu_seconds };
+                reaper::main(Duration::from_millis(reap.grace_ms), ceiling, &reap.program, &reap.arguments)
             }
             other => match other.on_this_machine() {
                 Ok(()) => ExitCode::SUCCESS,
@@ -227,6 +242,8 @@ impl Command {
             | Self::Auth(_)
             | Self::Conformance(_)
             | Self::Push(_)
+            | Self::Approvals(_)
+            | Self::Usage(_)
             | Self::Listen(_)
             | Self::Doctor(_)
             | Self::Worker(_)

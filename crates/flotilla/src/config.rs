@@ -1,7 +1,10 @@
 //! The configuration file: what may stand in it, its defaults and its checks.
 
+mod acp;
 mod agent;
+mod approvals;
 mod card;
+mod claude;
 mod command;
 mod doors;
 mod environment;
@@ -15,6 +18,7 @@ mod tls;
 mod worker;
 
 pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
+pub use approvals::ApprovalsConfig;
 pub use card::CardForm;
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};
@@ -46,6 +50,7 @@ pub struct Config {
     pub push: PushSettings,
     pub targets: TargetsConfig,
     pub sockets: SocketsConfig,
+    pub approvals: ApprovalsConfig,
     /// The agents by name. Without any, the hub has an `echo` agent.
     pub agents: BTreeMap<String, AgentConfig>,
 }
@@ -261,6 +266,7 @@ impl Config {
         self.hub.check_doors()?;
         self.push.check()?;
         self.sockets.check()?;
+        self.approvals.check()?;
         self.targets.rules()?;
         if let Some(tls) = &self.hub.tls {
             tls.acceptor()?;

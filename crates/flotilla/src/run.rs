@@ -114,7 +114,7 @@ async fn serve_until_stopped(
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let roster = Roster::new(config.sockets.welcome());
-    let place = Place { store: &store, roster: &roster };
+    let place = Place { store: &store, roster: &roster, state: (!overrides.memory).then_some(dir.as_path()) };
     let assemble::Assembled { registry, watched } = assemble::registry(&config, place).await?;
     let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
     let push = assemble::push(&config, &master)?;
@@ -123,6 +123,7 @@ async fn serve_until_stopped(
     let signing = Arc::new(Signing::new(&master, &ring, Arc::clone(&clock)).map_err(anyhow::Error::msg)?);
     let key_file = kept.map(KeyFile::new);
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push, roster);
+    hub.replace_approval_policy(config.approvals.policy());
     watched.into_iter().for_each(|agent| agent.start(&hub));
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
@@ -147,6 +148,7 @@ async fn serve_until_stopped(
     tokio::spawn(running.app.hub.store().sent([0; 32]));
     tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));
     tokio::spawn(loops::deadline::end_overdue(Arc::clone(&running.app.hub)));
+    tokio::spawn(loops::approval::expire(Arc::clone(&running.app.hub)));
     tokio::spawn(sweep(Arc::clone(&running)));
     tokio::spawn(watch_keys(Arc::clone(&running), signing, key_file));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));

@@ -5,6 +5,8 @@ mod address;
 mod agents;
 mod answer;
 mod app;
+mod approvals;
+mod asked;
 mod body;
 mod browser;
 mod call;
@@ -28,6 +30,7 @@ mod route;
 mod signed;
 mod spoken;
 mod sse;
+mod usage;
 mod well_known;
 mod ws;
 

@@ -3,7 +3,10 @@
 use crate::app::App;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
-use crate::{agents, answer, browser, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, well_known, ws};
+use crate::{
+    agents, answer, approvals, browser, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, usage, well_known,
+    ws,
+};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;
@@ -49,6 +52,7 @@ async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> R
         ["ws"] => ws::serve(&app, request).await,
         ["api", "ws-ticket"] if *request.method() == Method::POST => ws::ticket::serve(&app, request).await,
         ["api", "keys", named @ ..] => keys::serve(&app, named, request).await,
+        ["api", "approvals", rest @ ..] if rest.len() < 2 => approvals::serve(&app, rest, request).await,
         ["api", "deliveries", rest @ ..] if rest.len() < 2 => deliveries::serve(&app, rest, request).await,
         other => {
             let (parts, body) = request.into_parts();
@@ -117,12 +121,13 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         ["readyz"] if get => health::ready(app).await,
         ["metrics"] if get => health::metrics(app),
         ["api", "tasks", id, "log"] if get => owner::log(app, id, request).await,
+        ["api", "usage"] if get => usage::show(app, request).await,
         ["api", "agents"] if get => agents::list(app, request).await,
         [service @ (flotilla_grpc::SERVICE | flotilla_grpc::v03::SERVICE), _] => grpc::not_grpc(app, service),
         [".well-known", "agent-card.json" | "agent.json" | "jwks.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
         | ["healthz" | "readyz" | "metrics"]
-        | ["api", "agents"]
+        | ["api", "agents" | "usage"]
         | ["api", "tasks", _, "log"] => wrong_verb(app, request, "GET, HEAD"),
         [] | ["a2a" | "rpc"] | ["agents", _] | ["agents", _, "a2a"] | ["api", "ws-ticket"] => {
             wrong_verb(app, request, "POST")

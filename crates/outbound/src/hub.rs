@@ -43,12 +43,26 @@ impl Hub {
     }
 
     async fn call(&self, method: Method, path: &str, accept: &str) -> Result<Response, ClientError> {
+        self.call_with(method, path, accept, None).await
+    }
+
+    async fn call_with(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &str,
+        body: Option<&Value>,
+    ) -> Result<Response, ClientError> {
         let mut headers = vec![("Accept".to_owned(), accept.to_owned())];
+        let body = body.map(Value::to_string);
+        if body.is_some() {
+            headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+        }
         if let Some(key) = &self.key {
             headers.push(("Authorization".to_owned(), format!("Bearer {key}")));
         }
         let url = format!("{}{path}", self.url);
-        let outgoing = Outgoing { method, url, headers, ..Outgoing::default() };
+        let outgoing = Outgoing { method, url, headers, body, ..Outgoing::default() };
         let response = self.net.send(outgoing, Some(self.net.limits.answer)).await?;
         if response.status().is_success() {
             return Ok(response);
@@ -99,6 +113,24 @@ impl Hub {
     pub async fn disable_delivery(&self, id: &str) -> Result<String, ClientError> {
         let path = format!("/api/deliveries/{}:disable", segment(id)?);
         self.net.text(self.call(Method::POST, &path, "application/json").await?).await
+    }
+
+    /// What the owner's API says at a path, with a query, as JSON.
+    pub async fn show(&self, path: &str, query: &[(&str, &str)]) -> Result<String, ClientError> {
+        let pairs: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", escape(value))).collect();
+        let path = if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) };
+        self.net.text(self.get(&path, "application/json").await?).await
+    }
+
+    /// One approval as JSON.
+    pub async fn approval(&self, id: &str) -> Result<String, ClientError> {
+        self.show(&format!("/api/approvals/{}", segment(id)?), &[]).await
+    }
+
+    /// Answers an approval.
+    pub async fn answer_approval(&self, id: &str, answer: &Value) -> Result<String, ClientError> {
+        let path = format!("/api/approvals/{}", segment(id)?);
+        self.net.text(self.call_with(Method::POST, &path, "application/json", Some(answer)).await?).await
     }
 
     /// The keys the hub signs webhooks with.

@@ -3,6 +3,7 @@
 pub mod worker;
 
 use crate::a2a::error::{Reason, Refusal};
+use crate::approval::Asking;
 use crate::decode::message;
 use crate::gopherhole;
 use crate::wire::Json;
@@ -22,6 +23,7 @@ pub enum Said {
     Message(Box<Sending>),
     UpdateCard(Json),
     TaskResponse(Box<TaskResponse>),
+    ApprovalRequest(Box<Asking>),
     /// Of a worker: its agent's reports.
     Report(Box<worker::Told>),
     /// Of a worker: nothing of a run is left.
@@ -102,6 +104,7 @@ impl Said {
             "message" => Self::Message(Box::new(message(bytes)?)),
             "update_card" | "announce" => Self::UpdateCard(message::<Card>(bytes)?.agent_card),
             "task_response" => Self::TaskResponse(Box::new(message(bytes)?)),
+            "approval_request" => Self::ApprovalRequest(Box::new(message(bytes)?)),
             "report" => Self::Report(Box::new(worker::Told::read(bytes)?)),
             "gone" => Self::Gone(message(bytes)?),
             "drain" => Self::Drain,
@@ -109,7 +112,7 @@ impl Said {
                 let shown: String = other.chars().take(80).collect();
                 let text = format!(
                     "There is no frame of type '{shown}'. There are: ping, pong, ack, message, update_card, \
-                     task_response; and of a worker report, gone, drain."
+                     task_response, approval_request; and of a worker report, gone, drain."
                 );
                 return Err(Refusal::new(Reason::InvalidRequest, text));
             }
@@ -197,6 +200,7 @@ pub fn error(refusal: &Refusal, about: Option<&str>) -> String {
 mod tests {
     use super::{Said, error, welcome};
     use crate::a2a::error::{Reason, Refusal};
+    use crate::approval::Asking;
 
     fn said(text: &str) -> Result<Said, String> {
         let kind: serde_json::Value = serde_json::from_str(text).unwrap();

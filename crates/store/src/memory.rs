@@ -1,10 +1,12 @@
 //! The store that keeps nothing: for trying things out, for tests, and for work that need not survive the process.
 
+mod approval;
 mod key;
 mod list;
 mod push;
 mod sweep;
 mod table;
+mod usage;
 
 use crate::herald::Herald;
 use flotilla_core::caller::Scope;

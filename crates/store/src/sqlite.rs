@@ -2,6 +2,7 @@
 
 mod applier;
 mod apply;
+mod approval;
 mod backup;
 mod chain;
 mod checkpoint;
@@ -17,11 +18,13 @@ mod schema;
 mod send;
 mod sweep;
 mod task;
+mod usage;
 mod writer;
 
 pub use backup::{backup, restore};
 #[doc(hidden)]
 pub use journal::fuzz;
+pub use schema::VERSION as SCHEMA_VERSION;
 
 use applier::Orders;
 use checkpoint::Checkpoints;

@@ -3,6 +3,7 @@
 use super::Running;
 use crate::assemble::{self, Place};
 use crate::config::{Config, TlsConfig};
+use crate::data;
 use anyhow::Result;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -25,8 +26,10 @@ async fn reload(running: &Running) -> Result<()> {
     let config = running.overrides.apply()?;
     let tls = config.hub.tls.as_ref().map(TlsConfig::acceptor).transpose()?;
     let (store, roster) = (running.app.hub.store(), running.app.hub.roster());
-    let assemble::Assembled { registry, watched } = assemble::registry(&config, Place { store, roster }).await?;
     let before = running.config.load_full();
+    let dir = before.hub.data_dir.clone().unwrap_or_else(data::default_dir);
+    let state = (!running.overrides.memory).then_some(dir.as_path());
+    let assemble::Assembled { registry, watched } = assemble::registry(&config, Place { store, roster, state }).await?;
     for (what, changed) in only_at_start(&before, &config) {
         if changed {
             tracing::warn!("{what} changed, which takes effect only at the next start");
@@ -35,6 +38,7 @@ async fn reload(running: &Running) -> Result<()> {
     running.app.hub.replace_registry(registry);
     roster.replace_welcome(config.sockets.welcome());
     watched.into_iter().for_each(|agent| agent.start(&running.app.hub));
+    running.app.hub.replace_approval_policy(config.approvals.policy());
     running.app.hub.replace_limits(config.limits.limits());
     running.app.replace_settings(flotilla_inbound::Settings {
         // Who may come in is decided at the start, and cards must say what is.

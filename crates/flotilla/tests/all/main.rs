@@ -1,6 +1,8 @@
 //! The hub as its callers meet it: the real program, driven over every binding and the command line.
 
+mod acp;
 mod cast;
+mod claude;
 mod cli;
 mod command;
 mod crash;
@@ -14,6 +16,7 @@ mod keys;
 mod limits;
 mod lineage;
 mod operations;
+mod probe;
 mod push;
 mod reaper;
 mod remote;

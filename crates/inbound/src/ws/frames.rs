@@ -7,6 +7,7 @@ use flotilla_core::ids::TaskId;
 use flotilla_core::roster::NoRun;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::profile::Profile;
+use flotilla_protocol::approval::{self, Asking};
 use flotilla_protocol::hub_frame::{self, Ack, Said, Sending, TaskResponse};
 use flotilla_protocol::wire::Json;
 use serde::Deserialize;
@@ -49,6 +50,7 @@ impl Connection {
             Said::Report(told) => self.told(*told).await?,
             Said::Gone(gone) => self.gone(gone).await?,
             Said::Drain => self.place()?.session.drain(),
+            Said::ApprovalRequest(asking) => self.ask(*asking)?,
         }
         Ok(())
     }
@@ -111,6 +113,33 @@ impl Connection {
                 say(&outgoing, frame).await;
             });
         }
+        Ok(())
+    }
+
+    /// A question to the agent's owner about a run it has. The answer comes when there is one; after a cut it is asked
+    /// again, under the same id.
+    fn ask(&mut self, asking: Asking) -> Result<(), Error> {
+        let place = self.place()?;
+        let no_task = || Refusal::no_task(&asking.task_id);
+        let task = TaskId::parse(&asking.task_id).ok_or_else(no_task)?;
+        let work = place.session.desk().work_of(task);
+        let run = work.filter(|work| asking.run.is_none_or(|run| run == work.run)).ok_or_else(no_task)?.run;
+        // That it asks about a run shows that it has it.
+        let _ = place.session.taken(task, Some(run));
+        let (app, outgoing, task_id) = (Arc::clone(&self.app), self.outgoing.clone(), asking.task_id.clone());
+        let request = asking.request();
+        tokio::spawn(async move {
+            let id = request.id.clone();
+            let answer = tokio::select! {
+                answer = app.hub.ask(task, run, request) => answer,
+                () = outgoing.closed() => return,
+            };
+            let frame = match answer {
+                Ok(decision) => approval::decision_frame(&id, &task_id, &decision),
+                Err(error) => hub_frame::error(&app.refusal(error), Some(&id)),
+            };
+            say(&outgoing, frame).await;
+        });
         Ok(())
     }
 

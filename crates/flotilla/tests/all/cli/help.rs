@@ -2,7 +2,7 @@
 
 use super::program::Place;
 
-const COMMANDS: [&[&str]; 28] = [
+const COMMANDS: [&[&str]; 32] = [
     &[],
     &["serve"],
     &["send"],
@@ -31,6 +31,10 @@ const COMMANDS: [&[&str]; 28] = [
     &["push", "list"],
     &["push", "redeliver"],
     &["listen"],
+    &["approvals"],
+    &["approvals", "list"],
+    &["approvals", "allow"],
+    &["usage"],
 ];
 
 #[test]
