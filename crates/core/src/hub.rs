@@ -36,12 +36,13 @@ use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::limits::Limits;
+use crate::notice::{Notice, Notices, What};
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
 use crate::push::Desk;
 use crate::rate::Rate;
 use crate::registry::{Agent, Registry};
 use crate::roster::Roster;
-use crate::task::{Command, Effect, Head, apply, room, step};
+use crate::task::{Command, Effect, Head, Kind, apply, room, step};
 use arc_swap::ArcSwap;
 use deadline::Deadlines;
 use flotilla_protocol::a2a::error::Refusal;
@@ -92,6 +93,8 @@ pub struct Hub {
     hurrying: AtomicBool,
     runtime: Handle,
     meters: Meters,
+    /// Whoever wants to hear of changes at once.
+    notices: Notices,
 }
 
 /// The fate of a submitted command: nothing to do, or a commit under way.
@@ -129,6 +132,7 @@ impl Hub {
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
             meters: Meters::default(),
+            notices: Notices::default(),
         })
     }
 
@@ -139,6 +143,10 @@ impl Hub {
     /// Puts other agents in place; runs under way go on with the ones they started with.
     pub fn replace_registry(&self, registry: Registry) {
         self.registry.store(Arc::new(registry));
+    }
+
+    pub fn notices(&self) -> &Notices {
+        &self.notices
     }
 
     pub fn roster(&self) -> &Arc<Roster> {
@@ -318,6 +326,7 @@ impl Hub {
             match result {
                 Ok(()) => {
                     hub.meters.changed(&head, &change);
+                    hub.tell_of(&head, change.at);
                     if ends {
                         hub.open_tasks.leave(head.principal);
                     }
@@ -350,6 +359,17 @@ impl Hub {
                 }
             }
         })
+    }
+}
+
+impl Hub {
+    /// A task's log grew. A direct answer is no task, and nothing to tell of.
+    fn tell_of(&self, head: &Head, at: Millis) {
+        if head.kind != Kind::Task || !self.notices.has_listeners() {
+            return;
+        }
+        let what = What::Task { task: head.id, caller: head.principal, state: head.state.name(), seq: head.seq };
+        self.notices.tell(Notice { at, owner: head.owner, agent: head.agent, what });
     }
 }
 
