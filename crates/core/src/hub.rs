@@ -4,6 +4,7 @@ mod cancel;
 mod deadline;
 mod deliver;
 mod descend;
+mod fleet;
 mod follow;
 mod hook;
 mod live;
@@ -34,6 +35,7 @@ pub use send::{Outcome, SendOptions, no_push, no_streaming};
 
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
+use crate::fleet::Fleet;
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::limits::Limits;
 use crate::notice::{Notice, Notices, What};
@@ -93,6 +95,8 @@ pub struct Hub {
     hurrying: AtomicBool,
     runtime: Handle,
     meters: Meters,
+    /// Workers and their work.
+    fleet: Fleet,
     /// Whoever wants to hear of changes at once.
     notices: Notices,
 }
@@ -132,6 +136,7 @@ impl Hub {
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
             meters: Meters::default(),
+            fleet: Fleet::default(),
             notices: Notices::default(),
         })
     }
@@ -142,6 +147,7 @@ impl Hub {
 
     /// Puts other agents in place; runs under way go on with the ones they started with.
     pub fn replace_registry(&self, registry: Registry) {
+        self.fleet.describe(&registry);
         self.registry.store(Arc::new(registry));
     }
 

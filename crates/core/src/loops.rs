@@ -1,6 +1,7 @@
 //! Loops: safe to start at any time and any number of times. They take no input.
 
 pub mod deadline;
+pub mod fleet;
 pub mod push;
 
 use crate::hub::Hub;

@@ -10,6 +10,7 @@ mod deliveries;
 mod doctor;
 mod download;
 mod failure;
+mod fleet;
 mod follow;
 mod keys;
 mod listen;
@@ -69,6 +70,8 @@ enum Command {
     /// Show the settings; check and show the hub's configuration.
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// See the hub's workers, follow them, and let one take nothing new.
+    Fleet(fleet::FleetArgs),
     /// See where webhooks of the hub stand, try one again or stop it.
     Push(deliveries::PushArgs),
     /// Receive, check and print webhooks, to see what a hub sends.
@@ -186,6 +189,7 @@ impl Cli {
             Command::Auth(auth) => for_agents(auth.client.clone(), async |session| auth.run(session).await),
             Command::Conformance(kit) => for_agents(kit.client.clone(), async |session| kit.run(session).await),
             Command::Push(push) => for_agents(push.client(), async |session| push.run(session).await),
+            Command::Fleet(fleet) => for_agents(fleet.client(), async |session| fleet.run(session).await),
             Command::Listen(listen) => for_agents(listen.hub.client(), async |session| listen.run(session).await),
             Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
             Command::Config(config::ConfigCommand::Show(show)) => {
@@ -223,6 +227,7 @@ impl Command {
             | Self::Auth(_)
             | Self::Conformance(_)
             | Self::Push(_)
+            | Self::Fleet(_)
             | Self::Listen(_)
             | Self::Doctor(_)
             | Self::Reap(_) => unreachable!("these are run before"),

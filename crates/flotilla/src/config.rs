@@ -6,6 +6,7 @@ mod command;
 mod doors;
 mod environment;
 mod explain;
+mod fleet;
 mod limits;
 mod push;
 mod remote;
@@ -15,6 +16,7 @@ mod tls;
 
 pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
 pub use card::CardForm;
+pub use fleet::FleetConfig;
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};
 pub use sockets::SocketsConfig;
@@ -44,6 +46,7 @@ pub struct Config {
     pub push: PushSettings,
     pub targets: TargetsConfig,
     pub sockets: SocketsConfig,
+    pub fleet: FleetConfig,
     /// The agents by name. Without any, the hub has an `echo` agent.
     pub agents: BTreeMap<String, AgentConfig>,
 }
@@ -259,6 +262,7 @@ impl Config {
         self.hub.check_doors()?;
         self.push.check()?;
         self.sockets.check()?;
+        self.fleet.check()?;
         self.targets.rules()?;
         if let Some(tls) = &self.hub.tls {
             tls.acceptor()?;

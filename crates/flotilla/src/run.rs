@@ -124,6 +124,8 @@ async fn serve_until_stopped(
     let key_file = kept.map(KeyFile::new);
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push, roster);
     watched.into_iter().for_each(|agent| agent.start(&hub));
+    hub.fleet().replace_settings(config.fleet.settings(), &hub.registry());
+    hub.restore_fleet().await?;
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(
@@ -147,6 +149,7 @@ async fn serve_until_stopped(
     tokio::spawn(running.app.hub.store().sent([0; 32]));
     tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));
     tokio::spawn(loops::deadline::end_overdue(Arc::clone(&running.app.hub)));
+    tokio::spawn(loops::fleet::watch(Arc::clone(&running.app.hub)));
     tokio::spawn(sweep(Arc::clone(&running)));
     tokio::spawn(watch_keys(Arc::clone(&running), signing, key_file));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));

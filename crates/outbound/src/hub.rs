@@ -43,12 +43,25 @@ impl Hub {
     }
 
     async fn call(&self, method: Method, path: &str, accept: &str) -> Result<Response, ClientError> {
+        self.call_with(method, path, accept, None).await
+    }
+
+    async fn call_with(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &str,
+        body: Option<String>,
+    ) -> Result<Response, ClientError> {
         let mut headers = vec![("Accept".to_owned(), accept.to_owned())];
+        if body.is_some() {
+            headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+        }
         if let Some(key) = &self.key {
             headers.push(("Authorization".to_owned(), format!("Bearer {key}")));
         }
         let url = format!("{}{path}", self.url);
-        let outgoing = Outgoing { method, url, headers, ..Outgoing::default() };
+        let outgoing = Outgoing { method, url, headers, body, ..Outgoing::default() };
         let response = self.net.send(outgoing, Some(self.net.limits.answer)).await?;
         if response.status().is_success() {
             return Ok(response);
@@ -98,6 +111,26 @@ impl Hub {
     /// Stops a delivery.
     pub async fn disable_delivery(&self, id: &str) -> Result<String, ClientError> {
         let path = format!("/api/deliveries/{}:disable", segment(id)?);
+        self.net.text(self.call(Method::POST, &path, "application/json").await?).await
+    }
+
+    /// All workers, or one, as JSON.
+    pub async fn workers(&self, worker: Option<&str>) -> Result<String, ClientError> {
+        let path = match worker {
+            Some(worker) => format!("/api/fleet/{}", segment(worker)?),
+            None => "/api/fleet".to_owned(),
+        };
+        self.net.text(self.get(&path, "application/json").await?).await
+    }
+
+    /// Workers as they change.
+    pub async fn follow_workers(&self) -> Result<Events, ClientError> {
+        Ok(Events::new(self.net.clone(), self.get("/api/fleet/stream", "text/event-stream").await?))
+    }
+
+    /// Lets a worker take nothing new, or takes that back.
+    pub async fn drain(&self, worker: &str, draining: bool) -> Result<String, ClientError> {
+        let path = format!("/api/fleet/{}/{}", segment(worker)?, if draining { "drain" } else { "undrain" });
         self.net.text(self.call(Method::POST, &path, "application/json").await?).await
     }
 
