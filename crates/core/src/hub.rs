@@ -5,6 +5,7 @@ mod cancel;
 mod deadline;
 mod deliver;
 mod descend;
+mod fleet;
 mod follow;
 mod hook;
 mod ledger;
@@ -38,14 +39,16 @@ pub use send::{Outcome, SendOptions, no_push, no_streaming};
 
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
+use crate::fleet::Fleet;
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::limits::Limits;
+use crate::notice::{Notice, Notices, What};
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
 use crate::push::Desk;
 use crate::rate::Rate;
 use crate::registry::{Agent, Registry};
 use crate::roster::Roster;
-use crate::task::{Command, Effect, Head, apply, room, step};
+use crate::task::{Command, Effect, Head, Kind, apply, room, step};
 use approve::Approvals;
 use arc_swap::ArcSwap;
 use deadline::Deadlines;
@@ -98,6 +101,10 @@ pub struct Hub {
     hurrying: AtomicBool,
     runtime: Handle,
     meters: Meters,
+    /// Workers and their work.
+    fleet: Fleet,
+    /// Whoever wants to hear of changes at once.
+    notices: Notices,
 }
 
 /// The fate of a submitted command: nothing to do, or a commit under way.
@@ -136,6 +143,8 @@ impl Hub {
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
             meters: Meters::default(),
+            fleet: Fleet::default(),
+            notices: Notices::default(),
         })
     }
 
@@ -145,7 +154,12 @@ impl Hub {
 
     /// Puts other agents in place; runs under way go on with the ones they started with.
     pub fn replace_registry(&self, registry: Registry) {
+        self.fleet.describe(&registry);
         self.registry.store(Arc::new(registry));
+    }
+
+    pub fn notices(&self) -> &Notices {
+        &self.notices
     }
 
     pub fn roster(&self) -> &Arc<Roster> {
@@ -325,6 +339,7 @@ impl Hub {
             match result {
                 Ok(()) => {
                     hub.meters.changed(&head, &change);
+                    hub.tell_of(&head, change.at);
                     if ends {
                         hub.open_tasks.leave(head.principal);
                     }
@@ -358,6 +373,17 @@ impl Hub {
                 }
             }
         })
+    }
+}
+
+impl Hub {
+    /// A task's log grew. A direct answer is no task, and nothing to tell of.
+    fn tell_of(&self, head: &Head, at: Millis) {
+        if head.kind != Kind::Task || !self.notices.has_listeners() {
+            return;
+        }
+        let what = What::Task { task: head.id, caller: head.principal, state: head.state.name(), seq: head.seq };
+        self.notices.tell(Notice { at, owner: head.owner, agent: head.agent, what });
     }
 }
 

@@ -11,6 +11,7 @@ mod deliveries;
 mod doctor;
 mod download;
 mod failure;
+mod fleet;
 mod follow;
 mod keys;
 mod ledger;
@@ -74,6 +75,8 @@ enum Command {
     /// Show the settings; check and show the hub's configuration.
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// See the hub's workers, follow them, and let one take nothing new.
+    Fleet(fleet::FleetArgs),
     /// See where webhooks of the hub stand, try one again or stop it.
     Push(deliveries::PushArgs),
     /// See what agents ask leave for, and answer.
@@ -203,6 +206,7 @@ impl Cli {
             Command::Push(push) => for_agents(push.client(), async |session| push.run(session).await),
             Command::Approvals(args) => for_agents(args.client(), async |session| args.run(session).await),
             Command::Usage(args) => for_agents(args.client(), async |session| args.run(session).await),
+            Command::Fleet(fleet) => for_agents(fleet.client(), async |session| fleet.run(session).await),
             Command::Listen(listen) => for_agents(listen.hub.client(), async |session| listen.run(session).await),
             Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
             Command::Config(config::ConfigCommand::Show(show)) => {
@@ -244,6 +248,7 @@ impl Command {
             | Self::Push(_)
             | Self::Approvals(_)
             | Self::Usage(_)
+            | Self::Fleet(_)
             | Self::Listen(_)
             | Self::Doctor(_)
             | Self::Worker(_)

@@ -9,6 +9,7 @@ mod command;
 mod doors;
 mod environment;
 mod explain;
+mod fleet;
 mod limits;
 mod push;
 mod remote;
@@ -20,6 +21,7 @@ mod worker;
 pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
 pub use approvals::ApprovalsConfig;
 pub use card::CardForm;
+pub use fleet::FleetConfig;
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};
 pub use sockets::SocketsConfig;
@@ -51,6 +53,7 @@ pub struct Config {
     pub targets: TargetsConfig,
     pub sockets: SocketsConfig,
     pub approvals: ApprovalsConfig,
+    pub fleet: FleetConfig,
     /// The agents by name. Without any, the hub has an `echo` agent.
     pub agents: BTreeMap<String, AgentConfig>,
 }
@@ -267,6 +270,7 @@ impl Config {
         self.push.check()?;
         self.sockets.check()?;
         self.approvals.check()?;
+        self.fleet.check()?;
         self.targets.rules()?;
         if let Some(tls) = &self.hub.tls {
             tls.acceptor()?;

@@ -125,6 +125,8 @@ async fn serve_until_stopped(
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push, roster);
     hub.replace_approval_policy(config.approvals.policy());
     watched.into_iter().for_each(|agent| agent.start(&hub));
+    hub.fleet().replace_settings(config.fleet.settings(), &hub.registry());
+    hub.restore_fleet().await?;
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(
@@ -149,6 +151,7 @@ async fn serve_until_stopped(
     tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));
     tokio::spawn(loops::deadline::end_overdue(Arc::clone(&running.app.hub)));
     tokio::spawn(loops::approval::expire(Arc::clone(&running.app.hub)));
+    tokio::spawn(loops::fleet::watch(Arc::clone(&running.app.hub)));
     tokio::spawn(sweep(Arc::clone(&running)));
     tokio::spawn(watch_keys(Arc::clone(&running), signing, key_file));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));

@@ -4,8 +4,8 @@ use crate::app::App;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
 use crate::{
-    agents, answer, approvals, browser, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, usage, well_known,
-    ws,
+    agents, answer, approvals, browser, deliveries, door, fleet, grpc, health, jsonrpc, keys, owner, rest, usage,
+    well_known, ws,
 };
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
@@ -53,6 +53,7 @@ async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> R
         ["api", "ws-ticket"] if *request.method() == Method::POST => ws::ticket::serve(&app, request).await,
         ["api", "keys", named @ ..] => keys::serve(&app, named, request).await,
         ["api", "approvals", rest @ ..] if rest.len() < 2 => approvals::serve(&app, rest, request).await,
+        ["api", "fleet", rest @ ..] => fleet::serve(&app, rest, request).await,
         ["api", "deliveries", rest @ ..] if rest.len() < 2 => deliveries::serve(&app, rest, request).await,
         other => {
             let (parts, body) = request.into_parts();
@@ -165,7 +166,7 @@ pub fn wrong_verb(app: &App, request: &Parts, allowed: &'static str) -> Response
     answer::allow(refuse_path(app, request.uri.path(), Reason::VerbNotAllowed, text), allowed)
 }
 
-fn no_such_path(app: &App, path: &str) -> Response<Body> {
+pub fn no_such_path(app: &App, path: &str) -> Response<Body> {
     let shown: String = path.chars().take(200).collect();
     let text = format!("There is nothing at {shown}. The agent card at /.well-known/agent-card.json lists what is.");
     refuse_path(app, path, Reason::MethodNotFound, text)

@@ -133,6 +133,26 @@ impl Hub {
         self.net.text(self.call_with(Method::POST, &path, "application/json", Some(answer)).await?).await
     }
 
+    /// All workers, or one, as JSON.
+    pub async fn workers(&self, worker: Option<&str>) -> Result<String, ClientError> {
+        let path = match worker {
+            Some(worker) => format!("/api/fleet/{}", segment(worker)?),
+            None => "/api/fleet".to_owned(),
+        };
+        self.net.text(self.get(&path, "application/json").await?).await
+    }
+
+    /// Workers as they change.
+    pub async fn follow_workers(&self) -> Result<Events, ClientError> {
+        Ok(Events::new(self.net.clone(), self.get("/api/fleet/stream", "text/event-stream").await?))
+    }
+
+    /// Lets a worker take nothing new, or takes that back.
+    pub async fn drain(&self, worker: &str, draining: bool) -> Result<String, ClientError> {
+        let path = format!("/api/fleet/{}/{}", segment(worker)?, if draining { "drain" } else { "undrain" });
+        self.net.text(self.call(Method::POST, &path, "application/json").await?).await
+    }
+
     /// The keys the hub signs webhooks with.
     pub async fn jwks(&self) -> Result<String, ClientError> {
         self.net.text(self.get("/.well-known/jwks.json", "application/json").await?).await
