@@ -149,6 +149,23 @@ pub fn decision_frame(id: &str, task: &str, decision: &ApprovalDecision) -> Stri
     frame.to_string()
 }
 
+/// `approval_decision`, as a worker reads it: which question, and what came of it.
+pub fn read_decision(frame: &str) -> Result<(String, String, ApprovalDecision), serde_json::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Decided {
+        id: String,
+        task_id: String,
+        state: ApprovalState,
+        #[serde(default)]
+        input: Option<Json>,
+        #[serde(default)]
+        note: String,
+    }
+    let Decided { id, task_id, state, input, note } = serde_json::from_str(frame)?;
+    Ok((task_id, id, ApprovalDecision { state, input, note }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{
@@ -174,6 +191,8 @@ mod tests {
             let word = if state == ApprovalState::Allowed { "allow" } else { "deny" };
             assert!(decision_frame("q1", "t", &decision).contains(word), "{}", state.name());
             assert_eq!(ApprovalState::from_name(state.name()), Some(state));
+            let read = super::read_decision(&decision_frame("q1", "t", &decision)).unwrap();
+            assert_eq!(read, ("t".to_owned(), "q1".to_owned(), decision));
         }
     }
 }

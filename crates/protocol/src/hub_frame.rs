@@ -44,6 +44,9 @@ pub struct Ack {
     /// Without it, whichever run the task has.
     #[serde(default)]
     pub run: Option<u32>,
+    /// Of a worker: its agent takes up what its caller says while it works.
+    #[serde(default)]
+    pub more: bool,
 }
 
 /// A message to another agent, as clients without JSON-RPC send it.

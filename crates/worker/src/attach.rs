@@ -1,6 +1,7 @@
 //! This machine's agents as members of a hub elsewhere: each has a connection out, its runs, and a folder for what is
 //! not told yet (docs/worker.md).
 
+mod ask;
 pub mod dial;
 mod leftover;
 mod post;

@@ -61,6 +61,8 @@ struct Entry {
     /// Whether whoever has it says when nothing of it is left.
     answers: bool,
     end: watch::Sender<End>,
+    /// Whether whoever has it takes up what its caller says meanwhile.
+    more: bool,
 }
 
 impl Entry {
@@ -161,6 +163,7 @@ impl Desk {
             received,
             answers: received > 0,
             end: watch::channel(End::Open).0,
+            more: false,
         };
         state.runs.insert(task, entry);
         if !taken {

@@ -67,21 +67,21 @@ impl Worker {
         let url = self.hub.as_ref().or(worker.hub.as_ref()).context("which hub? Say --hub URL, or worker.hub")?;
         let ca = self.ca.as_deref().or(worker.ca.as_deref());
         let hub = Hub::new(url, &self.key(worker)?, ca).map_err(anyhow::Error::msg)?;
-        let agents: Vec<LocalAgent> = file
-            .agents
-            .iter()
-            .map(|(name, agent)| local(name, agent, worker).with_context(|| format!("agents.{name}")))
-            .collect::<Result<_>>()?;
         let state = self.state.clone().or_else(|| worker.state.clone());
         let state = state.unwrap_or_else(|| data::default_dir().join("worker"));
         data::create_dir(&state)?;
         let _lock = data::lock_for(&state, "another worker", "--state")?;
         let _level = telemetry::start_log(&file.log)?;
         let drain = self.drain_timeout.unwrap_or(worker.drain).0;
-        let options = Options { state, buffer: worker.buffer_bytes, grace: worker.grace.0, drain };
+        let options = Options { state: state.clone(), buffer: worker.buffer_bytes, grace: worker.grace.0, drain };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(async move {
             let asked = signals()?;
+            let mut agents = Vec::new();
+            for (name, agent) in &file.agents {
+                let place = state.join("agents").join(name);
+                agents.push(local(name, agent, &file.worker, &place).await.with_context(|| format!("agents.{name}"))?);
+            }
             attach::attach(hub, agents, &options, asked).await.map_err(anyhow::Error::msg)
         })
     }
@@ -106,8 +106,8 @@ impl Worker {
 }
 
 /// An agent of the configuration, ready to work.
-fn local(name: &str, agent: &AgentConfig, worker: &WorkerConfig) -> Result<LocalAgent> {
-    let doer = assemble::doer(agent)?;
+async fn local(name: &str, agent: &AgentConfig, worker: &WorkerConfig, state: &Path) -> Result<LocalAgent> {
+    let doer = assemble::doer(agent, Some(state)).await?;
     let skill = |skill: &crate::config::SkillConfig| Ability {
         id: skill.id.clone(),
         name: skill.name.clone(),

@@ -194,6 +194,7 @@ impl Connection {
                 return Next::End(4000, "replaced by another connection");
             }
             Order::Deliver(delivery) => self.delivery(&delivery),
+            Order::Say { task, run, message } => Self::more(task, run, message),
             Order::Stop { task, run, work } => self.stop(task, run, &work),
         };
         for text in frame {

@@ -39,9 +39,12 @@ impl Connection {
         match said {
             Said::Ping => self.say(hub_frame::simple("pong")),
             Said::Pong => {}
-            Said::Ack(Ack { task_id, run }) => {
+            Said::Ack(Ack { task_id, run, more }) => {
                 // Of a run that is over, there is nothing left to take.
                 let task = TaskId::parse(&task_id).ok_or_else(|| Refusal::no_task(&task_id))?;
+                if let (true, Some(run)) = (more, run) {
+                    self.place()?.session.takes_more(task, run);
+                }
                 if self.place()?.session.taken(task, run).is_err() {
                     self.not_theirs(&task_id, run);
                 }

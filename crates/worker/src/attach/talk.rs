@@ -107,11 +107,21 @@ fn take(post: &Arc<Post>, text: &str) -> Option<String> {
             post.kept(&kept);
             None
         }
-        Ok(Heard::Problem(problem)) => {
-            tracing::warn!(agent = post.agent.name, "the hub says: {problem}");
+        Ok(Heard::More(more)) => {
+            post.more(*more);
             None
         }
-        Ok(Heard::Welcome(_) | Heard::Other) => None,
+        Ok(Heard::Decided { task, id, decision }) => {
+            post.decided(&task, &id, &decision);
+            None
+        }
+        Ok(Heard::Problem(problem)) => {
+            if !problem.id.is_some_and(|id| post.not_taken(&id, &problem.message)) {
+                tracing::warn!(agent = post.agent.name, "the hub says: {}", problem.message);
+            }
+            None
+        }
+        Ok(Heard::Welcome(_) | Heard::Announced(_) | Heard::Other) => None,
         Err(error) => {
             tracing::error!(agent = post.agent.name, %error, "a frame of the hub's is not understood");
             None
