@@ -67,6 +67,7 @@ pub async fn registry(config: &Config, place: Place<'_>) -> Result<Assembled> {
 type Way = (Arc<dyn Link>, Option<Watched>);
 
 async fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, place: Place<'_>) -> Result<Way> {
+    let state = place.state.map(|state| state.join("agents").join(name));
     let doer = match (&agent.kind, &agent.script) {
         (Kind::A2a, _) => {
             let (link, watched) = remote::link(name, agent, config)?;
@@ -75,12 +76,9 @@ async fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, pla
         (Kind::Socket, _) => return Ok((Arc::new(Dialed::new(place.roster, id, agent.terms(&config.sockets))), None)),
         (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
         (Kind::Command, _) => Doer::Command(Arc::new(agent.program()?)),
-        (Kind::Acp, _) => {
-            let state = place.state.map(|state| state.join("agents").join(name));
-            Doer::Acp(Arc::new(agent.acp_program(state.as_deref())?))
-        }
+        (Kind::Acp | Kind::Opencode, _) => Doer::Acp(Arc::new(agent.acp_program(state.as_deref())?)),
+        (Kind::Codex, _) => Doer::Codex(Arc::new(agent.codex_program(state.as_deref())?)),
         (Kind::ClaudeCode, _) => {
-            let state = place.state.map(|state| state.join("agents").join(name));
             let found = Claude::find(agent.claude(state.as_deref())?).await;
             Doer::Claude(Arc::new(found.map_err(anyhow::Error::msg).context("claude_code")?))
         }

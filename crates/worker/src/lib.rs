@@ -4,6 +4,7 @@
 pub mod acp;
 pub mod agent;
 pub mod claude;
+pub mod codex;
 pub mod command;
 mod echo;
 pub mod evidence;
