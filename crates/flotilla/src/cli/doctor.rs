@@ -109,6 +109,7 @@ impl Doctor {
         let mut findings = Findings::default();
         machine::settings(&mut findings);
         let config = machine::config(&mut findings, &self.file, &self.data);
+        machine::programs(&mut findings, config.as_ref()).await;
         machine::clock(&mut findings);
         machine::store(&mut findings, &self.data, config.as_ref()).await;
         let hub_answers = reach::hub(&mut findings, session).await;
