@@ -85,7 +85,8 @@ pub async fn doer(agent: &AgentConfig, state: Option<&Path>) -> Result<Doer> {
     Ok(match (&agent.kind, &agent.script) {
         (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
         (Kind::Command, _) => Doer::Command(Arc::new(agent.program()?)),
-        (Kind::Acp, _) => Doer::Acp(Arc::new(agent.acp_program(state)?)),
+        (Kind::Acp | Kind::Opencode, _) => Doer::Acp(Arc::new(agent.acp_program(state)?)),
+        (Kind::Codex, _) => Doer::Codex(Arc::new(agent.codex_program(state)?)),
         (Kind::ClaudeCode, _) => {
             let found = Claude::find(agent.claude(state)?).await;
             Doer::Claude(Arc::new(found.map_err(anyhow::Error::msg).context("claude_code")?))

@@ -80,9 +80,9 @@ struct Outcome {
 impl Acp {
     pub(crate) async fn work(&self, assignment: &Assignment, outbox: &Outbox, mut stop: Stop) -> Result<(), Stopped> {
         outbox.report(Report::status(TaskState::Working)).await?;
-        let held = self.sessions.hold(&assignment.caller.to_string(), &assignment.context_id);
+        let caller = assignment.caller.to_string();
         let mut held = tokio::select! {
-            held = held => held,
+            held = self.sessions.hold(&caller, &assignment.context_id) => held,
             () = stop.asked() => return Err(Stopped),
         };
         let site = match self.git.open(&self.folder, &assignment.task_id).await {

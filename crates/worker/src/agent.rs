@@ -2,6 +2,7 @@
 
 use crate::acp::Acp;
 use crate::claude::Claude;
+use crate::codex::Codex;
 use crate::command::Program;
 use crate::echo;
 use crate::script::Script;
@@ -20,12 +21,13 @@ pub enum Agent {
     Command(Arc<Program>),
     Acp(Arc<Acp>),
     Claude(Arc<Claude>),
+    Codex(Arc<Codex>),
 }
 
 impl Agent {
     /// Whether its work is done by a program of its own, which takes a moment to end.
     pub fn is_supervised(&self) -> bool {
-        matches!(self, Self::Command(_) | Self::Acp(_) | Self::Claude(_))
+        matches!(self, Self::Command(_) | Self::Acp(_) | Self::Claude(_) | Self::Codex(_))
     }
 
     /// Whether it takes up what its caller says while it works.
@@ -43,6 +45,7 @@ impl Agent {
             Self::Command(program) => program.work(&assignment, &outbox, stop).await,
             Self::Acp(acp) => acp.work(&assignment, &outbox, stop).await,
             Self::Claude(claude) => claude.work(&assignment, &outbox, stop).await,
+            Self::Codex(codex) => codex.work(&assignment, &outbox, stop).await,
         };
     }
 }

@@ -5,6 +5,7 @@ pub mod acp;
 pub mod agent;
 pub mod attach;
 pub mod claude;
+pub mod codex;
 pub mod command;
 mod echo;
 pub mod evidence;

@@ -1,6 +1,7 @@
 //! Which session of an agent's program belongs to which context: kept in a file, one run in each at a time.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -21,9 +22,18 @@ struct Whose {
 struct Entry {
     #[serde(flatten)]
     whose: Whose,
+    #[serde(flatten)]
+    known: Known,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Known {
     session: String,
     /// In seconds since 1970.
     used_at: u64,
+    /// What is to be remembered with it.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    memo: Value,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -36,7 +46,7 @@ struct Stored {
 pub struct Sessions {
     /// None keeps them in memory only.
     file: Option<PathBuf>,
-    known: Mutex<HashMap<Whose, (String, u64)>>,
+    known: Mutex<HashMap<Whose, Known>>,
     busy: Mutex<HashMap<Whose, Weak<tokio::sync::Mutex<()>>>>,
 }
 
@@ -46,6 +56,8 @@ pub struct Held {
     whose: Whose,
     /// The session that was begun in it.
     pub known: Option<String>,
+    /// What was remembered with it.
+    pub memo: Value,
     _turn: tokio::sync::OwnedMutexGuard<()>,
 }
 
@@ -59,7 +71,7 @@ impl Sessions {
         if let Some(shared) = open.get(&file).and_then(Weak::upgrade) {
             return Ok(shared);
         }
-        let known = read(&file)?.into_iter().map(|entry| (entry.whose, (entry.session, entry.used_at))).collect();
+        let known = read(&file)?.into_iter().map(|entry| (entry.whose, entry.known)).collect();
         let sessions = Arc::new(Self { file: Some(file.clone()), known: Mutex::new(known), busy: Mutex::default() });
         open.insert(file, Arc::downgrade(&sessions));
         Ok(sessions)
@@ -76,23 +88,20 @@ impl Sessions {
             turn
         };
         let _turn = turn.lock_owned().await;
-        let known = lock(&self.known).get(&whose).map(|(session, _)| session.clone());
-        Held { sessions: Arc::clone(self), whose, known, _turn }
+        let known = lock(&self.known).get(&whose).cloned();
+        let (known, memo) = known.map_or((None, Value::Null), |known| (Some(known.session), known.memo));
+        Held { sessions: Arc::clone(self), whose, known, memo, _turn }
     }
 
-    async fn change(&self, change: impl FnOnce(&mut HashMap<Whose, (String, u64)>)) -> Result<(), String> {
+    async fn change(&self, change: impl FnOnce(&mut HashMap<Whose, Known>)) -> Result<(), String> {
         let stored = {
             let mut known = lock(&self.known);
             change(&mut known);
             if known.len() > REMEMBERED {
-                let oldest = known.iter().min_by_key(|(_, (_, used_at))| *used_at).map(|(whose, _)| whose.clone());
+                let oldest = known.iter().min_by_key(|(_, known)| known.used_at).map(|(whose, _)| whose.clone());
                 oldest.map(|whose| known.remove(&whose));
             }
-            let entry = |(whose, (session, used_at)): (&Whose, &(String, u64))| Entry {
-                whose: whose.clone(),
-                session: session.clone(),
-                used_at: *used_at,
-            };
+            let entry = |(whose, known): (&Whose, &Known)| Entry { whose: whose.clone(), known: known.clone() };
             Stored { sessions: known.iter().map(entry).collect() }
         };
         let Some(file) = self.file.clone() else { return Ok(()) };
@@ -104,14 +113,25 @@ impl Sessions {
 impl Held {
     /// The context goes on in this session from now on.
     pub async fn begun(&mut self, session: &str) -> Result<(), String> {
-        let (whose, entry) = (self.whose.clone(), (session.to_owned(), seconds_now()));
+        if self.known.as_deref() != Some(session) {
+            self.memo = Value::Null;
+        }
         self.known = Some(session.to_owned());
-        self.sessions.change(|known| drop(known.insert(whose, entry))).await
+        let known = Known { session: session.to_owned(), used_at: seconds_now(), memo: self.memo.clone() };
+        let whose = self.whose.clone();
+        self.sessions.change(|all| drop(all.insert(whose, known))).await
+    }
+
+    /// Keeps something with the session, in the place of what was kept.
+    pub async fn remember(&mut self, memo: Value) -> Result<(), String> {
+        let Some(session) = self.known.clone() else { return Ok(()) };
+        self.memo = memo;
+        self.begun(&session).await
     }
 
     /// The program does not know the session any more.
     pub async fn lost(&mut self) -> Result<(), String> {
-        self.known = None;
+        (self.known, self.memo) = (None, Value::Null);
         let whose = self.whose.clone();
         self.sessions.change(|known| drop(known.remove(&whose))).await
     }
@@ -166,11 +186,12 @@ mod tests {
             let mut held = sessions.hold("1", "c").await;
             assert_eq!(held.known, None);
             held.begun("s-1").await.unwrap();
+            held.remember(7.into()).await.unwrap();
             assert_eq!(sessions.hold("2", "c").await.known, None, "another caller's words name another session");
         }
         let sessions = Sessions::open(Some(file.clone())).unwrap();
         let mut held = sessions.hold("1", "c").await;
-        assert_eq!(held.known.as_deref(), Some("s-1"), "read back from the file");
+        assert_eq!((held.known.as_deref(), &held.memo), (Some("s-1"), &7.into()), "read back from the file");
         held.lost().await.unwrap();
         drop(held);
         assert_eq!(sessions.hold("1", "c").await.known, None);

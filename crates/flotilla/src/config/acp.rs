@@ -1,13 +1,11 @@
-//! What stands in the configuration of an agent that speaks the Agent Client Protocol (`kind: acp`).
+//! What stands in the configuration of an agent that speaks the Agent Client Protocol (`kind: acp`, `kind: opencode`).
 
 use super::command::{LINE, an_hour, find, five_seconds, much_output, ten_minutes, usual_path, variables};
-use super::{AgentConfig, Kind, Span};
+use super::git::GitConfig;
+use super::{AgentConfig, Kind, Span, mcp};
 use anyhow::{Context, Result, bail};
 use flotilla_worker::acp::{Acp, Permission};
 use flotilla_worker::command::Bounds;
-use flotilla_worker::evidence::site::Plan;
-use flotilla_worker::evidence::worktree::Ending;
-use flotilla_worker::probe::mcp::definition::{self, Definition};
 use flotilla_worker::sessions::Sessions;
 use flotilla_worker::supervise::Limits;
 use schemars::JsonSchema;
@@ -20,8 +18,10 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcpConfig {
-    /// The program's file, or a name that is looked for in `path`.
+    /// The program's file, or a name that is looked for in `path`; of an `opencode` agent, `opencode` if absent.
+    #[serde(default)]
     pub program: String,
+    /// What it is started with; of an `opencode` agent, `acp` if absent.
     #[serde(default)]
     pub arguments: Vec<String>,
     /// Where it works.
@@ -81,76 +81,49 @@ pub enum PermissionConfig {
     Allow,
 }
 
-/// What git is asked around a run; see docs/probes.md.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct GitConfig {
-    /// Whether the repository is looked at before and after, and what changed is told to the owner.
-    pub evidence: bool,
-    /// Whether each task has a working tree of its own: `shared` (default) or `per-task`.
-    pub worktree: WorktreeConfig,
-    /// What becomes of a task's own tree: it is kept (`keep`, the default), or merged and removed (`merge`).
-    pub afterwards: AfterwardsConfig,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum WorktreeConfig {
-    #[default]
-    Shared,
-    PerTask,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AfterwardsConfig {
-    #[default]
-    Keep,
-    Merge,
-}
-
-impl GitConfig {
-    fn check(self) -> Result<()> {
-        if self.worktree == WorktreeConfig::Shared && self.afterwards == AfterwardsConfig::Merge {
-            bail!("git.afterwards: only a tree of a task's own is merged; say 'worktree: per-task'");
+impl AgentConfig {
+    pub(super) fn check_acp(&self) -> Result<()> {
+        for (kind, name, section) in [(Kind::Acp, "acp", &self.acp), (Kind::Opencode, "opencode", &self.opencode)] {
+            match section {
+                None if self.kind == kind => {
+                    bail!("an {name} agent needs '{name}:' with a folder (docs/acp-agent.md shows how)")
+                }
+                Some(section) if self.kind == kind => section.check(kind).context(name)?,
+                Some(_) => bail!("{name}: only an {name} agent takes it; say 'kind: {name}'"),
+                None => {}
+            }
         }
         Ok(())
     }
 
-    /// Trees are below the agent's own folder, or, if nothing is kept, in the machine's for temporary files.
-    fn plan(self, state: Option<&Path>) -> Plan {
-        let temporary = || std::env::temp_dir().join(format!("flotilla-{}", std::process::id()));
-        let root = || state.map_or_else(temporary, Path::to_owned).join("trees");
-        let ending = match self.afterwards {
-            AfterwardsConfig::Keep => Ending::Keep,
-            AfterwardsConfig::Merge => Ending::Merge,
-        };
-        let own = self.worktree == WorktreeConfig::PerTask;
-        Plan { evidence: self.evidence, worktrees: own.then(|| (root(), ending)) }
-    }
-}
-
-impl AgentConfig {
-    pub(super) fn check_acp(&self) -> Result<()> {
-        match (self.kind, &self.acp) {
-            (Kind::Acp, None) => {
-                bail!("an acp agent needs 'acp:' with a program and a folder (docs/acp-agent.md shows how)")
-            }
-            (Kind::Acp, Some(acp)) => acp.check().context("acp"),
-            (_, Some(_)) => bail!("acp: only an acp agent takes it; say 'kind: acp'"),
-            (_, None) => Ok(()),
-        }
-    }
-
     /// The program, ready to be run. `state` is a folder of the agent's own, if anything is kept.
     pub fn acp_program(&self, state: Option<&Path>) -> Result<Acp> {
-        self.acp.as_ref().context("an acp agent needs 'acp:'")?.program(state).context("acp")
+        let (section, name) = match self.kind {
+            Kind::Opencode => (&self.opencode, "opencode"),
+            _ => (&self.acp, "acp"),
+        };
+        let section = section.as_ref().with_context(|| format!("an {name} agent needs '{name}:'"))?;
+        section.preset(self.kind).program(state).context(name)
     }
 }
 
 impl AcpConfig {
-    fn check(&self) -> Result<()> {
-        if self.program.is_empty() {
+    /// With what a published agent needs to speak ACP.
+    fn preset(&self, kind: Kind) -> Self {
+        let mut preset = self.clone();
+        if kind == Kind::Opencode {
+            if preset.program.is_empty() {
+                preset.program = "opencode".into();
+            }
+            if preset.arguments.is_empty() {
+                preset.arguments = vec!["acp".into()];
+            }
+        }
+        preset
+    }
+
+    fn check(&self, kind: Kind) -> Result<()> {
+        if self.preset(kind).program.is_empty() {
             bail!("program: must name a program");
         }
         if self.timeout.0.is_zero() || self.silence.0.is_zero() || self.output_bytes == 0 {
@@ -165,19 +138,12 @@ impl AcpConfig {
     }
 
     /// All the environment the program gets.
-    pub fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
+    fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
         let mut environment = vec![("PATH".into(), OsString::from(&self.path))];
         let home = self.home.clone().map(OsString::from).or_else(|| std::env::var_os("HOME"));
         environment.extend(home.map(|home| ("HOME".into(), home)));
         environment.extend(variables(&self.env)?);
         Ok(environment)
-    }
-
-    /// The servers of `mcp_config`.
-    pub fn servers(&self, environment: &[(OsString, OsString)]) -> Result<BTreeMap<String, Definition>> {
-        let Some(file) = &self.mcp_config else { return Ok(BTreeMap::new()) };
-        let text = std::fs::read_to_string(file).with_context(|| format!("mcp_config: {}", file.display()))?;
-        definition::read(&text, environment).map_err(|problem| anyhow::anyhow!("mcp_config: {problem}"))
     }
 
     fn program(&self, state: Option<&Path>) -> Result<Acp> {
@@ -188,7 +154,7 @@ impl AcpConfig {
             reaper: std::env::current_exe().context("this program's own file")?,
             program: find(&self.program, &self.path, &folder)?,
             arguments: self.arguments.iter().map(OsString::from).collect(),
-            mcp_servers: self.servers(&environment)?,
+            mcp_servers: mcp::servers(self.mcp_config.as_deref(), &environment)?,
             environment,
             folder,
             bounds: Bounds {

@@ -3,6 +3,7 @@
 use super::Span;
 use super::acp::AcpConfig;
 use super::claude::ClaudeConfig;
+use super::codex::CodexConfig;
 use super::command::CommandConfig;
 use super::remote::{AuthConfig, BreakerConfig, PollConfig, RetriesConfig, TimeoutsConfig};
 use super::sockets::{Connections, SocketsConfig, check_ttl};
@@ -76,6 +77,12 @@ pub struct AgentConfig {
     /// The program of an `acp` agent; see docs/acp-agent.md.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acp: Option<Box<AcpConfig>>,
+    /// Where opencode is, for an `opencode` agent: as `acp`, see docs/acp-agent.md.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opencode: Option<Box<AcpConfig>>,
+    /// Where Codex is, for a `codex` agent; see docs/codex.md.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub codex: Option<Box<CodexConfig>>,
     /// Where Claude Code is, for a `claude-code` agent; see docs/claude-code.md.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claude_code: Option<Box<ClaudeConfig>>,
@@ -125,6 +132,10 @@ pub enum Kind {
     Command,
     /// Is a program on this machine that speaks the Agent Client Protocol.
     Acp,
+    /// Is opencode on this machine.
+    Opencode,
+    /// Is Codex on this machine.
+    Codex,
     /// Is Claude Code on this machine.
     ClaudeCode,
 }
@@ -164,6 +175,8 @@ impl Kind {
             Self::A2a => "a2a",
             Self::Command => "command",
             Self::Acp => "acp",
+            Self::Opencode => "opencode",
+            Self::Codex => "codex",
             Self::ClaudeCode => "claude-code",
         }
     }
@@ -281,6 +294,8 @@ impl AgentConfig {
             script: None,
             command: None,
             acp: None,
+            opencode: None,
+            codex: None,
             claude_code: None,
             url: None,
             card: None,
@@ -349,6 +364,7 @@ impl AgentConfig {
         self.check_remote()?;
         self.check_command()?;
         self.check_acp()?;
+        self.check_codex()?;
         self.check_claude()?;
         let modes = [&self.input_modes, &self.output_modes].into_iter().flatten();
         if modes.clone().any(Vec::is_empty) {

@@ -1,8 +1,8 @@
 //! Agents that speak ACP: what they are told and asked, what is heard of them, and that nothing of them is left.
 
-use crate::cast::{id, setup, state, text};
+use crate::cast::{id, reached, setup, state, text};
 use flotilla_testkit::client::message;
-use flotilla_testkit::{Binding, Client, HubProcess, until};
+use flotilla_testkit::{Binding, Client, HubProcess, Request, until};
 use flotilla_worker::reaper::{MARK, tree};
 use serde_json::{Value, json};
 
@@ -133,8 +133,43 @@ fn a_conversation_goes_on_in_its_session_also_after_a_restart() {
 }
 
 #[test]
-fn leave_to_use_a_tool_is_as_the_configuration_says() {
-    for (more, answer, decision) in [("", "refused", "denied"), ("      permission: allow\n", "allowed", "allowed")] {
+fn leave_to_use_a_tool_is_the_owners_to_give() {
+    let hub = hub("      silence: 2s\n");
+    let client = coder(&hub);
+    let owner = hub.owner(Binding::HttpJson);
+    for (number, (answer, state_of_it, expected)) in [
+        (json!({"decision": "allow"}), "allowed", "allowed"),
+        (json!({"decision": "deny", "note": "not today"}), "denied", "refused"),
+        // There is no way to tell an agent so.
+        (json!({"decision": "allow", "input": {"c": "ls"}}), "denied", "refused"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let task = client.start(&format!("m{number}"), "ask for leave");
+        let approval = until("a question to the owner", || {
+            let open: Value = serde_json::from_str(owner.get("/api/approvals?state=open").text()).ok()?;
+            open["approvals"].as_array()?.first()?["id"].as_str().map(str::to_owned)
+        });
+        assert!(!client.task(id(&task)).to_string().contains("rm -rf"), "the caller sees WORKING only");
+        let post = Request::post(&format!("/api/approvals/{approval}"), answer.to_string());
+        owner.send(post.header("content-type", "application/json"));
+        let task = reached(&client, id(&task), "TASK_STATE_COMPLETED");
+        assert_eq!(output(&task), expected, "{answer}");
+        assert!(log(&hub, &task).contains(state_of_it));
+    }
+    // A question that nobody answers does not outlive the run.
+    let task = client.start("last", "ask for leave");
+    until("a question to the owner", || owner.get("/api/approvals?state=open").text().contains("rm -rf").then_some(()));
+    let canceled = client.call("CancelTask", &json!({"id": id(&task)})).expect("it can be canceled");
+    assert_eq!((state(&canceled), alive(id(&task))), ("TASK_STATE_CANCELED", 0));
+}
+
+#[test]
+fn without_an_owner_at_hand_the_configuration_decides() {
+    for (more, answer, decision) in
+        [("      permission: deny\n", "refused", "denied"), ("      permission: allow\n", "allowed", "allowed")]
+    {
         let hub = hub(more);
         let task = coder(&hub).say("m", "ask for leave");
         assert_eq!((state(&task), output(&task).as_str()), ("TASK_STATE_COMPLETED", answer));

@@ -237,6 +237,16 @@ fn what_is_said_during_a_run_steers_it_or_waits() {
 }
 
 #[test]
+fn the_doctor_looks_at_the_program() {
+    let hub = hub("");
+    for (more, told) in [("", "coder: 9.9.9 (Stand-in)"), ("      max_turns: 3\n", "coder: max_turns: the installed")] {
+        hub.write_config(&config(more));
+        let said = hub.cli(&["doctor", "--config", "hub.yaml"]).stdout;
+        assert!(String::from_utf8_lossy(&said).contains(told), "{}", String::from_utf8_lossy(&said));
+    }
+}
+
+#[test]
 fn what_the_installed_version_cannot_do_is_said_at_the_start() {
     for (more, told) in [
         ("      max_turns: 3\n", "agents.coder: claude_code: max_turns: the installed Claude Code (9.9.9 (Stand-in))"),
