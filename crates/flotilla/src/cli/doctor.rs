@@ -10,11 +10,13 @@ use super::output::{Text, document};
 use super::session::Session;
 use super::settings::Setting;
 use super::{ConfigFile, DataDir};
+use crate::config::{Kind, WorkerFile};
 use clap::Args;
 use flotilla_outbound::net::address;
 use flotilla_protocol::fleet::Announce;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 #[derive(Debug, Args)]
 pub struct Doctor {
@@ -131,6 +133,33 @@ impl Doctor {
         // What is wrong has been said, with what to do about it.
         if findings.problems() > 0 { Err(Failure::silent(1)) } else { Ok(()) }
     }
+}
+
+pub use programs::looks;
+
+/// `flotilla worker doctor`: the agents of a worker, and what each would announce.
+pub async fn worker(session: &Session, path: &Path) -> Result<(), Failure> {
+    let mut findings = Findings::default();
+    let mut announcements = BTreeMap::new();
+    match WorkerFile::load(path) {
+        Ok(file) => {
+            findings.ok("worker", format!("{} is in order", path.display()));
+            for (name, agent) in &file.agents {
+                match (agent.kind, agent.command.as_ref().map(|_| agent.program())) {
+                    (_, Some(Ok(program))) => findings.ok("agent", format!("{name}: {}", program.program.display())),
+                    (_, Some(Err(error))) => {
+                        findings.problem("agent", format!("{name}: {error:#}"), "install it, or correct its section");
+                    }
+                    (Kind::Echo | Kind::Script, None) => findings.ok("agent", format!("{name}: needs no program")),
+                    _ => {}
+                }
+            }
+            announcements = programs::examine(&mut findings, &file.agents).await;
+        }
+        Err(error) => findings.problem("worker", format!("{error:#}"), "correct the file, or name one with --config"),
+    }
+    show(session, &findings, &announcements);
+    if findings.problems() > 0 { Err(Failure::silent(1)) } else { Ok(()) }
 }
 
 fn show(session: &Session, findings: &Findings, announcements: &BTreeMap<String, Announce>) {

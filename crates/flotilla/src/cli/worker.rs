@@ -1,12 +1,14 @@
 //! `flotilla worker`: this machine's agents as members of a hub elsewhere (docs/worker.md).
 
+use super::args::ClientArgs;
+use super::{doctor, for_agents};
 use crate::config::{AgentConfig, Span, WorkerConfig, WorkerFile};
 use crate::{assemble, data, telemetry};
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, Subcommand};
 use flotilla_protocol::a2a::profile::{Abilities, Ability, Profile};
 use flotilla_worker::attach::dial::Hub;
-use flotilla_worker::attach::{self, Ended, LocalAgent, Options};
+use flotilla_worker::attach::{self, Ended, LocalAgent, Looks, Options};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,6 +19,8 @@ const CUT_SHORT: u8 = 3;
 
 #[derive(Debug, Args)]
 pub struct Worker {
+    #[command(subcommand)]
+    command: Option<WorkerCommand>,
     /// The hub's address
     #[arg(long, env = "FLOTILLA_URL", value_name = "URL")]
     hub: Option<String>,
@@ -27,7 +31,7 @@ pub struct Worker {
     #[arg(long, value_name = "FILE", conflicts_with = "key")]
     key_file: Option<PathBuf>,
     /// The worker's configuration: its agents [default: worker.yaml here]
-    #[arg(long, env = "FLOTILLA_WORKER_CONFIG", value_name = "FILE")]
+    #[arg(long, env = "FLOTILLA_WORKER_CONFIG", value_name = "FILE", global = true)]
     config: Option<PathBuf>,
     /// Where what is not told yet is kept [default: worker in the platform's data
     /// directory]
@@ -41,8 +45,27 @@ pub struct Worker {
     drain_timeout: Option<Span>,
 }
 
+#[derive(Debug, Subcommand)]
+enum WorkerCommand {
+    /// Say which agents are there and signed in, which MCP servers answer, and
+    /// what would be announced.
+    Doctor {
+        /// Format of the result: text or json
+        #[arg(short, long, value_name = "FORMAT")]
+        output: Option<String>,
+    },
+}
+
 impl Worker {
+    fn file(&self) -> PathBuf {
+        self.config.clone().unwrap_or_else(|| PathBuf::from("worker.yaml"))
+    }
+
     pub fn run(self) -> ExitCode {
+        if let Some(WorkerCommand::Doctor { output }) = &self.command {
+            let client = ClientArgs { output: output.clone(), ..ClientArgs::default() };
+            return for_agents(client, async |session| doctor::worker(session, &self.file()).await);
+        }
         match self.work() {
             Ok(Ended::Drained) => ExitCode::SUCCESS,
             Ok(Ended::CutShort(untold)) => {
@@ -61,8 +84,7 @@ impl Worker {
     }
 
     fn work(self) -> Result<Ended> {
-        let path = self.config.clone().unwrap_or_else(|| PathBuf::from("worker.yaml"));
-        let file = WorkerFile::load(&path)?;
+        let file = WorkerFile::load(&self.file())?;
         let worker = &file.worker;
         let url = self.hub.as_ref().or(worker.hub.as_ref()).context("which hub? Say --hub URL, or worker.hub")?;
         let ca = self.ca.as_deref().or(worker.ca.as_deref());
@@ -73,7 +95,13 @@ impl Worker {
         let _lock = data::lock_for(&state, "another worker", "--state")?;
         let _level = telemetry::start_log(&file.log)?;
         let drain = self.drain_timeout.unwrap_or(worker.drain).0;
-        let options = Options { state: state.clone(), buffer: worker.buffer_bytes, grace: worker.grace.0, drain };
+        let options = Options {
+            state: state.clone(),
+            buffer: worker.buffer_bytes,
+            grace: worker.grace.0,
+            drain,
+            look: worker.look.0,
+        };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(async move {
             let asked = signals()?;
@@ -131,7 +159,8 @@ async fn local(name: &str, agent: &AgentConfig, worker: &WorkerConfig, state: &P
         skills: agent.skills.iter().map(skill).collect(),
     };
     let card = serde_json::to_string(&profile)?;
-    Ok(LocalAgent { name: name.to_owned(), doer, card, places: worker.max_concurrent })
+    let looks = doctor::looks(name, agent)?.map(|(subject, prober)| Looks { subject, prober });
+    Ok(LocalAgent { name: name.to_owned(), doer, card, places: worker.max_concurrent, looks })
 }
 
 /// One word for each signal that asks this process to stop.

@@ -41,6 +41,8 @@ pub struct WorkerConfig {
     pub grace: Span,
     /// How long runs may take to end when the worker is asked to stop.
     pub drain: Span,
+    /// How often agents, their MCP servers and their repositories are looked at.
+    pub look: Span,
     /// How much of what is not told yet is kept, in bytes.
     #[schemars(range(min = 65_536))]
     pub buffer_bytes: u64,
@@ -59,6 +61,7 @@ impl Default for WorkerConfig {
             state: None,
             grace: Span::seconds(600),
             drain: Span::seconds(60),
+            look: Span::seconds(60),
             buffer_bytes: 64 * 1024 * 1024,
             max_concurrent: 16,
         }
@@ -90,6 +93,9 @@ impl WorkerFile {
         let worker = &self.worker;
         if worker.key.is_some() && worker.key_file.is_some() {
             bail!("worker.key and worker.key_file: write one of them");
+        }
+        if worker.look.0.is_zero() {
+            bail!("worker.look must be longer than nothing");
         }
         if worker.buffer_bytes < 65_536 || worker.max_concurrent == 0 {
             bail!("worker.buffer_bytes must be at least 65536, and worker.max_concurrent at least 1");

@@ -328,7 +328,9 @@ mod tests {
     fn what_the_hub_says_is_told_apart() {
         assert!(matches!(Heard::read(&kept("t", 1, 4, true)), Ok(Heard::Kept(kept)) if kept.over && kept.number == 4));
         assert!(matches!(Heard::read(r#"{"type":"cancel","taskId":"t","run":3}"#), Ok(Heard::Cancel { run: 3, .. })));
-        assert!(matches!(Heard::read(r#"{"type":"error","message":"no"}"#), Ok(Heard::Problem(told)) if told.message == "no"));
+        assert!(
+            matches!(Heard::read(r#"{"type":"error","message":"no"}"#), Ok(Heard::Problem(told)) if told.message == "no")
+        );
         assert!(matches!(Heard::read(r#"{"type":"dance"}"#), Ok(Heard::Other)));
         let gone = Gone { task_id: "t".into(), run: 1, number: 2, reason: "it fell".into() };
         assert_eq!(serde_json::from_str::<Gone>(&gone.frame()).unwrap(), gone);

@@ -1,10 +1,13 @@
 //! An agent's post at the hub: the runs it has in hand, and what is still to be told of them.
 
 use super::ask::Questions;
+use super::profile::{self, Looks, Profile};
+use super::receipt::{self, Now};
 use super::spool::{NotKept, Room, Spool};
 use crate::agent::{Agent, Asked, More, Outbox, Stop};
 use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::approval::ApprovalDecision;
+use flotilla_protocol::fleet;
 use flotilla_protocol::hub_frame::worker::{Gone, Kept, MoreFrame, RunFrame, taken};
 use flotilla_protocol::work::{Assignment, Report};
 use std::collections::BTreeMap;
@@ -39,6 +42,8 @@ pub struct LocalAgent {
     pub card: String,
     /// Runs it has at once.
     pub places: usize,
+    /// What is looked at before it is announced; none for an agent that is no program.
+    pub looks: Option<Looks>,
 }
 
 /// A run in hand.
@@ -65,6 +70,7 @@ pub struct Post {
     hands: Mutex<BTreeMap<Key, Hand>>,
     /// There may be something to send, or nothing left to wait for.
     pub wake: Notify,
+    pub profile: Profile,
     draining: AtomicBool,
     frame: AtomicUsize,
 }
@@ -78,7 +84,7 @@ impl Post {
         };
         let hands = Mutex::new(leftovers.into_iter().map(left).collect());
         let (wake, draining, frame) = (Notify::new(), AtomicBool::new(false), AtomicUsize::new(FRAME));
-        Arc::new(Self { agent, folder, room, hands, wake, draining, frame })
+        Arc::new(Self { agent, folder, room, hands, wake, profile: Profile::default(), draining, frame })
     }
 
     fn hands(&self) -> MutexGuard<'_, BTreeMap<Key, Hand>> {
@@ -130,6 +136,15 @@ impl Post {
                 return Some(Gone { task_id: key.0, run: key.1, number: 0, reason }.frame());
             }
         };
+        let working = hands.values().filter(|hand| hand.working).count();
+        if let Some(blocked) = self.objection(&run, working) {
+            tracing::info!(agent = self.agent.name, task = key.0, reason = blocked.reason.name(), "work is not begun");
+            let hand = Hand { working: false, ..Hand::new(spool, watch::channel(false).0, None) };
+            hands.insert(key.clone(), hand);
+            drop(hands);
+            self.tell(&key, blocked.reports());
+            return None;
+        }
         let (say, stop) = Stop::pair();
         let asked = say.subscribe();
         let (more, messages) = mpsc::channel(MESSAGES);
@@ -141,6 +156,21 @@ impl Post {
         let stop = stop.hearing(More::new(messages));
         tokio::spawn(Arc::clone(self).work(key, run.into_assignment(), stop, asked));
         Some(answer)
+    }
+
+    /// Why work that comes under a contract cannot be begun.
+    fn objection(&self, run: &RunFrame, working: usize) -> Option<receipt::Blocked> {
+        let dispatch = receipt::dispatch(&run.message)?;
+        let (profile, time) = (self.profile.current(), profile::now());
+        let now = Now { profile: profile.as_ref(), working, places: self.agent.places, time };
+        receipt::objection(&dispatch, &now)
+    }
+
+    /// What is announced now, with how busy the agent is.
+    pub fn announcement(&self) -> Option<String> {
+        let mut announce = self.profile.current()?;
+        announce.session.active_tasks = u32::try_from(self.working()).ok();
+        fleet::write(&announce).ok()
     }
 
     /// Does a run, and keeps what its agent says. One that was asked to stop is gone when this has ended.
@@ -240,6 +270,8 @@ impl Post {
         }
         finish(&mut hands, key);
         drop(hands);
+        // It may have changed files, or told what its session has.
+        self.profile.look.notify_one();
         self.wake.notify_one();
     }
 

@@ -78,6 +78,17 @@ fn inspected(name: &str, agent: &AgentConfig) -> Result<Option<Inspected>> {
     Ok(Some(Inspected { product, asked, subject, prober }))
 }
 
+/// What a worker looks at, again and again: of a program of one's own, its repository if it has one.
+pub fn looks(name: &str, agent: &AgentConfig) -> Result<Option<(Subject, Prober)>> {
+    if agent.kind != Kind::Command {
+        return Ok(inspected(name, agent)?.map(|inspected| (inspected.subject, inspected.prober)));
+    }
+    let program = agent.program()?;
+    let subject = Subject { agent_id: name.to_owned(), folder: program.folder.clone(), ..Subject::default() };
+    let (reaper, environment, folder) = (program.reaper, program.environment, program.folder);
+    Ok(Some((subject, Prober { reaper, environment, folder, limit: STEP, at_once: AT_ONCE })))
+}
+
 fn tell_presence(findings: &mut Findings, name: &str, presence: &Presence) {
     if let Some(problem) = &presence.problem {
         return findings.problem(ABOUT, format!("{name}: {problem}"), "install it, or correct 'program' and 'path'");
