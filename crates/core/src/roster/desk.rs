@@ -193,7 +193,9 @@ impl Desk {
             }
         }
         let wake = Arc::new(Notify::new());
-        let orders = VecDeque::new();
+        // What was to end while nobody could be told is to end still.
+        let here = state.runs.iter().filter(|(_, entry)| entry.stands() == Standing::Taken(id));
+        let orders = here.filter_map(|(task, entry)| entry.reminder(*task)).collect();
         let (token_kept, wake_kept) = (token.clone(), Arc::clone(&wake));
         let (window, places, answers) = (terms.window, usize::MAX, false);
         state.seats.push(Seat { id, token: token_kept, window, wake: wake_kept, orders, places, answers });

@@ -183,5 +183,8 @@ fn show(session: &Session, findings: &Findings, announcements: &BTreeMap<String,
         text.field(found.level.name(), &format!("{}: {}", found.about, found.what));
         text.field("  Do", &found.advice);
     }
+    for (name, announce) in announcements {
+        text.field("Announces", &format!("{name}: {}", json!(announce)));
+    }
     text.field("Problems", &findings.problems().to_string()).print();
 }

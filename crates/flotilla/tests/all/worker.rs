@@ -1,6 +1,7 @@
 //! `flotilla worker`: this machine's agents as members of a hub elsewhere, through cuts, kills and a drain.
 
 mod crash;
+mod fleet;
 mod leave;
 mod outage;
 mod work;
@@ -67,6 +68,11 @@ fn said(task: &Value) -> &str {
 fn made(task: &Value) -> String {
     let parts = task["artifacts"][0]["parts"].as_array().unwrap_or_else(|| panic!("no artifact in {task}"));
     parts.iter().filter_map(|part| part["text"].as_str()).collect()
+}
+
+/// The same, as far as there is one.
+fn made_of(task: &Value) -> String {
+    if task["artifacts"][0]["parts"].is_array() { made(task) } else { String::new() }
 }
 
 /// The owner's log of a task, as text.

@@ -1,9 +1,13 @@
 //! Hub and worker are killed at random: no task is lost, none runs twice without a word, no process is left.
 
-use super::{agent, alive, attached, config, hub, log, made, said};
+use super::{agent, alive, attached, config, hub, log, made, made_of, said};
 use crate::cast::{id, state};
-use flotilla_testkit::until;
-use std::time::Duration;
+use flotilla_testkit::{WorkerProcess, until};
+
+/// Who began, as the programs noted it.
+fn began(worker: &WorkerProcess) -> String {
+    std::fs::read_to_string(worker.state().with_file_name("began")).unwrap_or_default()
+}
 
 const ROUNDS: u64 = 50;
 
@@ -28,8 +32,19 @@ fn kills_at_random_points_lose_no_task_and_leave_no_process() {
             let name = format!("r{round}n{n}");
             tasks.push((id(&agent(&hub, "work").start(&name, &format!("{name}\n"))).to_owned(), name));
         }
-        // A moment in the life of the run, which differs from round to round.
-        std::thread::park_timeout(Duration::from_millis(dice() % 120));
+        // A moment in the life of a run, which differs from round to round: none, begun, or so many words said.
+        let (task, name) = tasks.last().expect("one was just begun").clone();
+        let moment = dice() % 7;
+        until("the moment has come", || {
+            let words = || made_of(&agent(&hub, "work").task(&task)).lines().count() as u64;
+            let over =
+                || !matches!(state(&agent(&hub, "work").task(&task)), "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING");
+            let come = moment == 0
+                || (moment == 1 && began(&worker).contains(&name))
+                || words() + 1 >= moment.max(2)
+                || over();
+            come.then_some(())
+        });
         match dice() % 3 {
             0 => hub.restart(),
             1 => {
@@ -44,9 +59,6 @@ fn kills_at_random_points_lose_no_task_and_leave_no_process() {
         }
     }
     let client = agent(&hub, "work");
-    let began = |worker: &flotilla_testkit::WorkerProcess| {
-        std::fs::read_to_string(worker.state().with_file_name("began")).unwrap_or_default()
-    };
     for (task, name) in &tasks {
         let ended = until(&format!("{name} ({task}) ends"), || {
             let task = client.task(task);

@@ -1,6 +1,6 @@
 //! The hub is away for a while: what runs goes on, what was said is told once, and what is too late is ended.
 
-use super::{STUBBORN, agent, alive, attached, attached_at, config, connected, hub, log, made, said};
+use super::{STUBBORN, agent, alive, attached, attached_at, config, connected, hub, log, made, made_of, said};
 use crate::cast::{id, reached, state};
 use flotilla_testkit::{Proxy, until};
 
@@ -21,10 +21,6 @@ fn a_program_goes_on_while_the_hub_is_down_and_nothing_is_told_twice() {
     let log = log(&hub, id(&task));
     assert!(!log.contains("run_lost") && log.matches("run_queued").count() == 1, "{log}");
     until("nothing is kept", || (files(&worker) == 0).then_some(()));
-}
-
-fn made_of(task: &serde_json::Value) -> String {
-    if task["artifacts"][0]["parts"].is_array() { made(task) } else { String::new() }
 }
 
 /// Files of runs in a worker's state folder.
