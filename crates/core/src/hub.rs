@@ -1,13 +1,16 @@
 //! The hub: every operation on tasks, for every binding. Everything appends to a log or follows one.
 
 mod agents;
+mod approve;
 mod cancel;
 mod deadline;
 mod deliver;
 mod descend;
+mod fleet;
 mod follow;
 mod hook;
 pub mod lease;
+mod ledger;
 mod live;
 mod meters;
 mod own;
@@ -27,8 +30,10 @@ mod trail;
 mod vigil;
 
 pub use agents::Changed;
+pub use approve::ApprovalPage;
 pub use follow::{Ended, Follow, Framed, Next};
 pub use hook::HookPage;
+pub use ledger::{UsageQuery, UsageReport};
 pub use live::LiveRef;
 pub use owner::{LogPage, OwnerFollow, OwnerNext};
 pub use push::Push;
@@ -38,14 +43,17 @@ pub use send::{Outcome, SendOptions, no_push, no_streaming};
 
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
+use crate::fleet::Fleet;
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::limits::Limits;
+use crate::notice::{Notice, Notices, What};
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Scout, Store};
 use crate::push::Desk;
 use crate::rate::Rate;
 use crate::registry::{Keeping, Registry};
 use crate::roster::Roster;
-use crate::task::{Command, Effect, Head, apply, room, step};
+use crate::task::{Command, Effect, Head, Kind, apply, room, step};
+use approve::Approvals;
 use arc_swap::ArcSwap;
 use deadline::Deadlines;
 use flotilla_protocol::a2a::error::Refusal;
@@ -100,11 +108,16 @@ pub struct Hub {
     push: Push,
     desk: Desk,
     deadlines: Deadlines,
+    approvals: Approvals,
     stopping: watch::Sender<bool>,
     /// Set when those who wait for a task must be answered with what there is.
     hurrying: AtomicBool,
     runtime: Handle,
     meters: Meters,
+    /// Workers and their work.
+    fleet: Fleet,
+    /// Whoever wants to hear of changes at once.
+    notices: Notices,
 }
 
 /// The fate of a submitted command: nothing to do, or a commit under way.
@@ -142,10 +155,13 @@ impl Hub {
             push,
             desk: Desk::default(),
             deadlines: Deadlines::default(),
+            approvals: Approvals::default(),
             stopping: watch::Sender::new(false),
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
             meters: Meters::default(),
+            fleet: Fleet::default(),
+            notices: Notices::default(),
         })
     }
 
@@ -155,8 +171,13 @@ impl Hub {
 
     /// Puts other agents in place; runs under way go on with the ones they started with.
     pub fn replace_registry(&self, registry: Registry) {
+        self.fleet.describe(&registry);
         self.registry.store(Arc::new(registry));
         self.vigil.wake();
+    }
+
+    pub fn notices(&self) -> &Notices {
+        &self.notices
     }
 
     pub fn roster(&self) -> &Arc<Roster> {
@@ -328,11 +349,13 @@ impl Hub {
             match result {
                 Ok(()) => {
                     hub.meters.changed(&head, &change);
+                    hub.tell_of(&head, change.at);
                     if ends {
                         hub.open_tasks.leave(head.principal);
                     }
                     let deadline = head.deadline.filter(|_| !head.is_over());
                     hub.deadlines.changed(live.id(), deadline_before, deadline);
+                    hub.approvals.changed(live.id(), &change);
                     let shows = change.peer_count() > 0;
                     live.publish(head, change, size);
                     if shows {
@@ -360,6 +383,17 @@ impl Hub {
                 }
             }
         })
+    }
+}
+
+impl Hub {
+    /// A task's log grew. A direct answer is no task, and nothing to tell of.
+    fn tell_of(&self, head: &Head, at: Millis) {
+        if head.kind != Kind::Task || !self.notices.has_listeners() {
+            return;
+        }
+        let what = What::Task { task: head.id, caller: head.principal, state: head.state.name(), seq: head.seq };
+        self.notices.tell(Notice { at, owner: head.owner, agent: head.agent, what });
     }
 }
 

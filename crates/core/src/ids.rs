@@ -111,6 +111,42 @@ impl PrincipalId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AgentId(pub i64);
 
+/// An approval's id: made of what was asked by whom, so that the same question is the same approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ApprovalId(Uuid);
+
+impl ApprovalId {
+    /// The id of a run's question under the asker's own name for it.
+    pub fn of(task: TaskId, run: u32, name: &str) -> Self {
+        let asked = [task.bytes().as_slice(), &run.to_be_bytes(), name.as_bytes()].concat();
+        let digest = crate::key::sha256(&asked);
+        let mut bytes = [0u8; 16];
+        bytes.copy_from_slice(&digest[..16]);
+        Self(Builder::from_custom_bytes(bytes).into_uuid())
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.len() != 36 {
+            return None;
+        }
+        Uuid::try_parse(text).ok().map(Self)
+    }
+
+    pub fn bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes(bytes))
+    }
+}
+
+impl fmt::Display for ApprovalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_hyphenated().fmt(f)
+    }
+}
+
 /// A webhook's id within the hub: random, because it is shown to receivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HookId(Uuid);

@@ -2,10 +2,12 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod approval;
 pub mod caller;
 pub mod descent;
 pub mod dispatch;
 pub mod error;
+pub mod fleet;
 pub mod hub;
 pub mod ids;
 pub mod key;
@@ -14,6 +16,7 @@ pub mod limits;
 pub mod log;
 pub mod loops;
 pub mod media;
+pub mod notice;
 pub mod page;
 pub mod ports;
 pub mod project;
@@ -24,3 +27,4 @@ pub mod relevance;
 pub mod rights;
 pub mod roster;
 pub mod task;
+pub mod usage;

@@ -1,7 +1,9 @@
 //! Loops: safe to start at any time and any number of times. They take no input.
 
+pub mod approval;
 pub mod deadline;
 pub mod lease;
+pub mod fleet;
 pub mod push;
 pub mod vigil;
 

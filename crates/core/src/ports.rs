@@ -1,14 +1,19 @@
 //! What the core needs from outside: a store, links to agents, a scout, a courier, a signer, a clock. Nothing else is a
 //! trait.
 
+mod approval;
 mod push;
 mod scout;
+mod usage;
 
+pub use approval::ApprovalStore;
 pub use push::{Accepting, Courier, HookStore, Parcel, Standing};
 pub use scout::{Asked, Checked, Discovered, Plan, Scout};
+pub use usage::UsageStore;
 
 use crate::caller::Scope;
 use crate::error::Fault;
+use crate::fleet::Kept;
 use crate::hub::RunHandle;
 use crate::ids::{AgentId, PrincipalId, TaskId};
 use crate::key::{FullName, KeyRecord, Principal};
@@ -156,7 +161,7 @@ pub struct Swept {
 }
 
 /// What is remembered. Implementations are equal in behaviour; one conformance suite runs over all of them.
-pub trait Store: HookStore {
+pub trait Store: HookStore + ApprovalStore + UsageStore {
     fn epoch(&self) -> &Epoch;
 
     /// The name of this hub among others: made with the store, and kept through backups and restores.
@@ -205,6 +210,10 @@ pub trait Store: HookStore {
     fn keep_lease(&self, agent: AgentId, lease: Lease) -> Later<()>;
     /// How many tasks with an agent have not ended.
     fn open_with(&self, agent: AgentId) -> Later<usize>;
+    /// The latest announcement of each worker.
+    fn workers(&self) -> Later<Vec<Kept>>;
+    /// Keeps a worker's announcement in the place of the one before.
+    fn keep_worker(&self, kept: Kept) -> Later<()>;
     /// The principal of this name, who is made if there is none; so is the workspace.
     fn principal(&self, name: FullName) -> Later<Principal>;
     fn key(&self, hash: Digest) -> Later<Option<KeyRecord>>;

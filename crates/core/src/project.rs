@@ -87,8 +87,11 @@ impl Fold {
             | Event::RunQueued { .. }
             | Event::RunStarted { .. }
             | Event::Received { .. }
+            | Event::TakenUp { .. }
             | Event::RunLost { .. }
             | Event::NearLimit { .. }
+            | Event::ApprovalAsked { .. }
+            | Event::ApprovalSettled { .. }
             | Event::Descended { .. } => {}
         }
     }

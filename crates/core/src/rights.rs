@@ -21,6 +21,8 @@ pub enum Right {
     AgentsConnect,
     /// Look for agents elsewhere, add them, change and remove one's own.
     AgentsWrite,
+    /// Answer what one's agents ask leave for. No agent's own key has it, or it could answer itself.
+    ApprovalsWrite,
 }
 
 impl Right {
@@ -31,6 +33,7 @@ impl Right {
         Self::PushWrite,
         Self::AgentsConnect,
         Self::AgentsWrite,
+        Self::ApprovalsWrite,
         Self::Admin,
     ];
 
@@ -43,6 +46,7 @@ impl Right {
             Self::Admin => "admin",
             Self::AgentsConnect => "agents:connect",
             Self::AgentsWrite => "agents:write",
+            Self::ApprovalsWrite => "approvals:write",
         }
     }
 
@@ -148,7 +152,7 @@ mod tests {
     fn an_admin_may_all_and_nobody_else_is_one() {
         for right in Right::ALL {
             assert!(Rights::of([Right::Admin]).has(right));
-            let more = matches!(right, Right::Admin | Right::AgentsConnect | Right::AgentsWrite);
+            let more = matches!(right, Right::Admin | Right::AgentsConnect | Right::AgentsWrite | Right::ApprovalsWrite);
             assert_eq!(Rights::CALLER.has(right), !more, "{right:?}");
             assert!(!Rights::of([]).has(right) && Rights::of([]).with(right).has(right));
         }

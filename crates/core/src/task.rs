@@ -1,6 +1,7 @@
 //! The task: its bounded head, and the pure functions that decide and fold what happens to it.
 
 mod apply;
+pub mod approve;
 mod report;
 pub mod room;
 mod step;
@@ -8,7 +9,7 @@ mod step;
 pub use apply::apply;
 pub use step::{Command, Decision, Effect, Retry, Say, step};
 
-use crate::ids::{AgentId, PrincipalId, TaskId};
+use crate::ids::{AgentId, ApprovalId, PrincipalId, TaskId};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::lineage::{Origin, Trace, TraceId};
 use flotilla_protocol::time::Millis;
@@ -61,6 +62,8 @@ pub struct Head {
     pub deadline: Option<Millis>,
     /// Where it comes from, if its caller told.
     pub origin: Option<Arc<Origin>>,
+    /// What the run has asked its agent's owner and was not told yet.
+    pub open_approvals: Vec<ApprovalId>,
 }
 
 impl Head {
@@ -84,6 +87,7 @@ impl Head {
             waiting: 0,
             deadline: None,
             origin: None,
+            open_approvals: Vec::new(),
         }
     }
 

@@ -22,11 +22,13 @@ use flotilla_outbound::webhook::keys::{Keys, Master};
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentProvider, AgentSkill};
 use flotilla_protocol::wire::Object;
 use flotilla_worker::Agent as Doer;
+use flotilla_worker::claude::Claude;
 use flotilla_worker::script::Script;
 use here::InProcess;
 use hyper::Uri;
 use remote::Unmade;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Where agents are kept, and where those are who dial in.
@@ -34,6 +36,8 @@ use std::sync::Arc;
 pub struct Place<'a> {
     pub store: &'a Arc<dyn Store>,
     pub roster: &'a Roster,
+    /// Where agents on this machine keep what outlives a restart, if anything does.
+    pub state: Option<&'a Path>,
 }
 
 /// The agents of the configuration, those that registered themselves, and those that were added; of two with one name, the
@@ -80,21 +84,36 @@ fn again(id: AgentId, added: Added, recruiter: &Recruiter) -> Result<Agent> {
     }
 }
 
-fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, roster: &Roster) -> Result<Arc<dyn Link>> {
-    let doer = match (&agent.kind, &agent.script) {
-        (Kind::A2a, _) => return remote::link(name, agent, config, false),
-        (Kind::Socket, _) => return Ok(Arc::new(Dialed::new(roster, id, agent.terms(&config.sockets)))),
+async fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, place: Place<'_>) -> Result<Arc<dyn Link>> {
+    match agent.kind {
+        Kind::A2a => remote::link(name, agent, config, false),
+        Kind::Socket => Ok(Arc::new(Dialed::new(place.roster, id, agent.terms(&config.sockets)))),
+        _ => {
+            let state = place.state.map(|state| state.join("agents").join(name));
+            Ok(Arc::new(InProcess::new(doer(agent, state.as_deref()).await?)))
+        }
+    }
+}
+
+/// Who does the work of an agent on this machine, in a hub and in a worker alike; `state` is a folder of its own.
+pub async fn doer(agent: &AgentConfig, state: Option<&Path>) -> Result<Doer> {
+    Ok(match (&agent.kind, &agent.script) {
         (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
         (Kind::Command, _) => Doer::Command(Arc::new(agent.program()?)),
+        (Kind::Acp | Kind::Opencode, _) => Doer::Acp(Arc::new(agent.acp_program(state)?)),
+        (Kind::Codex, _) => Doer::Codex(Arc::new(agent.codex_program(state)?)),
+        (Kind::ClaudeCode, _) => {
+            let found = Claude::find(agent.claude(state)?).await;
+            Doer::Claude(Arc::new(found.map_err(anyhow::Error::msg).context("claude_code")?))
+        }
         _ => Doer::Echo,
-    };
-    Ok(Arc::new(InProcess::new(doer)))
+    })
 }
 
 async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>) -> Result<Agent> {
     let owner = place.store.principal(agent.owner().map_err(anyhow::Error::msg)?).await?;
     let id = place.store.agent(name, owner.id).await?;
-    let link = link(name, id, agent, whole, place.roster)?;
+    let link = link(name, id, agent, whole, place).await?;
     let source = Source::Configured(whole.origin.place(name).into());
     agent_of(name, agent, (id, owner.id, owner.workspace), source, link)
 }
@@ -154,7 +173,7 @@ fn skills(name: &str, config: &AgentConfig) -> Vec<AgentSkill> {
             id: name.to_owned(),
             name: name.to_owned(),
             description: describe(name, config),
-            tags: vec![format!("{:?}", config.kind).to_lowercase()],
+            tags: vec![config.kind.name().to_owned()],
             examples: Vec::new(),
             input_modes: Vec::new(),
             output_modes: Vec::new(),

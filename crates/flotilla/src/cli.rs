@@ -2,6 +2,7 @@
 
 mod agents;
 mod announce;
+mod approvals;
 mod args;
 mod auth;
 mod card;
@@ -12,12 +13,15 @@ mod deliveries;
 mod doctor;
 mod download;
 mod failure;
+mod fleet;
 mod follow;
 mod import;
 mod keys;
+mod ledger;
 mod listen;
 mod log;
 mod output;
+mod owner;
 mod parts;
 mod pretty;
 mod push;
@@ -30,12 +34,14 @@ mod task;
 mod tokens;
 mod usage;
 mod watch;
+mod worker;
 
 use crate::run::{self, Overrides};
 use anyhow::Result;
 use args::ClientArgs;
 use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 use failure::Failure;
+use flotilla_worker::reaper::{self, Ceiling};
 use session::{Session, quoted};
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -74,8 +80,14 @@ enum Command {
     Config(config::ConfigCommand),
     /// Add agents to the hub, find, check and remove them.
     Agents(agents::AgentsArgs),
+    /// See the hub's workers, follow them, and let one take nothing new.
+    Fleet(fleet::FleetArgs),
     /// See where webhooks of the hub stand, try one again or stop it.
     Push(deliveries::PushArgs),
+    /// See what agents ask leave for, and answer.
+    Approvals(approvals::ApprovalsArgs),
+    /// See what agents used: tokens and money.
+    Usage(ledger::UsageArgs),
     /// Receive, check and print webhooks, to see what a hub sends.
     Listen(listen::Listen),
     /// Make, list, rotate and revoke keys of the hub.
@@ -88,6 +100,8 @@ enum Command {
     Backup(store::BackupArgs),
     /// Put a backup in the place of the store. The hub must not be running.
     Restore(store::RestoreArgs),
+    /// Run this machine's agents for a hub elsewhere.
+    Worker(worker::Worker),
     /// Look for what is wrong with the hub and its clients, and say what to do.
     Doctor(doctor::Doctor),
     /// Print a script that completes commands in a shell.
@@ -101,6 +115,10 @@ enum Command {
 struct Reap {
     #[arg(long)]
     grace_ms: u64,
+    #[arg(long)]
+    memory_bytes: Option<u64>,
+    #[arg(long)]
+    cpu_seconds: Option<u64>,
     program: OsString,
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
@@ -196,13 +214,18 @@ impl Cli {
             Command::Conformance(kit) => for_agents(kit.client.clone(), async |session| kit.run(session).await),
             Command::Agents(agents) => for_agents(agents.client(), async |session| agents.run(session).await),
             Command::Push(push) => for_agents(push.client(), async |session| push.run(session).await),
+            Command::Approvals(args) => for_agents(args.client(), async |session| args.run(session).await),
+            Command::Usage(args) => for_agents(args.client(), async |session| args.run(session).await),
+            Command::Fleet(fleet) => for_agents(fleet.client(), async |session| fleet.run(session).await),
             Command::Listen(listen) => for_agents(listen.hub.client(), async |session| listen.run(session).await),
             Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
             Command::Config(config::ConfigCommand::Show(show)) => {
                 for_agents(show.client.clone(), async |session| show.run(session))
             }
+            Command::Worker(worker) => worker.run(),
             Command::Reap(reap) => {
-                flotilla_worker::reaper::main(Duration::from_millis(reap.grace_ms), &reap.program, &reap.arguments)
+                let ceiling = Ceiling { memory_bytes: reap.memory_bytes, cpu_seconds: reap.cpu_seconds };
+                reaper::main(Duration::from_millis(reap.grace_ms), ceiling, &reap.program, &reap.arguments)
             }
             other => match other.on_this_machine() {
                 Ok(()) => ExitCode::SUCCESS,
@@ -236,8 +259,12 @@ impl Command {
             | Self::Conformance(_)
             | Self::Agents(_)
             | Self::Push(_)
+            | Self::Approvals(_)
+            | Self::Usage(_)
+            | Self::Fleet(_)
             | Self::Listen(_)
             | Self::Doctor(_)
+            | Self::Worker(_)
             | Self::Reap(_) => unreachable!("these are run before"),
         }
     }

@@ -1,15 +1,22 @@
 //! The configuration file: what may stand in it, its defaults and its checks.
 
+mod acp;
 mod agent;
 mod announce;
 mod borrowed;
+mod approvals;
 mod card;
+mod claude;
+mod codex;
 mod command;
 mod doors;
 mod environment;
 mod explain;
+mod fleet;
+mod git;
 mod limits;
 mod origin;
+mod mcp;
 mod push;
 mod registry;
 mod remote;
@@ -17,10 +24,13 @@ mod sockets;
 mod span;
 mod spelling;
 mod tls;
+mod worker;
 
 pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
 pub use announce::AnnounceConfig;
+pub use approvals::ApprovalsConfig;
 pub use card::CardForm;
+pub use fleet::FleetConfig;
 pub use limits::LimitsConfig;
 pub use origin::Origin;
 pub use push::{PushSettings, TargetsConfig};
@@ -30,6 +40,7 @@ pub use sockets::SocketsConfig;
 pub use span::Span;
 pub use spelling::{inward, merge, outward};
 pub use tls::TlsConfig;
+pub use worker::{WorkerConfig, WorkerFile};
 
 use anyhow::{Context, Result, bail};
 use flotilla_core::key::is_key;
@@ -58,6 +69,8 @@ pub struct Config {
     /// Where the hub's own agents are announced; nowhere if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub announce: Option<AnnounceConfig>,
+    pub approvals: ApprovalsConfig,
+    pub fleet: FleetConfig,
     /// The agents by name. Without any, the hub has an `echo` agent.
     pub agents: BTreeMap<String, AgentConfig>,
     #[serde(skip)]
@@ -290,6 +303,8 @@ impl Config {
         self.push.check()?;
         self.sockets.check()?;
         self.registry.check()?;
+        self.approvals.check()?;
+        self.fleet.check()?;
         self.targets.rules()?;
         if let Some(tls) = &self.hub.tls {
             tls.acceptor()?;

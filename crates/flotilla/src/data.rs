@@ -54,12 +54,17 @@ pub struct Lock {
 }
 
 pub fn lock(dir: &Path) -> Result<Lock> {
+    lock_for(dir, "another hub", "--data-dir")
+}
+
+/// The same for any program; `who` may have it already, and `flag` chooses another directory.
+pub fn lock_for(dir: &Path, who: &str, flag: &str) -> Result<Lock> {
     let path = dir.join("flotilla.lock");
     let file = open_own(&path)?;
     match file.try_lock() {
         Ok(()) => Ok(Lock { _file: file }),
         Err(TryLockError::WouldBlock) => {
-            bail!("another hub is using {}; stop it, or choose another directory with --data-dir", dir.display())
+            bail!("{who} is using {}; stop it, or choose another directory with {flag}", dir.display())
         }
         Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("locking {}", path.display())),
     }

@@ -122,7 +122,7 @@ async fn serve_until_stopped(
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let roster = Roster::new(config.sockets.welcome());
-    let place = Place { store: &store, roster: &roster };
+    let place = Place { store: &store, roster: &roster, state: (!overrides.memory).then_some(dir.as_path()) };
     let recruiter = Arc::new(Recruiter::new(config.clone()));
     let registry = assemble::registry(&config, place, &recruiter).await?;
     let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
@@ -135,6 +135,9 @@ async fn serve_until_stopped(
     hub.replace_keeping(config.registry.keeping());
     hub.send_out(Arc::clone(&recruiter) as Arc<dyn Scout>);
     hub.resume_leases().await?;
+    hub.replace_approval_policy(config.approvals.policy());
+    hub.fleet().replace_settings(config.fleet.settings(), &hub.registry());
+    hub.restore_fleet().await?;
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(
@@ -161,6 +164,8 @@ async fn serve_until_stopped(
     tokio::spawn(loops::vigil::look_after(Arc::clone(&running.app.hub)));
     tokio::spawn(loops::lease::end_overdue(Arc::clone(&running.app.hub)));
     let announcing = tokio::spawn(announce::keep(Arc::clone(&running)));
+    tokio::spawn(loops::approval::expire(Arc::clone(&running.app.hub)));
+    tokio::spawn(loops::fleet::watch(Arc::clone(&running.app.hub)));
     tokio::spawn(sweep(Arc::clone(&running)));
     tokio::spawn(watch_keys(Arc::clone(&running), signing, key_file));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));

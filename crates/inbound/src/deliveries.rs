@@ -2,6 +2,7 @@
 
 use crate::answer::{self, JSON, with_type};
 use crate::app::App;
+use crate::asked::check;
 use crate::parameters::query;
 use crate::{body, caller, rest, route};
 use axum::body::Body;
@@ -12,7 +13,7 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::push::PushOptions;
 use flotilla_protocol::time::Millis;
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode, Uri};
+use http::{Method, Request, Response, StatusCode};
 use serde::Serialize;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -143,29 +144,6 @@ pub async fn serve(app: &Arc<App>, rest: &[&str], request: Request<Body>) -> Res
     answer::after(app, &parts.headers, body, response).await
 }
 
-/// A slip in the query would otherwise do something else than was meant.
-fn check_query(asked: &Asked<'_>, uri: &Uri) -> Result<(), Refusal> {
-    let mut seen: Vec<String> = Vec::new();
-    for (name, _) in query(uri) {
-        if !asked.known().contains(&name.as_ref()) {
-            let text = match asked.known() {
-                [] => "is not known here, where the query holds nothing".to_owned(),
-                known => format!("is not known here; there is {}", known.join(", ")),
-            };
-            return Err(Refusal::invalid(&shortened(&name), text));
-        }
-        if seen.iter().any(|other| *other == name) {
-            return Err(Refusal::invalid(&name, "is given twice"));
-        }
-        seen.push(name.into_owned());
-    }
-    Ok(())
-}
-
-fn shortened(name: &str) -> String {
-    name.chars().take(100).collect()
-}
-
 /// What is to be done stands in the path and the query: a body that says more would be passed over.
 async fn check_body(app: &App, request: &Parts, body: &mut Body) -> Result<(), Refusal> {
     let bytes = body::read(&request.headers, body, &app.hub.limits()).await?;
@@ -181,7 +159,7 @@ async fn answer(app: &Arc<App>, asked: Asked<'_>, request: &Parts, body: &mut Bo
         Asked::List | Asked::Show(_) => Right::TasksRead,
         Asked::Redeliver(_) | Asked::Disable(_) => Right::PushWrite,
     })?;
-    check_query(&asked, &request.uri)?;
+    check(asked.known(), &request.uri)?;
     if request.method == Method::POST {
         check_body(app, request, body).await?;
     }

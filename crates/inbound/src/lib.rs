@@ -7,6 +7,8 @@ mod announce;
 mod answer;
 mod api;
 mod app;
+mod approvals;
+mod asked;
 mod body;
 mod browser;
 mod call;
@@ -15,6 +17,7 @@ mod catalog;
 mod deliveries;
 mod dialect;
 mod door;
+mod fleet;
 #[doc(hidden)]
 pub mod fuzz;
 mod gopherhole;
@@ -31,6 +34,7 @@ mod route;
 mod signed;
 mod spoken;
 mod sse;
+mod usage;
 mod well_known;
 mod ws;
 

@@ -155,6 +155,44 @@ impl Hub {
         self.net.text(self.call(Method::POST, &path, "application/json").await?).await
     }
 
+    /// What the owner's API says at a path, with a query, as JSON.
+    pub async fn show(&self, path: &str, query: &[(&str, &str)]) -> Result<String, ClientError> {
+        let pairs: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", escape(value))).collect();
+        let path = if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) };
+        self.net.text(self.get(&path, "application/json").await?).await
+    }
+
+    /// One approval as JSON.
+    pub async fn approval(&self, id: &str) -> Result<String, ClientError> {
+        self.show(&format!("/api/approvals/{}", segment(id)?), &[]).await
+    }
+
+    /// Answers an approval.
+    pub async fn answer_approval(&self, id: &str, answer: &Value) -> Result<String, ClientError> {
+        let path = format!("/api/approvals/{}", segment(id)?);
+        self.net.text(self.send(Method::POST, &path, "application/json", Some(answer.to_string())).await?).await
+    }
+
+    /// All workers, or one, as JSON.
+    pub async fn workers(&self, worker: Option<&str>) -> Result<String, ClientError> {
+        let path = match worker {
+            Some(worker) => format!("/api/fleet/{}", segment(worker)?),
+            None => "/api/fleet".to_owned(),
+        };
+        self.net.text(self.get(&path, "application/json").await?).await
+    }
+
+    /// Workers as they change.
+    pub async fn follow_workers(&self) -> Result<Events, ClientError> {
+        Ok(Events::new(self.net.clone(), self.get("/api/fleet/stream", "text/event-stream").await?))
+    }
+
+    /// Lets a worker take nothing new, or takes that back.
+    pub async fn drain(&self, worker: &str, draining: bool) -> Result<String, ClientError> {
+        let path = format!("/api/fleet/{}/{}", segment(worker)?, if draining { "drain" } else { "undrain" });
+        self.net.text(self.call(Method::POST, &path, "application/json").await?).await
+    }
+
     /// The keys the hub signs webhooks with.
     pub async fn jwks(&self) -> Result<String, ClientError> {
         self.net.text(self.get("/.well-known/jwks.json", "application/json").await?).await

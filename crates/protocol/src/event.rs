@@ -1,10 +1,11 @@
 //! The facts a task's log is made of, as the owner sees them; A2A is a projection of these.
 
 use crate::a2a::model::{Artifact, Message, Part, TaskState};
+use crate::approval::{ApprovalRequest, ApprovalState};
 use crate::block::Block;
 use crate::lineage::Origin;
 use crate::time::Millis;
-use crate::wire::{Object, Unknown};
+use crate::wire::{Json, Object, Unknown};
 use crate::work::Upstream;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -114,6 +115,10 @@ pub enum Event {
     RunStarted {
         run: u32,
     },
+    /// The run took up the next message of the caller's that came while it was under way.
+    TakenUp {
+        run: u32,
+    },
     /// An agent elsewhere knows the work by its own ids, which are nobody's but the owner's. What it said of its task
     /// as a whole is shown with the task.
     Linked {
@@ -140,6 +145,27 @@ pub enum Event {
         used: u64,
         most: u64,
     },
+    /// The agent asked its owner for leave to do something.
+    ApprovalAsked {
+        id: String,
+        run: u32,
+        request: Arc<ApprovalRequest>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires: Option<Millis>,
+    },
+    /// What came of that, and by whom.
+    ApprovalSettled {
+        id: String,
+        state: ApprovalState,
+        by: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        note: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<Json>,
+        /// The same goes for every further question of the task about the same tool.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        always: bool,
+    },
 }
 
 impl Event {
@@ -153,10 +179,13 @@ impl Event {
             | Self::Noted { .. }
             | Self::RunQueued { .. }
             | Self::RunStarted { .. }
+            | Self::TakenUp { .. }
             | Self::Linked { .. }
             | Self::Received { .. }
             | Self::RunLost { .. }
-            | Self::NearLimit { .. } => false,
+            | Self::NearLimit { .. }
+            | Self::ApprovalAsked { .. }
+            | Self::ApprovalSettled { .. } => false,
         }
     }
 }

@@ -117,6 +117,18 @@ pub fn read(json: &str) -> Found {
     }
 }
 
+/// Reads what must be an announcement; the error says what to do.
+pub fn announcement(json: &str) -> Result<Box<Announce>, String> {
+    match read(json) {
+        Found::Handshake(Handshake::Announce(announce)) => Ok(announce),
+        Found::OtherVersion(told) => {
+            Err(format!("protocol_version: {told} is not spoken here; announce in {}", version::CURRENT))
+        }
+        Found::Wrong(problem) => Err(problem),
+        Found::Nothing | Found::Handshake(_) => Err("must be a SESSION_ANNOUNCE; docs/fleet.md shows one".into()),
+    }
+}
+
 /// Reads one message; the error names the place.
 fn of<T: DeserializeOwned>(json: &str) -> Result<T, String> {
     let mut reader = serde_json::Deserializer::from_str(json);

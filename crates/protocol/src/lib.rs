@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod a2a;
+pub mod approval;
 pub mod block;
 pub mod canonical;
 pub mod channel;
@@ -15,6 +16,7 @@ pub mod lineage;
 pub mod proto03;
 pub mod relay;
 pub mod time;
+pub mod usage;
 pub mod v03;
 pub mod wire;
 pub mod work;

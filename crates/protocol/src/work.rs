@@ -14,6 +14,9 @@ pub struct Assignment {
     pub task_id: String,
     pub context_id: String,
     pub run: u32,
+    /// Who asks, as the hub counts callers: the same number for the same caller always. For keeping them apart, not for
+    /// telling the agent.
+    pub caller: i64,
     /// How many messages of the caller the task holds, this one included.
     pub turn: u32,
     pub message: Arc<Message>,
@@ -124,6 +127,8 @@ pub enum Report {
     },
     /// For the owner's eyes.
     Note { blocks: Vec<Block> },
+    /// The next message of the caller's that came during the run was taken up in it.
+    TookUp,
     /// An agent elsewhere took the work up under these ids; one of a task makes the exchange a task. The rest is what
     /// it says of its task as a whole.
     Linked {
@@ -150,6 +155,7 @@ impl Report {
             Self::Status { contents, .. } => contents.as_ref().map_or(0, Contents::size),
             Self::Artifact { contents, .. } | Self::Answer { contents, .. } => contents.size(),
             Self::Note { blocks } => sizes(blocks),
+            Self::TookUp => 0,
             Self::Linked { metadata, unknown, .. } => {
                 let known = metadata.as_ref().map_or(0, |metadata| metadata.0.text().len());
                 known + unknown.iter().map(|(name, json)| name.len() + json.text().len()).sum::<usize>()

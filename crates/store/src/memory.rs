@@ -1,14 +1,17 @@
 //! The store that keeps nothing: for trying things out, for tests, and for work that need not survive the process.
 
+mod approval;
 mod key;
 mod list;
 mod push;
 mod sweep;
 mod table;
+mod usage;
 
 use crate::herald::Herald;
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
+use flotilla_core::fleet::Kept;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
@@ -166,6 +169,12 @@ impl Store for Memory {
     }
     fn open_with(&self, agent: AgentId) -> Later<usize> {
         self.now(|tables| tables.tasks.values().filter(|task| task.head.agent == agent && !task.head.is_over()).count())
+    }
+    fn workers(&self) -> Later<Vec<Kept>> {
+        self.now(|tables| tables.workers.values().cloned().collect())
+    }
+    fn keep_worker(&self, kept: Kept) -> Later<()> {
+        self.now(|tables| drop(tables.workers.insert(kept.agent.0, kept)))
     }
     fn principal(&self, name: FullName) -> Later<Principal> {
         self.now(|tables| tables.keyring.principal(&name))

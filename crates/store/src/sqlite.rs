@@ -2,6 +2,7 @@
 
 mod applier;
 mod apply;
+mod approval;
 mod backup;
 mod chain;
 mod checkpoint;
@@ -18,6 +19,8 @@ mod schema;
 mod send;
 mod sweep;
 mod task;
+mod usage;
+mod worker;
 mod writer;
 
 pub use backup::{backup, restore};
@@ -29,6 +32,7 @@ use applier::Orders;
 use checkpoint::Checkpoints;
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
+use flotilla_core::fleet::Kept;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
@@ -255,6 +259,12 @@ impl Store for Sqlite {
     }
     fn open_with(&self, agent: AgentId) -> Later<usize> {
         self.read(move |connection| list::open_with(connection, agent))
+    }
+    fn workers(&self) -> Later<Vec<Kept>> {
+        self.read(|connection| worker::all(connection))
+    }
+    fn keep_worker(&self, kept: Kept) -> Later<()> {
+        self.write(move |connection| worker::keep(connection, &kept))
     }
     fn principal(&self, name: FullName) -> Later<Principal> {
         self.write(move |connection| key::principal(connection, &name))

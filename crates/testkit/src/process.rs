@@ -93,7 +93,7 @@ impl Setup {
     }
 
     /// The program in a directory of its own, with nothing of this process's settings.
-    fn bare(&self, dir: &Path) -> Command {
+    pub(crate) fn bare(&self, dir: &Path) -> Command {
         let mut command = Command::new(&self.binary);
         command.current_dir(dir).stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
@@ -178,6 +178,10 @@ impl HubProcess {
             // A public URL says nothing of the address listened on; then the test has chosen one.
             Err(_) => self.setup.listen.parse().expect("an address to listen on"),
         }
+    }
+
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
     }
 
     pub fn address(&self) -> SocketAddr {

@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 /// What passes, until a test says otherwise.
@@ -31,24 +31,41 @@ struct Pair {
     gate: Arc<Gate>,
 }
 
+impl Pair {
+    fn cut(&self) {
+        for end in &self.ends {
+            let _ = end.shutdown(Shutdown::Both);
+        }
+        self.gate.set(false);
+    }
+}
+
 /// Forwards bytes both ways; each connection can be held up, let go on, or cut, by its number.
 pub struct Proxy {
     address: SocketAddr,
     pairs: Arc<Mutex<Vec<Pair>>>,
     count: Arc<AtomicUsize>,
+    /// Nobody is let through.
+    shut: Arc<AtomicBool>,
 }
 
 impl Proxy {
     pub fn to(hub: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
-        let proxy = Self { address, pairs: Arc::default(), count: Arc::default() };
-        let (pairs, count) = (Arc::clone(&proxy.pairs), Arc::clone(&proxy.count));
+        let proxy = Self { address, pairs: Arc::default(), count: Arc::default(), shut: Arc::default() };
+        let (pairs, count, shut) = (Arc::clone(&proxy.pairs), Arc::clone(&proxy.count), Arc::clone(&proxy.shut));
         std::thread::spawn(move || {
             for near in listener.incoming().flatten() {
-                let Ok(far) = TcpStream::connect(hub) else { continue };
+                let far = TcpStream::connect(hub).ok().filter(|_| !shut.load(Ordering::SeqCst));
+                let Some(far) = far else { continue };
                 let pair = join(near, far);
-                pairs.lock().expect("no panic in the proxy").push(pair);
+                // It may have been closed in between.
+                let mut pairs = pairs.lock().expect("no panic in the proxy");
+                if shut.load(Ordering::SeqCst) {
+                    pair.cut();
+                }
+                pairs.push(pair);
                 count.fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -57,6 +74,10 @@ impl Proxy {
 
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// How many connections there were.
@@ -75,11 +96,21 @@ impl Proxy {
 
     /// Both ends are told nothing but that it is over; what was held up is lost.
     pub fn cut(&self, number: usize) {
-        let pairs = self.pairs.lock().expect("no panic in the proxy");
-        for end in &pairs[number].ends {
-            let _ = end.shutdown(Shutdown::Both);
-        }
-        pairs[number].gate.set(false);
+        self.pairs.lock().expect("no panic in the proxy")[number].cut();
+    }
+
+    pub fn cut_all(&self) {
+        self.pairs.lock().expect("no panic in the proxy").iter().for_each(Pair::cut);
+    }
+
+    /// Cuts, and lets nobody through until it is opened again.
+    pub fn close(&self) {
+        self.shut.store(true, Ordering::SeqCst);
+        self.cut_all();
+    }
+
+    pub fn open(&self) {
+        self.shut.store(false, Ordering::SeqCst);
     }
 
     /// Only the peer's end is cut: the hub does not know yet.

@@ -1,12 +1,17 @@
 //! Something that can do an assignment, and the way its reports get back to the hub.
 
+use crate::acp::Acp;
+use crate::claude::Claude;
+use crate::codex::Codex;
 use crate::command::Program;
 use crate::echo;
 use crate::script::Script;
+use flotilla_protocol::a2a::model::Message;
+use flotilla_protocol::approval::{ApprovalDecision, ApprovalRequest};
 use flotilla_protocol::work::{Assignment, Report};
 use std::fmt;
 use std::sync::Arc;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// Who does the work of an agent.
 #[derive(Debug, Clone)]
@@ -14,12 +19,20 @@ pub enum Agent {
     Echo,
     Script(Arc<Script>),
     Command(Arc<Program>),
+    Acp(Arc<Acp>),
+    Claude(Arc<Claude>),
+    Codex(Arc<Codex>),
 }
 
 impl Agent {
     /// Whether its work is done by a program of its own, which takes a moment to end.
     pub fn is_supervised(&self) -> bool {
-        matches!(self, Self::Command(_))
+        matches!(self, Self::Command(_) | Self::Acp(_) | Self::Claude(_) | Self::Codex(_))
+    }
+
+    /// Whether it takes up what its caller says while it works.
+    pub fn takes_more(&self) -> bool {
+        matches!(self, Self::Claude(claude) if claude.takes_more())
     }
 
     /// Works until all is said, nobody listens any more, or it is asked to stop. May be dropped at any await: a program
@@ -30,44 +43,105 @@ impl Agent {
             Self::Echo => echo::answer(&assignment, &outbox).await,
             Self::Script(script) => script.play(&assignment, &outbox).await,
             Self::Command(program) => program.work(&assignment, &outbox, stop).await,
+            Self::Acp(acp) => acp.work(&assignment, &outbox, stop).await,
+            Self::Claude(claude) => claude.work(&assignment, &outbox, stop).await,
+            Self::Codex(codex) => codex.work(&assignment, &outbox, stop).await,
         };
     }
 }
 
 /// Where an agent puts its reports. In boxes: a channel keeps room for dozens, and most runs are quiet.
 #[derive(Debug, Clone)]
-pub struct Outbox(mpsc::Sender<Box<Report>>);
+pub struct Outbox {
+    reports: mpsc::Sender<Box<Report>>,
+    /// Where questions to the agent's owner go; none if nobody can be asked.
+    asks: Option<mpsc::Sender<Asked>>,
+}
+
+/// A question to the agent's owner, and where the answer goes.
+#[derive(Debug)]
+pub struct Asked {
+    pub request: ApprovalRequest,
+    pub tell: oneshot::Sender<ApprovalDecision>,
+}
 
 impl Outbox {
-    pub fn new(sender: mpsc::Sender<Box<Report>>) -> Self {
-        Self(sender)
+    /// For agents whose owner cannot be asked: every question is answered with no.
+    pub fn new(reports: mpsc::Sender<Box<Report>>) -> Self {
+        Self { reports, asks: None }
+    }
+
+    pub fn asking(reports: mpsc::Sender<Box<Report>>, asks: mpsc::Sender<Asked>) -> Self {
+        Self { reports, asks: Some(asks) }
+    }
+
+    /// Asks the agent's owner for leave, and waits for what they say. The request's id is the asker's own name for the
+    /// question: asked again under it in the same run, it is the same question.
+    pub async fn ask(&self, request: ApprovalRequest) -> Result<ApprovalDecision, Stopped> {
+        let Some(asks) = &self.asks else { return Ok(ApprovalDecision::denied("nobody can be asked here")) };
+        let (tell, told) = oneshot::channel();
+        asks.send(Asked { request, tell }).await.map_err(|_| Stopped)?;
+        told.await.map_err(|_| Stopped)
     }
 
     /// Waits for room, so that an agent cannot outrun the hub.
     pub async fn report(&self, report: Report) -> Result<(), Stopped> {
-        self.0.send(Box::new(report)).await.map_err(|_| Stopped)
+        self.reports.send(Box::new(report)).await.map_err(|_| Stopped)
     }
 
     /// Resolves once the hub no longer listens.
     pub async fn stopped(&self) {
-        self.0.closed().await;
+        self.reports.closed().await;
     }
 }
 
-/// The word to stop, for work that takes a moment to end.
-#[derive(Debug, Clone)]
-pub struct Stop(watch::Receiver<bool>);
+/// What work under way is told: the word to stop, for what takes a moment to end, and what its caller says meanwhile.
+#[derive(Debug)]
+pub struct Stop {
+    word: watch::Receiver<bool>,
+    more: More,
+}
+
+/// What the caller says while the work goes on, for an agent that takes it up.
+#[derive(Debug, Default)]
+pub struct More(Option<mpsc::Receiver<Arc<Message>>>);
+
+impl More {
+    pub fn new(messages: mpsc::Receiver<Arc<Message>>) -> Self {
+        Self(Some(messages))
+    }
+
+    /// Resolves with the next message; never if there will be none. May be dropped at any await.
+    pub async fn next(&mut self) -> Arc<Message> {
+        if let Some(messages) = &mut self.0
+            && let Some(message) = messages.recv().await
+        {
+            return message;
+        }
+        std::future::pending().await
+    }
+}
 
 impl Stop {
     /// The word's two ends: said through the first, heard by the second.
     pub fn pair() -> (watch::Sender<bool>, Self) {
         let (say, hear) = watch::channel(false);
-        (say, Self(hear))
+        (say, Self { word: hear, more: More::default() })
+    }
+
+    /// The same for work that also hears its caller.
+    #[must_use]
+    pub fn hearing(self, more: More) -> Self {
+        Self { more, ..self }
+    }
+
+    pub fn take_more(&mut self) -> More {
+        std::mem::take(&mut self.more)
     }
 
     /// Resolves when it was said. Whoever could have said it and is gone did not.
     pub async fn asked(&mut self) {
-        if self.0.wait_for(|asked| *asked).await.is_err() {
+        if self.word.wait_for(|asked| *asked).await.is_err() {
             std::future::pending::<()>().await;
         }
     }

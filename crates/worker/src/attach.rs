@@ -1,13 +1,17 @@
 //! This machine's agents as members of a hub elsewhere: each has a connection out, its runs, and a folder for what is
 //! not told yet (docs/worker.md).
 
+mod ask;
 pub mod dial;
 mod leftover;
 mod post;
+mod profile;
+mod receipt;
 mod spool;
 mod talk;
 
 pub use post::LocalAgent;
+pub use profile::Looks;
 
 use dial::{Hub, NoWay};
 use post::Post;
@@ -39,6 +43,8 @@ pub struct Options {
     pub grace: Duration,
     /// How long runs may take to end when it is asked to stop.
     pub drain: Duration,
+    /// How often agents, their servers and their repositories are looked at.
+    pub look: Duration,
 }
 
 /// How far a worker is on its way out.
@@ -70,6 +76,10 @@ pub async fn attach(
     let mut attending = JoinSet::new();
     for post in &posts {
         attending.spawn(attend(Arc::clone(post), Arc::clone(&hub), options.grace, stage.clone()));
+    }
+    let mut looking = JoinSet::new();
+    for post in &posts {
+        looking.spawn(profile::keep_looking(Arc::clone(post), options.look));
     }
     let mut until: Option<Instant> = None;
     let mut stopped = false;

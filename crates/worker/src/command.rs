@@ -1,10 +1,10 @@
 //! Any program as an agent: told of a task on standard input, heard on standard output (docs/command-agent.md).
 
-mod lines;
-mod watch;
+pub(crate) mod lines;
+pub(crate) mod watch;
 
 use crate::agent::{Outbox, Stop, Stopped};
-use crate::supervise::{Exit, Launch, Streams};
+use crate::supervise::{Exit, Launch, Limits, Streams};
 use flotilla_protocol::a2a::model::{Artifact, TaskState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::work::{Assignment, Contents, Report};
@@ -108,6 +108,7 @@ impl Program {
             folder: self.folder.clone(),
             mark: format!("{}.{}", assignment.task_id, assignment.run),
             grace: self.bounds.grace,
+            limits: Limits::default(),
         };
         let (mut running, streams) = launch.start(&self.reaper).map_err(Halt::Failed)?;
         // One that speaks for itself may want to give a direct answer.

@@ -5,7 +5,7 @@
 
 pub mod tree;
 
-use rustix::process::{Signal, WaitOptions, WaitStatus};
+use rustix::process::{Resource, Rlimit, Signal, WaitOptions, WaitStatus, setrlimit};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
@@ -33,9 +33,19 @@ const GIVE_UP: Duration = Duration::from_secs(30);
 /// The exit code of a program that could not be started.
 const NOT_STARTED: u8 = 127;
 
+/// What each process of the run may use.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ceiling {
+    pub memory_bytes: Option<u64>,
+    pub cpu_seconds: Option<u64>,
+}
+
+/// Between the word that the processor time is used up, and the end.
+const LAST_SECONDS: u64 = 5;
+
 /// Runs a program and everything below it to the end.
-pub fn main(grace: Duration, program: &OsString, arguments: &[OsString]) -> ExitCode {
-    match run(grace, program, arguments) {
+pub fn main(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsString]) -> ExitCode {
+    match run(grace, ceiling, program, arguments) {
         Ok(code) => ExitCode::from(code),
         Err(problem) => {
             eprintln!("{problem}");
@@ -44,8 +54,9 @@ pub fn main(grace: Duration, program: &OsString, arguments: &[OsString]) -> Exit
     }
 }
 
-fn run(grace: Duration, program: &OsString, arguments: &[OsString]) -> Result<u8, String> {
+fn run(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsString]) -> Result<u8, String> {
     let pipe = open_pipe()?;
+    ceiling.set().map_err(|error| format!("this machine does not take the limits of the run: {error}"))?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("this machine does not let a process adopt orphans: {error}"))?;
     let started = Command::new(program).args(arguments).env_remove(PIPE).spawn();
@@ -54,6 +65,19 @@ fn run(grace: Duration, program: &OsString, arguments: &[OsString]) -> Result<u8
     let code = wait(child.id());
     clear();
     Ok(code)
+}
+
+impl Ceiling {
+    /// Sets it for this process, which hands it down to all below; the reaper itself uses next to nothing.
+    fn set(self) -> rustix::io::Result<()> {
+        if let Some(bytes) = self.memory_bytes {
+            setrlimit(Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) })?;
+        }
+        if let Some(seconds) = self.cpu_seconds {
+            setrlimit(Resource::Cpu, Rlimit { current: Some(seconds), maximum: Some(seconds + LAST_SECONDS) })?;
+        }
+        Ok(())
+    }
 }
 
 /// The pipe is inherited under a number; opening it again by that number needs no trust in it.

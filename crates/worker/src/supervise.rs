@@ -1,5 +1,11 @@
 //! Programs under supervision: started under a reaper, spoken to over pipes, ended whole.
 
+mod sweep;
+mod usage;
+
+pub use sweep::{Recorded, Records};
+pub use usage::Used;
+
 use crate::reaper::{MARK, Order, PIPE};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -23,6 +29,24 @@ pub struct Launch {
     pub mark: String,
     /// How long the program has between being asked to end and being ended.
     pub grace: Duration,
+    pub limits: Limits,
+}
+
+/// What the kernel holds each process of a run to; none is as much as this process may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Bytes it may write to. What a program only reserves does not count.
+    pub memory: Option<u64>,
+    /// Time on a processor.
+    pub processor: Option<Duration>,
+}
+
+impl Limits {
+    fn arguments(self) -> impl Iterator<Item = String> {
+        let memory = self.memory.map(|bytes| format!("--memory-bytes={bytes}"));
+        let processor = self.processor.map(|time| format!("--cpu-seconds={}", time.as_secs().max(1)));
+        memory.into_iter().chain(processor)
+    }
 }
 
 /// A running program with everything below it. Dropping it ends all of it at once.
@@ -61,8 +85,8 @@ impl Launch {
         let mut command = Command::new(reaper);
         command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.env(MARK, &self.mark).env(PIPE, theirs.as_raw_fd().to_string());
-        command.arg("reap").arg("--grace-ms").arg(self.grace.as_millis().to_string()).arg("--");
-        command.arg(&self.program).args(&self.arguments).current_dir(&self.folder);
+        command.arg("reap").arg("--grace-ms").arg(self.grace.as_millis().to_string()).args(self.limits.arguments());
+        command.arg("--").arg(&self.program).args(&self.arguments).current_dir(&self.folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A key typed at this process's terminal is not for it.
         command.process_group(0);

@@ -28,6 +28,7 @@ impl Hub {
         for (task, deadline) in self.store.deadlines().await? {
             self.deadlines.changed(task, None, Some(deadline));
         }
+        self.load_approvals().await?;
         // What is too late is not run again.
         self.end_overdue().await;
         let mut recovered = Recovered::default();

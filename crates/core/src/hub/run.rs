@@ -8,7 +8,7 @@ use crate::ids::TaskId;
 use crate::limits::{count_over, limit_of};
 use crate::registry::Agent;
 use crate::task::{Command, Head, Retry, RunState};
-use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::a2a::model::{Message, TaskState};
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::lineage::{Ancestor, Lineage};
 use flotilla_protocol::time::Millis;
@@ -108,6 +108,32 @@ impl RunHandle {
         async move { fenced(&live, run).await }
     }
 
+    /// Waits for what the caller says after so many messages; none if the run is over before that.
+    pub fn said_after(&self, turn: u32) -> impl Future<Output = Option<Arc<Message>>> + Send + use<> {
+        let (hub, live, run) = (Arc::clone(&self.hub), self.live.clone(), self.run);
+        async move {
+            loop {
+                let mut woken = pin!(live.woken());
+                woken.as_mut().enable();
+                if !is_current(&live, run) {
+                    return None;
+                }
+                if live.committed().is_some_and(|head| head.turn > turn) {
+                    break;
+                }
+                woken.await;
+            }
+            let changes = match live.whole() {
+                Some((_, changes)) => changes,
+                None => hub.whole_log(live.id()).await.ok()?,
+            };
+            match nth_asked(&changes, turn as usize) {
+                Some((_, Event::Asked { message, .. })) => Some(Arc::clone(message)),
+                _ => None,
+            }
+        }
+    }
+
     /// The agent has nothing more to say. If it left the task open, the task fails.
     pub async fn finish(mut self) {
         if self.is_current() {
@@ -151,7 +177,7 @@ impl RunHandle {
     }
 }
 
-fn is_current(live: &LiveRef, run: u32) -> bool {
+pub(super) fn is_current(live: &LiveRef, run: u32) -> bool {
     live.committed().is_some_and(|head| head.run == run && head.run_state != RunState::Idle)
 }
 
@@ -237,6 +263,7 @@ impl Hub {
             task_id: head.id.to_string(),
             context_id: head.context.to_string(),
             run: start.run,
+            caller: head.principal.0,
             turn,
             message: Arc::clone(message),
             accepted_output_modes: accepted_output_modes.clone(),

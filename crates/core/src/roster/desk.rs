@@ -64,6 +64,8 @@ struct Entry {
     end: watch::Sender<End>,
     /// What its agent calls the task, once it has said so.
     upstream: String,
+    /// Whether whoever has it takes up what its caller says meanwhile.
+    more: bool,
 }
 
 impl Entry {
@@ -181,6 +183,7 @@ impl Desk {
             answers: if received > 0 { Answers::WhenGone } else { Answers::Never },
             end: watch::channel(End::Open).0,
             upstream,
+            more: false,
         };
         state.runs.insert(task, entry);
         if !taken {
@@ -210,7 +213,9 @@ impl Desk {
             }
         }
         let wake = Arc::new(Notify::new());
-        let orders = VecDeque::new();
+        // What was to end while nobody could be told is to end still.
+        let here = state.runs.iter().filter(|(_, entry)| entry.stands() == Standing::Taken(id));
+        let orders = here.filter_map(|(task, entry)| entry.reminder(*task)).collect();
         state.seats.push(Seat {
             id,
             since: Instant::now(),

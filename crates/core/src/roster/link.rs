@@ -7,6 +7,7 @@ use crate::ids::{AgentId, TaskId};
 use crate::ports::{Absence, Link, Stopped, Stopping};
 use crate::registry::OnLost;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::work::{Assignment, Contents};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -122,10 +123,24 @@ enum Until {
     Ever,
 }
 
+/// The next thing the caller says while the run is under way.
+type Said = Pin<Box<dyn Future<Output = Arc<Message>> + Send>>;
+
+fn listen(run: &RunHandle, turn: u32) -> Said {
+    let said = run.said_after(turn);
+    Box::pin(async move {
+        match said.await {
+            Some(message) => message,
+            None => std::future::pending().await,
+        }
+    })
+}
+
 /// What happens to a run next.
 enum Happened {
     Reported(Reported),
     Moved(Standing),
+    Said(Arc<Message>),
     Fenced,
     Stopping,
     TimeOver,
@@ -135,6 +150,8 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
     let Some(task) = TaskId::parse(&work.task_id) else { return };
     let ttl = work.ttl.map_or(terms.ttl, |seconds| Duration::from_secs(seconds.into()));
     let expires = Instant::now() + ttl.min(LONGEST).saturating_sub(run.age(work.asked_at));
+    let mut turn = work.turn;
+    let mut said = listen(&run, turn);
     let mut entered = desk.enter(task, work);
     loop {
         let until = match *entered.standing.borrow_and_update() {
@@ -142,7 +159,8 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
             Standing::Away(since) => Until::Lost(since + terms.grace),
             Standing::Sent(_) | Standing::Taken(_) => Until::Ever,
         };
-        match next(&mut entered, &run, &until).await {
+        let more = desk.takes_more(task).then_some(&mut said);
+        match next(&mut entered, &run, &until, more).await {
             Happened::Reported(Reported { gone: Some(reason), kept, .. }) => {
                 end(&desk, task, run, &reason, terms).await;
                 let _ = kept.send(true);
@@ -167,6 +185,11 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
                 run.hold("The agent went away before it took the message, which waits for it.").await;
             }
             Happened::Moved(Standing::Away(_)) => {}
+            Happened::Said(message) => {
+                turn += 1;
+                said = listen(&run, turn);
+                desk.say(task, message);
+            }
             // Canceled, most likely: whoever has it need not go on.
             Happened::Fenced => {
                 desk.stop(task);
@@ -184,7 +207,13 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
 }
 
 /// May be dropped while it waits: nothing is taken and then lost.
-async fn next(entered: &mut Entered, run: &RunHandle, until: &Until) -> Happened {
+async fn next(entered: &mut Entered, run: &RunHandle, until: &Until, more: Option<&mut Said>) -> Happened {
+    let said = async {
+        match more {
+            Some(said) => said.await,
+            None => std::future::pending().await,
+        }
+    };
     let alarm = async {
         match until {
             Until::Expired(at) | Until::Lost(at) => tokio::time::sleep_until(*at).await,
@@ -196,6 +225,7 @@ async fn next(entered: &mut Entered, run: &RunHandle, until: &Until) -> Happened
         Some(reported) = entered.reports.recv() => Happened::Reported(reported),
         Ok(()) = entered.standing.changed() => Happened::Moved(*entered.standing.borrow()),
         () = run.fenced() => Happened::Fenced,
+        message = said => Happened::Said(message),
         () = run.stopping() => Happened::Stopping,
         () = alarm => Happened::TimeOver,
     }

@@ -2,6 +2,7 @@
 
 use super::desk::{Desk, Reported};
 use crate::ids::TaskId;
+use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::work::{Assignment, Report};
 use std::pin::pin;
 use std::sync::Arc;
@@ -31,6 +32,12 @@ pub enum Order {
         task: TaskId,
         run: u32,
         work: Arc<Assignment>,
+    },
+    /// The caller said something while the run is under way.
+    Say {
+        task: TaskId,
+        run: u32,
+        message: Arc<Message>,
     },
     /// Another connection has taken the place of this one.
     Leave,
@@ -116,6 +123,11 @@ impl Session {
     /// The connection is a worker's, which takes so many runs at once.
     pub fn serve_worker(&self, places: usize) {
         self.desk.serve_worker(self.id, places);
+    }
+
+    /// Its agent takes up what its caller says while a run is under way.
+    pub fn takes_more(&self, task: TaskId, run: u32) {
+        self.desk.set_more(task, run);
     }
 
     /// No more runs for this connection.

@@ -15,6 +15,7 @@ fn work(task: TaskId, trail: Trail) -> Arc<Assignment> {
         task_id: task.to_string(),
         context_id: "c".into(),
         run: 1,
+        caller: 1,
         turn: 1,
         message: Arc::default(),
         accepted_output_modes: Vec::new(),

@@ -1,6 +1,7 @@
 //! The one fold: what each fact does to a task's head.
 
 use super::{Head, Kind, RunState};
+use crate::ids::ApprovalId;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::time::Millis;
@@ -39,25 +40,32 @@ fn apply_event(head: &mut Head, event: &Event, at: Millis) {
         }
         Event::Answered { .. } => {
             head.kind = Kind::Message;
-            head.run_state = RunState::Idle;
+            end_run(head);
         }
         Event::Status { state, .. } => {
             head.state = *state;
             head.status_at = at;
             if state.is_terminal() || state.is_interrupted() {
-                head.run_state = RunState::Idle;
+                end_run(head);
             }
         }
         Event::RunQueued { run } => {
             head.run = *run;
             head.run_state = RunState::Claimed;
+            head.open_approvals.clear();
             head.waiting = head.waiting.saturating_sub(1);
         }
         Event::RunStarted { .. } => head.run_state = RunState::Started,
+        Event::TakenUp { .. } => head.waiting = head.waiting.saturating_sub(1),
         Event::RunLost { .. } => {
             // Its message waits again.
-            head.run_state = RunState::Idle;
+            end_run(head);
             head.waiting += 1;
+        }
+        Event::ApprovalAsked { id, .. } => head.open_approvals.extend(ApprovalId::parse(id)),
+        Event::ApprovalSettled { id, .. } => {
+            let settled = ApprovalId::parse(id);
+            head.open_approvals.retain(|open| Some(*open) != settled);
         }
         Event::Produced { .. }
         | Event::Noted { .. }
@@ -65,4 +73,10 @@ fn apply_event(head: &mut Head, event: &Event, at: Millis) {
         | Event::Received { .. }
         | Event::NearLimit { .. } => {}
     }
+}
+
+/// What a run that is over has asked, it does not want to know any more.
+fn end_run(head: &mut Head) {
+    head.run_state = RunState::Idle;
+    head.open_approvals.clear();
 }

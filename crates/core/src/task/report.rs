@@ -45,7 +45,7 @@ fn one(head: &Head, run: u32, report: Report) -> Result<Vec<Event>, Refusal> {
         events.push(Event::RunStarted { run });
     }
     let shows_a_task = match &report {
-        Report::Note { .. } | Report::Answer { .. } | Report::Received { .. } => false,
+        Report::Note { .. } | Report::Answer { .. } | Report::TookUp | Report::Received { .. } => false,
         Report::Linked { upstream, .. } => !upstream.task.is_empty(),
         Report::Status { .. } | Report::Artifact { .. } => true,
     };
@@ -85,6 +85,7 @@ fn one(head: &Head, run: u32, report: Report) -> Result<Vec<Event>, Refusal> {
             }
         }
         Report::Note { blocks } => events.push(Event::Noted { blocks }),
+        Report::TookUp => events.push(Event::TakenUp { run }),
         Report::Received { number } => events.push(Event::Received { run, number }),
         Report::Linked { upstream, metadata, unknown } => {
             // Before the task is opened, so that it is shown with what is said of it.

@@ -1,5 +1,6 @@
 //! The decision: from a task's head and a command to the facts and the work that follow. Pure.
 
+use super::approve::{self, Question, Settling};
 use super::{Head, Kind, RunState, report};
 use crate::descent::{Descent, Objection};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
@@ -54,6 +55,10 @@ pub enum Command {
         run: u32,
         reason: String,
     },
+    /// The agent asks its owner for leave.
+    Ask(Box<Question>),
+    /// Somebody answers that, or its time is over.
+    Settle(Box<Settling>),
     /// It is this time now, and the task's deadline may have passed.
     Overdue {
         now: Millis,
@@ -92,16 +97,20 @@ pub struct Decision {
 
 /// Decides what follows from a command. An empty decision means: nothing happens.
 pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
-    match command {
-        Command::Say(say) => say_to(head, *say),
-        Command::Open => Ok(open(head)),
-        Command::Report { run, reports } => report::decide(head, run, reports),
-        Command::Cancel { said } => cancel(head, said),
-        Command::Taken { run } => Ok(taken(head, run)),
-        Command::Hold { run, reason } => Ok(hold(head, run, reason)),
-        Command::Overdue { now } => Ok(overdue(head, now)),
-        Command::Lost { run, reason, retry } => Ok(lost(head, run, reason, retry)),
-    }
+    let mut decision = match command {
+        Command::Say(say) => say_to(head, *say)?,
+        Command::Open => open(head),
+        Command::Report { run, reports } => report::decide(head, run, reports)?,
+        Command::Cancel { said } => cancel(head, said)?,
+        Command::Taken { run } => taken(head, run),
+        Command::Hold { run, reason } => hold(head, run, reason),
+        Command::Overdue { now } => overdue(head, now),
+        Command::Ask(question) => approve::ask(head, *question)?,
+        Command::Settle(settling) => approve::settle(head, *settling)?,
+        Command::Lost { run, reason, retry } => lost(head, run, reason, retry),
+    };
+    approve::withdraw(head, &mut decision.events);
+    Ok(decision)
 }
 
 fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {

@@ -54,6 +54,7 @@ fn command(word: &str, head: &Head) -> Command {
         "submitted" => report(status(TaskState::Submitted)),
         "answer" => report(Report::Answer { contents: Contents::text("direct"), metadata: None }),
         "note" => report(Report::Note { blocks: vec![Block::text("thought")] }),
+        "took-up" => report(Report::TookUp),
         "chunk" => {
             let contents = Contents::text("piece");
             report(Report::Artifact { artifact, contents, append: true, last_chunk: false, metadata: None })
@@ -139,6 +140,14 @@ fn a_message_during_a_run_is_taken_up_after_it() {
     assert_eq!((head.run, head.waiting, head.turn), (2, 0, 2));
     let head = check("say!, say, say, ask, ask", "SUBMITTED SUBMITTED SUBMITTED SUBMITTED SUBMITTED");
     assert_eq!((head.run, head.waiting, head.turn), (3, 0, 3));
+}
+
+#[test]
+fn a_message_that_a_run_takes_up_does_not_wait() {
+    let head = check("say!, started, say, took-up, done", "SUBMITTED WORKING WORKING WORKING COMPLETED");
+    assert_eq!((head.run, head.waiting, head.turn), (1, 0, 2));
+    let head = check("say!, say, say, took-up, done", "SUBMITTED SUBMITTED SUBMITTED SUBMITTED SUBMITTED");
+    assert_eq!((head.run, head.waiting), (2, 0), "the third message has a run of its own");
 }
 
 #[test]

@@ -1,18 +1,26 @@
 //! The link to an agent that works in this process, spoken to in the same frames as one elsewhere.
 
+use flotilla_core::error::Error;
 use flotilla_core::hub::RunHandle;
 use flotilla_core::ports::{Link, Stopped, Stopping};
 use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::model::Message;
+use flotilla_protocol::approval::ApprovalDecision;
 use flotilla_protocol::work::{Assignment, Report};
-use flotilla_worker::{Agent as Doer, Outbox, Stop};
+use flotilla_worker::{Agent as Doer, Asked, More, Outbox, Stop};
 use std::collections::HashMap;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 
 /// Reports an agent may be ahead of the store.
 const AHEAD: usize = 256;
+/// Questions an agent may have asked that nobody has looked at.
+const QUESTIONS: usize = 8;
+/// Messages that came during a run and that its agent has not looked at; more wait for another run.
+const MESSAGES: usize = 16;
 /// Reports that become one change.
 const BATCH: usize = 64;
 /// How long a run that was ended waits to be told why, before it is one that just stopped.
@@ -40,10 +48,10 @@ impl Link for InProcess {
             return Box::pin(supervised(doer, assignment, run, programs));
         }
         Box::pin(async move {
-            let (sender, inbox) = mpsc::channel(AHEAD);
+            let (outbox, inbox) = boxes();
             let (_never, stop) = Stop::pair();
-            let work = doer.work(assignment, Outbox::new(sender), stop);
-            talk(work, inbox, run, None).await;
+            let work = doer.work(assignment, outbox, stop);
+            talk(work, inbox, run, Hold::default()).await;
         })
     }
 
@@ -81,22 +89,71 @@ async fn supervised(doer: Doer, assignment: Assignment, run: RunHandle, programs
     let name = (assignment.task_id.clone(), assignment.run);
     lock(&programs).insert(name.clone(), say.clone());
     let _listed = Listed(programs, name);
-    let (sender, inbox) = mpsc::channel(AHEAD);
-    let work = doer.work(assignment, Outbox::new(sender), stop);
-    talk(work, inbox, run, Some(say)).await;
+    let (outbox, inbox) = boxes();
+    let (more, messages) = mpsc::channel(MESSAGES);
+    let more = doer.takes_more().then_some(more);
+    let hold = Hold { say: Some(say), turn: assignment.turn, more };
+    let work = doer.work(assignment, outbox, stop.hearing(More::new(messages)));
+    talk(work, inbox, run, hold).await;
+}
+
+/// What an agent that is a program is told while it works.
+#[derive(Default)]
+struct Hold {
+    say: Option<watch::Sender<bool>>,
+    /// How many messages of its caller it has.
+    turn: u32,
+    /// Where the next ones go, if it takes them up.
+    more: Option<mpsc::Sender<Arc<Message>>>,
+}
+
+impl Hold {
+    /// One that has no room for more gets it in another run.
+    fn pass_on(&mut self, message: Option<Arc<Message>>) {
+        let taken =
+            message.is_some_and(|message| self.more.as_ref().is_some_and(|more| more.try_send(message).is_ok()));
+        self.turn += 1;
+        if !taken {
+            self.more = None;
+        }
+    }
+}
+
+/// What an agent says and asks.
+struct Inbox {
+    reports: mpsc::Receiver<Box<Report>>,
+    asks: mpsc::Receiver<Asked>,
+}
+
+fn boxes() -> (Outbox, Inbox) {
+    let ((reports_out, reports), (asks_out, asks)) = (mpsc::channel(AHEAD), mpsc::channel(QUESTIONS));
+    (Outbox::asking(reports_out, asks_out), Inbox { reports, asks })
+}
+
+/// Puts a question to the agent's owner. One that could not be put is answered with no, and why.
+fn put(run: &RunHandle, Asked { request, tell }: Asked, waiting: &mut JoinSet<()>) {
+    let answer = run.ask(request);
+    waiting.spawn(async move {
+        let decision = answer.await.unwrap_or_else(|error| match error {
+            Error::Refused(refusal) => ApprovalDecision::denied(refusal.message),
+            Error::Failed(fault) => {
+                tracing::error!(%fault, "an approval could not be asked for");
+                ApprovalDecision::denied("the hub could not keep the question; ask again")
+            }
+        });
+        // Whoever asked may be gone.
+        let _ = tell.send(decision);
+    });
 }
 
 /// Passes reports on until the work is done or the run is over. Work that takes a moment to end is asked to, and waited
 /// for.
-async fn talk(
-    work: impl Future<Output = ()>,
-    mut inbox: mpsc::Receiver<Box<Report>>,
-    mut run: RunHandle,
-    say: Option<watch::Sender<bool>>,
-) {
+async fn talk(work: impl Future<Output = ()>, mut inbox: Inbox, mut run: RunHandle, mut hold: Hold) {
     let mut work = pin!(work);
     let mut working = true;
     let mut batch = Vec::new();
+    let mut waiting = JoinSet::new();
+    let mut said = Box::pin(run.said_after(hold.turn));
     loop {
         // The agent goes first, so that what it says in one breath becomes one change.
         let over = tokio::select! {
@@ -105,9 +162,20 @@ async fn talk(
                 working = false;
                 false
             }
-            count = inbox.recv_many(&mut batch, BATCH) => {
+            count = inbox.reports.recv_many(&mut batch, BATCH) => {
                 let reports = batch.drain(..).map(|report| *report).collect();
                 count == 0 || run.report(reports).await.is_err()
+            }
+            // After the reports, so that what was said before a question stands before it in the log.
+            Some(asked) = inbox.asks.recv() => {
+                put(&run, asked, &mut waiting);
+                false
+            }
+            Some(_) = waiting.join_next() => false,
+            message = &mut said, if hold.more.is_some() => {
+                hold.pass_on(message);
+                said = Box::pin(run.said_after(hold.turn));
+                false
             }
             () = run.fenced() => true,
         };
@@ -116,7 +184,7 @@ async fn talk(
         }
     }
     drop(inbox);
-    let Some(say) = say else { return run.finish().await };
+    let Some(say) = hold.say else { return run.finish().await };
     let was_asked = *say.borrow();
     if working {
         say.send_replace(true);

@@ -1,6 +1,7 @@
 //! `flotilla doctor`: looks at everything a hub and its clients need, and says what to do about what is wrong.
 
 mod machine;
+mod programs;
 mod reach;
 
 use super::args::{ClientArgs, switch};
@@ -9,9 +10,13 @@ use super::output::{Text, document};
 use super::session::Session;
 use super::settings::Setting;
 use super::{ConfigFile, DataDir};
+use crate::config::{Kind, WorkerFile};
 use clap::Args;
 use flotilla_outbound::net::address;
+use flotilla_protocol::fleet::Announce;
 use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::Path;
 
 #[derive(Debug, Args)]
 pub struct Doctor {
@@ -106,6 +111,7 @@ impl Doctor {
         let mut findings = Findings::default();
         machine::settings(&mut findings);
         let config = machine::config(&mut findings, &self.file, &self.data);
+        machine::programs(&mut findings, config.as_ref()).await;
         machine::clock(&mut findings);
         machine::store(&mut findings, &self.data, config.as_ref()).await;
         let hub_answers = reach::hub(&mut findings, session).await;
@@ -118,13 +124,45 @@ impl Doctor {
         if session.sources.value(Setting::AgentCard, self.agent_card.clone()).is_some() {
             reach::named(&mut findings, session).await;
         }
-        show(session, &findings);
+        let agents = config.as_ref().map(|config| &config.agents);
+        let announcements = match agents {
+            Some(agents) => programs::examine(&mut findings, agents).await,
+            None => Default::default(),
+        };
+        show(session, &findings, &announcements);
         // What is wrong has been said, with what to do about it.
         if findings.problems() > 0 { Err(Failure::silent(1)) } else { Ok(()) }
     }
 }
 
-fn show(session: &Session, findings: &Findings) {
+pub use programs::looks;
+
+/// `flotilla worker doctor`: the agents of a worker, and what each would announce.
+pub async fn worker(session: &Session, path: &Path) -> Result<(), Failure> {
+    let mut findings = Findings::default();
+    let mut announcements = BTreeMap::new();
+    match WorkerFile::load(path) {
+        Ok(file) => {
+            findings.ok("worker", format!("{} is in order", path.display()));
+            for (name, agent) in &file.agents {
+                match (agent.kind, agent.command.as_ref().map(|_| agent.program())) {
+                    (_, Some(Ok(program))) => findings.ok("agent", format!("{name}: {}", program.program.display())),
+                    (_, Some(Err(error))) => {
+                        findings.problem("agent", format!("{name}: {error:#}"), "install it, or correct its section");
+                    }
+                    (Kind::Echo | Kind::Script, None) => findings.ok("agent", format!("{name}: needs no program")),
+                    _ => {}
+                }
+            }
+            announcements = programs::examine(&mut findings, &file.agents).await;
+        }
+        Err(error) => findings.problem("worker", format!("{error:#}"), "correct the file, or name one with --config"),
+    }
+    show(session, &findings, &announcements);
+    if findings.problems() > 0 { Err(Failure::silent(1)) } else { Ok(()) }
+}
+
+fn show(session: &Session, findings: &Findings, announcements: &BTreeMap<String, Announce>) {
     if session.is_json() {
         let all: Vec<_> = findings
             .0
@@ -134,12 +172,19 @@ fn show(session: &Session, findings: &Findings) {
                 json!({"level": level, "about": found.about, "what": found.what, "do": found.advice})
             })
             .collect();
-        return document(&json!({"findings": all, "problems": findings.problems()}).to_string());
+        let mut found = json!({"findings": all, "problems": findings.problems()});
+        if !announcements.is_empty() {
+            found["announcements"] = json!(announcements);
+        }
+        return document(&found.to_string());
     }
     let mut text = Text::default();
     for found in &findings.0 {
         text.field(found.level.name(), &format!("{}: {}", found.about, found.what));
         text.field("  Do", &found.advice);
+    }
+    for (name, announce) in announcements {
+        text.field("Announces", &format!("{name}: {}", json!(announce)));
     }
     text.field("Problems", &findings.problems().to_string()).print();
 }

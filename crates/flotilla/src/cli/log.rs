@@ -8,6 +8,7 @@ use super::settings::Setting;
 use clap::Args;
 use flotilla_outbound::client::error::ClientError;
 use flotilla_outbound::hub::{self, Hub};
+use flotilla_protocol::approval::ApprovalRequest;
 use flotilla_protocol::block::{Block, Kind};
 use flotilla_protocol::event::Event;
 use flotilla_protocol::lineage::{Ancestor, Origin};
@@ -161,13 +162,25 @@ fn summary(event: &Event) -> (&'static str, String) {
         Event::Noted { .. } => ("noted", String::new()),
         Event::RunQueued { run } => ("queued", format!("run {run}")),
         Event::RunStarted { run } => ("started", format!("run {run}")),
+        Event::TakenUp { run } => ("taken up", format!("run {run}")),
         Event::Linked { run, upstream, .. } => {
             ("linked", format!("run {run}: the agent's task '{}', context '{}'", upstream.task, upstream.context))
         }
         Event::Received { run, number } => ("received", format!("run {run}: report {number} of its worker")),
         Event::RunLost { run, reason } => ("lost", format!("run {run}: {reason}")),
+        Event::ApprovalAsked { id, request, .. } => ("asks leave", asked(id, request)),
+        Event::ApprovalSettled { id, state, by, note, .. } => {
+            let note = if note.is_empty() { String::new() } else { format!(": {note}") };
+            (state.name(), format!("{id} by {by}{note}"))
+        }
         Event::NearLimit { limit, used, most } => ("near a limit", format!("{limit}: {used} of {most}")),
     }
+}
+
+/// The tool, what it is to be used with, and what is asked in words, as far as they are told.
+fn asked(id: &str, request: &ApprovalRequest) -> String {
+    let input = request.input.as_ref().map(|input| input.text()).unwrap_or_default();
+    [id, &request.tool, input, &request.text].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// `a2a-remote hops 2 from HUB/AGENT TASK, deadline TIME, trace ID`, as far as it is known.

@@ -1,6 +1,9 @@
 //! An agent in the configuration.
 
 use super::Span;
+use super::acp::AcpConfig;
+use super::claude::ClaudeConfig;
+use super::codex::CodexConfig;
 use super::command::CommandConfig;
 use super::remote::{AuthConfig, BreakerConfig, PollConfig, RetriesConfig, TimeoutsConfig};
 use super::sockets::{Connections, SocketsConfig, check_ttl};
@@ -71,6 +74,18 @@ pub struct AgentConfig {
     /// The program of a `command` agent; see docs/command-agent.md.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandConfig>,
+    /// The program of an `acp` agent; see docs/acp-agent.md.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acp: Option<Box<AcpConfig>>,
+    /// Where opencode is, for an `opencode` agent: as `acp`, see docs/acp-agent.md.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opencode: Option<Box<AcpConfig>>,
+    /// Where Codex is, for a `codex` agent; see docs/codex.md.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub codex: Option<Box<CodexConfig>>,
+    /// Where Claude Code is, for a `claude-code` agent; see docs/claude-code.md.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claude_code: Option<Box<ClaudeConfig>>,
     /// Where an `a2a` agent is; its card is at the well-known path below. See docs/remote-agents.md.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
@@ -107,7 +122,7 @@ pub struct AgentConfig {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Sends back what it is sent.
     Echo,
@@ -119,6 +134,14 @@ pub enum Kind {
     A2a,
     /// Is a program on this machine.
     Command,
+    /// Is a program on this machine that speaks the Agent Client Protocol.
+    Acp,
+    /// Is opencode on this machine.
+    Opencode,
+    /// Is Codex on this machine.
+    Codex,
+    /// Is Claude Code on this machine.
+    ClaudeCode,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -144,6 +167,23 @@ pub enum OnLost {
     #[default]
     Fail,
     Retry,
+}
+
+impl Kind {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Echo => "echo",
+            Self::Script => "script",
+            Self::Socket => "socket",
+            Self::A2a => "a2a",
+            Self::Command => "command",
+            Self::Acp => "acp",
+            Self::Opencode => "opencode",
+            Self::Codex => "codex",
+            Self::ClaudeCode => "claude-code",
+        }
+    }
 }
 
 impl From<Visibility> for registry::Visibility {
@@ -257,6 +297,10 @@ impl AgentConfig {
             connections: None,
             script: None,
             command: None,
+            acp: None,
+            opencode: None,
+            codex: None,
+            claude_code: None,
             url: None,
             card: None,
             card_refresh: None,
@@ -301,7 +345,7 @@ impl AgentConfig {
 
     pub fn check(&self) -> Result<()> {
         match (self.kind, &self.script) {
-            (Kind::Echo | Kind::Socket | Kind::A2a | Kind::Command, Some(_)) => {
+            (kind, Some(_)) if kind != Kind::Script => {
                 bail!("script: only a script agent takes a script; say 'kind: script'")
             }
             (Kind::Script, None) => bail!("a script agent needs 'script:' (docs/script-agent.md shows how)"),
@@ -325,6 +369,9 @@ impl AgentConfig {
         }
         self.check_remote()?;
         self.check_command()?;
+        self.check_acp()?;
+        self.check_codex()?;
+        self.check_claude()?;
         let modes = [&self.input_modes, &self.output_modes].into_iter().flatten();
         if modes.clone().any(Vec::is_empty) {
             bail!("input_modes and output_modes must each name a media type; '*/*' takes all");

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The longest line a program may print, in bytes.
-const LINE: usize = 16 * 1024 * 1024;
+pub(super) const LINE: usize = 16 * 1024 * 1024;
 
 /// A program, how it is started, and what a run of it may cost.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -68,23 +68,23 @@ pub enum ExitState {
     AuthRequired,
 }
 
-fn usual_path() -> String {
+pub(super) fn usual_path() -> String {
     "/usr/local/bin:/usr/bin:/bin".into()
 }
 
-fn an_hour() -> Span {
+pub(super) fn an_hour() -> Span {
     Span::seconds(3600)
 }
 
-fn ten_minutes() -> Span {
+pub(super) fn ten_minutes() -> Span {
     Span::seconds(600)
 }
 
-fn five_seconds() -> Span {
+pub(super) fn five_seconds() -> Span {
     Span::seconds(5)
 }
 
-fn much_output() -> usize {
+pub(super) fn much_output() -> usize {
     64 * 1024 * 1024
 }
 
@@ -103,21 +103,14 @@ impl AgentConfig {
         let command = self.command.as_ref().context("a command agent needs 'command:'")?;
         let mut environment = vec![("PATH".into(), OsString::from(&command.path))];
         environment.extend(std::env::var_os("HOME").map(|home| ("HOME".into(), home)));
-        for (name, value) in &command.env {
-            let value = match value.strip_prefix("env:") {
-                Some(variable) => std::env::var_os(variable)
-                    .with_context(|| format!("command.env.{name}: the environment variable {variable} is not set"))?,
-                None => value.into(),
-            };
-            environment.push((name.into(), value));
-        }
+        environment.extend(variables(&command.env).context("command")?);
         let folder = match &command.folder {
             Some(folder) => folder.clone(),
             None => std::env::current_dir().context("command.folder")?,
         };
         Ok(Program {
             reaper: std::env::current_exe().context("this program's own file")?,
-            program: find(&command.program, &command.path, &folder)?,
+            program: find(&command.program, &command.path, &folder).context("command")?,
             arguments: command.arguments.iter().map(OsString::from).collect(),
             environment,
             folder,
@@ -152,14 +145,27 @@ impl CommandConfig {
     }
 }
 
+/// What a program is given beside the usual: values, or variables of the hub by name.
+pub(super) fn variables(env: &BTreeMap<String, String>) -> Result<Vec<(OsString, OsString)>> {
+    let variable = |(name, value): (&String, &String)| {
+        let value = match value.strip_prefix("env:") {
+            Some(variable) => std::env::var_os(variable)
+                .with_context(|| format!("env.{name}: the environment variable {variable} is not set"))?,
+            None => value.into(),
+        };
+        Ok((name.into(), value))
+    };
+    env.iter().map(variable).collect()
+}
+
 /// A name without a slash is looked for, as a shell does; a path is taken from the folder the program runs in.
-fn find(program: &str, path: &str, folder: &Path) -> Result<PathBuf> {
+pub(super) fn find(program: &str, path: &str, folder: &Path) -> Result<PathBuf> {
     let found = if program.contains('/') {
         Some(folder.join(program)).filter(|file| file.is_file())
     } else {
         path.split(':').map(|place| Path::new(place).join(program)).find(|file| file.is_file())
     };
-    found.with_context(|| format!("command.program: there is no '{program}' in {path}; write the whole path"))
+    found.with_context(|| format!("program: there is no '{program}' in {path}; write the whole path"))
 }
 
 impl ExitState {

@@ -3,6 +3,7 @@
 use super::Running;
 use crate::assemble::{self, Place, Recruiter};
 use crate::config::{Config, TlsConfig};
+use crate::data;
 use anyhow::Result;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,8 +29,10 @@ async fn reload(running: &Running) -> Result<()> {
     let (store, roster) = (hub.store(), hub.roster());
     let kept = hub.keep_registry().await;
     let recruiter = Recruiter::new(config.clone());
-    let registry = assemble::registry(&config, Place { store, roster }, &recruiter).await?;
     let before = running.config.load_full();
+    let dir = before.hub.data_dir.clone().unwrap_or_else(data::default_dir);
+    let state = (!running.overrides.memory).then_some(dir.as_path());
+    let registry = assemble::registry(&config, Place { store, roster, state }, &recruiter).await?;
     for (what, changed) in only_at_start(&before, &config) {
         if changed {
             tracing::warn!("{what} changed, which takes effect only at the next start");
@@ -39,8 +42,10 @@ async fn reload(running: &Running) -> Result<()> {
     hub.replace_registry(registry);
     hub.depart_again();
     drop(kept);
+    hub.fleet().replace_settings(config.fleet.settings(), &hub.registry());
     hub.replace_keeping(config.registry.keeping());
     roster.replace_welcome(config.sockets.welcome());
+    hub.replace_approval_policy(config.approvals.policy());
     hub.replace_limits(config.limits.limits());
     running.app.replace_settings(flotilla_inbound::Settings {
         // Who may come in is decided at the start, and cards must say what is.

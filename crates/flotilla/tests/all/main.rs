@@ -1,12 +1,15 @@
 //! The hub as its callers meet it: the real program, driven over every binding and the command line.
 
+mod acp;
 mod cast;
+mod claude;
 mod cli;
 mod command;
 mod crash;
 mod dialects;
 mod doors;
 mod errors;
+mod fleet;
 mod grpc;
 mod grpc03;
 mod idempotency;
@@ -14,6 +17,7 @@ mod keys;
 mod limits;
 mod lineage;
 mod operations;
+mod probe;
 mod push;
 mod reaper;
 mod registry;
@@ -22,3 +26,4 @@ mod scenarios;
 mod socket;
 mod streams;
 mod tls;
+mod worker;

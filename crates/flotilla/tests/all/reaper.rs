@@ -2,7 +2,7 @@
 
 use flotilla_testkit::until;
 use flotilla_worker::reaper::tree;
-use flotilla_worker::supervise::{Exit, Launch, Running, Streams};
+use flotilla_worker::supervise::{Exit, Launch, Limits, Running, Streams};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -17,6 +17,7 @@ fn launch(mark: &str, script: &str) -> Launch {
         folder: std::env::temp_dir(),
         mark: format!("{mark}-{}", std::process::id()),
         grace: Duration::from_millis(300),
+        limits: Limits::default(),
     }
 }
 

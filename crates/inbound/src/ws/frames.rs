@@ -3,10 +3,13 @@
 use super::connection::{Connection, say};
 use crate::gopherhole;
 use flotilla_core::error::Error;
+use flotilla_core::fleet::Via;
 use flotilla_core::ids::TaskId;
 use flotilla_core::roster::NoRun;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::profile::Profile;
+use flotilla_protocol::approval::{self, Asking};
+use flotilla_protocol::fleet::Announce;
 use flotilla_protocol::hub_frame::{self, Ack, Said, Sending, TaskResponse};
 use flotilla_protocol::wire::Json;
 use serde::Deserialize;
@@ -36,19 +39,24 @@ impl Connection {
         match said {
             Said::Ping => self.say(hub_frame::simple("pong")),
             Said::Pong => {}
-            Said::Ack(Ack { task_id, run }) => {
+            Said::Ack(Ack { task_id, run, more }) => {
                 // Of a run that is over, there is nothing left to take.
                 let task = TaskId::parse(&task_id).ok_or_else(|| Refusal::no_task(&task_id))?;
+                if let (true, Some(run)) = (more, run) {
+                    self.place()?.session.takes_more(task, run);
+                }
                 if self.place()?.session.taken(task, run).is_err() {
                     self.not_theirs(&task_id, run);
                 }
             }
             Said::Message(sending) => self.send(*sending)?,
             Said::UpdateCard(card) => self.update_card(&card).await?,
+            Said::Announce(announce) => self.announce(*announce).await?,
             Said::TaskResponse(response) => self.respond(&response, id).await?,
             Said::Report(told) => self.told(*told).await?,
             Said::Gone(gone) => self.gone(gone).await?,
             Said::Drain => self.place()?.session.drain(),
+            Said::ApprovalRequest(asking) => self.ask(*asking)?,
         }
         Ok(())
     }
@@ -71,6 +79,17 @@ impl Connection {
             place.agent = Arc::clone(agent);
         }
         self.say(hub_frame::simple("card_updated"));
+        Ok(())
+    }
+
+    /// What the agent of this connection is and has now, whatever it calls itself there.
+    async fn announce(&mut self, announce: Announce) -> Result<(), Error> {
+        self.app.hub.count_request(self.caller.principal)?;
+        let agent = Arc::clone(&self.place()?.agent);
+        let announced = self.app.hub.announce(&agent, announce, Via::Socket).await?;
+        let left = announced.lease_until.0.saturating_sub(self.app.now().0) / 1000;
+        let lease = u64::try_from(left).unwrap_or(0);
+        self.say(hub_frame::announced(announced.taken, announced.epoch, lease));
         Ok(())
     }
 
@@ -111,6 +130,33 @@ impl Connection {
                 say(&outgoing, frame).await;
             });
         }
+        Ok(())
+    }
+
+    /// A question to the agent's owner about a run it has. The answer comes when there is one; after a cut it is asked
+    /// again, under the same id.
+    fn ask(&mut self, asking: Asking) -> Result<(), Error> {
+        let place = self.place()?;
+        let no_task = || Refusal::no_task(&asking.task_id);
+        let task = TaskId::parse(&asking.task_id).ok_or_else(no_task)?;
+        let work = place.session.desk().work_of(task);
+        let run = work.filter(|work| asking.run.is_none_or(|run| run == work.run)).ok_or_else(no_task)?.run;
+        // That it asks about a run shows that it has it.
+        let _ = place.session.taken(task, Some(run));
+        let (app, outgoing, task_id) = (Arc::clone(&self.app), self.outgoing.clone(), asking.task_id.clone());
+        let request = asking.request();
+        tokio::spawn(async move {
+            let id = request.id.clone();
+            let answer = tokio::select! {
+                answer = app.hub.ask(task, run, request) => answer,
+                () = outgoing.closed() => return,
+            };
+            let frame = match answer {
+                Ok(decision) => approval::decision_frame(&id, &task_id, &decision),
+                Err(error) => hub_frame::error(&app.refusal(error), Some(&id)),
+            };
+            say(&outgoing, frame).await;
+        });
         Ok(())
     }
 

@@ -5,8 +5,10 @@ use flotilla_core::error::Error;
 use flotilla_core::ids::TaskId;
 use flotilla_core::roster::NoRun;
 use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::hub_frame;
-use flotilla_protocol::hub_frame::worker::{Gone, Told, kept};
+use flotilla_protocol::hub_frame::worker::{Gone, MoreFrame, Told, kept};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 impl Connection {
@@ -38,6 +40,11 @@ impl Connection {
             let over = !matches!(answer.await, Ok(true));
             say(&outgoing, kept(&task, run, number, over)).await;
         });
+    }
+
+    /// What a caller says to an agent that takes it up; only a worker says of one that it does.
+    pub(super) fn more(task: TaskId, run: u32, message: Arc<Message>) -> Vec<String> {
+        vec![MoreFrame { task_id: task.to_string(), run, message }.frame()]
     }
 
     /// A run the peer says it has is over, or was never its own: a worker is told to end it. Others learn that from what

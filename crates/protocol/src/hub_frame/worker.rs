@@ -3,6 +3,7 @@
 use crate::a2a::error::Refusal;
 use crate::a2a::model::{Message, Part};
 use crate::a2a::validate::check_part;
+use crate::approval::{ApprovalDecision, read_decision};
 use crate::decode;
 use crate::lineage::Lineage;
 use crate::time::Millis;
@@ -74,7 +75,7 @@ fn check(report: &Report) -> Result<(), String> {
     let contents = match report {
         Report::Status { contents, .. } => contents.as_ref(),
         Report::Artifact { contents, .. } | Report::Answer { contents, .. } => Some(contents),
-        Report::Note { .. } | Report::Linked { .. } | Report::Received { .. } => None,
+        Report::Note { .. } | Report::TookUp | Report::Linked { .. } | Report::Received { .. } => None,
     };
     let parts: &[Part] = match contents {
         Some(Contents::Parts(parts)) => parts,
@@ -91,6 +92,9 @@ pub struct RunFrame {
     pub task_id: String,
     pub context_id: String,
     pub run: u32,
+    /// The same number for the same caller always, and for no other.
+    #[serde(default)]
+    pub caller: i64,
     /// More than one: it may have come before.
     pub attempt: u32,
     pub turn: u32,
@@ -113,6 +117,7 @@ impl RunFrame {
             task_id: work.task_id.clone(),
             context_id: work.context_id.clone(),
             run: work.run,
+            caller: work.caller,
             attempt,
             turn: work.turn,
             message: Arc::clone(&work.message),
@@ -134,6 +139,7 @@ impl RunFrame {
             task_id: self.task_id,
             context_id: self.context_id,
             run: self.run,
+            caller: self.caller,
             turn: self.turn,
             message: self.message,
             accepted_output_modes: self.accepted_output_modes,
@@ -157,9 +163,28 @@ pub fn kept(task: &str, run: u32, number: u64, over: bool) -> String {
     frame.to_string()
 }
 
-/// The worker has a run.
-pub fn taken(task: &str, run: u32) -> String {
-    json!({"type": "ack", "taskId": task, "run": run}).to_string()
+/// The worker has a run; `more` if its agent takes up what its caller says meanwhile.
+pub fn taken(task: &str, run: u32, more: bool) -> String {
+    let mut frame = json!({"type": "ack", "taskId": task, "run": run});
+    if more {
+        frame["more"] = true.into();
+    }
+    frame.to_string()
+}
+
+/// What the caller says while a run is under way, for an agent that takes it up.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoreFrame {
+    pub task_id: String,
+    pub run: u32,
+    pub message: Arc<Message>,
+}
+
+impl MoreFrame {
+    pub fn frame(&self) -> String {
+        typed("more", self)
+    }
 }
 
 /// What the hub says to a worker.
@@ -173,8 +198,17 @@ pub enum Heard {
         run: u32,
     },
     Kept(Kept),
+    More(Box<MoreFrame>),
+    /// What the agent's owner said to a question of a task.
+    Decided {
+        task: String,
+        id: String,
+        decision: ApprovalDecision,
+    },
+    /// An announcement was heard; it counts for so long.
+    Announced(Announced),
     /// Something was not taken, or is worth knowing.
-    Problem(String),
+    Problem(Problem),
     /// A frame this version has no use for.
     Other,
 }
@@ -204,10 +238,20 @@ pub struct Kept {
     pub over: bool,
 }
 
-#[derive(Deserialize)]
-struct Problem {
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Announced {
     #[serde(default)]
-    message: String,
+    pub lease_seconds: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Problem {
+    /// What it is about, if the worker gave that a name.
+    #[serde(default)]
+    pub id: Option<String>,
+    #[serde(default)]
+    pub message: String,
 }
 
 impl Heard {
@@ -226,7 +270,13 @@ impl Heard {
                 Self::Cancel { task, run }
             }
             "ack" => Self::Kept(serde_json::from_str(text)?),
-            "error" | "warning" => Self::Problem(serde_json::from_str::<Problem>(text)?.message),
+            "more" => Self::More(serde_json::from_str(text)?),
+            "approval_decision" => {
+                let (task, id, decision) = read_decision(text)?;
+                Self::Decided { task, id, decision }
+            }
+            "announced" => Self::Announced(serde_json::from_str(text)?),
+            "error" | "warning" => Self::Problem(serde_json::from_str(text)?),
             _ => Self::Other,
         })
     }
@@ -278,7 +328,9 @@ mod tests {
     fn what_the_hub_says_is_told_apart() {
         assert!(matches!(Heard::read(&kept("t", 1, 4, true)), Ok(Heard::Kept(kept)) if kept.over && kept.number == 4));
         assert!(matches!(Heard::read(r#"{"type":"cancel","taskId":"t","run":3}"#), Ok(Heard::Cancel { run: 3, .. })));
-        assert!(matches!(Heard::read(r#"{"type":"error","message":"no"}"#), Ok(Heard::Problem(text)) if text == "no"));
+        assert!(
+            matches!(Heard::read(r#"{"type":"error","message":"no"}"#), Ok(Heard::Problem(told)) if told.message == "no")
+        );
         assert!(matches!(Heard::read(r#"{"type":"dance"}"#), Ok(Heard::Other)));
         let gone = Gone { task_id: "t".into(), run: 1, number: 2, reason: "it fell".into() };
         assert_eq!(serde_json::from_str::<Gone>(&gone.frame()).unwrap(), gone);

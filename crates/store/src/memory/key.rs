@@ -38,6 +38,12 @@ impl Keyring {
         Principal { id, workspace, name: name.name.clone() }
     }
 
+    /// The name of the workspace a principal belongs to.
+    pub fn workspace_of(&self, principal: PrincipalId) -> String {
+        let index = usize::try_from(principal.0 - 1).ok();
+        index.and_then(|index| self.principals.get(index)).map(|name| name.workspace.clone()).unwrap_or_default()
+    }
+
     pub fn add(&mut self, mut key: KeyRecord) -> bool {
         let whose = FullName::new(&key.name.workspace, &key.principal.name);
         let taken = self.keys.iter().any(|known| known.name == key.name || known.hash == key.hash);

@@ -3,6 +3,7 @@
 use super::key::Keyring;
 use crate::herald::Outcome;
 use flotilla_core::caller::Scope;
+use flotilla_core::fleet::Kept;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::ports::{Commit, Dedupe, Digest, Folded, Lease, NotCommitted, Record, Sent};
 use flotilla_core::registry::{Added, Registration};
@@ -43,8 +44,11 @@ pub struct Tables {
     pub keyring: Keyring,
     pub order: VecDeque<(Digest, Millis)>,
     pub hooks: super::push::Hooks,
+    pub approvals: super::approval::Approvals,
+    pub ledger: super::usage::Ledger,
     sends: HashMap<Digest, Sent>,
     agents: Vec<(String, PrincipalId)>,
+    pub workers: BTreeMap<i64, Kept>,
     pub registrations: BTreeMap<String, (AgentId, Registration)>,
     /// Of agents that are announced.
     pub leases: HashMap<AgentId, Lease>,
@@ -68,6 +72,8 @@ impl Tables {
         if known.unwrap_or(0) + 1 != head.version {
             return Err(NotCommitted::Stale);
         }
+        self.approvals.write(commit);
+        self.ledger.write(commit);
         self.unplace(head.id);
         let task = self.tasks.entry(head.id).or_insert_with(|| Task {
             head: head.clone(),
@@ -112,6 +118,7 @@ impl Tables {
         self.unplace(id);
         let Some(task) = self.tasks.remove(&id) else { return };
         self.hooks.remove_task(id);
+        self.approvals.remove_task(id);
         if let Some(set) = self.by_context.get_mut(&task.head.context) {
             set.retain(|known| *known != id);
             if set.is_empty() {
@@ -135,6 +142,11 @@ impl Tables {
 
     pub fn sent(&self, key: &Digest) -> Option<Sent> {
         self.sends.get(key).copied()
+    }
+
+    pub fn agent_name(&self, id: AgentId) -> String {
+        let index = usize::try_from(id.0 - 1).ok();
+        index.and_then(|index| self.agents.get(index)).map(|(name, _)| name.clone()).unwrap_or_default()
     }
 
     pub fn agent(&mut self, name: &str, owner: PrincipalId) -> AgentId {

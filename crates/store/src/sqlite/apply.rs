@@ -2,10 +2,11 @@
 
 use super::journal::entry::{Entry, run_code};
 use super::journal::{self, Batch};
-use super::{chain, fault, send};
+use super::{approval, chain, fault, send, usage};
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
 use flotilla_core::log::Epoch;
+use flotilla_core::task::Head;
 use flotilla_protocol::lineage::Origin;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use std::collections::HashMap;
@@ -88,6 +89,7 @@ fn write_all(connection: &Connection, entries: &[Entry], through: u64) -> Result
             sends.append(send, id, entry.span.at)?;
         }
         count(&mut counts, entry);
+        derive(connection, entry)?;
     }
     write_heads(connection, &tasks)?;
     add_counts(connection, &counts)?;
@@ -96,6 +98,28 @@ fn write_all(connection: &Connection, entries: &[Entry], through: u64) -> Result
         .and_then(|mut statement| statement.execute([through.to_string()]))
         .map(|_| ())
         .map_err(fault("noting how far the tables are"))
+}
+
+/// What the log tells beside the task itself, and is kept in the same transaction: so each entry is counted once.
+fn derive(connection: &Connection, entry: &Entry) -> Result<(), Fault> {
+    let (used, asked) = (usage::may_tell(&entry.events), approval::may_tell(&entry.events));
+    if !used && !asked {
+        return Ok(());
+    }
+    let events = flotilla_core::log::decode(entry.events.as_bytes())?;
+    if used {
+        usage::add(connection, entry, &events)?;
+    }
+    if asked {
+        approval::add(connection, entry, &events)?;
+    }
+    Ok(())
+}
+
+/// Open approvals as a task's row holds them; nothing where there are none, which is nearly always.
+fn open_approvals(head: &Head) -> Option<Vec<u8>> {
+    let ids = || head.open_approvals.iter().flat_map(|id| *id.bytes()).collect();
+    (!head.open_approvals.is_empty()).then(ids)
 }
 
 /// A task as it is after all the entries.
@@ -110,10 +134,12 @@ struct Latest<'a> {
 fn write_heads(connection: &Connection, tasks: &[Latest<'_>]) -> Result<(), Fault> {
     let insert = "INSERT INTO tasks (id, principal, agent, owner, context, state, status_at, created_at, version, seq, \
                   peer_seq, run, run_state, turn, waiting, last_change, deadline, ancestry, parent_task_id, \
-                  provenance) \
-                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
+                  provenance, open_approvals) \
+                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
+                  ?21)";
     let update = "UPDATE tasks SET state = ?2, status_at = ?3, version = ?4, seq = ?5, peer_seq = ?6, run = ?7, \
-                  run_state = ?8, turn = ?9, waiting = ?10, last_change = ?11, deadline = ?12 WHERE id = ?1";
+                  run_state = ?8, turn = ?9, waiting = ?10, last_change = ?11, deadline = ?12, open_approvals = ?13 \
+                  WHERE id = ?1";
     let mut insert = connection.prepare_cached(insert).map_err(fault("adding a task"))?;
     let mut update = connection.prepare_cached(update).map_err(fault("changing a task"))?;
     for task in tasks {
@@ -153,6 +179,7 @@ fn add_head(statement: &mut CachedStatement<'_>, task: &Latest<'_>) -> Result<()
         ancestry,
         parent.as_ref().map(TaskId::bytes),
         origin.map(|origin| origin.provenance.name()),
+        open_approvals(head),
     ]);
     added.map(|_| ()).map_err(fault("adding a task"))
 }
@@ -175,6 +202,7 @@ fn change_head(
         head.waiting,
         last_change,
         head.deadline.map(|deadline| deadline.0),
+        open_approvals(head),
     ]);
     match changed.map_err(fault("changing a task"))? {
         1 => Ok(()),

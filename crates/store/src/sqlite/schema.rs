@@ -127,6 +127,31 @@ const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE leases (agent INTEGER PRIMARY KEY, seconds INTEGER NOT NULL, over INTEGER NOT NULL);
 ",
+    "
+    ALTER TABLE tasks ADD COLUMN open_approvals BLOB;
+    CREATE TABLE approvals (
+        id BLOB PRIMARY KEY, task BLOB NOT NULL, run INTEGER NOT NULL, agent INTEGER NOT NULL, owner INTEGER NOT NULL,
+        tool TEXT NOT NULL, request TEXT NOT NULL, created_at INTEGER NOT NULL, expires_at INTEGER,
+        state TEXT NOT NULL, settled_at INTEGER, settled_by TEXT NOT NULL DEFAULT '', note TEXT NOT NULL DEFAULT '',
+        input TEXT, always INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE INDEX approvals_by_time ON approvals (created_at, id);
+    CREATE INDEX approvals_by_task ON approvals (task);
+    CREATE INDEX approvals_open ON approvals (created_at, id) WHERE state = 'open';
+
+    CREATE TABLE usage (
+        task BLOB NOT NULL, day INTEGER NOT NULL, agent INTEGER NOT NULL, owner INTEGER NOT NULL, context TEXT NOT NULL,
+        reports INTEGER NOT NULL, input INTEGER, output INTEGER, cache_read INTEGER, cache_write INTEGER, cost INTEGER,
+        gaps INTEGER NOT NULL, PRIMARY KEY (task, day)
+    ) WITHOUT ROWID;
+    CREATE INDEX usage_by_day ON usage (day);
+    CREATE INDEX tasks_by_parent ON tasks (parent_task_id) WHERE parent_task_id IS NOT NULL;
+",
+    "
+    CREATE TABLE workers (
+        agent INTEGER PRIMARY KEY, announce TEXT NOT NULL, at INTEGER NOT NULL, draining INTEGER NOT NULL
+    );
+",
 ];
 
 /// The schema version this program writes.

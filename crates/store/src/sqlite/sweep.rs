@@ -2,7 +2,7 @@
 
 use super::apply::add_counts;
 use super::send::{self, Print};
-use super::{chain, fault, push, task};
+use super::{approval, chain, fault, push, task};
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
@@ -73,6 +73,7 @@ fn remove_task(connection: &Connection, id: TaskId) -> Result<(), Fault> {
     let Some(head) = task::head(connection, Scope::Admin, id)? else { return Ok(()) };
     chain::remove(connection, id)?;
     push::remove_task(connection, id)?;
+    approval::remove_task(connection, id)?;
     for table in ["folds WHERE task", "tasks WHERE id"] {
         connection.execute(&format!("DELETE FROM {table} = ?1"), [id.bytes()]).map_err(fault("removing a task"))?;
     }

@@ -5,7 +5,7 @@ use super::fault;
 use super::journal::entry::{kind_of, run_of};
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
-use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
+use flotilla_core::ids::{AgentId, ApprovalId, PrincipalId, TaskId};
 use flotilla_core::ports::{EARLIER, Folded, Record, Tail};
 use flotilla_core::project::Fold;
 use flotilla_core::task::Head;
@@ -24,7 +24,7 @@ const TAIL_BYTES: usize = 1024 * 1024;
 
 /// The columns `head_of` reads, in its order.
 pub const HEAD: &str = "id, principal, agent, owner, context, state, status_at, created_at, version, seq, peer_seq, \
-                        run, run_state, turn, waiting, deadline, ancestry";
+                        run, run_state, turn, waiting, deadline, ancestry, open_approvals";
 
 pub fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
     let state: u8 = row.get(5)?;
@@ -48,7 +48,13 @@ pub fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
         waiting: row.get(14)?,
         deadline: row.get::<_, Option<i64>>(15)?.map(Millis),
         origin: origin_of(row, 16)?,
+        open_approvals: open_approvals(&row.get::<_, Option<Vec<u8>>>(17)?.unwrap_or_default()),
     })
+}
+
+/// Ids one after the other.
+pub fn open_approvals(bytes: &[u8]) -> Vec<ApprovalId> {
+    bytes.chunks_exact(16).filter_map(|id| id.try_into().ok()).map(ApprovalId::from_bytes).collect()
 }
 
 fn origin_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Arc<Origin>>> {

@@ -2,6 +2,7 @@
 
 use crate::home::Home;
 use crate::random::Random;
+use flotilla_core::fleet::Kept;
 use flotilla_core::ids::{PrincipalId, WorkspaceId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::registry::{Added, Registration, Visibility};
@@ -196,4 +197,19 @@ pub async fn agents_that_were_added_stay_until_they_are_removed(home: &impl Home
     assert_eq!(store.keep_added(theirs.clone(), false).await.unwrap(), None, "the name stays its owner's");
     assert_eq!(store.keep_added(theirs.clone(), true).await.unwrap(), Some(far));
     assert_eq!(store.added().await.unwrap(), [(far, theirs)]);
+}
+
+pub async fn workers_are_there_with_what_they_last_announced(home: &impl Home) {
+    let store = home.open();
+    let kept = |agent: i64, announce: &str, draining: bool| Kept {
+        agent: AgentId(agent),
+        announce: announce.into(),
+        at: Millis(agent),
+        draining,
+    };
+    assert_eq!(store.workers().await.unwrap(), []);
+    store.keep_worker(kept(2, "{}", false)).await.unwrap();
+    store.keep_worker(kept(1, "{}", false)).await.unwrap();
+    store.keep_worker(kept(2, r#"{"epoch":2}"#, true)).await.unwrap();
+    assert_eq!(store.workers().await.unwrap(), [kept(1, "{}", false), kept(2, r#"{"epoch":2}"#, true)]);
 }

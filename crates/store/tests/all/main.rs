@@ -53,6 +53,7 @@ macro_rules! suite {
                  a_name_is_somebody_else_in_another_workspace every_change_of_keys_has_its_revision
                  agents_keep_their_numbers agents_that_registered_are_there_with_what_they_last_said
                  agents_that_were_added_stay_until_they_are_removed;
+                 workers_are_there_with_what_they_last_announced;
             lineage: a_delegated_task_is_read_back_whole deadlines_are_of_tasks_that_have_not_ended;
             list: pages_agree_with_a_model totals_do_not_depend_on_the_page exchanges_are_not_listed
                   artifacts_are_left_out_when_not_wanted;

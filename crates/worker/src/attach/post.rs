@@ -1,8 +1,14 @@
 //! An agent's post at the hub: the runs it has in hand, and what is still to be told of them.
 
+use super::ask::Questions;
+use super::profile::{self, Looks, Profile};
+use super::receipt::{self, Now};
 use super::spool::{NotKept, Room, Spool};
-use crate::agent::{Agent, Outbox, Stop};
-use flotilla_protocol::hub_frame::worker::{Gone, Kept, RunFrame, taken};
+use crate::agent::{Agent, Asked, More, Outbox, Stop};
+use flotilla_protocol::a2a::model::Message;
+use flotilla_protocol::approval::ApprovalDecision;
+use flotilla_protocol::fleet;
+use flotilla_protocol::hub_frame::worker::{Gone, Kept, MoreFrame, RunFrame, taken};
 use flotilla_protocol::work::{Assignment, Report};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,6 +19,10 @@ use tokio::sync::{Notify, mpsc, watch};
 
 /// Reports an agent may be ahead of the disk.
 const AHEAD: usize = 64;
+/// Questions an agent may have asked that were not looked at.
+const QUESTIONS: usize = 8;
+/// Messages that came during a run and that its agent has not looked at; more wait for another run.
+const MESSAGES: usize = 16;
 /// What goes into one frame: the hub keeps so much in one piece.
 const TOGETHER: usize = 128 * 1024;
 /// Frames of one run that are sent and not acknowledged.
@@ -32,6 +42,8 @@ pub struct LocalAgent {
     pub card: String,
     /// Runs it has at once.
     pub places: usize,
+    /// What is looked at before it is announced; none for an agent that is no program.
+    pub looks: Option<Looks>,
 }
 
 /// A run in hand.
@@ -46,6 +58,9 @@ struct Hand {
     settled: Option<u64>,
     /// The hub wants nothing more of it.
     over: bool,
+    questions: Questions,
+    /// Where what the caller says meanwhile goes, if the agent takes it up.
+    more: Option<mpsc::Sender<Arc<Message>>>,
 }
 
 pub struct Post {
@@ -55,6 +70,7 @@ pub struct Post {
     hands: Mutex<BTreeMap<Key, Hand>>,
     /// There may be something to send, or nothing left to wait for.
     pub wake: Notify,
+    pub profile: Profile,
     draining: AtomicBool,
     frame: AtomicUsize,
 }
@@ -64,11 +80,11 @@ impl Post {
         let left = |spool: Spool| {
             let key = (spool.task.clone(), spool.run);
             let stop = watch::channel(true).0;
-            (key, Hand { spool, stop, reason: None, working: false, settled: None, over: false })
+            (key, Hand { working: false, ..Hand::new(spool, stop, None) })
         };
         let hands = Mutex::new(leftovers.into_iter().map(left).collect());
         let (wake, draining, frame) = (Notify::new(), AtomicBool::new(false), AtomicUsize::new(FRAME));
-        Arc::new(Self { agent, folder, room, hands, wake, draining, frame })
+        Arc::new(Self { agent, folder, room, hands, wake, profile: Profile::default(), draining, frame })
     }
 
     fn hands(&self) -> MutexGuard<'_, BTreeMap<Key, Hand>> {
@@ -107,7 +123,7 @@ impl Post {
         let mut hands = self.hands();
         if let Some(hand) = hands.get(&key) {
             // It came before. One that is over is about to be told so.
-            return hand.working.then(|| taken(&key.0, key.1));
+            return hand.working.then(|| taken(&key.0, key.1, hand.more.is_some()));
         }
         if self.draining.load(Ordering::Relaxed) {
             return None;
@@ -120,21 +136,48 @@ impl Post {
                 return Some(Gone { task_id: key.0, run: key.1, number: 0, reason }.frame());
             }
         };
+        let working = hands.values().filter(|hand| hand.working).count();
+        if let Some(blocked) = self.objection(&run, working) {
+            tracing::info!(agent = self.agent.name, task = key.0, reason = blocked.reason.name(), "work is not begun");
+            let hand = Hand { working: false, ..Hand::new(spool, watch::channel(false).0, None) };
+            hands.insert(key.clone(), hand);
+            drop(hands);
+            self.tell(&key, blocked.reports());
+            return None;
+        }
         let (say, stop) = Stop::pair();
         let asked = say.subscribe();
-        hands.insert(key.clone(), Hand { spool, stop: say, reason: None, working: true, settled: None, over: false });
+        let (more, messages) = mpsc::channel(MESSAGES);
+        let more = self.agent.doer.takes_more().then_some(more);
+        let answer = taken(&key.0, key.1, more.is_some());
+        hands.insert(key.clone(), Hand::new(spool, say, more));
         drop(hands);
         tracing::info!(agent = self.agent.name, task = key.0, run = key.1, "a run begins");
-        let answer = taken(&key.0, key.1);
+        let stop = stop.hearing(More::new(messages));
         tokio::spawn(Arc::clone(self).work(key, run.into_assignment(), stop, asked));
         Some(answer)
+    }
+
+    /// Why work that comes under a contract cannot be begun.
+    fn objection(&self, run: &RunFrame, working: usize) -> Option<receipt::Blocked> {
+        let dispatch = receipt::dispatch(&run.message)?;
+        let (profile, time) = (self.profile.current(), profile::now());
+        let now = Now { profile: profile.as_ref(), working, places: self.agent.places, time };
+        receipt::objection(&dispatch, &now)
+    }
+
+    /// What is announced now, with how busy the agent is.
+    pub fn announcement(&self) -> Option<String> {
+        let mut announce = self.profile.current()?;
+        announce.session.active_tasks = u32::try_from(self.working()).ok();
+        fleet::write(&announce).ok()
     }
 
     /// Does a run, and keeps what its agent says. One that was asked to stop is gone when this has ended.
     async fn work(self: Arc<Self>, key: Key, assignment: Assignment, stop: Stop, mut asked: watch::Receiver<bool>) {
         {
-            let (sender, mut inbox) = mpsc::channel(AHEAD);
-            let mut work = pin!(self.agent.doer.work(assignment, Outbox::new(sender), stop));
+            let ((sender, mut inbox), (asks, mut questions)) = (mpsc::channel(AHEAD), mpsc::channel(QUESTIONS));
+            let mut work = pin!(self.agent.doer.work(assignment, Outbox::asking(sender, asks), stop));
             let mut working = true;
             let mut batch = Vec::new();
             loop {
@@ -147,6 +190,8 @@ impl Post {
                         }
                         self.tell(&key, batch.drain(..).map(|report| *report).collect());
                     }
+                    // After the reports, so that what was said before a question stands before it in the log.
+                    Some(question) = questions.recv() => self.ask(&key, question),
                     // Work without a program of its own ends by being dropped.
                     _ = asked.wait_for(|asked| *asked), if !self.agent.doer.is_supervised() => break,
                 }
@@ -183,6 +228,35 @@ impl Post {
         self.wake.notify_one();
     }
 
+    fn ask(&self, key: &Key, question: Asked) {
+        if let Some(hand) = self.hands().get_mut(key) {
+            hand.questions.put(&key.0, key.1, question);
+        }
+        self.wake.notify_one();
+    }
+
+    /// The agent's owner answered a question of a task.
+    pub fn decided(&self, task: &str, id: &str, decision: &ApprovalDecision) {
+        let mut hands = self.hands();
+        let mut of_task = hands.iter_mut().filter(|((of, _), _)| of == task).map(|(_, hand)| hand);
+        of_task.any(|hand| hand.questions.answer(id, decision.clone()));
+    }
+
+    /// The hub could not take something that had a name: a question, which is then answered with no.
+    pub fn not_taken(&self, id: &str, problem: &str) -> bool {
+        let decision = ApprovalDecision::denied(problem);
+        self.hands().values_mut().any(|hand| hand.questions.answer(id, decision.clone()))
+    }
+
+    /// The caller says something while a run is under way. One that has no room for it gets it in another run.
+    pub fn more(&self, more: MoreFrame) {
+        if let Some(hand) = self.hands().get_mut(&(more.task_id, more.run))
+            && hand.more.as_ref().is_some_and(|to| to.try_send(more.message).is_err())
+        {
+            hand.more = None;
+        }
+    }
+
     /// Nothing of a run is alive any more.
     fn worked(&self, key: &Key) {
         let mut hands = self.hands();
@@ -196,6 +270,8 @@ impl Post {
         }
         finish(&mut hands, key);
         drop(hands);
+        // It may have changed files, or told what its session has.
+        self.profile.look.notify_one();
         self.wake.notify_one();
     }
 
@@ -236,14 +312,19 @@ impl Post {
     /// A new connection: everything is said again that was not acknowledged, beginning with which runs are in hand.
     pub fn hello(&self) -> Vec<String> {
         let mut hands = self.hands();
-        hands.values_mut().for_each(|hand| hand.spool.rewind());
-        hands.iter().filter(|(_, hand)| hand.working).map(|((task, run), _)| taken(task, *run)).collect()
+        for hand in hands.values_mut() {
+            hand.spool.rewind();
+            hand.questions.rewind();
+        }
+        let working = hands.iter().filter(|(_, hand)| hand.working);
+        working.map(|((task, run), hand)| taken(task, *run, hand.more.is_some())).collect()
     }
 
     /// The next frame to be sent.
     pub fn next_frame(&self) -> Option<String> {
         let mut hands = self.hands();
         hands.iter_mut().find_map(|((task, run), hand)| match hand.spool.unsent(IN_FLIGHT) {
+            Ok(None) if hand.spool.is_sent() => hand.questions.unsent(),
             Ok(frame) => frame,
             Err(error) => {
                 tracing::error!(task, run, %error, "what a run said cannot be read back");
@@ -254,6 +335,11 @@ impl Post {
 }
 
 impl Hand {
+    fn new(spool: Spool, stop: watch::Sender<bool>, more: Option<mpsc::Sender<Arc<Message>>>) -> Self {
+        let questions = Questions::default();
+        Self { spool, stop, reason: None, working: true, settled: None, over: false, questions, more }
+    }
+
     fn keep(&mut self, reports: Vec<Report>, most: usize) -> Result<(), String> {
         // What is said after the end of a run is nobody's.
         if self.over || *self.stop.borrow() {

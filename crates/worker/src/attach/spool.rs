@@ -197,6 +197,11 @@ impl Spool {
         String::from_utf8(frame).map(Some).map_err(|_| io::Error::other("the file holds something else"))
     }
 
+    /// Whether this connection was sent everything.
+    pub fn is_sent(&self) -> bool {
+        self.sent >= self.entries.len()
+    }
+
     /// A new connection was sent nothing.
     pub fn rewind(&mut self) {
         self.sent = 0;

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -63,7 +64,7 @@ pub async fn talk(post: &Arc<Post>, socket: Socket, quiet: Duration, stage: &mut
     for frame in post.hello() {
         let _ = say.send(frame);
     }
-    let mut speaker = Speaker { post, sink, said, drain_told: false };
+    let mut speaker = Speaker { post, sink, said, drain_told: false, announced: None, again: quiet / 3 };
     tokio::select! {
         parting = hear(post, stream, say, quiet) => parting,
         parting = speaker.speak(stage) => parting.unwrap_or_else(Parting::Cut),
@@ -107,11 +108,21 @@ fn take(post: &Arc<Post>, text: &str) -> Option<String> {
             post.kept(&kept);
             None
         }
-        Ok(Heard::Problem(problem)) => {
-            tracing::warn!(agent = post.agent.name, "the hub says: {problem}");
+        Ok(Heard::More(more)) => {
+            post.more(*more);
             None
         }
-        Ok(Heard::Welcome(_) | Heard::Other) => None,
+        Ok(Heard::Decided { task, id, decision }) => {
+            post.decided(&task, &id, &decision);
+            None
+        }
+        Ok(Heard::Problem(problem)) => {
+            if !problem.id.is_some_and(|id| post.not_taken(&id, &problem.message)) {
+                tracing::warn!(agent = post.agent.name, "the hub says: {}", problem.message);
+            }
+            None
+        }
+        Ok(Heard::Welcome(_) | Heard::Announced(_) | Heard::Other) => None,
         Err(error) => {
             tracing::error!(agent = post.agent.name, %error, "a frame of the hub's is not understood");
             None
@@ -125,6 +136,9 @@ struct Speaker<'a> {
     /// Answers, and what was known when the connection was made.
     said: mpsc::UnboundedReceiver<String>,
     drain_told: bool,
+    /// The epoch that was announced, and when it is to be said again.
+    announced: Option<(Option<u64>, Instant)>,
+    again: Duration,
 }
 
 impl Speaker<'_> {
@@ -144,6 +158,7 @@ impl Speaker<'_> {
                     return self.part().await;
                 }
             }
+            self.announce().await?;
             while let Some(frame) = self.post.next_frame() {
                 self.feed(frame).await?;
             }
@@ -152,8 +167,20 @@ impl Speaker<'_> {
                 () = woken => {}
                 Some(answer) = self.said.recv() => self.feed(answer).await?,
                 _ = stage.changed() => {}
+                () = tokio::time::sleep(self.again) => {}
             }
         }
+    }
+
+    /// What is new is announced at once, and what is not as often as a heart beats.
+    async fn announce(&mut self) -> Result<(), String> {
+        let Some(epoch) = self.post.profile.current().map(|profile| profile.epoch) else { return Ok(()) };
+        let is_due = self.announced.is_none_or(|(told, at)| told != epoch || at.elapsed() >= self.again);
+        if is_due && let Some(frame) = self.post.announcement() {
+            self.announced = Some((epoch, Instant::now()));
+            self.feed(frame).await?;
+        }
+        Ok(())
     }
 
     fn card(&self) -> Result<String, String> {

@@ -4,6 +4,7 @@ use super::lines::Heard;
 use super::{Bounds, Talk};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{ChildStderr, ChildStdout};
+use tokio::time::Instant;
 
 /// Read at a time.
 const CHUNK: usize = 16 * 1024;
@@ -20,6 +21,8 @@ pub struct Reader {
     err: Stream<ChildStderr>,
     bounds: Bounds,
     read: usize,
+    /// When something was last said.
+    heard_at: Instant,
 }
 
 struct Stream<R> {
@@ -68,10 +71,20 @@ impl<R: AsyncRead + Unpin> Stream<R> {
 
 impl Reader {
     pub fn new(out: ChildStdout, err: ChildStderr, bounds: Bounds) -> Self {
-        Self { out: Stream::new(out), err: Stream::new(err), bounds, read: 0 }
+        Self { out: Stream::new(out), err: Stream::new(err), bounds, read: 0, heard_at: Instant::now() }
     }
 
-    /// What is said next on either stream; none when both have ended.
+    /// Whether a whole line is there without waiting.
+    pub fn is_ready(&self) -> bool {
+        self.out.rest.contains(&b'\n') || self.err.rest.contains(&b'\n')
+    }
+
+    /// Silence is counted from now on: it is not the program that keeps others waiting.
+    pub fn excuse(&mut self) {
+        self.heard_at = Instant::now();
+    }
+
+    /// What is said next on either stream; none when both have ended. May be dropped at any await.
     pub async fn next(&mut self, talk: Talk) -> Result<Option<Heard>, Silence> {
         loop {
             if let Some(line) = self.err.line() {
@@ -105,7 +118,7 @@ impl Reader {
     }
 
     async fn read_some(&mut self) -> Result<(), Silence> {
-        let Self { out, err, bounds, read } = self;
+        let Self { out, err, bounds, read, heard_at } = self;
         let (out_open, err_open) = (out.open, err.open);
         let some = async {
             tokio::select! {
@@ -113,7 +126,9 @@ impl Reader {
                 count = err.more(), if err_open => (count, false),
             }
         };
-        let (count, is_out) = tokio::time::timeout(bounds.silence, some).await.map_err(|_| Silence::Quiet)?;
+        let (count, is_out) =
+            tokio::time::timeout_at(*heard_at + bounds.silence, some).await.map_err(|_| Silence::Quiet)?;
+        *heard_at = Instant::now();
         if count == 0 {
             if is_out { out.open = false } else { err.open = false }
         }

@@ -9,7 +9,7 @@ use std::path::Path;
 pub struct Process {
     pub pid: u32,
     /// When it started, in the kernel's ticks.
-    start: u64,
+    pub start: u64,
 }
 
 struct Entry {
@@ -28,6 +28,11 @@ impl Process {
             let _ = pidfd_send_signal(held, signal);
         }
     }
+}
+
+/// A process by its number, if it lives.
+pub fn find(pid: u32) -> Option<Process> {
+    entry(pid).filter(|entry| !entry.zombie).map(|entry| entry.process)
 }
 
 /// All living processes below one, in no order. The dead that nobody has taken in are not among them.

@@ -1,7 +1,7 @@
 //! From steps as they are written to actions that can be performed; what cannot work is refused here.
 
 use super::amount::{self, Told};
-use super::config::{ArtifactConfig, ChunksConfig, ProgressConfig, RepeatConfig};
+use super::config::{ApprovalConfig, ArtifactConfig, ChunksConfig, ProgressConfig, RepeatConfig};
 use super::content::{self, Content, Fields};
 use super::place::{Place, ScriptError};
 use super::step::{Said, SaidMap, Step};
@@ -20,6 +20,7 @@ pub(super) enum Action {
     Progress { progress: Told<Value>, total: Option<Told<Value>>, message: Option<Template> },
     Wait(Told<Duration>),
     Repeat { times: Told<u64>, actions: Vec<Action> },
+    Approval { tool: Template, input: Option<Tree>, text: Template },
 }
 
 impl Action {
@@ -35,7 +36,7 @@ impl Action {
     /// Whether it makes the exchange a task, for all to see.
     fn begins_task(&self) -> bool {
         match self {
-            Self::Status { .. } | Self::Artifact { .. } | Self::Chunks { .. } => true,
+            Self::Status { .. } | Self::Artifact { .. } | Self::Chunks { .. } | Self::Approval { .. } => true,
             Self::Repeat { actions, .. } => actions.iter().any(Self::begins_task),
             _ => false,
         }
@@ -92,6 +93,7 @@ fn action(step: &Step, place: &Place) -> Result<Action, ScriptError> {
         Step::Progress(config) => progress(config, &place.field("progress")),
         Step::Delay(text) => Ok(Action::Wait(amount::wait(text, &place.field("delay"))?)),
         Step::Repeat(config) => repeat(config, &place.field("repeat")),
+        Step::Approval(config) => approval(config, &place.field("approval")),
     }
 }
 
@@ -187,4 +189,13 @@ fn progress(config: &ProgressConfig, place: &Place) -> Result<Action, ScriptErro
 fn repeat(config: &RepeatConfig, place: &Place) -> Result<Action, ScriptError> {
     let times = amount::rounds(&config.times, &place.field("times"))?;
     Ok(Action::Repeat { times, actions: steps(&config.steps, &place.field("do").counted())? })
+}
+
+fn approval(config: &ApprovalConfig, place: &Place) -> Result<Action, ScriptError> {
+    if config.tool.is_none() && config.text.is_none() {
+        return Err(place.error("needs a `tool`, or a `text` that says what is asked"));
+    }
+    let input = config.input.as_ref().map(|input| place.field("input").tree(input)).transpose()?;
+    let (tool, text) = (place.optional("tool", config.tool.as_ref())?, place.optional("text", config.text.as_ref())?);
+    Ok(Action::Approval { tool, input, text })
 }

@@ -99,6 +99,19 @@ pub struct ArtifactConfig {
     pub last: Option<bool>,
 }
 
+/// A question to the agent's owner.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApprovalConfig {
+    /// The tool that is to be used.
+    pub tool: Option<String>,
+    /// What it is to be used with.
+    #[serde(default, deserialize_with = "given")]
+    pub input: Option<Value>,
+    /// What is asked, in words.
+    pub text: Option<String>,
+}
+
 /// A file: its text, its bytes or its address.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

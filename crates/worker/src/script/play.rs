@@ -2,9 +2,11 @@
 
 use super::compile::{Action, Chunks, Shell};
 use super::content::{block_from, make_blocks, make_object};
-use super::template::{Scene, Template};
+use super::template::{Scene, Template, Tree};
 use crate::agent::{Outbox, Stopped};
 use flotilla_protocol::a2a::model::{Artifact, TaskState};
+use flotilla_protocol::approval::{ApprovalKind, ApprovalRequest};
+use flotilla_protocol::wire::Json;
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use serde_json::{Map, Value};
 use std::pin::Pin;
@@ -91,8 +93,24 @@ async fn act(action: &Action, scene: Scene<'_>, outbox: &Outbox) -> Result<(), H
             }
             return Ok(());
         }
+        Action::Approval { tool, input, text } => return ask(tool, input.as_ref(), text, scene, outbox).await,
     };
     Ok(outbox.report(report).await?)
+}
+
+/// Goes on only with the owner's leave. The caller is not told of the question, nor of what was said to it.
+async fn ask(
+    tool: &Template,
+    input: Option<&Tree>,
+    text: &Template,
+    scene: Scene<'_>,
+    outbox: &Outbox,
+) -> Result<(), Halt> {
+    let input = input.map(|tree| Json::of(&tree.render(scene)).map_err(|error| error.to_string())).transpose()?;
+    let (id, kind) = (Uuid::now_v7().to_string(), ApprovalKind::default());
+    let (tool, text) = (tool.render(scene), text.render(scene));
+    let decision = outbox.ask(ApprovalRequest { id, kind, tool, input, text, expires_in: None }).await?;
+    if decision.is_allowed() { Ok(()) } else { Err(Halt::Failed("The agent was not allowed to do this.".into())) }
 }
 
 fn make_artifact(shell: &Shell, scene: Scene<'_>) -> Result<Artifact, Halt> {

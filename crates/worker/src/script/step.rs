@@ -1,6 +1,6 @@
 //! One step of a script as it is written: a map with one key, or the bare name of a state.
 
-use super::config::{ArtifactConfig, FileConfig, ProgressConfig, RepeatConfig, given};
+use super::config::{ApprovalConfig, ArtifactConfig, FileConfig, ProgressConfig, RepeatConfig, given};
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -30,9 +30,11 @@ pub enum Step {
     /// A time to wait: `150ms`, `4s`, `2m`.
     Delay(String),
     Repeat(Box<RepeatConfig>),
+    /// Asks the agent's owner for leave; without it, the task fails here.
+    Approval(Box<ApprovalConfig>),
 }
 
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "working",
     "completed",
     "failed",
@@ -46,6 +48,7 @@ const NAMES: [&str; 13] = [
     "progress",
     "delay",
     "repeat",
+    "approval",
 ];
 
 /// The names above that may stand alone.
@@ -138,6 +141,7 @@ impl<'de> Visitor<'de> for StepVisitor {
             "progress" => Step::Progress(map.next_value()?),
             "delay" => Step::Delay(map.next_value()?),
             "repeat" => Step::Repeat(map.next_value()?),
+            "approval" => Step::Approval(map.next_value()?),
             _ => match state(&name) {
                 Some(step) => step(map.next_value()?),
                 None => return Err(A::Error::unknown_variant(&name, &NAMES)),

@@ -182,6 +182,7 @@ mod tests {
             task_id: "t".into(),
             context_id: "c".into(),
             run: 1,
+            caller: 1,
             turn: 3,
             message: Arc::new(Message { message_id: "m".into(), parts, ..Message::default() }),
             accepted_output_modes: Vec::new(),

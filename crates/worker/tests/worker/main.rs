@@ -4,6 +4,7 @@
 
 mod agents;
 mod errors;
+mod evidence;
 mod examples;
 mod matching;
 mod steps;

@@ -22,6 +22,7 @@ pub fn sending(message_id: &str, parts: Vec<Part>) -> Assignment {
         task_id: "t-1".into(),
         context_id: "c-1".into(),
         run: 1,
+        caller: 1,
         turn: 1,
         message: Arc::new(message),
         accepted_output_modes: Vec::new(),
@@ -87,6 +88,7 @@ pub fn line(report: &Report) -> String {
         ),
         Report::Answer { contents, metadata } => format!("message{}{}", show(contents), labelled("metadata", metadata)),
         Report::Note { blocks } => format!("note{}", each(blocks)),
+        Report::TookUp => "took up".into(),
         Report::Linked { .. } | Report::Received { .. } => panic!("no agent here is elsewhere"),
     }
 }

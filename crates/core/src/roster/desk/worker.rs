@@ -3,6 +3,8 @@
 use super::super::session::Order;
 use super::{Answers, Desk, End, Entry, Seat, Standing, State};
 use crate::ids::TaskId;
+use flotilla_protocol::a2a::model::Message;
+use std::sync::Arc;
 
 impl Seat {
     /// Whether it takes another run. One that has no window takes none any more.
@@ -49,6 +51,29 @@ impl Desk {
         let is_new = number > entry.received;
         entry.received = entry.received.max(number);
         is_new
+    }
+
+    /// Whoever has a run takes up what its caller says meanwhile.
+    pub(in crate::roster) fn set_more(&self, task: TaskId, run: u32) {
+        if let Some(entry) = self.state().runs.get_mut(&task).filter(|entry| entry.run == run) {
+            entry.more = true;
+        }
+    }
+
+    pub(in crate::roster) fn takes_more(&self, task: TaskId) -> bool {
+        self.state().runs.get(&task).is_some_and(|entry| entry.more)
+    }
+
+    /// Passes on what the caller said to whoever has the run. One who is away gets it in another run.
+    pub(in crate::roster) fn say(&self, task: TaskId, message: Arc<Message>) {
+        let mut state = self.state();
+        let State { seats, runs, .. } = &mut *state;
+        let Some(entry) = runs.get(&task) else { return };
+        let Standing::Taken(on) = entry.stands() else { return };
+        if let Some(seat) = seats.iter_mut().find(|seat| seat.id == on) {
+            seat.orders.push_back(Order::Say { task, run: entry.run, message });
+            seat.wake.notify_one();
+        }
     }
 
     /// Nothing of a run is left; whether somebody had asked for that.

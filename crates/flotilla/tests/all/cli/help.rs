@@ -42,6 +42,10 @@ const COMMANDS: [&[&str]; 39] = [
     &["push", "list"],
     &["push", "redeliver"],
     &["listen"],
+    &["approvals"],
+    &["approvals", "list"],
+    &["approvals", "allow"],
+    &["usage"],
 ];
 
 #[test]

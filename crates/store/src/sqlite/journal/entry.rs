@@ -1,6 +1,7 @@
 //! A commit as the journal holds it: bytes that say all the tables will need.
 
 use crate::sqlite::send::Send;
+use crate::sqlite::task::open_approvals;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::ports::{Commit, Dedupe};
@@ -50,7 +51,8 @@ const ARTIFACTS_ONLY: u8 = 1;
 const SEND: u8 = 2;
 const DEADLINE: u8 = 4;
 const ORIGIN: u8 = 8;
-const FLAGS: u8 = ARTIFACTS_ONLY | SEND | DEADLINE | ORIGIN;
+const APPROVALS: u8 = 16;
+const FLAGS: u8 = ARTIFACTS_ONLY | SEND | DEADLINE | ORIGIN | APPROVALS;
 /// The last of the codes of `Head::state_code`.
 const MESSAGE: u8 = 9;
 
@@ -89,11 +91,12 @@ impl Entry {
         let flag = |is_set, flag| if is_set { flag } else { 0 };
         let artifacts_only = flag(span.artifacts_only, ARTIFACTS_ONLY);
         let lineage = flag(head.deadline.is_some(), DEADLINE) | flag(head.origin.is_some(), ORIGIN);
+        let approvals = flag(!head.open_approvals.is_empty(), APPROVALS);
         out.extend_from_slice(&[
             head.state_code(),
             run_code(head.run_state),
             self.state_before.unwrap_or(NO_STATE),
-            artifacts_only | flag(self.send.is_some(), SEND) | lineage,
+            artifacts_only | flag(self.send.is_some(), SEND) | lineage | approvals,
         ]);
         out.extend_from_slice(head.context.as_bytes());
         out.extend_from_slice(self.events.as_bytes());
@@ -109,6 +112,10 @@ impl Entry {
             let json = serde_json::to_vec(&**origin).expect("texts and numbers are JSON");
             out.extend_from_slice(&(json.len() as u32).to_le_bytes());
             out.extend_from_slice(&json);
+        }
+        if !head.open_approvals.is_empty() {
+            out.extend_from_slice(&(head.open_approvals.len() as u32).to_le_bytes());
+            head.open_approvals.iter().for_each(|id| out.extend_from_slice(id.bytes()));
         }
     }
 
@@ -154,6 +161,15 @@ fn read(bytes: &mut &[u8]) -> Option<Entry> {
             Some(serde_json::from_str(text(bytes, length)?).ok()?)
         }
     };
+    let open_approvals = match flags & APPROVALS {
+        0 => Vec::new(),
+        _ => {
+            let count = u32::from_le_bytes(fixed(bytes)?) as usize;
+            let (ids, rest) = bytes.split_at_checked(count.checked_mul(16)?)?;
+            *bytes = rest;
+            open_approvals(ids)
+        }
+    };
     let head = Head {
         id,
         principal,
@@ -173,6 +189,7 @@ fn read(bytes: &mut &[u8]) -> Option<Entry> {
         waiting,
         deadline,
         origin,
+        open_approvals,
     };
     let span = Span { seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only: flags & ARTIFACTS_ONLY != 0 };
     Some(Entry { head, state_before: (state_before != NO_STATE).then_some(state_before), span, events, send })
@@ -217,7 +234,7 @@ pub fn run_of(code: u8) -> RunState {
 #[cfg(test)]
 mod tests {
     use super::{Entry, Send, Span};
-    use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
+    use flotilla_core::ids::{AgentId, ApprovalId, PrincipalId, TaskId};
     use flotilla_core::ports::Dedupe;
     use flotilla_core::task::{Head, Kind, RunState};
     use flotilla_protocol::a2a::model::TaskState;
@@ -237,6 +254,7 @@ mod tests {
         let chain = vec![Ancestor { hub: "h".into(), agent: "a".into(), task: "t".into() }];
         head.origin = Some(Arc::new(Origin { chain, hops: 2, ..Origin::default() }));
         head.deadline = Some(Millis(-7));
+        head.open_approvals = ["a", "b"].map(|name| ApprovalId::of(head.id, 2, name)).into();
         let send = Some(Send { dedupe: Dedupe { key: [1; 32], hash: [2; 32] }, row: 77 });
         let span = Span { artifacts_only: false, ..span };
         let full = Entry { head, state_before: Some(0), span, events: "[\"é\"]".into(), send };
@@ -264,7 +282,7 @@ mod tests {
             assert!(Entry::decode(&mut &bytes[..length]).is_err(), "{length} bytes");
         }
         let codes = 16 + 13 * 8 + 5 * 4;
-        for (at, code) in [(codes, 10), (codes + 1, 3), (codes + 3, 16)] {
+        for (at, code) in [(codes, 10), (codes + 1, 3), (codes + 3, 32)] {
             let mut odd = bytes.clone();
             odd[at] = code;
             assert!(Entry::decode(&mut odd.as_slice()).is_err(), "code {code} at {at}");

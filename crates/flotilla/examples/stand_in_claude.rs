@@ -1,0 +1,223 @@
+//! A stand-in for Claude Code in tests: what the real program will not do on demand, in the frames of the real one.
+//!
+//! The first word of what it is told says what it does; see `act`.
+
+use serde_json::{Value, json};
+use std::io::{BufRead as _, Write as _, stdin, stdout};
+use std::path::PathBuf;
+use std::process::{Command, exit};
+use std::time::Duration;
+
+const HELP: &str = "Options:
+  --allowedTools <tools...>       tools
+  --append-system-prompt <text>   more
+  --include-partial-messages      pieces, with
+                                  --output-format=stream-json
+  --input-format <format>         in
+  --json-schema <schema>          form
+  --model <model>                 model
+  --output-format <format>        out
+  --permission-mode <mode>        (choices: \"plan\", \"default\")
+  -p, --print                     headless
+  --replay-user-messages          again
+  -r, --resume [value]            go on
+  --session-id <uuid>             begin
+  --verbose                       all
+";
+
+/// What it has beyond its help, as the real one does.
+const UNLISTED: [&str; 1] = ["--permission-prompt-tool"];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some("--version") => return println!("9.9.9 (Stand-in)"),
+        Some("--help") => return print!("{HELP}"),
+        _ => {}
+    }
+    let known = |argument: &&String| {
+        let name = argument.split('=').next().unwrap_or_default();
+        !name.starts_with("--") || HELP.contains(name) || UNLISTED.contains(&name)
+    };
+    if let Some(unknown) = arguments.iter().find(|argument| !known(argument)) {
+        eprintln!("error: unknown option '{unknown}'");
+        exit(1);
+    }
+    let Some((first, _)) = hear() else {
+        eprintln!("Error: Input must be provided");
+        exit(1);
+    };
+    let session = open(&arguments);
+    say(&json!({"type": "system", "subtype": "init", "session_id": session, "model": "stand-in", "tools": ["Bash"],
+        "mcp_servers": [{"name": "docs", "status": "connected"}], "claude_code_version": "9.9.9"}));
+    act(&first, &arguments);
+    done("");
+}
+
+/// Begins a conversation or goes on with one, as the real program does: a file for each in its home.
+fn open(arguments: &[String]) -> String {
+    let value = |name: &str| arguments.iter().find_map(|argument| argument.strip_prefix(name).map(str::to_owned));
+    let file = |id: &str| PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(id);
+    if let Some(id) = value("--resume=") {
+        if !file(&id).exists() {
+            eprintln!("No conversation found with session ID: {id}");
+            say(&json!({"type": "result", "subtype": "error_during_execution", "is_error": true}));
+            exit(1);
+        }
+        return id;
+    }
+    let id = value("--session-id=").unwrap_or_default();
+    if file(&id).exists() {
+        eprintln!("Error: Session ID {id} is already in use.");
+        exit(1);
+    }
+    // A home that cannot be written to keeps no conversations.
+    let _ = std::fs::write(file(&id), "");
+    id
+}
+
+fn act(text: &str, arguments: &[String]) {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    match word {
+        "crash" => {
+            print!("{{\"type\":\"assistant\",\"mess");
+            flush();
+            exit(3);
+        }
+        "stall" => wait(),
+        "linger" => {
+            spoken("I stay.");
+            result("I stay.");
+            wait();
+        }
+        "orphan" => {
+            let _ = Command::new("sh").args(["-c", "setsid sleep 600 & exit"]).status();
+            spoken("Somebody is left.");
+        }
+        "limit" => {
+            let resets_at = now() + 600.0;
+            say(&json!({"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": resets_at}}));
+            say(&json!({"type": "result", "subtype": "success", "is_error": true, "result": "limit"}));
+            exit(1);
+        }
+        "garbage" => {
+            println!("warning: this is no frame");
+            println!("{{\"type\":\"hologram\",\"n\":1}}");
+            println!("{{\"type\":\"assistant\"}}");
+            eprintln!("and this is an aside");
+            spoken("Still here.");
+        }
+        "flood" => loop {
+            println!("{}", "x".repeat(1000));
+        },
+        "memory" => {
+            let much = vec![1u8; 200 << 20];
+            spoken(&format!("I have {}.", much.iter().map(|byte| usize::from(*byte)).sum::<usize>()));
+            wait();
+        }
+        "spin" => loop {
+            std::hint::spin_loop();
+        },
+        "pieces" => pieces(text),
+        "permission" => permission(),
+        "question" => question(),
+        "more" => more(),
+        "told" => spoken(&told(arguments)),
+        _ => spoken(&format!("{} characters", text.len())),
+    }
+}
+
+/// What it was started with.
+fn told(arguments: &[String]) -> String {
+    let mut variables: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
+    variables.sort();
+    let folder = std::env::current_dir().unwrap_or_default();
+    json!({"arguments": arguments, "variables": variables, "folder": folder}).to_string()
+}
+
+fn pieces(text: &str) {
+    for word in text.split_inclusive(' ') {
+        let delta = json!({"type": "text_delta", "text": word});
+        say(&json!({"type": "stream_event", "event": {"type": "content_block_delta", "delta": delta}}));
+    }
+    spoken(text);
+}
+
+fn permission() {
+    let input = json!({"command": "ls"});
+    said(&json!([{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": input}]));
+    let asked = json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": input, "tool_use_id": "toolu_1"});
+    say(&json!({"type": "control_request", "request_id": "r1", "request": asked}));
+    let (_, answer) = hear().unwrap_or_default();
+    spoken(&answer["response"]["response"].to_string());
+}
+
+fn question() {
+    let input = json!({"questions": [{"question": "Which size?", "options": [{"label": "Large"}]}]});
+    let asked = json!({"subtype": "can_use_tool", "tool_name": "AskUserQuestion", "input": input});
+    say(&json!({"type": "control_request", "request_id": "r1", "request": asked}));
+    let (_, answer) = hear().unwrap_or_default();
+    assert_eq!(answer["response"]["response"]["interrupt"], true);
+    say(&json!({"type": "result", "subtype": "error_during_execution", "is_error": true}));
+    exit(1);
+}
+
+/// Takes up what it is told meanwhile: once during the turn, and once after it.
+fn more() {
+    spoken("Go on.");
+    let (text, line) = hear().unwrap_or_default();
+    say(&json!({"type": "user", "isReplay": true, "uuid": line["uuid"], "message": {"content": text}}));
+    spoken(&format!("You said {text}."));
+}
+
+/// The next thing it is told: its text, and all of it. None at the end.
+fn hear() -> Option<(String, Value)> {
+    let mut line = String::new();
+    stdin().lock().read_line(&mut line).ok().filter(|count| *count > 0)?;
+    let frame: Value = serde_json::from_str(&line).ok()?;
+    let text = frame["message"]["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+    Some((text, frame))
+}
+
+fn spoken(text: &str) {
+    said(&json!([{"type": "text", "text": text}]));
+}
+
+fn said(content: &Value) {
+    say(
+        &json!({"type": "assistant", "message": {"role": "assistant", "content": content}, "parent_tool_use_id": null}),
+    );
+}
+
+fn result(text: &str) {
+    say(&json!({"type": "result", "subtype": "success", "is_error": false, "result": text, "num_turns": 1,
+        "total_cost_usd": 0.25, "usage": {"input_tokens": 3, "output_tokens": 2, "cache_read_input_tokens": 1,
+        "cache_creation_input_tokens": 0}, "modelUsage": {"stand-in": {"contextWindow": 200_000}}}));
+}
+
+/// The turn is over; the program ends when nobody speaks to it any more.
+fn done(text: &str) {
+    result(text);
+    while hear().is_some() {}
+}
+
+fn say(frame: &Value) {
+    println!("{frame}");
+    flush();
+}
+
+fn flush() {
+    // Whoever does not listen is gone.
+    let _ = stdout().flush();
+}
+
+fn wait() -> ! {
+    loop {
+        std::thread::sleep(Duration::from_secs(600));
+    }
+}
+
+fn now() -> f64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0.0, |since| since.as_secs_f64())
+}

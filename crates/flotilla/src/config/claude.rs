@@ -1,0 +1,214 @@
+//! What stands in the configuration of an agent that is Claude Code (`kind: claude-code`).
+
+use super::command::{LINE, an_hour, find, five_seconds, much_output, ten_minutes, usual_path, variables};
+use super::{AgentConfig, Kind, Span};
+use anyhow::{Context, Result, bail};
+use flotilla_protocol::wire::Json;
+use flotilla_worker::claude::{Settings, Wishes};
+use flotilla_worker::command::Bounds;
+use flotilla_worker::supervise::Limits;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The kernel takes no longer word on a command line.
+const LONGEST_WORD: usize = 100_000;
+
+/// Claude Code, how it is started, what it may do and what a run of it may cost.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClaudeConfig {
+    /// The program's file, or a name that is looked for in `path`.
+    #[serde(default = "claude")]
+    pub program: String,
+    /// Where it works.
+    pub folder: PathBuf,
+    /// A folder that `folder` may not lead out of, by links either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<PathBuf>,
+    /// Its `PATH`.
+    #[serde(default = "usual_path")]
+    pub path: String,
+    /// Its home, where it keeps its settings, its sign-in and its conversations; the hub's own if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<PathBuf>,
+    /// Its environment, beside `PATH` and `HOME`: a value, or `env:NAME` for a variable of the hub.
+    #[serde(default, skip_serializing)]
+    pub env: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What it may do unasked, by Claude Code's own names, such as `acceptEdits` or `plan`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<String>,
+    /// Tools it may use unasked, such as `Read` or `Bash(git *)`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_tools: Vec<String>,
+    /// Tools it does not get.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disallowed_tools: Vec<String>,
+    /// A file that lists MCP servers, as Claude Code reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_config: Option<PathBuf>,
+    /// Whether it uses no other MCP servers than those.
+    #[serde(default)]
+    pub strict_mcp: bool,
+    /// What is added to its system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub append_system_prompt: Option<String>,
+    /// Which settings on the machine count, of `user`, `project` and `local`; all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting_sources: Option<Vec<String>>,
+    /// The JSON Schema of every reply, which comes as data then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub json_schema: Option<Map<String, Value>>,
+    /// What the answer to one message may cost, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_budget_usd: Option<f64>,
+    /// How often the model may be asked for the answer to one message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// What becomes of a message that comes during a run: the next run takes it up (`queue`, the default), or the run is
+    /// told at once (`steer`).
+    #[serde(default)]
+    pub follow_up: FollowUp,
+    /// A run that takes longer is stopped.
+    #[serde(default = "an_hour")]
+    pub timeout: Span,
+    /// A run that prints nothing for so long is stopped.
+    #[serde(default = "ten_minutes")]
+    pub silence: Span,
+    /// Between being asked to end and being ended, also after the answer.
+    #[serde(default = "five_seconds")]
+    pub grace: Span,
+    /// What it may print in all.
+    #[serde(default = "much_output")]
+    pub output_bytes: usize,
+    /// The memory of a run, with all it starts, in bytes (8 GiB).
+    #[serde(default = "much_memory")]
+    pub memory_bytes: u64,
+    /// The processor time of a run, with all it starts.
+    #[serde(default = "hours")]
+    pub processor_time: Span,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FollowUp {
+    #[default]
+    Queue,
+    Steer,
+}
+
+fn claude() -> String {
+    "claude".into()
+}
+
+fn much_memory() -> u64 {
+    8 << 30
+}
+
+fn hours() -> Span {
+    Span::seconds(4 * 3600)
+}
+
+impl AgentConfig {
+    pub(super) fn check_claude(&self) -> Result<()> {
+        match (self.kind, &self.claude_code) {
+            (Kind::ClaudeCode, None) => {
+                bail!("a claude-code agent needs 'claude_code:' with a folder (docs/claude-code.md shows how)")
+            }
+            (Kind::ClaudeCode, Some(claude)) => claude.check().context("claude_code"),
+            (_, Some(_)) => bail!("claude_code: only a claude-code agent takes it; say 'kind: claude-code'"),
+            (_, None) => Ok(()),
+        }
+    }
+
+    /// Claude Code, ready to be asked what it can do. `state` is a folder of the agent's own, if anything is kept.
+    pub fn claude(&self, state: Option<&Path>) -> Result<Settings> {
+        let claude = self.claude_code.as_ref().context("a claude-code agent needs 'claude_code:'")?;
+        claude.settings(state).context("claude_code")
+    }
+}
+
+impl ClaudeConfig {
+    fn check(&self) -> Result<()> {
+        if self.timeout.0.is_zero() || self.silence.0.is_zero() || self.output_bytes == 0 || self.memory_bytes == 0 {
+            bail!("timeout, silence, output_bytes and memory_bytes must be more than nothing");
+        }
+        for (name, folder) in
+            [("folder", Some(&self.folder)), ("root", self.root.as_ref()), ("home", self.home.as_ref())]
+        {
+            if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+                bail!("{name}: {} is not a folder", folder.display());
+            }
+        }
+        if let Some(file) = self.mcp_config.as_ref().filter(|file| !file.is_file()) {
+            bail!("mcp_config: {} is not a file", file.display());
+        }
+        if self.max_budget_usd.is_some_and(|most| !(most > 0.0)) || self.max_turns == Some(0) {
+            bail!("max_budget_usd and max_turns must be more than nothing");
+        }
+        if self.allowed_tools.iter().chain(&self.disallowed_tools).any(|tool| tool.trim().is_empty()) {
+            bail!("allowed_tools and disallowed_tools must name tools, such as Read or Bash(git *)");
+        }
+        let schema = serde_json::to_string(&self.json_schema)?;
+        let prompt = self.append_system_prompt.as_ref().map_or(0, String::len);
+        if schema.len().max(prompt) > LONGEST_WORD {
+            bail!("json_schema and append_system_prompt may each have {LONGEST_WORD} bytes");
+        }
+        // A key in a file is soon in a backup, a screenshot, a repository.
+        for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"] {
+            if self.env.get(name).is_some_and(|value| !value.starts_with("env:")) {
+                bail!("env.{name}: write env:NAME, and give the hub the secret in its environment variable NAME");
+            }
+        }
+        Ok(())
+    }
+
+    fn settings(&self, state: Option<&Path>) -> Result<Settings> {
+        let home = self.home.clone().map(OsString::from).or_else(|| std::env::var_os("HOME"));
+        let mut environment = vec![("PATH".into(), OsString::from(&self.path))];
+        environment.extend(home.map(|home| ("HOME".into(), home)));
+        // The program must stay what it was found to be.
+        environment.push(("DISABLE_AUTOUPDATER".into(), "1".into()));
+        environment.extend(variables(&self.env)?);
+        Ok(Settings {
+            reaper: std::env::current_exe().context("this program's own file")?,
+            program: find(&self.program, &self.path, &std::env::current_dir().context("the hub's folder")?)?,
+            environment,
+            folder: self.folder.clone(),
+            root: self.root.clone(),
+            bounds: Bounds {
+                whole: self.timeout.0,
+                silence: self.silence.0,
+                output: self.output_bytes,
+                line: LINE,
+                grace: self.grace.0,
+            },
+            limits: Limits { memory: Some(self.memory_bytes), processor: Some(self.processor_time.0) },
+            wishes: self.wishes()?,
+            state: state.map(Path::to_owned),
+        })
+    }
+
+    fn wishes(&self) -> Result<Wishes> {
+        let absolute = |file: &PathBuf| std::path::absolute(file);
+        Ok(Wishes {
+            model: self.model.clone(),
+            permission_mode: self.permission_mode.clone(),
+            allowed_tools: self.allowed_tools.clone(),
+            disallowed_tools: self.disallowed_tools.clone(),
+            mcp_config: self.mcp_config.as_ref().map(absolute).transpose()?,
+            strict_mcp: self.strict_mcp,
+            append_system_prompt: self.append_system_prompt.clone(),
+            setting_sources: self.setting_sources.as_ref().map(|sources| sources.join(",")),
+            json_schema: self.json_schema.as_ref().map(Json::of).transpose()?,
+            max_budget_usd: self.max_budget_usd,
+            max_turns: self.max_turns,
+            steer: self.follow_up == FollowUp::Steer,
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! What stands in the configuration of an agent about git: what is looked at around a run, and where it works.
+
+use anyhow::{Result, bail};
+use flotilla_worker::evidence::site::Plan;
+use flotilla_worker::evidence::worktree::Ending;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What git is asked around a run; see docs/probes.md.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GitConfig {
+    /// Whether the repository is looked at before and after, and what changed is told to the owner.
+    pub evidence: bool,
+    /// Whether each task has a working tree of its own: `shared` (default) or `per-task`.
+    pub worktree: WorktreeConfig,
+    /// What becomes of a task's own tree: it is kept (`keep`, the default), or merged and removed (`merge`).
+    pub afterwards: AfterwardsConfig,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorktreeConfig {
+    #[default]
+    Shared,
+    PerTask,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterwardsConfig {
+    #[default]
+    Keep,
+    Merge,
+}
+
+impl GitConfig {
+    pub(super) fn check(self) -> Result<()> {
+        if self.worktree == WorktreeConfig::Shared && self.afterwards == AfterwardsConfig::Merge {
+            bail!("git.afterwards: only a tree of a task's own is merged; say 'worktree: per-task'");
+        }
+        Ok(())
+    }
+
+    /// Trees are below the agent's own folder, or, if nothing is kept, in the machine's for temporary files.
+    pub(super) fn plan(self, state: Option<&Path>) -> Plan {
+        let temporary = || std::env::temp_dir().join(format!("flotilla-{}", std::process::id()));
+        let root = || state.map_or_else(temporary, Path::to_owned).join("trees");
+        let ending = match self.afterwards {
+            AfterwardsConfig::Keep => Ending::Keep,
+            AfterwardsConfig::Merge => Ending::Merge,
+        };
+        let own = self.worktree == WorktreeConfig::PerTask;
+        Plan { evidence: self.evidence, worktrees: own.then(|| (root(), ending)) }
+    }
+}

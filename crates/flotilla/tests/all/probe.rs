@@ -1,0 +1,193 @@
+//! Probes of MCP servers: each way to answer, and each way not to.
+
+use flotilla_protocol::fleet::announce::{McpStatus, Observation};
+use flotilla_testkit::stand_in::{Act, StandIn};
+use flotilla_testkit::until;
+use flotilla_worker::probe::mcp::Prober;
+use flotilla_worker::probe::mcp::definition::{Definition, Place, Program};
+use flotilla_worker::reaper::tree;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What the processes of these tests are found by.
+const SIGN: &str = "FLOTILLA_PROBE_TEST";
+
+fn prober(limit: Duration) -> Prober {
+    Prober {
+        reaper: env!("CARGO_BIN_EXE_flotilla").into(),
+        environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        folder: std::env::temp_dir(),
+        limit,
+        at_once: 4,
+    }
+}
+
+/// A server that is a shell script, told apart by a name.
+fn shell(name: &str, script: &str) -> Definition {
+    let environment = BTreeMap::from([(SIGN.to_owned(), format!("{name}-{}", std::process::id()))]);
+    let arguments = vec!["-c".into(), script.into()];
+    Definition::Stdio(Program { command: "sh".into(), arguments, environment })
+}
+
+fn none_left(name: &str) {
+    let sign = format!("{name}-{}", std::process::id());
+    until("nothing of the server is left", || tree::marked(SIGN, |value| value == sign).is_empty().then_some(()));
+}
+
+async fn ask(limit: Duration, definition: &Definition) -> (McpStatus, String) {
+    let Observation { status, detail, observed_at, latency_ms, .. } = prober(limit).ask(definition).await;
+    assert!(observed_at.is_some_and(|moment| moment.0 > 0));
+    assert_eq!(latency_ms.is_some(), status == McpStatus::Ok);
+    (status, detail.unwrap_or_default())
+}
+
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(300);
+/// Answers the handshake, and asks something itself before it answers the ping.
+const ANSWERS: &str = r#"read line
+case "$line" in *'"method":"initialize"'*) ;; *) exit 9 ;; esac
+echo 'Welcome'
+echo '{"jsonrpc":"2.0","method":"notifications/message","params":{}}'
+echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'
+read line
+case "$line" in *notifications/initialized*) ;; *) exit 8 ;; esac
+read line
+case "$line" in *'"method":"ping"'*) ;; *) exit 7 ;; esac
+echo '{"jsonrpc":"2.0","id":2,"method":"roots/list"}'
+read line
+case "$line" in *-32601*) ;; *) exit 6 ;; esac
+echo '{"jsonrpc":"2.0","id":2,"result":{}}'
+(setsid sleep 600 &)
+sleep 600"#;
+
+#[tokio::test]
+async fn a_program_that_answers_is_ok_and_nothing_of_it_is_left() {
+    assert_eq!(ask(LONG, &shell("answers", ANSWERS)).await, (McpStatus::Ok, String::new()));
+    none_left("answers");
+}
+
+#[tokio::test]
+async fn a_program_that_hangs_dies_or_talks_rubbish_is_told_apart() {
+    for (name, limit, script, status, told) in [
+        ("hangs", SHORT, "trap '' TERM; (setsid sleep 600 &); sleep 600", McpStatus::Timeout, "handshake"),
+        ("dies", LONG, "read line; echo broken >&2; exit 3", McpStatus::Failed, "exit code 3: broken"),
+        ("killed", LONG, "read line; kill -9 $$", McpStatus::Failed, "signal 9"),
+        ("rubbish", SHORT, "echo hello there; sleep 600", McpStatus::Failed, "hello there"),
+        ("cut", LONG, "read line; printf '{\"jsonrpc\":\"2.0\",\"id\":1,\"res'", McpStatus::Failed, "exit code 0"),
+        (
+            "deaf",
+            LONG,
+            "exec <&-; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}'; sleep 600",
+            McpStatus::Failed,
+            "protocolVersion",
+        ),
+        (
+            "refuses",
+            LONG,
+            "read line; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"no\"}}'; \
+          read line; echo '{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":-2,\"message\":\"nor\"}}'; sleep 600",
+            McpStatus::Failed,
+            "no (-1)",
+        ),
+        (
+            "stateless",
+            LONG,
+            "read line; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":\"no\"}}'; \
+          read line; case \"$line\" in *server/discover*2026-07-28*) echo '{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}' ;; esac",
+            McpStatus::Ok,
+            "",
+        ),
+        (
+            "pingless",
+            LONG,
+            "read l; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\"}}'; \
+          read l; read l; echo '{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32601,\"message\":\"what\"}}'; sleep 600",
+            McpStatus::Ok,
+            "ping: what",
+        ),
+    ] {
+        let (seen, detail) = ask(limit, &shell(name, script)).await;
+        assert_eq!(seen, status, "{name}: {detail}");
+        assert!(detail.contains(told), "{name}: {detail}");
+        none_left(name);
+    }
+    let missing = Definition::Stdio(Program { command: "no-such-program".into(), ..Program::default() });
+    assert!(matches!(ask(LONG, &missing).await, (McpStatus::Failed, told) if told.contains("no-such-program")));
+}
+
+#[tokio::test]
+async fn a_ping_has_a_time_of_its_own() {
+    let script =
+        "read l; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\"}}'; sleep 600";
+    let (status, detail) = ask(Duration::from_secs(2), &shell("pings", script)).await;
+    assert_eq!((status, detail.contains("the ping")), (McpStatus::Timeout, true), "{detail}");
+    none_left("pings");
+}
+
+fn at(server: &StandIn, headers: &[(&str, &str)]) -> Definition {
+    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Definition::Http(Place { url: format!("http://{}/mcp?token=secret", server.address), headers })
+}
+
+#[tokio::test]
+async fn a_server_over_http_is_asked_the_same() {
+    let server = StandIn::start(false, |asked| match asked.method.as_str() {
+        "initialize" => vec![Act::Answer(json!({"protocolVersion": "2025-06-18", "capabilities": {}}))],
+        "ping" => vec![Act::Event(json!({}))],
+        _ => vec![Act::Body(202, String::new())],
+    });
+    let seen = ask(LONG, &at(&server, &[("Authorization", "Bearer x")])).await;
+    assert_eq!(seen, (McpStatus::Ok, String::new()));
+    for (method, version) in
+        [("initialize", None), ("notifications/initialized", Some("2025-06-18")), ("ping", Some("2025-06-18"))]
+    {
+        let asked = &server.asked(method)[0];
+        assert_eq!((asked.header("authorization"), asked.header("mcp-protocol-version")), (Some("Bearer x"), version));
+    }
+}
+
+#[tokio::test]
+async fn a_server_over_http_that_wants_a_name_fails_or_hangs_is_told_apart() {
+    for (act, limit, status, told) in [
+        (Act::Body(401, String::new()), LONG, McpStatus::NeedsAuth, "sign in"),
+        (Act::Body(403, String::new()), LONG, McpStatus::Failed, "403"),
+        (Act::Body(302, String::new()), LONG, McpStatus::Failed, "302"),
+        (Act::Body(500, "oh".into()), LONG, McpStatus::Failed, "500"),
+        (Act::Body(200, "<html>".into()), LONG, McpStatus::Failed, "no MCP"),
+        (Act::Refuse(-32000, "not today"), LONG, McpStatus::Failed, "not today"),
+        (Act::HangUp, LONG, McpStatus::Failed, "failed"),
+        (Act::Hold, SHORT, McpStatus::Timeout, "handshake"),
+    ] {
+        let shown = format!("{act:?}");
+        let server = StandIn::start(false, move |_| vec![act.clone()]);
+        let (seen, detail) = ask(limit, &at(&server, &[])).await;
+        assert_eq!(seen, status, "{shown}: {detail}");
+        assert!(detail.contains(told) && !detail.contains("secret"), "{shown}: {detail}");
+    }
+    let nobody = Place { url: "http://127.0.0.1:9/?token=secret".into(), ..Place::default() };
+    let (seen, detail) = ask(LONG, &Definition::Http(nobody)).await;
+    assert_eq!(
+        (seen, detail.contains("reached"), detail.contains("secret")),
+        (McpStatus::Failed, true, false),
+        "{detail}"
+    );
+    let elsewhere = Place { url: "file:///etc/passwd".into(), ..Place::default() };
+    assert_eq!(ask(LONG, &Definition::Http(elsewhere)).await.0, McpStatus::Failed);
+}
+
+#[tokio::test]
+async fn many_are_asked_side_by_side_and_each_gets_its_answer() {
+    let mut servers: BTreeMap<String, Definition> =
+        (0..6).map(|n| (format!("hangs-{n}"), shell(&format!("many-{n}"), "sleep 600"))).collect();
+    servers.insert("off".into(), Definition::Disabled);
+    servers.insert("new".into(), Definition::Other("carrier-pigeon".into()));
+    servers.insert("wrong".into(), Definition::Wrong("it names no command".into()));
+    let started = Instant::now();
+    let seen = Prober { at_once: 3, ..prober(SHORT) }.probe(&servers).await;
+    assert!(started.elapsed() >= 2 * SHORT, "no more than three at once");
+    let words: Vec<&str> = seen.values().map(|one| one.status.name()).collect();
+    let hung = ["timeout"; 6];
+    assert_eq!(words, [&hung[..], &["unknown", "disabled", "failed"]].concat());
+    (0..6).for_each(|n| none_left(&format!("many-{n}")));
+}

@@ -1,0 +1,157 @@
+//! What work has used: tokens by kind, and money. What was not told is not known, and never nothing.
+
+use crate::block::{Block, Kind};
+use crate::event::{Event, Said};
+use serde_json::Value;
+
+/// How many figures there are.
+pub const FIGURES: usize = 5;
+/// The figures by name, as answers and gaps name them.
+pub const NAMES: [&str; FIGURES] = ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "costUsd"];
+/// What each is called in a `usage` block; agents have more than one name for some.
+const TOLD_AS: [&[&str]; FIGURES] = [
+    &["input_tokens"],
+    &["output_tokens"],
+    &["cache_read_input_tokens", "cache_read_tokens"],
+    &["cache_creation_input_tokens", "cache_write_tokens"],
+    &["cost_usd", "total_cost_usd"],
+];
+const COST: usize = 4;
+/// Money is counted in billionths of a dollar, so that sums are exact.
+const NANOS: f64 = 1e9;
+
+/// A sum of `usage` blocks. Each block tells what was used since the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// How many blocks are in it.
+    pub reports: u64,
+    /// In the order of `NAMES`; none where no block told the figure.
+    pub figures: [Option<u64>; FIGURES],
+    /// A bit for each figure that some block did not tell: then the sum is not all of it.
+    pub gaps: u8,
+}
+
+impl Usage {
+    fn of_block(block: &Block) -> Option<Self> {
+        if block.kind() != Kind::Usage {
+            return None;
+        }
+        let value: Value = serde_json::from_str(block.json().text()).ok()?;
+        let mut usage = Self { reports: 1, ..Self::default() };
+        for (index, names) in TOLD_AS.iter().enumerate() {
+            let told = names.iter().find_map(|name| figure(&value[*name], index == COST));
+            usage.figures[index] = told;
+            usage.gaps |= u8::from(told.is_none()) << index;
+        }
+        Some(usage)
+    }
+
+    /// What the events of a change tell; none if they tell nothing.
+    pub fn of(events: &[Event]) -> Option<Self> {
+        let mut sum = Self::default();
+        for event in events {
+            let blocks = match event {
+                Event::Noted { blocks } => blocks,
+                Event::Answered { said: Said { blocks, .. } }
+                | Event::Status { said: Some(Said { blocks, .. }), .. } => blocks,
+                Event::Produced { chunk } => &chunk.blocks,
+                _ => continue,
+            };
+            blocks.iter().filter_map(Self::of_block).for_each(|usage| sum.add(&usage));
+        }
+        (sum.reports > 0).then_some(sum)
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.reports += other.reports;
+        self.gaps |= other.gaps;
+        for (mine, theirs) in self.figures.iter_mut().zip(other.figures) {
+            *mine = match (*mine, theirs) {
+                (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
+                (mine, theirs) => mine.or(theirs),
+            };
+        }
+    }
+
+    /// Tokens that ceilings count: input, output and what was written to a cache. What was read from one is cheap, and
+    /// is counted by its cost alone.
+    pub fn tokens(&self) -> Option<u64> {
+        let [input, output, _, written, _] = self.figures;
+        [input, output, written].into_iter().flatten().reduce(u64::saturating_add)
+    }
+
+    pub fn output(&self) -> Option<u64> {
+        self.figures[1]
+    }
+
+    /// In billionths of a dollar.
+    pub fn cost(&self) -> Option<u64> {
+        self.figures[COST]
+    }
+
+    /// The names of the figures that are not known whole.
+    pub fn incomplete(&self) -> Vec<&'static str> {
+        NAMES.into_iter().enumerate().filter(|(index, _)| self.gaps & (1 << index) != 0).map(|(_, name)| name).collect()
+    }
+
+    /// One figure as answers show it: a number, or null where it is not known.
+    pub fn shown(&self, index: usize) -> Value {
+        match self.figures[index] {
+            None => Value::Null,
+            Some(nanos) if index == COST => dollars(nanos).into(),
+            Some(tokens) => tokens.into(),
+        }
+    }
+}
+
+pub fn dollars(nanos: u64) -> f64 {
+    nanos as f64 / NANOS
+}
+
+/// A ceiling in billionths of a dollar.
+pub fn nanos(dollars: f64) -> u64 {
+    (dollars * NANOS).round().clamp(0.0, u64::MAX as f64) as u64
+}
+
+fn figure(value: &Value, is_cost: bool) -> Option<u64> {
+    if is_cost {
+        return value.as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0).map(nanos);
+    }
+    value.as_u64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Usage;
+    use crate::block::Block;
+    use crate::event::Event;
+    use crate::wire::Json;
+
+    fn noted(blocks: &[&str]) -> Event {
+        let block = |text: &&str| Block::new(Json::new((*text).to_owned()).unwrap()).unwrap();
+        Event::Noted { blocks: blocks.iter().map(block).collect() }
+    }
+
+    #[test]
+    fn what_is_told_is_summed_and_the_rest_is_unknown() {
+        let events = [
+            noted(&[
+                r#"{"type":"usage","input_tokens":10,"output_tokens":2,"cost_usd":0.1}"#,
+                r#"{"type":"text","text":"x"}"#,
+            ]),
+            noted(&[r#"{"type":"usage","input_tokens":5,"cost_usd":0.2,"cache_read_input_tokens":0}"#]),
+        ];
+        let usage = Usage::of(&events).unwrap();
+        assert_eq!(usage.figures, [Some(15), Some(2), Some(0), None, Some(300_000_000)]);
+        assert_eq!((usage.reports, usage.tokens()), (2, Some(17)));
+        assert_eq!(usage.incomplete(), ["outputTokens", "cacheReadTokens", "cacheWriteTokens"]);
+        assert_eq!((usage.shown(3), usage.shown(4)), (serde_json::Value::Null, 0.3.into()));
+    }
+
+    #[test]
+    fn nothing_told_is_nothing_known() {
+        assert_eq!(Usage::of(&[noted(&[r#"{"type":"progress","progress":1}"#])]), None);
+        let vague = Usage::of(&[noted(&[r#"{"type":"usage","input_tokens":-3,"cost_usd":"much"}"#])]).unwrap();
+        assert_eq!((vague.figures, vague.tokens()), ([None; 5], None));
+    }
+}

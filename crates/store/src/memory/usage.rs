@@ -1,0 +1,80 @@
+//! The ledger in memory: one sum for each task and day.
+
+use super::Memory;
+use super::table::Tables;
+use flotilla_core::caller::Scope;
+use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
+use flotilla_core::ports::{Commit, Later, UsageStore};
+use flotilla_core::usage::{By, Day, Sum, UsageFilter};
+use flotilla_protocol::usage::Usage;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+pub struct Line {
+    agent: AgentId,
+    owner: PrincipalId,
+    context: Arc<str>,
+    usage: Usage,
+}
+
+#[derive(Default)]
+pub struct Ledger(BTreeMap<(TaskId, Day), Line>);
+
+impl Ledger {
+    pub fn write(&mut self, commit: &Commit) {
+        let Some(usage) = Usage::of(&commit.change.events) else { return };
+        let head = &commit.head;
+        let line = self.0.entry((head.id, Day::of(commit.change.at))).or_insert_with(|| Line {
+            agent: head.agent,
+            owner: head.owner,
+            context: Arc::clone(&head.context),
+            usage: Usage::default(),
+        });
+        line.usage.add(&usage);
+    }
+}
+
+fn is_wanted(scope: Scope, filter: &UsageFilter, (task, day): (TaskId, Day), line: &Line) -> bool {
+    let seen = match scope {
+        Scope::Agent { owner } => line.owner == owner,
+        Scope::Admin => true,
+        Scope::Caller { .. } | Scope::Own { .. } => false,
+    };
+    seen && filter.since.is_none_or(|since| day >= since)
+        && filter.until.is_none_or(|until| day <= until)
+        && filter.task.is_none_or(|wanted| wanted == task)
+        && filter.agents.as_ref().is_none_or(|agents| agents.contains(&line.agent))
+        && filter.context.as_ref().is_none_or(|context| **context == *line.context)
+}
+
+fn sums(tables: &Tables, scope: Scope, by: By, filter: &UsageFilter) -> Vec<Sum> {
+    let mut sums: HashMap<String, (Day, BTreeSet<TaskId>, Usage)> = HashMap::new();
+    for (&(task, day), line) in tables.ledger.0.iter().filter(|(place, line)| is_wanted(scope, filter, **place, line)) {
+        let key = match by {
+            By::Task => task.to_string(),
+            By::Agent => tables.agent_name(line.agent),
+            By::Context => line.context.to_string(),
+            By::Workspace => tables.keyring.workspace_of(line.owner),
+            By::Day => day.name(),
+        };
+        let (latest, tasks, usage) = sums.entry(key).or_insert_with(|| (day, BTreeSet::new(), Usage::default()));
+        *latest = (*latest).max(day);
+        tasks.insert(task);
+        usage.add(&line.usage);
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by(|(a, (day_a, ..)), (b, (day_b, ..))| Reverse((day_a, a)).cmp(&Reverse((day_b, b))));
+    let sum = |(key, (_, tasks, usage)): (String, (Day, BTreeSet<TaskId>, Usage))| Sum {
+        key,
+        tasks: tasks.len() as u64,
+        usage,
+    };
+    sums.into_iter().take(filter.limit).map(sum).collect()
+}
+
+impl UsageStore for Memory {
+    fn usage(&self, scope: Scope, by: By, filter: UsageFilter) -> Later<Vec<Sum>> {
+        self.now(|tables| sums(tables, scope, by, &filter))
+    }
+}

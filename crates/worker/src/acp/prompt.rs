@@ -1,0 +1,106 @@
+//! A caller's message as the content of an ACP prompt, within what the agent takes.
+
+use flotilla_protocol::a2a::model::{Message, Part};
+use serde_json::{Value, json};
+
+/// What an agent said that it takes, beside text and links.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Takes {
+    pub images: bool,
+    pub audio: bool,
+    pub files: bool,
+}
+
+impl Takes {
+    pub fn of(capabilities: &Value) -> Self {
+        let prompt = &capabilities["promptCapabilities"];
+        let says = |name: &str| prompt[name].as_bool().unwrap_or(false);
+        Self { images: says("image"), audio: says("audio"), files: says("embeddedContext") }
+    }
+}
+
+/// The blocks of a prompt; an error tells the caller what to leave out.
+pub fn blocks(message: &Message, takes: Takes) -> Result<Vec<Value>, String> {
+    message.parts.iter().map(|part| block(part, takes)).collect()
+}
+
+fn block(part: &Part, takes: Takes) -> Result<Value, String> {
+    if let Some(text) = &part.text {
+        return Ok(json!({"type": "text", "text": text}));
+    }
+    let name = if part.filename.is_empty() { "file" } else { part.filename.as_str() };
+    if let Some(url) = &part.url {
+        let mut link = json!({"type": "resource_link", "uri": url, "name": name});
+        if !part.media_type.is_empty() {
+            link["mimeType"] = part.media_type.as_str().into();
+        }
+        return Ok(link);
+    }
+    let Some(raw) = &part.raw else {
+        let data = part.data.0.as_ref().map_or("null", |data| data.text());
+        return Ok(json!({"type": "text", "text": data}));
+    };
+    let kind = if part.media_type.is_empty() { "application/octet-stream" } else { part.media_type.as_str() };
+    let refused = |what: &str| Err(format!("the agent takes no {what}; leave '{name}' out, or send it as text"));
+    match kind.split('/').next() {
+        Some("image") if !takes.images => refused("images"),
+        Some("audio") if !takes.audio => refused("sound"),
+        Some(kind_of @ ("image" | "audio")) => Ok(json!({"type": kind_of, "data": raw.text(), "mimeType": kind})),
+        _ if !takes.files => refused("files"),
+        Some("text") => {
+            let text = String::from_utf8_lossy(&raw.decode()).into_owned();
+            Ok(json!({"type": "resource", "resource": {"uri": uri(name), "mimeType": kind, "text": text}}))
+        }
+        _ => Ok(json!({"type": "resource", "resource": {"uri": uri(name), "mimeType": kind, "blob": raw.text()}})),
+    }
+}
+
+/// A name for what has no place: nobody is to look for it on the machine.
+fn uri(name: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
+    format!("attachment:///{}", name.chars().map(plain).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Takes, blocks};
+    use serde_json::{Value, json};
+
+    const ALL: Takes = Takes { images: true, audio: true, files: true };
+
+    fn prompt(parts: Value, takes: Takes) -> Result<Value, String> {
+        let message = serde_json::from_value(json!({"messageId": "m", "role": "ROLE_USER", "parts": parts})).unwrap();
+        blocks(&message, takes).map(Value::from)
+    }
+
+    #[test]
+    fn each_part_becomes_a_block() {
+        let parts = json!([
+            {"text": "hi"}, {"url": "https://x.example/a", "filename": "a"}, {"data": {"n": 1}},
+            {"raw": "aGk=", "mediaType": "text/plain", "filename": "a b.txt"},
+            {"raw": "AAAA", "mediaType": "image/png"}, {"raw": "AAAA", "mediaType": "application/pdf", "filename": "p"}
+        ]);
+        assert_eq!(
+            prompt(parts, ALL).unwrap(),
+            json!([
+                {"type": "text", "text": "hi"}, {"type": "resource_link", "uri": "https://x.example/a", "name": "a"},
+                {"type": "text", "text": r#"{"n":1}"#},
+                {"type": "resource", "resource":
+                    {"uri": "attachment:///a-b.txt", "mimeType": "text/plain", "text": "hi"}},
+                {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+                {"type": "resource", "resource":
+                    {"uri": "attachment:///p", "mimeType": "application/pdf", "blob": "AAAA"}}
+            ])
+        );
+    }
+
+    #[test]
+    fn what_an_agent_does_not_take_is_refused_by_name() {
+        let none = Takes::default();
+        let refused = |kind: &str| prompt(json!([{"raw": "AAAA", "mediaType": kind, "filename": "x.y"}]), none);
+        for (kind, what) in [("image/png", "images"), ("audio/wav", "sound"), ("text/plain", "files"), ("", "files")] {
+            let told = refused(kind).unwrap_err();
+            assert!(told.contains(what) && told.contains("x.y"), "{told}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Claude Code as an agent: run headless, spoken to in lines of JSON over pipes (docs/claude-code.md).
+
+mod facts;
+mod frame;
+mod installed;
+mod options;
+mod permission;
+mod prompt;
+mod run;
+mod session;
+mod turn;
+
+#[cfg(test)]
+mod tests;
+
+pub use facts::Facts;
+pub use installed::Installed;
+pub use options::Wishes;
+
+use crate::agent::{Outbox, Stop, Stopped};
+use crate::command::Bounds;
+use crate::supervise::{Launch, Limits, Recorded, Records};
+use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::block::Block;
+use flotilla_protocol::work::{Assignment, Contents, Report};
+use run::{Ended, Halt, Run};
+use session::{Held, Sessions};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Where Claude Code is, what it is given, and what a run may cost.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// This program's own file, which runs others under its command `reap`.
+    pub reaper: PathBuf,
+    pub program: PathBuf,
+    /// All the environment it gets.
+    pub environment: Vec<(OsString, OsString)>,
+    pub folder: PathBuf,
+    /// The folder may not lead out of this one.
+    pub root: Option<PathBuf>,
+    pub bounds: Bounds,
+    pub limits: Limits,
+    pub wishes: Wishes,
+    /// Where conversations and runs are on record; none forgets them with this process.
+    pub state: Option<PathBuf>,
+}
+
+/// An installed Claude Code that can do what is asked of it.
+#[derive(Debug)]
+pub struct Claude {
+    settings: Settings,
+    installed: Installed,
+    sessions: Arc<Sessions>,
+    records: Option<Records>,
+    facts: Mutex<Option<Facts>>,
+}
+
+impl Claude {
+    /// Asks the program what it can do. An error says which setting is the problem.
+    pub async fn find(settings: Settings) -> Result<Self, String> {
+        settings.working_folder()?;
+        let installed = Installed::ask(&settings).await?;
+        settings.wishes.check(&installed)?;
+        let sessions = Sessions::open(settings.state.as_ref().map(|state| state.join("sessions.json")))?;
+        let records = settings.records()?;
+        Ok(Self { settings, installed, sessions, records, facts: Mutex::default() })
+    }
+
+    pub fn version(&self) -> &str {
+        &self.installed.version
+    }
+
+    /// Whether what a caller says during a run is told to it at once.
+    pub fn takes_more(&self) -> bool {
+        self.settings.wishes.steer
+    }
+
+    /// What the latest session said of itself.
+    pub fn facts(&self) -> Option<Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn learn(&self, change: impl FnOnce(&mut Option<Facts>)) {
+        change(&mut self.facts.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(crate) async fn work(&self, assignment: &Assignment, outbox: &Outbox, mut stop: Stop) -> Result<(), Stopped> {
+        let said = match prompt::user_line(&assignment.message, &uuid::Uuid::new_v4().to_string()) {
+            Ok(line) => line,
+            Err(problem) => {
+                let contents = Some(Contents::text(problem));
+                return outbox.report(Report::Status { state: TaskState::Rejected, contents, metadata: None }).await;
+            }
+        };
+        outbox.report(Report::status(TaskState::Working)).await?;
+        let caller = assignment.caller.to_string();
+        let mut held = tokio::select! {
+            held = self.sessions.hold(&caller, &assignment.context_id) => held,
+            () = stop.asked() => return Err(Stopped),
+        };
+        let mut run = Run::new(self, assignment, outbox, stop.take_more());
+        match self.tries(&mut run, &mut held, &said, &mut stop).await {
+            Ok(()) => Ok(()),
+            Err(Halt::Stopped) => Err(Stopped),
+            Err(Halt::Failed(problem)) => run.fail(&problem).await,
+        }
+    }
+
+    /// What is remembered of a conversation and what the program knows of it may differ, so the other way is tried once.
+    async fn tries(&self, run: &mut Run<'_>, held: &mut Held, said: &str, stop: &mut Stop) -> Result<(), Halt> {
+        for _ in 0..3 {
+            let problem = match run.go(held, said, stop).await? {
+                Ended::Done => return Ok(()),
+                Ended::InUse => {
+                    held.is_known = true;
+                    "the conversation exists already, and is gone on with"
+                }
+                Ended::NotFound => {
+                    run.note(held.lost().await.err().into_iter().map(|problem| Block::text(&problem)).collect())
+                        .await?;
+                    "the conversation is not there any more, and is begun anew"
+                }
+            };
+            run.note(vec![Block::text(problem)]).await?;
+        }
+        Err(Halt::Failed("Claude Code neither begins the conversation nor goes on with it.".into()))
+    }
+
+    fn record(&self, mark: &str) -> Result<Option<Recorded>, String> {
+        let record = self.records.as_ref().map(|records| records.record(mark)).transpose();
+        record.map_err(|error| format!("The run cannot be put on record: {error}."))
+    }
+
+    fn launch(&self, assignment: &Assignment, held: &Held) -> Result<Launch, String> {
+        let settings = &self.settings;
+        Ok(Launch {
+            program: settings.program.clone(),
+            arguments: settings.wishes.arguments(&self.installed, held),
+            environment: settings.environment.clone(),
+            folder: settings.working_folder()?,
+            mark: format!("{}.{}", assignment.task_id, assignment.run),
+            grace: settings.bounds.grace,
+            limits: settings.limits,
+        })
+    }
+}
+
+impl Settings {
+    /// Opens the record of runs, which ends what a former worker left.
+    fn records(&self) -> Result<Option<Records>, String> {
+        let Some(state) = &self.state else { return Ok(None) };
+        let folder = state.join("runs");
+        let (records, ended) =
+            Records::open(folder.clone()).map_err(|error| format!("the folder {}: {error}", folder.display()))?;
+        if ended > 0 {
+            tracing::warn!(processes = ended, "ended what runs of a former worker left behind");
+        }
+        Ok(Some(records))
+    }
+
+    /// The folder as it is now, wherever links lead.
+    fn working_folder(&self) -> Result<PathBuf, String> {
+        let folder = std::fs::canonicalize(&self.folder)
+            .map_err(|error| format!("folder: {}: {error}", self.folder.display()))?;
+        let Some(root) = &self.root else { return Ok(folder) };
+        let root = std::fs::canonicalize(root).map_err(|error| format!("root: {}: {error}", root.display()))?;
+        if !folder.starts_with(&root) {
+            return Err(format!("folder: {} is not in {}", folder.display(), root.display()));
+        }
+        Ok(folder)
+    }
+}

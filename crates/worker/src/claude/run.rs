@@ -1,0 +1,388 @@
+//! One process of Claude Code, from its start until nothing of it is left.
+
+use super::frame::Frame;
+use super::permission::{self, Matter, Verdict, Wish};
+use super::session::{Held, seconds_now};
+use super::turn::{Next, Turn};
+use super::{Claude, frame, prompt};
+use crate::agent::{More, Outbox, Stop, Stopped};
+use crate::command::Talk;
+use crate::command::lines::Heard;
+use crate::command::watch::{Reader, Silence};
+use crate::supervise::{Exit, Running, Streams, Used};
+use flotilla_protocol::a2a::model::{Message, TaskState};
+use flotilla_protocol::approval::ApprovalRequest;
+use flotilla_protocol::block::Block;
+use flotilla_protocol::wire::Json;
+use flotilla_protocol::work::{Assignment, Contents, Report};
+use serde_json::json;
+use std::convert::Infallible;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::ChildStdin;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
+
+/// How often it is looked what a run uses.
+const LOOK: Duration = Duration::from_secs(1);
+/// Lines to the program that may wait to be written.
+const LINES: usize = 64;
+
+/// Why a run went no further.
+pub enum Halt {
+    Stopped,
+    Failed(String),
+}
+
+impl From<Stopped> for Halt {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
+/// How a process ended.
+pub enum Ended {
+    Done,
+    /// The conversation is there already.
+    InUse,
+    /// There is no such conversation.
+    NotFound,
+}
+
+/// A run as far as it came.
+pub struct Run<'a> {
+    claude: &'a Claude,
+    assignment: &'a Assignment,
+    outbox: &'a Outbox,
+    turn: Turn,
+    used: Used,
+    /// The session has begun.
+    began: bool,
+    /// What the program said that may tell why it does not begin.
+    refusal: Option<Ended>,
+    /// The caller was asked: by then the turn has to end.
+    over_by: Option<Instant>,
+    /// What the caller says meanwhile.
+    more: More,
+    /// Of that, what was passed on and not yet taken up, by the ids it was passed on under.
+    passed_on: Vec<String>,
+}
+
+/// The two sides of a talk with the program.
+struct Line<'r> {
+    reader: &'r mut Reader,
+    say: mpsc::Sender<String>,
+    /// Requests that are being decided on.
+    verdicts: JoinSet<String>,
+    reaper: Option<u32>,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(claude: &'a Claude, assignment: &'a Assignment, outbox: &'a Outbox, more: More) -> Self {
+        let turn = Turn::new(assignment, claude.settings.wishes.json_schema.is_some());
+        let used = Used::default();
+        let passed_on = Vec::new();
+        Self { claude, assignment, outbox, turn, used, began: false, refusal: None, over_by: None, more, passed_on }
+    }
+
+    /// Runs the program once; returns when nothing of it is left.
+    pub async fn go(&mut self, held: &mut Held, said: &str, stop: &mut Stop) -> Result<Ended, Halt> {
+        let claude = self.claude;
+        let bounds = claude.settings.bounds;
+        let launch = claude.launch(self.assignment, held).map_err(Halt::Failed)?;
+        let _recorded = claude.record(&launch.mark).map_err(Halt::Failed)?;
+        let (mut running, streams) = launch.start(&claude.settings.reaper).map_err(Halt::Failed)?;
+        let Streams { stdin, stdout, stderr } = streams;
+        let mut reader = Reader::new(stdout, stderr, bounds);
+        let (say, lines) = mpsc::channel(LINES);
+        let _ = say.try_send(said.to_owned());
+        let line = Line { reader: &mut reader, say, verdicts: JoinSet::new(), reaper: running.id() };
+        // Standard input is closed when the talk is over, which tells the program to end.
+        let ended = tokio::select! {
+            ended = self.talk(line, held) => ended,
+            never = tell(stdin, lines) => match never {},
+            () = stop.asked() => Err(Halt::Stopped),
+            () = sleep(bounds.whole) => {
+                let seconds = bounds.whole.as_secs();
+                Err(Halt::Failed(format!("Claude Code did not end within {seconds} s and was stopped.")))
+            }
+        };
+        match ended {
+            Ok(Some(Ended::Done)) => {
+                leave(&mut running, &mut reader, bounds.grace).await;
+                Ok(Ended::Done)
+            }
+            Ok(ended) => {
+                let exit = leave(&mut running, &mut reader, bounds.grace).await;
+                ended.or_else(|| self.refusal.take()).ok_or_else(|| Halt::Failed(cut_off(exit)))
+            }
+            Err(halt) => {
+                // What it says on its way out is nobody's any more, but it must be able to say it.
+                let (_, ()) = tokio::join!(running.stop(), reader.drain());
+                Err(halt)
+            }
+        }
+    }
+
+    /// Hears the program until its turn is over; none if it ended before that.
+    async fn talk(&mut self, mut line: Line<'_>, held: &mut Held) -> Result<Option<Ended>, Halt> {
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let over_by = self.over_by.unwrap_or_else(Instant::now);
+            let heard = tokio::select! {
+                biased;
+                _ = looks.tick() => {
+                    self.look(&mut line)?;
+                    continue;
+                }
+                Some(answer) = line.verdicts.join_next() => {
+                    line.reader.excuse();
+                    line.tell(answer.map_err(|error| Halt::Failed(format!("a permission was lost: {error}")))?).await;
+                    continue;
+                }
+                () = sleep_until(over_by), if self.over_by.is_some() => {
+                    self.end(&frame::Outcome::default()).await?;
+                    return Ok(Some(Ended::Done));
+                }
+                message = self.more.next(), if self.began => {
+                    self.pass_on(&message, &mut line).await;
+                    continue;
+                }
+                heard = line.reader.next(Talk::JsonLines) => heard,
+            };
+            let heard = match heard {
+                Ok(Some(heard)) => heard,
+                Ok(None) => return Ok(None),
+                Err(silence) => return Err(Halt::Failed(self.silent(&silence))),
+            };
+            if let Some(ended) = self.hear(heard, &mut line, held).await? {
+                return Ok(Some(ended));
+            }
+            if !line.reader.is_ready()
+                && let Some(text) = self.turn.flush(false)
+            {
+                self.outbox.report(text).await?;
+            }
+        }
+    }
+
+    async fn hear(&mut self, heard: Heard, line: &mut Line<'_>, held: &mut Held) -> Result<Option<Ended>, Halt> {
+        let text = match heard {
+            Heard::Aside(text) => {
+                self.take_refusal(&text);
+                self.note(vec![Block::text(&text)]).await?;
+                return Ok(None);
+            }
+            Heard::Line(text) | Heard::Text(text) => text,
+        };
+        let (reports, next) = self.turn.take(Frame::read(&text));
+        for report in reports {
+            self.outbox.report(report).await?;
+        }
+        match next {
+            Next::GoOn => {}
+            Next::TookUp(id) => {
+                if let Some(place) = self.passed_on.iter().position(|passed_on| *passed_on == id) {
+                    self.passed_on.remove(place);
+                    self.outbox.report(Report::TookUp).await?;
+                }
+            }
+            Next::Begun(facts) => {
+                self.began = true;
+                self.claude.learn(|known| *known = Some(facts));
+                if let Err(problem) = held.begun().await {
+                    self.note(vec![Block::text(&problem)]).await?;
+                }
+            }
+            Next::Answer(request) => self.answer(&request, line).await,
+            Next::Over(outcome) => {
+                outcome.errors.iter().for_each(|error| self.take_refusal(error));
+                if !self.began
+                    && let Some(refusal) = self.refusal.take()
+                {
+                    return Ok(Some(refusal));
+                }
+                self.used.look_below(line.reaper);
+                // The program goes on by itself with what it was told and has not taken up.
+                if !self.passed_on.is_empty() {
+                    for report in self.turn.pause(&outcome) {
+                        self.outbox.report(report).await?;
+                    }
+                    return Ok(None);
+                }
+                self.end(&outcome).await?;
+                return Ok(Some(Ended::Done));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn end(&mut self, outcome: &frame::Outcome) -> Result<(), Halt> {
+        let window = outcome.model_usage.values().find_map(context_window);
+        self.claude.learn(|known| {
+            if let Some(facts) = known {
+                facts.context_window = window.or(facts.context_window);
+            }
+        });
+        for report in self.turn.end(outcome, resources(self.used), seconds_now()) {
+            self.outbox.report(report).await?;
+        }
+        Ok(())
+    }
+
+    /// Words in which versions say that a conversation is there, or not.
+    fn take_refusal(&mut self, text: &str) {
+        let text = text.to_lowercase();
+        let not_found = ["no conversation found", "session not found", "no session found", "no such session"];
+        if text.contains("already in use") {
+            self.refusal = Some(Ended::InUse);
+        } else if not_found.iter().any(|words| text.contains(words)) {
+            self.refusal = Some(Ended::NotFound);
+        }
+    }
+
+    async fn answer(&mut self, request: &frame::Request, line: &mut Line<'_>) {
+        let id = request.request_id.clone();
+        match permission::matter(&request.request) {
+            Matter::Permission(wish) => {
+                let outbox = self.outbox.clone();
+                line.verdicts.spawn(async move { permission::verdict(&id, &decide(&id, wish, &outbox).await) });
+            }
+            Matter::Question(question) => {
+                self.turn.ask(question);
+                self.over_by = Some(Instant::now() + self.claude.settings.bounds.grace);
+                line.tell(permission::passed_on(&id)).await;
+            }
+            Matter::Other => line.tell(permission::not_known(request)).await,
+        }
+    }
+
+    /// Tells the program what the caller says meanwhile. What cannot be told waits, and is refused in its own run.
+    async fn pass_on(&mut self, message: &Message, line: &mut Line<'_>) {
+        let id = uuid::Uuid::new_v4().to_string();
+        if let Ok(said) = prompt::user_line(message, &id) {
+            self.passed_on.push(id);
+            line.tell(said).await;
+        }
+    }
+
+    /// Looks what the run uses, and ends one that uses too much: the kernel's limits are for each process alone.
+    fn look(&mut self, line: &mut Line<'_>) -> Result<(), Halt> {
+        self.used.look_below(line.reaper);
+        if !line.verdicts.is_empty() {
+            line.reader.excuse();
+        }
+        let limits = self.claude.settings.limits;
+        let over = match (limits.memory, limits.processor) {
+            (Some(most), _) if self.used.memory > most => format!("{most} bytes of memory"),
+            (_, Some(most)) if self.used.processor > most => format!("{} s of processor time", most.as_secs()),
+            _ => return Ok(()),
+        };
+        Err(Halt::Failed(format!("Claude Code and what it started used more than {over} and were stopped.")))
+    }
+
+    fn silent(&self, silence: &Silence) -> String {
+        match silence {
+            Silence::Quiet => {
+                let seconds = self.claude.settings.bounds.silence.as_secs_f32();
+                format!("Claude Code said nothing for {seconds} s and was stopped.")
+            }
+            Silence::TooMuch(what) => format!("Claude Code was stopped: {what}."),
+        }
+    }
+
+    pub async fn note(&self, blocks: Vec<Block>) -> Result<(), Stopped> {
+        if blocks.is_empty() { Ok(()) } else { self.outbox.report(Report::Note { blocks }).await }
+    }
+
+    /// The program is gone, and did not say what became of its work.
+    pub async fn fail(&mut self, problem: &str) -> Result<(), Stopped> {
+        if let Some(text) = self.turn.flush(true) {
+            self.outbox.report(text).await?;
+        }
+        self.note(resources(self.used).into_iter().collect()).await?;
+        let contents = Some(Contents::text(problem));
+        self.outbox.report(Report::Status { state: TaskState::Failed, contents, metadata: None }).await
+    }
+}
+
+impl Line<'_> {
+    /// One that does not listen is not waited for: it is silent, and that ends it.
+    async fn tell(&mut self, text: String) {
+        let _ = self.say.send(text).await;
+    }
+}
+
+/// Asks the owner. A no says what the owner said about it, and a run that is over gets a no too.
+async fn decide(id: &str, wish: Wish, outbox: &Outbox) -> Verdict {
+    let Wish { tool, input, description, tool_use } = wish;
+    let request = ApprovalRequest {
+        id: tool_use.unwrap_or_else(|| id.to_owned()),
+        input: Some(input.clone()),
+        text: description,
+        tool: tool.clone(),
+        ..ApprovalRequest::default()
+    };
+    match outbox.ask(request).await {
+        Ok(decision) if decision.is_allowed() => Verdict::Allow(decision.input.unwrap_or(input)),
+        Ok(decision) if !decision.note.is_empty() => Verdict::Deny(decision.note),
+        Ok(decision) => Verdict::Deny(format!("The use of {tool} was not allowed ({}).", decision.state.name())),
+        Err(Stopped) => Verdict::Deny("The run is over.".into()),
+    }
+}
+
+/// Writes what is to be said, for as long as this is polled.
+async fn tell(mut stdin: ChildStdin, mut lines: mpsc::Receiver<String>) -> Infallible {
+    while let Some(line) = lines.recv().await {
+        // A program that does not read is told by its silence.
+        let _ = stdin.write_all(line.as_bytes()).await;
+        let _ = stdin.flush().await;
+    }
+    std::future::pending().await
+}
+
+/// Waits for a program that was told to end, and ends it if it lingers.
+async fn leave(running: &mut Running, reader: &mut Reader, grace: Duration) -> Exit {
+    let leaving = async {
+        let (exit, ()) = tokio::join!(running.ended(), reader.drain());
+        exit
+    };
+    if let Ok(exit) = tokio::time::timeout(grace, leaving).await {
+        return exit;
+    }
+    let (exit, ()) = tokio::join!(running.kill(), reader.drain());
+    exit
+}
+
+fn cut_off(exit: Exit) -> String {
+    let how = match exit {
+        Exit::Code(code) => format!("ended with exit code {code}"),
+        Exit::Signal(number) => format!("was ended by signal {number}"),
+        Exit::NotStarted => "could not be run".into(),
+        Exit::Unknown => "ended, nobody knows how,".into(),
+    };
+    format!("Claude Code {how} before it was done.")
+}
+
+fn context_window(usage: &Json) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Window {
+        #[serde(rename = "contextWindow")]
+        window: Option<u64>,
+    }
+    serde_json::from_str::<Window>(usage.text()).ok()?.window
+}
+
+/// What the run used, for the owner's log; nothing if it was never looked at.
+fn resources(used: Used) -> Option<Block> {
+    if used.processes == 0 {
+        return None;
+    }
+    let told = json!({
+        "type": "resources", "peak_memory_bytes": used.memory, "processor_seconds": used.processor.as_secs_f64(),
+        "processes": used.processes,
+    });
+    Block::new(Json::of(&told).ok()?).ok()
+}

@@ -1,0 +1,167 @@
+//! What an agent says it did, held against what git saw.
+
+use super::Evidence;
+use flotilla_protocol::fleet::TaskResult;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// A claim that does not match, or a change that nobody claimed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "flag", rename_all = "snake_case")]
+pub enum Flag {
+    /// Said to be changed, and as they were.
+    ClaimedNotChanged {
+        files: Vec<String>,
+    },
+    /// Changed, and not said to be.
+    ChangedNotClaimed {
+        files: Vec<String>,
+    },
+    BranchDiffers {
+        claimed: String,
+        seen: Option<String>,
+    },
+    /// Commits that are said to be there and are not.
+    CommitsMissing {
+        claimed: Vec<String>,
+    },
+    /// Their number differs.
+    CommitCountDiffers {
+        claimed: u64,
+        seen: usize,
+    },
+    HistoryRewritten,
+}
+
+/// Puts what was seen in the place of what was claimed, with a flag for each difference. `root` is the repository's.
+pub fn hold(result: &mut TaskResult, evidence: &Evidence, root: &Path) -> Vec<Flag> {
+    let flags = flags(result, evidence, root);
+    let made = &mut result.artifacts;
+    made.files_changed.clone_from(&evidence.files_changed);
+    made.more.insert("branch".into(), json!(evidence.branch));
+    made.more.insert("commits".into(), json!(evidence.commits.iter().map(|commit| &commit.id).collect::<Vec<_>>()));
+    made.more.insert("diff".into(), json!(evidence.diff));
+    if !evidence.uncommitted.is_empty() {
+        made.more.insert("uncommitted".into(), json!(evidence.uncommitted));
+    }
+    if !flags.is_empty() {
+        made.more.insert("flags".into(), json!(flags));
+    }
+    flags
+}
+
+fn flags(result: &TaskResult, evidence: &Evidence, root: &Path) -> Vec<Flag> {
+    let made = &result.artifacts;
+    let mut flags = Vec::new();
+    let seen: BTreeSet<String> = evidence.files_changed.iter().cloned().collect();
+    let claimed: BTreeSet<String> = made.files_changed.iter().map(|file| plain(file, root)).collect();
+    let files: Vec<String> = claimed.difference(&seen).cloned().collect();
+    // Where not all are named, one that is not among them may be changed all the same.
+    if !files.is_empty() && seen.len() == evidence.files {
+        flags.push(Flag::ClaimedNotChanged { files });
+    }
+    let files: Vec<String> = seen.difference(&claimed).cloned().collect();
+    if !files.is_empty() {
+        flags.push(Flag::ChangedNotClaimed { files });
+    }
+    if let Some(claimed) = made.more.get("branch").and_then(Value::as_str)
+        && evidence.branch.as_deref() != Some(claimed)
+    {
+        flags.push(Flag::BranchDiffers { claimed: claimed.to_owned(), seen: evidence.branch.clone() });
+    }
+    match made.more.get("commits") {
+        Some(Value::Array(claimed)) => {
+            let is_there =
+                |id: &&str| evidence.commits.iter().any(|commit| id.len() >= 7 && commit.id.starts_with(*id));
+            let missing = claimed.iter().filter_map(Value::as_str).filter(|id| !is_there(id));
+            let claimed: Vec<String> = missing.map(str::to_owned).collect();
+            if !claimed.is_empty() {
+                flags.push(Flag::CommitsMissing { claimed });
+            }
+        }
+        Some(Value::Number(claimed)) => {
+            if let Some(claimed) = claimed.as_u64().filter(|claimed| *claimed != evidence.commit_count as u64) {
+                flags.push(Flag::CommitCountDiffers { claimed, seen: evidence.commit_count });
+            }
+        }
+        _ => {}
+    }
+    if evidence.rewritten {
+        flags.push(Flag::HistoryRewritten);
+    }
+    flags
+}
+
+/// A file as git names it.
+fn plain(file: &str, root: &Path) -> String {
+    let inside = Path::new(file).strip_prefix(root).unwrap_or(Path::new(file));
+    let inside = inside.strip_prefix("./").unwrap_or(inside);
+    inside.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Evidence, Flag, hold};
+    use crate::evidence::Commit;
+    use flotilla_protocol::fleet::TaskResult;
+    use serde_json::json;
+    use std::path::Path;
+
+    fn seen() -> Evidence {
+        let commit = Commit { id: "0123456789abcdef".into(), subject: "x".into() };
+        Evidence {
+            branch: Some("main".into()),
+            files_changed: vec!["a.rs".into(), "b.rs".into()],
+            files: 2,
+            commits: vec![commit],
+            commit_count: 1,
+            ..Evidence::default()
+        }
+    }
+
+    fn claimed(artifacts: serde_json::Value) -> TaskResult {
+        let result =
+            json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "done", "artifacts": artifacts});
+        serde_json::from_value(result).unwrap()
+    }
+
+    fn flags(artifacts: serde_json::Value) -> Vec<Flag> {
+        hold(&mut claimed(artifacts), &seen(), Path::new("/repo"))
+    }
+
+    #[test]
+    fn claims_that_match_raise_no_flag_however_they_are_spelled() {
+        let claims = json!({"files_changed": ["./a.rs", "/repo/b.rs"], "branch": "main", "commits": ["0123456"]});
+        assert_eq!(flags(claims), []);
+        assert_eq!(flags(json!({"files_changed": ["a.rs", "b.rs"], "commits": 1})), []);
+    }
+
+    #[test]
+    fn each_difference_is_a_flag_and_what_was_seen_stands() {
+        let mut result = claimed(json!({
+            "files_changed": ["a.rs", "c.rs"], "branch": "fix", "commits": ["fedcba9"], "pr": "https://x.example/1"
+        }));
+        let flags = hold(&mut result, &seen(), Path::new("/repo"));
+        assert_eq!(
+            flags,
+            [
+                Flag::ClaimedNotChanged { files: vec!["c.rs".into()] },
+                Flag::ChangedNotClaimed { files: vec!["b.rs".into()] },
+                Flag::BranchDiffers { claimed: "fix".into(), seen: Some("main".into()) },
+                Flag::CommitsMissing { claimed: vec!["fedcba9".into()] },
+            ]
+        );
+        assert_eq!(result.artifacts.files_changed, ["a.rs", "b.rs"]);
+        assert_eq!(result.artifacts.pr.as_deref(), Some("https://x.example/1"));
+        let told = serde_json::to_value(&result).unwrap()["artifacts"].clone();
+        assert_eq!((&told["branch"], &told["flags"][0]["flag"]), (&json!("main"), &json!("claimed_not_changed")));
+    }
+
+    #[test]
+    fn a_number_of_commits_is_a_claim_too() {
+        let raised = flags(json!({"files_changed": ["a.rs", "b.rs"], "commits": 3}));
+        assert_eq!(raised, [Flag::CommitCountDiffers { claimed: 3, seen: 1 }]);
+    }
+}

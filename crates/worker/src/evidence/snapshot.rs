@@ -1,0 +1,141 @@
+//! A repository at one moment: where it stands, and which files differ from its last commit.
+
+use super::git::{Git, Trouble, pieces};
+use flotilla_protocol::fleet::announce::RepoState;
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Snapshot {
+    pub root: PathBuf,
+    /// None before the first commit.
+    pub head: Option<String>,
+    /// None if no branch is checked out.
+    pub branch: Option<String>,
+    /// Commits that are here and not upstream, and the other way round; none without an upstream.
+    pub ahead_behind: Option<(u32, u32)>,
+    /// Local branches and those of remotes, by their full names.
+    pub refs: BTreeMap<String, String>,
+    /// Files that are not as committed, also those git does not know yet, but none it is told to ignore.
+    pub dirty: BTreeMap<String, Print>,
+}
+
+/// What tells a file from itself after a change. No content: a folder may hold much that is not committed. The time is
+/// that of the inode, which a program cannot set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Print {
+    exists: bool,
+    inode: u64,
+    size: u64,
+    mode: u32,
+    changed: (i64, i64),
+}
+
+impl Print {
+    fn of(file: &Path) -> Self {
+        let Ok(facts) = std::fs::symlink_metadata(file) else { return Self::default() };
+        Self {
+            exists: true,
+            inode: facts.ino(),
+            size: facts.size(),
+            mode: facts.mode(),
+            changed: (facts.ctime(), facts.ctime_nsec()),
+        }
+    }
+}
+
+impl Snapshot {
+    pub async fn take(git: &Git) -> Result<Self, Trouble> {
+        let root = PathBuf::from(git.line(&["rev-parse", "--show-toplevel"]).await?);
+        let status = ["status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all"];
+        let printed = git.ask(&[&status[..], &["--ignore-submodules=dirty"]].concat()).await?;
+        let mut taken = Self { root, ..Self::default() };
+        for piece in pieces(&printed) {
+            taken.note(&piece);
+        }
+        let names = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes"];
+        let printed = git.ask(&names).await?;
+        let lines = String::from_utf8_lossy(&printed);
+        let refs = lines.lines().filter_map(|line| line.split_once(' '));
+        taken.refs = refs.map(|(id, name)| (name.to_owned(), id.to_owned())).collect();
+        Ok(taken)
+    }
+
+    /// One piece of git's status: what is said of the branch, or a file.
+    fn note(&mut self, piece: &str) {
+        if let Some(said) = piece.strip_prefix("# ") {
+            match said.split_once(' ') {
+                Some(("branch.oid", id)) if !id.starts_with('(') => self.head = Some(id.to_owned()),
+                Some(("branch.head", name)) if !name.starts_with('(') => self.branch = Some(name.to_owned()),
+                Some(("branch.ab", counts)) => self.ahead_behind = ahead_behind(counts),
+                _ => {}
+            }
+            return;
+        }
+        let fields = match piece.as_bytes().first() {
+            Some(b'1') => 9,
+            Some(b'u') => 11,
+            Some(b'?') => 2,
+            _ => return,
+        };
+        if let Some(path) = piece.splitn(fields, ' ').nth(fields - 1) {
+            self.dirty.insert(path.to_owned(), Print::of(&self.root.join(path)));
+        }
+    }
+
+    /// As a worker announces it.
+    pub fn repo_state(&self) -> RepoState {
+        RepoState {
+            branch: self.branch.clone(),
+            clean: Some(self.dirty.is_empty()),
+            head: self.head.clone(),
+            dirty_files: u32::try_from(self.dirty.len()).ok(),
+            ahead: self.ahead_behind.map(|(ahead, _)| ahead),
+            behind: self.ahead_behind.map(|(_, behind)| behind),
+            ..RepoState::default()
+        }
+    }
+}
+
+fn ahead_behind(counts: &str) -> Option<(u32, u32)> {
+    let (ahead, behind) = counts.split_once(' ')?;
+    Some((ahead.trim_start_matches('+').parse().ok()?, behind.trim_start_matches('-').parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Snapshot;
+
+    #[test]
+    fn status_is_read_whatever_the_files_are_called() {
+        let mut taken = Snapshot::default();
+        for piece in [
+            "# branch.oid 0123abc",
+            "# branch.head main",
+            "# branch.upstream origin/main",
+            "# branch.ab +2 -3",
+            "# something.new of later",
+            "1 .M N... 100644 100644 100644 aaaa bbbb with space.txt",
+            "u UU N... 100644 100644 100644 100644 aaaa bbbb cccc both\nlines.txt",
+            "? new ä.txt",
+            "! ignored",
+        ] {
+            taken.note(piece);
+        }
+        let files: Vec<&str> = taken.dirty.keys().map(String::as_str).collect();
+        assert_eq!(files, ["both\nlines.txt", "new ä.txt", "with space.txt"]);
+        let state = taken.repo_state();
+        assert_eq!((state.branch.as_deref(), state.head.as_deref()), (Some("main"), Some("0123abc")));
+        assert_eq!((state.clean, state.dirty_files), (Some(false), Some(3)));
+        assert_eq!((state.ahead, state.behind), (Some(2), Some(3)));
+    }
+
+    #[test]
+    fn before_the_first_commit_and_beside_all_branches_there_is_no_name() {
+        let mut taken = Snapshot::default();
+        taken.note("# branch.oid (initial)");
+        taken.note("# branch.head (detached)");
+        assert_eq!((taken.head, taken.branch), (None, None));
+    }
+}

@@ -1,0 +1,148 @@
+//! A working tree of its own for each task, on a branch of its own; merged or kept when the run is over.
+
+use super::git::{Git, Trouble, pieces};
+use super::snapshot::Snapshot;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// What becomes of a task's branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It stays, with its folder, for somebody to look at.
+    Keep,
+    /// It is merged into the branch it came from, and goes.
+    Merge,
+}
+
+/// A task's own copy of a repository.
+#[derive(Debug, Clone)]
+pub struct Worktree {
+    base: Git,
+    own: Git,
+    pub folder: PathBuf,
+    pub branch: String,
+    /// Where the repository stood when the copy was made, or was taken up again.
+    start: Snapshot,
+}
+
+/// What became of it, in words for the owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "worktree", rename_all = "snake_case")]
+pub enum Outcome {
+    /// Nothing was changed, so nothing is left of it.
+    Unchanged,
+    Merged {
+        commit: String,
+    },
+    Kept {
+        branch: String,
+        folder: PathBuf,
+        /// Why it was not merged, where that was asked for.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// Files that both sides changed.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        conflicts: Vec<String>,
+    },
+}
+
+impl Worktree {
+    /// Makes the copy of a task below `root`; one that was kept from an earlier turn is taken up again.
+    pub async fn open(base: &Git, root: &Path, task: &str) -> Result<Self, Trouble> {
+        let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '-' };
+        let name: String = task.chars().map(plain).collect();
+        let (folder, branch) = (root.join(&name), format!("flotilla/{name}"));
+        let start = Snapshot::take(base).await?;
+        let own = base.at(&folder);
+        let opened = Self { base: base.clone(), own, folder, branch, start };
+        if opened.folder.join(".git").exists() {
+            return Ok(opened);
+        }
+        if opened.start.head.is_none() {
+            return Err(Trouble::Failed(
+                "a repository without a commit has no working tree to give: commit first".into(),
+            ));
+        }
+        std::fs::create_dir_all(root)
+            .map_err(|error| Trouble::Failed(format!("no folder for working trees at {}: {error}", root.display())))?;
+        let path = opened.folder.to_string_lossy().into_owned();
+        opened.base.ask(&["worktree", "prune"]).await?;
+        opened.base.ask(&["worktree", "add", "-B", &opened.branch, &path, "HEAD"]).await?;
+        Ok(opened)
+    }
+
+    /// Git, in this working tree.
+    pub fn git(&self) -> &Git {
+        &self.own
+    }
+
+    pub async fn close(self, ending: Ending) -> Result<Outcome, Trouble> {
+        let end = Snapshot::take(&self.own).await?;
+        if end.dirty.is_empty() && end.head == self.start.head {
+            self.remove().await?;
+            return Ok(Outcome::Unchanged);
+        }
+        if ending == Ending::Keep {
+            return Ok(self.kept(None, Vec::new()));
+        }
+        if !end.dirty.is_empty() {
+            self.commit().await?;
+        }
+        let now = Snapshot::take(&self.base).await?;
+        if now.branch.is_none() || now.branch != self.start.branch {
+            return Ok(self.kept(Some("the repository is on another branch now".into()), Vec::new()));
+        }
+        if !now.dirty.is_empty() {
+            return Ok(self.kept(Some("the repository has changes that are not committed".into()), Vec::new()));
+        }
+        self.merge().await
+    }
+
+    async fn merge(self) -> Result<Outcome, Trouble> {
+        let head = self.own.line(&["rev-parse", "HEAD"]).await?;
+        let title = format!("Merge {}", self.branch);
+        let who = self.author().await?;
+        let who: Vec<&str> = who.iter().map(String::as_str).collect();
+        let merged = self.base.ask(&[&who[..], &["merge", "--no-ff", "--no-edit", "-m", &title, &head]].concat()).await;
+        if let Err(problem) = merged {
+            let names = ["diff", "--name-only", "--diff-filter=U", "-z", "--no-relative"];
+            let conflicts: Vec<String> = pieces(&self.base.ask(&names).await?).collect();
+            // A merge that never began cannot be taken back, and need not be.
+            let _ = self.base.ask(&["merge", "--abort"]).await;
+            let reason =
+                if conflicts.is_empty() { problem.to_string() } else { "both sides changed the same lines".into() };
+            return Ok(self.kept(Some(reason), conflicts));
+        }
+        let commit = self.base.line(&["rev-parse", "HEAD"]).await?;
+        self.remove().await?;
+        Ok(Outcome::Merged { commit })
+    }
+
+    async fn commit(&self) -> Result<(), Trouble> {
+        self.own.ask(&["add", "--all"]).await?;
+        let title = format!("Work of {}", self.branch);
+        let who = self.author().await?;
+        let who: Vec<&str> = who.iter().map(String::as_str).collect();
+        self.own.ask(&[&who[..], &["commit", "--quiet", "-m", &title]].concat()).await.map(|_| ())
+    }
+
+    /// A repository that knows its author keeps him.
+    async fn author(&self) -> Result<Vec<String>, Trouble> {
+        if self.base.is(&["config", "user.email"]).await? {
+            return Ok(Vec::new());
+        }
+        let settings = ["user.name=flotilla", "user.email=flotilla@localhost"];
+        Ok(settings.iter().flat_map(|setting| ["-c".to_owned(), (*setting).to_owned()]).collect())
+    }
+
+    async fn remove(&self) -> Result<(), Trouble> {
+        let path = self.folder.to_string_lossy().into_owned();
+        self.base.ask(&["worktree", "remove", "--force", &path]).await?;
+        self.base.ask(&["branch", "--delete", "--force", &self.branch]).await?;
+        Ok(())
+    }
+
+    fn kept(self, reason: Option<String>, conflicts: Vec<String>) -> Outcome {
+        Outcome::Kept { branch: self.branch, folder: self.folder, reason, conflicts }
+    }
+}

@@ -1,0 +1,7 @@
+//! What a worker finds out about itself by looking, so that it announces facts (docs/probes.md).
+
+pub mod mcp;
+pub mod observe;
+pub mod presence;
+
+pub use observe::{Subject, Watch, observe};

@@ -1,0 +1,110 @@
+//! MCP servers, asked whether they answer: a real handshake and a ping, each within a time.
+
+pub mod definition;
+mod events;
+mod http;
+mod stdio;
+mod talk;
+
+use definition::Definition;
+use flotilla_protocol::fleet::announce::{McpStatus, Observation};
+use flotilla_protocol::time::Millis;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use talk::{Problem, Wire};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+/// Letters of a problem that are told.
+const TOLD: usize = 300;
+
+/// Who asks, and within what.
+#[derive(Debug, Clone)]
+pub struct Prober {
+    /// This program's own file, which runs others under its command `reap`.
+    pub reaper: PathBuf,
+    /// The environment of the agent, which its servers get too.
+    pub environment: Vec<(OsString, OsString)>,
+    pub folder: PathBuf,
+    /// For each step: starting with the handshake, and the ping.
+    pub limit: Duration,
+    /// Servers that are asked at once.
+    pub at_once: usize,
+}
+
+impl Prober {
+    /// Asks all of them. Each gets an answer, and nothing of those that were started is left.
+    pub async fn probe(&self, servers: &BTreeMap<String, Definition>) -> BTreeMap<String, Observation> {
+        let room = Arc::new(Semaphore::new(self.at_once.max(1)));
+        let mut asking = JoinSet::new();
+        for (name, definition) in servers {
+            let (prober, room) = (self.clone(), Arc::clone(&room));
+            let (name, definition) = (name.clone(), definition.clone());
+            asking.spawn(async move {
+                let _room = room.acquire().await;
+                let observation = prober.ask(&definition).await;
+                (name, observation)
+            });
+        }
+        let mut seen = BTreeMap::new();
+        while let Some(asked) = asking.join_next().await {
+            seen.extend(asked);
+        }
+        seen
+    }
+
+    /// Asks one.
+    pub async fn ask(&self, definition: &Definition) -> Observation {
+        match definition {
+            Definition::Disabled => observed(McpStatus::Disabled, None, None),
+            Definition::Other(kind) => {
+                observed(McpStatus::Unknown, None, Some(format!("servers of type '{kind}' cannot be asked")))
+            }
+            Definition::Wrong(problem) => observed(McpStatus::Failed, None, Some(problem.clone())),
+            Definition::Stdio(program) => match stdio::Pipe::open(program, self) {
+                Ok(pipe) => self.talk(Wire::Stdio(Box::new(pipe))).await,
+                Err(problem) => told(Err(problem)),
+            },
+            Definition::Http(place) => match http::Post::open(place) {
+                Ok(post) => self.talk(Wire::Http(Box::new(post))).await,
+                Err(problem) => told(Err(problem)),
+            },
+            Definition::Sse(place) => {
+                let opened = talk::within(self.limit, "the stream", events::Stream::open(place)).await;
+                match opened {
+                    Ok(stream) => self.talk(Wire::Sse(Box::new(stream))).await,
+                    Err(problem) => told(Err(problem)),
+                }
+            }
+        }
+    }
+
+    async fn talk(&self, mut wire: Wire) -> Observation {
+        let result = talk::greet(&mut wire, self.limit).await;
+        wire.close().await;
+        told(result)
+    }
+}
+
+fn told(result: Result<talk::Greeted, Problem>) -> Observation {
+    match result {
+        Ok(greeted) => observed(McpStatus::Ok, Some(greeted.latency), greeted.detail),
+        Err(Problem::Slow(detail)) => observed(McpStatus::Timeout, None, Some(detail)),
+        Err(Problem::NeedsAuth(detail)) => observed(McpStatus::NeedsAuth, None, Some(detail)),
+        Err(Problem::Failed(detail)) => observed(McpStatus::Failed, None, Some(detail)),
+    }
+}
+
+fn observed(status: McpStatus, latency: Option<Duration>, detail: Option<String>) -> Observation {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+    Observation {
+        status,
+        observed_at: now.and_then(|now| Some(Millis(i64::try_from(now.as_millis()).ok()?))),
+        latency_ms: latency.and_then(|latency| u64::try_from(latency.as_millis()).ok()),
+        detail: detail.map(|detail| detail.chars().take(TOLD).collect()),
+        more: Default::default(),
+    }
+}

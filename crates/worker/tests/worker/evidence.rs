@@ -1,0 +1,227 @@
+//! What git sees of a run, in real repositories; and working trees of a task's own.
+
+use flotilla_worker::evidence::git::{Git, Trouble};
+use flotilla_worker::evidence::snapshot::Snapshot;
+use flotilla_worker::evidence::worktree::{Ending, Outcome, Worktree};
+use flotilla_worker::evidence::{Diff, Evidence};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use tempfile::TempDir;
+
+struct Repository {
+    folder: TempDir,
+}
+
+impl Repository {
+    fn empty() -> Self {
+        let made = Self { folder: tempfile::tempdir().unwrap() };
+        made.git("init -q -b main .");
+        made.git("config user.email a@b.example");
+        made.git("config user.name A");
+        made
+    }
+
+    /// With `a.txt` (three lines) and `b.txt` committed.
+    fn new() -> Self {
+        let made = Self::empty();
+        made.write("a.txt", "1\n2\n3\n");
+        made.write("b.txt", "b\n");
+        made.commit("first");
+        made
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
+    }
+
+    fn git(&self, words: &str) {
+        git_in(self.folder.path(), words);
+    }
+
+    fn commit(&self, subject: &str) {
+        self.git("add --all");
+        self.git(&format!("commit -q -m {subject}"));
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        std::fs::create_dir_all(self.path(file).parent().unwrap()).unwrap();
+        std::fs::write(self.path(file), text).unwrap();
+    }
+
+    fn asked(&self) -> Git {
+        Git::new(self.folder.path(), Duration::from_secs(60))
+    }
+
+    async fn now(&self) -> Snapshot {
+        Snapshot::take(&self.asked()).await.unwrap()
+    }
+
+    async fn since(&self, before: &Snapshot) -> Evidence {
+        Evidence::since(before, &self.asked()).await.unwrap()
+    }
+}
+
+fn git_in(folder: &Path, words: &str) {
+    let mut command = Command::new("git");
+    command.args(words.split(' ')).current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "git {words}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[tokio::test]
+async fn a_repository_is_announced_as_it_is() {
+    let repository = Repository::new();
+    let state = repository.now().await.repo_state();
+    assert_eq!((state.branch.as_deref(), state.clean, state.dirty_files), (Some("main"), Some(true), Some(0)));
+    assert_eq!((state.ahead, state.behind), (None, None), "there is no upstream");
+    assert_eq!(state.head.map(|head| head.len()), Some(40));
+
+    let copy = tempfile::tempdir().unwrap();
+    let from = repository.folder.path().display().to_string();
+    git_in(copy.path(), &format!("clone -q {from} ."));
+    git_in(copy.path(), "-c user.email=a@b.example -c user.name=A commit -q --allow-empty -m more");
+    std::fs::write(copy.path().join("new file"), "x").unwrap();
+    std::fs::create_dir(copy.path().join("below")).unwrap();
+    // Asked from a folder below, the whole repository answers.
+    let git = Git::new(&copy.path().join("below"), Duration::from_secs(60));
+    let state = Snapshot::take(&git).await.unwrap().repo_state();
+    assert_eq!((state.ahead, state.behind, state.clean), (Some(1), Some(0), Some(false)));
+    assert_eq!(state.dirty_files, Some(1));
+}
+
+#[tokio::test]
+async fn a_folder_without_a_repository_is_no_fault_and_one_that_is_not_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let git = Git::new(folder.path(), Duration::from_secs(60));
+    assert_eq!(Snapshot::take(&git).await, Err(Trouble::NoRepository));
+    let gone = git.at(&folder.path().join("gone"));
+    assert!(matches!(Snapshot::take(&gone).await, Err(Trouble::Failed(problem)) if problem.contains("gone")));
+}
+
+#[tokio::test]
+async fn changes_are_seen_committed_or_not_and_what_was_dirty_before_is_not_blamed_on_the_run() {
+    let repository = Repository::new();
+    repository.write("b.txt", "dirty before\n");
+    repository.write("old notes.txt", "before\n");
+    let before = repository.now().await;
+    assert_eq!(repository.since(&before).await.files_changed, [""; 0], "nothing happened yet");
+
+    repository.write("src/new.rs", "one\ntwo\n");
+    repository.git("add src/new.rs");
+    repository.git("commit -q -m made");
+    repository.write("a.txt", "1\nzwei\n3\n");
+    repository.write("untracked.txt", "x\ny");
+    let seen = repository.since(&before).await;
+    assert_eq!(seen.files_changed, ["a.txt", "src/new.rs", "untracked.txt"]);
+    assert_eq!((seen.uncommitted.as_slice(), seen.files), (&["a.txt".to_owned(), "untracked.txt".into()][..], 3));
+    let subjects: Vec<&str> = seen.commits.iter().map(|commit| commit.subject.as_str()).collect();
+    assert_eq!((subjects.as_slice(), seen.commit_count, seen.rewritten), (&["made"][..], 1, false));
+    assert_eq!(seen.diff, Diff { insertions: 5, deletions: 1, binary_files: 0 });
+    assert_eq!((seen.branch.as_deref(), seen.branch_before), (Some("main"), None));
+
+    // What was dirty before and is changed again, or put back, counts.
+    repository.write("old notes.txt", "after, and longer\n");
+    repository.git("checkout -q -- b.txt");
+    let files = repository.since(&before).await.files_changed;
+    assert_eq!(files, ["a.txt", "b.txt", "old notes.txt", "src/new.rs", "untracked.txt"]);
+}
+
+#[tokio::test]
+async fn other_branches_resets_and_first_commits_are_seen() {
+    let repository = Repository::new();
+    let before = repository.now().await;
+    repository.git("checkout -q -b side");
+    repository.write("side.txt", "s\n");
+    repository.commit("side");
+    let there = repository.since(&before).await;
+    assert_eq!((there.branch.as_deref(), there.branch_before.as_deref()), (Some("side"), Some("main")));
+    repository.git("checkout -q main");
+    let back = repository.since(&before).await;
+    assert_eq!((back.files_changed.as_slice(), back.commit_count), (&["side.txt".to_owned()][..], 1));
+
+    let before = repository.now().await;
+    repository.git("commit -q --amend -m other");
+    assert!(repository.since(&before).await.rewritten);
+
+    let fresh = Repository::empty();
+    let before = fresh.now().await;
+    fresh.write("a.bin", "a\0b");
+    fresh.commit("first");
+    let seen = fresh.since(&before).await;
+    assert_eq!((seen.files_changed.as_slice(), seen.commit_count), (&["a.bin".to_owned()][..], 1));
+    assert_eq!(seen.diff, Diff { insertions: 0, deletions: 0, binary_files: 1 });
+}
+
+#[tokio::test]
+async fn a_repository_cannot_make_git_run_its_programs() {
+    let repository = Repository::new();
+    let hook = "#!/bin/sh\ntouch \"$(git rev-parse --show-toplevel)/ran\"\n";
+    for name in ["post-checkout", "pre-commit", "post-merge", "fsmonitor"] {
+        repository.write(&format!(".git/hooks/{name}"), hook);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(repository.path(&format!(".git/hooks/{name}")), mode).unwrap();
+    }
+    repository.git("config core.fsmonitor .git/hooks/fsmonitor");
+    repository.git("config diff.external .git/hooks/fsmonitor");
+    let before = repository.now().await;
+    let trees = tempfile::tempdir().unwrap();
+    let tree = Worktree::open(&repository.asked(), trees.path(), "t").await.unwrap();
+    std::fs::write(tree.folder.join("a.txt"), "changed\n").unwrap();
+    assert!(matches!(tree.close(Ending::Merge).await.unwrap(), Outcome::Merged { .. }));
+    assert_eq!(repository.since(&before).await.files_changed, ["a.txt"]);
+    assert!(!repository.path("ran").exists());
+}
+
+#[tokio::test]
+async fn a_task_works_in_a_tree_of_its_own_until_it_is_merged() {
+    let repository = Repository::new();
+    let trees = tempfile::tempdir().unwrap();
+    let open = |task: &'static str| {
+        let git = repository.asked();
+        let root = trees.path().to_owned();
+        async move { Worktree::open(&git, &root, task).await.unwrap() }
+    };
+    let tree = open("task/1").await;
+    assert_eq!((tree.branch.as_str(), tree.folder.is_dir()), ("flotilla/task-1", true));
+    std::fs::write(tree.folder.join("a.txt"), "1\n2\n3\n4\n").unwrap();
+    assert_eq!(std::fs::read_to_string(repository.path("a.txt")).unwrap(), "1\n2\n3\n");
+    let folder = tree.folder.clone();
+    assert!(matches!(tree.close(Ending::Merge).await.unwrap(), Outcome::Merged { .. }));
+    assert_eq!(std::fs::read_to_string(repository.path("a.txt")).unwrap(), "1\n2\n3\n4\n");
+    assert!(!folder.exists(), "what was merged is not kept");
+
+    let untouched = open("2").await;
+    assert_eq!(untouched.close(Ending::Keep).await.unwrap(), Outcome::Unchanged);
+
+    let kept = open("3").await;
+    std::fs::write(kept.folder.join("new.txt"), "n\n").unwrap();
+    let Outcome::Kept { branch, folder, reason: None, .. } = kept.close(Ending::Keep).await.unwrap() else {
+        panic!("it is kept")
+    };
+    assert_eq!((branch.as_str(), folder.join("new.txt").is_file()), ("flotilla/3", true));
+    // The next turn of the task goes on in it.
+    let again = open("3").await;
+    assert_eq!((again.folder.join("new.txt").is_file(), again.folder.clone()), (true, folder));
+}
+
+#[tokio::test]
+async fn conflicts_and_a_dirty_repository_keep_the_tree_and_say_why() {
+    let repository = Repository::new();
+    let trees = tempfile::tempdir().unwrap();
+    let tree = Worktree::open(&repository.asked(), trees.path(), "t").await.unwrap();
+    std::fs::write(tree.folder.join("a.txt"), "theirs\n").unwrap();
+    repository.write("a.txt", "ours\n");
+    let Outcome::Kept { reason: Some(reason), .. } = tree.clone().close(Ending::Merge).await.unwrap() else {
+        panic!("a dirty repository is not merged into")
+    };
+    assert!(reason.contains("not committed"), "{reason}");
+    repository.commit("ours");
+    let Outcome::Kept { conflicts, folder, reason, .. } = tree.close(Ending::Merge).await.unwrap() else {
+        panic!("a conflict is kept")
+    };
+    assert_eq!((conflicts.as_slice(), folder.is_dir()), (&["a.txt".to_owned()][..], true));
+    assert!(reason.is_some_and(|reason| reason.contains("both sides")));
+    assert_eq!(std::fs::read_to_string(repository.path("a.txt")).unwrap(), "ours\n");
+    assert!(repository.now().await.dirty.is_empty(), "no half of a merge is left");
+}
