@@ -23,6 +23,7 @@ mod repeat;
 mod run;
 mod send;
 mod tally;
+mod tell;
 mod trail;
 
 pub use approve::ApprovalPage;
@@ -35,11 +36,13 @@ pub use push::Push;
 pub use recover::Recovered;
 pub use run::RunHandle;
 pub use send::{Outcome, SendOptions, no_push, no_streaming};
+pub use tell::{EventFollow, EventNext};
 
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::limits::Limits;
+use crate::notice::Notices;
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
 use crate::push::Desk;
 use crate::rate::Rate;
@@ -98,6 +101,10 @@ pub struct Hub {
     hurrying: AtomicBool,
     runtime: Handle,
     meters: Meters,
+    /// Whoever wants to hear of changes at once.
+    notices: Notices,
+    /// Tells this run of the hub from others.
+    boot: String,
 }
 
 /// The fate of a submitted command: nothing to do, or a commit under way.
@@ -136,6 +143,8 @@ impl Hub {
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
             meters: Meters::default(),
+            notices: Notices::default(),
+            boot: uuid::Uuid::new_v4().simple().to_string(),
         })
     }
 
@@ -146,6 +155,10 @@ impl Hub {
     /// Puts other agents in place; runs under way go on with the ones they started with.
     pub fn replace_registry(&self, registry: Registry) {
         self.registry.store(Arc::new(registry));
+    }
+
+    pub fn notices(&self) -> &Notices {
+        &self.notices
     }
 
     pub fn roster(&self) -> &Arc<Roster> {
@@ -325,6 +338,7 @@ impl Hub {
             match result {
                 Ok(()) => {
                     hub.meters.changed(&head, &change);
+                    hub.tell_of(&head, &change);
                     if ends {
                         hub.open_tasks.leave(head.principal);
                     }

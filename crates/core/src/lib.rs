@@ -15,6 +15,7 @@ pub mod limits;
 pub mod log;
 pub mod loops;
 pub mod media;
+pub mod notice;
 pub mod page;
 pub mod ports;
 pub mod project;

@@ -14,6 +14,7 @@ mod caller;
 mod deliveries;
 mod dialect;
 mod door;
+mod events;
 #[doc(hidden)]
 pub mod fuzz;
 mod gopherhole;

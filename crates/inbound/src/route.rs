@@ -1,6 +1,7 @@
 //! Paths: which binding serves a request, and which agent it names.
 
 use crate::app::App;
+use crate::events;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
 use crate::{
@@ -121,13 +122,14 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         ["readyz"] if get => health::ready(app).await,
         ["metrics"] if get => health::metrics(app),
         ["api", "tasks", id, "log"] if get => owner::log(app, id, request).await,
+        ["api", "events"] if get => events::follow(app, request).await,
         ["api", "usage"] if get => usage::show(app, request).await,
         ["api", "agents"] if get => agents::list(app, request).await,
         [service @ (flotilla_grpc::SERVICE | flotilla_grpc::v03::SERVICE), _] => grpc::not_grpc(app, service),
         [".well-known", "agent-card.json" | "agent.json" | "jwks.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
         | ["healthz" | "readyz" | "metrics"]
-        | ["api", "agents" | "usage"]
+        | ["api", "agents" | "usage" | "events"]
         | ["api", "tasks", _, "log"] => wrong_verb(app, request, "GET, HEAD"),
         [] | ["a2a" | "rpc"] | ["agents", _] | ["agents", _, "a2a"] | ["api", "ws-ticket"] => {
             wrong_verb(app, request, "POST")
