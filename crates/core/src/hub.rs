@@ -1,6 +1,7 @@
 //! The hub: every operation on tasks, for every binding. Everything appends to a log or follows one.
 
 mod approve;
+mod budget;
 mod cancel;
 mod deadline;
 mod deliver;
@@ -25,6 +26,7 @@ mod send;
 mod tally;
 mod tell;
 mod trail;
+mod tree;
 
 pub use approve::ApprovalPage;
 pub use follow::{Ended, Follow, Framed, Next};
@@ -37,6 +39,7 @@ pub use recover::Recovered;
 pub use run::RunHandle;
 pub use send::{Outcome, SendOptions, no_push, no_streaming};
 pub use tell::{EventFollow, EventNext};
+pub use tree::{Branch, Tree};
 
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
@@ -51,6 +54,7 @@ use crate::roster::Roster;
 use crate::task::{Command, Effect, Head, apply, room, step};
 use approve::Approvals;
 use arc_swap::ArcSwap;
+use budget::Purses;
 use deadline::Deadlines;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
@@ -96,6 +100,7 @@ pub struct Hub {
     desk: Desk,
     deadlines: Deadlines,
     approvals: Approvals,
+    purses: Purses,
     stopping: watch::Sender<bool>,
     /// Set when those who wait for a task must be answered with what there is.
     hurrying: AtomicBool,
@@ -139,6 +144,7 @@ impl Hub {
             desk: Desk::default(),
             deadlines: Deadlines::default(),
             approvals: Approvals::default(),
+            purses: Purses::default(),
             stopping: watch::Sender::new(false),
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
@@ -288,7 +294,10 @@ impl Hub {
         let Loaded { decided, .. } =
             sequencer.loaded().ok_or_else(|| Fault::new("a decision on a task that is not loaded"))?;
         // A full log must still be able to end.
-        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel { .. } | Command::Overdue { .. });
+        let may_overflow = matches!(
+            command,
+            Command::Lost { .. } | Command::Cancel { .. } | Command::Overdue { .. } | Command::Overspent(_)
+        );
         let from_caller = match &command {
             Command::Say(say) => Some(say.held.is_some()),
             _ => None,
@@ -345,6 +354,7 @@ impl Hub {
                     let deadline = head.deadline.filter(|_| !head.is_over());
                     hub.deadlines.changed(live.id(), deadline_before, deadline);
                     hub.approvals.changed(live.id(), &change);
+                    hub.weigh_later(&live, &head, &change);
                     let shows = change.peer_count() > 0;
                     live.publish(head, change, size);
                     if shows {

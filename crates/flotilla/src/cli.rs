@@ -28,6 +28,7 @@ mod settings;
 mod store;
 mod task;
 mod tokens;
+mod tree;
 mod usage;
 mod watch;
 

@@ -2,6 +2,7 @@
 
 mod agent;
 mod approvals;
+mod budgets;
 mod card;
 mod command;
 mod doors;
@@ -16,6 +17,7 @@ mod tls;
 
 pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
 pub use approvals::ApprovalsConfig;
+pub use budgets::BudgetsConfig;
 pub use card::CardForm;
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};
@@ -47,6 +49,7 @@ pub struct Config {
     pub targets: TargetsConfig,
     pub sockets: SocketsConfig,
     pub approvals: ApprovalsConfig,
+    pub budgets: BudgetsConfig,
     /// The agents by name. Without any, the hub has an `echo` agent.
     pub agents: BTreeMap<String, AgentConfig>,
 }
@@ -263,6 +266,7 @@ impl Config {
         self.push.check()?;
         self.sockets.check()?;
         self.approvals.check()?;
+        self.budgets.check()?;
         self.targets.rules()?;
         if let Some(tls) = &self.hub.tls {
             tls.acceptor()?;

@@ -124,6 +124,7 @@ async fn serve_until_stopped(
     let key_file = kept.map(KeyFile::new);
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push, roster);
     hub.replace_approval_policy(config.approvals.policy());
+    hub.replace_budgets(config.budgets.budgets());
     watched.into_iter().for_each(|agent| agent.start(&hub));
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {

@@ -1,12 +1,11 @@
 //! Paths: which binding serves a request, and which agent it names.
 
 use crate::app::App;
-use crate::events;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
 use crate::{
-    agents, answer, approvals, browser, deliveries, door, grpc, health, jsonrpc, keys, owner, rest, usage, well_known,
-    ws,
+    agents, answer, approvals, browser, deliveries, door, events, grpc, health, jsonrpc, keys, owner, rest, schemas,
+    tree, usage, well_known, ws,
 };
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
@@ -122,6 +121,10 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         ["readyz"] if get => health::ready(app).await,
         ["metrics"] if get => health::metrics(app),
         ["api", "tasks", id, "log"] if get => owner::log(app, id, request).await,
+        ["api", "tasks", id, "tree"] if get => tree::show(app, id, request).await,
+        ["schemas", "fleet", file] if get => {
+            schemas::fleet(file).unwrap_or_else(|| no_such_path(app, request.uri.path()))
+        }
         ["api", "events"] if get => events::follow(app, request).await,
         ["api", "usage"] if get => usage::show(app, request).await,
         ["api", "agents"] if get => agents::list(app, request).await,
@@ -130,7 +133,8 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
         | ["healthz" | "readyz" | "metrics"]
         | ["api", "agents" | "usage" | "events"]
-        | ["api", "tasks", _, "log"] => wrong_verb(app, request, "GET, HEAD"),
+        | ["schemas", "fleet", _]
+        | ["api", "tasks", _, "log" | "tree"] => wrong_verb(app, request, "GET, HEAD"),
         [] | ["a2a" | "rpc"] | ["agents", _] | ["agents", _, "a2a"] | ["api", "ws-ticket"] => {
             wrong_verb(app, request, "POST")
         }

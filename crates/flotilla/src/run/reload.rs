@@ -35,6 +35,7 @@ async fn reload(running: &Running) -> Result<()> {
     running.app.hub.replace_registry(registry);
     roster.replace_welcome(config.sockets.welcome());
     watched.into_iter().for_each(|agent| agent.start(&running.app.hub));
+    running.app.hub.replace_budgets(config.budgets.budgets());
     running.app.hub.replace_approval_policy(config.approvals.policy());
     running.app.hub.replace_limits(config.limits.limits());
     running.app.replace_settings(flotilla_inbound::Settings {

@@ -2,7 +2,7 @@
 
 use super::program::Place;
 
-const COMMANDS: [&[&str]; 32] = [
+const COMMANDS: [&[&str]; 33] = [
     &[],
     &["serve"],
     &["send"],
@@ -15,6 +15,7 @@ const COMMANDS: [&[&str]; 32] = [
     &["task", "subscribe"],
     &["task", "download"],
     &["task", "log"],
+    &["task", "tree"],
     &["task", "push-config"],
     &["task", "push-config", "create"],
     &["auth"],
