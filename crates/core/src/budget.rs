@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 /// Parts of a ceiling, in per cent, at which the owner is told.
 const LEVELS: [u64; 3] = [50, 80, 100];
 
+/// Whose budget it is, where it is not the task's.
+pub const TODAY: &str = "of this agent for today";
+
 /// The most that may be used; a figure without one has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ceiling {
@@ -102,7 +105,7 @@ impl Ceiling {
         (!ceiling.is_empty()).then_some(ceiling)
     }
 
-    /// The same for the contract a message carries, in its metadata or as a part of its own.
+    /// The same for the contract a message carries, in its metadata, as a part of its own or as a text.
     pub fn in_message(message: &Message) -> Option<Self> {
         let member = message.metadata.as_ref().filter(|metadata| metadata.0.text().contains(HANDSHAKE));
         let member = member.and_then(|metadata| serde_json::from_str::<Value>(metadata.0.text()).ok());
@@ -110,7 +113,10 @@ impl Ceiling {
         let media_type = Kind::Dispatch.media_type();
         let parts = message.parts.iter().filter(|part| part.effective_media_type() == media_type);
         let parts = parts.filter_map(|part| part.data.0.as_ref()).map(|data| data.text().to_owned());
-        told.into_iter().chain(parts).find_map(|json| match read(&json) {
+        // Orchestrators that only send text write it there.
+        let texts = message.parts.iter().filter_map(|part| part.text.clone());
+        let texts = texts.filter(|text| text.trim_start().starts_with('{') && text.contains(Kind::Dispatch.name()));
+        told.into_iter().chain(parts).chain(texts).find_map(|json| match read(&json) {
             Found::Handshake(Handshake::Dispatch(dispatch)) => Self::of(&dispatch),
             _ => None,
         })
@@ -141,17 +147,21 @@ pub struct Broke {
 impl Broke {
     /// Work that would begin with nothing left.
     pub fn before(whose: &str) -> Self {
-        let text = format!(
-            "Nothing was begun: the budget {whose} is used up. Try again when there is a new one, or have its owner raise \
-             the ceiling."
-        );
+        let text = format!("Nothing was begun: the budget {whose} is used up. {}", Self::remedy(whose));
         Self { text, reason: "budget_too_small" }
     }
 
     /// Work that has used up what it had.
     pub fn after(whose: &str) -> Self {
-        let text = format!("The work was stopped: the budget {whose} is used up. Send it again with a larger one.");
+        let text = format!("The work was stopped: the budget {whose} is used up. {}", Self::remedy(whose));
         Self { text, reason: "budget_exhausted" }
+    }
+
+    fn remedy(whose: &str) -> &'static str {
+        match whose {
+            TODAY => "Send it again tomorrow (UTC), or have the hub's owner raise the ceiling.",
+            _ => "Send the work again with a larger one.",
+        }
     }
 
     pub fn metadata(&self) -> Option<Object> {
@@ -195,6 +205,8 @@ mod tests {
         let data = AnyValue(Some(Json::of(&dispatch).unwrap()));
         let part = Part { data, media_type: Kind::Dispatch.media_type().into(), ..Part::default() };
         assert_eq!(Ceiling::in_message(&Message { parts: vec![part], ..Message::default() }), expected);
+        let text = Part::text(dispatch.to_string());
+        assert_eq!(Ceiling::in_message(&Message { parts: vec![text], ..Message::default() }), expected);
         assert_eq!(Ceiling::in_message(&Message { parts: vec![Part::text("hi")], ..Message::default() }), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Budgets: what work has used is held against its ceilings, its parents' and the day's; told at levels, and stopped.
 
 use super::{Hub, LiveRef};
-use crate::budget::{Broke, Budgets, Ceiling, Figure};
+use crate::budget::{Broke, Budgets, Ceiling, Figure, TODAY};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::ids::TaskId;
@@ -62,7 +62,7 @@ struct Purse {
 impl Purse {
     /// How callers are told of it; whose it is beyond that is not theirs to know.
     fn whose(&self) -> &'static str {
-        if self.name.starts_with("task") { "of this task" } else { "of this day for this agent" }
+        if self.name.starts_with("task") { "of this task" } else { TODAY }
     }
 }
 

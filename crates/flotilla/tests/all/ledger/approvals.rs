@@ -17,7 +17,8 @@ fn an_agent_goes_on_when_its_owner_allows_it() {
         (&json!("Bash"), &json!("run ls"), &json!("May I?"))
     );
     assert_eq!((&open["agent"], &open["taskId"], &open["run"]), (&json!("careful"), &task["id"], &json!(1)));
-    assert_eq!(state(&reached(&caller, id(&task), "TASK_STATE_WORKING")), "TASK_STATE_WORKING");
+    assert_eq!(open["workspace"], "default");
+    reached(&caller, id(&task), "TASK_STATE_WORKING");
     let answered = allow(&hub, &open);
     assert_eq!((&answered["state"], &answered["answer"]["by"]), (&json!("allowed"), &json!("owner")));
     reached(&caller, id(&task), "TASK_STATE_COMPLETED");

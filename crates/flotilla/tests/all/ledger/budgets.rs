@@ -63,7 +63,8 @@ fn the_day_s_ceiling_of_an_agent_stops_it_and_begins_nothing_more() {
     let caller = hub.caller(Binding::JsonRpc, "peer").agent("steady");
     let task = caller.start("m1", "go");
     let failed = reached(&caller, id(&task), "TASK_STATE_FAILED");
-    assert!(!failed.to_string().contains("20"), "a caller is told no figures: {failed}");
+    let told = text(&failed["status"]["message"]);
+    assert!(told.contains("for today") && !told.contains("20"), "a caller is told no figures: {told}");
     let next = caller.say("m2", "go");
     assert_eq!(state(&next), "TASK_STATE_REJECTED");
     assert_eq!(next["status"]["message"]["metadata"][HANDSHAKE]["blocked_reason"], "budget_too_small");

@@ -29,6 +29,10 @@ fn no_binding_shows_a_question_and_no_peer_answers_one() {
         let open = approval(&hub, "open");
         let mut stream = caller.stream("SubscribeToTask", &json!({"id": id(&task)})).unwrap();
         is_opaque("GetTask", &caller.task(id(&task)).to_string());
+        if binding == Binding::JsonRpc {
+            is_opaque("tasks/get of 0.3", &caller.clone().in_03().task(id(&task)).to_string());
+            is_opaque("a socket", &caller.clone().over_socket().task(id(&task)).to_string());
+        }
         is_opaque("ListTasks", &caller.call("ListTasks", &json!({})).unwrap().to_string());
         let page = hub.stranger(Binding::HttpJson).key(&hub.key(&format!("{name}-http"), &[]));
         let list = page.get("/api/approvals");

@@ -23,12 +23,11 @@ fn an_answer_given_after_a_crash_reaches_the_agent_that_asks_again() {
     assert_eq!(still["id"], open["id"], "it is open still");
     let mut socket = dial(&hub, &key).open();
     assert_eq!(answer(&owner(&hub), &open, &json!({"decision": "deny", "note": "no"})).status, 200);
-    let again = socket.kind("message");
-    assert_eq!((&again["taskId"], &again["run"]), (&work["taskId"], &work["run"]));
+    // It has the run still, so it is not sent again; the question is.
     socket.send(&ask);
     let decision = socket.kind("approval_decision");
     assert_eq!((&decision["decision"], &decision["note"]), (&json!("deny"), &json!("no")));
-    reply(&mut socket, &again, "done without");
+    reply(&mut socket, &work, "done without");
     reached(&hub.owner(Binding::JsonRpc).agent("far"), id(&task), "TASK_STATE_COMPLETED");
 }
 
@@ -41,6 +40,19 @@ fn a_question_of_a_run_that_a_crash_took_is_withdrawn() {
     hub.restart();
     assert_eq!(approval(&hub, "withdrawn")["id"], open["id"]);
     assert_eq!(state(&caller.task(id(&task))), "TASK_STATE_FAILED");
+}
+
+#[test]
+fn what_falls_due_while_the_hub_is_down_is_denied_at_the_next_start() {
+    let mut hub = hub_with("approvals: {expire_after: 1s}\n");
+    let mut socket = dial(&hub, &agent_key(&hub, "far")).open();
+    hub.owner(Binding::JsonRpc).agent("far").start("m1", "work");
+    let work = socket.kind("message");
+    socket.send(&json!({"type": "approval_request", "id": "q1", "taskId": work["taskId"], "tool": "Edit"}));
+    let open = approval(&hub, "open");
+    hub.restart();
+    let expired = approval(&hub, "expired");
+    assert_eq!((&expired["id"], &expired["answer"]["by"]), (&open["id"], &json!("expiry")));
 }
 
 /// Sums of the usage blocks in the log of a task.
