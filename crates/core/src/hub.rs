@@ -2,6 +2,7 @@
 
 mod agents;
 mod approve;
+mod budget;
 mod cancel;
 mod deadline;
 mod deliver;
@@ -26,7 +27,9 @@ mod repeat;
 mod run;
 mod send;
 mod tally;
+mod tell;
 mod trail;
+mod tree;
 mod vigil;
 
 pub use agents::Changed;
@@ -40,21 +43,24 @@ pub use push::Push;
 pub use recover::Recovered;
 pub use run::RunHandle;
 pub use send::{Outcome, SendOptions, no_push, no_streaming};
+pub use tell::{EventFollow, EventNext};
+pub use tree::{Branch, Tree};
 
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::fleet::Fleet;
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::limits::Limits;
-use crate::notice::{Notice, Notices, What};
+use crate::notice::Notices;
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Scout, Store};
 use crate::push::Desk;
 use crate::rate::Rate;
 use crate::registry::{Keeping, Registry};
 use crate::roster::Roster;
-use crate::task::{Command, Effect, Head, Kind, apply, room, step};
+use crate::task::{Command, Effect, Head, apply, room, step};
 use approve::Approvals;
 use arc_swap::ArcSwap;
+use budget::Purses;
 use deadline::Deadlines;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
@@ -109,6 +115,7 @@ pub struct Hub {
     desk: Desk,
     deadlines: Deadlines,
     approvals: Approvals,
+    purses: Purses,
     stopping: watch::Sender<bool>,
     /// Set when those who wait for a task must be answered with what there is.
     hurrying: AtomicBool,
@@ -118,6 +125,8 @@ pub struct Hub {
     fleet: Fleet,
     /// Whoever wants to hear of changes at once.
     notices: Notices,
+    /// Tells this run of the hub from others.
+    boot: String,
 }
 
 /// The fate of a submitted command: nothing to do, or a commit under way.
@@ -156,12 +165,14 @@ impl Hub {
             desk: Desk::default(),
             deadlines: Deadlines::default(),
             approvals: Approvals::default(),
+            purses: Purses::default(),
             stopping: watch::Sender::new(false),
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
             meters: Meters::default(),
             fleet: Fleet::default(),
             notices: Notices::default(),
+            boot: uuid::Uuid::new_v4().simple().to_string(),
         })
     }
 
@@ -299,7 +310,10 @@ impl Hub {
         let Loaded { decided, .. } =
             sequencer.loaded().ok_or_else(|| Fault::new("a decision on a task that is not loaded"))?;
         // A full log must still be able to end.
-        let may_overflow = matches!(command, Command::Lost { .. } | Command::Cancel { .. } | Command::Overdue { .. });
+        let may_overflow = matches!(
+            command,
+            Command::Lost { .. } | Command::Cancel { .. } | Command::Overdue { .. } | Command::Overspent(_)
+        );
         let from_caller = match &command {
             Command::Say(say) => Some(say.held.is_some()),
             _ => None,
@@ -349,13 +363,14 @@ impl Hub {
             match result {
                 Ok(()) => {
                     hub.meters.changed(&head, &change);
-                    hub.tell_of(&head, change.at);
+                    hub.tell_of(&head, &change);
                     if ends {
                         hub.open_tasks.leave(head.principal);
                     }
                     let deadline = head.deadline.filter(|_| !head.is_over());
                     hub.deadlines.changed(live.id(), deadline_before, deadline);
                     hub.approvals.changed(live.id(), &change);
+                    hub.weigh_later(&live, &head, &change);
                     let shows = change.peer_count() > 0;
                     live.publish(head, change, size);
                     if shows {
@@ -383,17 +398,6 @@ impl Hub {
                 }
             }
         })
-    }
-}
-
-impl Hub {
-    /// A task's log grew. A direct answer is no task, and nothing to tell of.
-    fn tell_of(&self, head: &Head, at: Millis) {
-        if head.kind != Kind::Task || !self.notices.has_listeners() {
-            return;
-        }
-        let what = What::Task { task: head.id, caller: head.principal, state: head.state.name(), seq: head.seq };
-        self.notices.tell(Notice { at, owner: head.owner, agent: head.agent, what });
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod approval;
+pub mod budget;
 pub mod caller;
 pub mod descent;
 pub mod dispatch;

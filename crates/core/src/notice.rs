@@ -3,11 +3,18 @@
 
 use crate::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_protocol::time::Millis;
-use std::sync::Arc;
-use tokio::sync::broadcast;
+use flotilla_protocol::usage::Usage;
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 
 /// So many notices a listener may be behind before it misses some.
 const BACKLOG: usize = 1024;
+/// How long notices go on being kept after the last listener left.
+const LINGER: Duration = Duration::from_secs(60);
 
 /// Something changed. Each says whom it concerns, so that a listener shows nobody what is not theirs.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,33 +37,85 @@ pub enum What {
     Approval { approval: Arc<str>, task: TaskId, state: &'static str },
     /// Somebody should look: work that no worker takes, a ceiling that was passed.
     Alert { task: Option<TaskId>, reason: Arc<str>, text: Arc<str> },
+    /// A task used something: what was added to the ledger.
+    Usage { task: TaskId, usage: Usage },
 }
 
-/// The hub's one place to tell and to listen.
-#[derive(Debug, Clone)]
-pub struct Notices {
-    sender: broadcast::Sender<Arc<Notice>>,
+/// The hub's one place to tell and to listen. The latest notices are kept for whoever was cut off and comes back.
+#[derive(Debug, Clone, Default)]
+pub struct Notices(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    listeners: AtomicUsize,
+    /// Somebody listened a moment ago, and may come back.
+    lingers: AtomicBool,
+    kept: Mutex<Kept>,
+    told: Notify,
 }
 
-impl Default for Notices {
-    fn default() -> Self {
-        Self { sender: broadcast::Sender::new(BACKLOG) }
+#[derive(Debug, Default)]
+struct Kept {
+    /// The number of the next notice; the first is 0.
+    next: u64,
+    latest: VecDeque<Arc<Notice>>,
+    left_at: Option<Instant>,
+}
+
+impl Kept {
+    fn oldest(&self) -> u64 {
+        self.next - self.latest.len() as u64
+    }
+}
+
+impl Shared {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().expect("no panic while holding the notices")
     }
 }
 
 impl Notices {
     /// Whether it is worth making a notice at all.
     pub fn has_listeners(&self) -> bool {
-        self.sender.receiver_count() > 0
+        if self.0.listeners.load(Ordering::Acquire) > 0 {
+            return true;
+        }
+        if !self.0.lingers.load(Ordering::Acquire) {
+            return false;
+        }
+        let mut kept = self.0.kept();
+        if kept.left_at.is_some_and(|left| left.elapsed() < LINGER) {
+            return true;
+        }
+        // From here on nothing is told, so whoever comes back later has missed something.
+        kept.latest.clear();
+        kept.next += 1;
+        self.0.lingers.store(false, Ordering::Release);
+        false
     }
 
     pub fn tell(&self, notice: Notice) {
-        // Nobody listens: nobody misses it.
-        let _ = self.sender.send(Arc::new(notice));
+        let mut kept = self.0.kept();
+        kept.next += 1;
+        kept.latest.push_back(Arc::new(notice));
+        if kept.latest.len() > BACKLOG {
+            kept.latest.pop_front();
+        }
+        drop(kept);
+        self.0.told.notify_waiters();
     }
 
+    /// From now on.
     pub fn listen(&self) -> Listener {
-        Listener { receiver: self.sender.subscribe() }
+        let next = self.0.kept().next;
+        self.listen_from(next)
+    }
+
+    /// From a notice on; what is no longer kept of it is said to be missed.
+    pub fn listen_from(&self, next: u64) -> Listener {
+        self.0.listeners.fetch_add(1, Ordering::AcqRel);
+        let next = next.min(self.0.kept().next);
+        Listener { shared: Arc::clone(&self.0), next }
     }
 }
 
@@ -68,18 +127,50 @@ pub enum Heard {
     Missed(u64),
 }
 
+#[derive(Debug)]
 pub struct Listener {
-    receiver: broadcast::Receiver<Arc<Notice>>,
+    shared: Arc<Shared>,
+    next: u64,
 }
 
 impl Listener {
-    /// Waits for the next; none when the hub is gone. May be dropped while it waits.
+    /// Waits for the next. May be dropped while it waits.
     pub async fn next(&mut self) -> Option<Heard> {
-        match self.receiver.recv().await {
-            Ok(notice) => Some(Heard::Notice(notice)),
-            Err(broadcast::error::RecvError::Lagged(missed)) => Some(Heard::Missed(missed)),
-            Err(broadcast::error::RecvError::Closed) => None,
+        let shared = Arc::clone(&self.shared);
+        loop {
+            let mut told = pin!(shared.told.notified());
+            told.as_mut().enable();
+            if let Some(heard) = self.heard() {
+                return Some(heard);
+            }
+            told.await;
         }
+    }
+
+    fn heard(&mut self) -> Option<Heard> {
+        let kept = self.shared.kept();
+        let oldest = kept.oldest();
+        if self.next < oldest {
+            let missed = oldest - self.next;
+            self.next = oldest;
+            return Some(Heard::Missed(missed));
+        }
+        let notice = kept.latest.get(usize::try_from(self.next - oldest).ok()?)?;
+        self.next += 1;
+        Some(Heard::Notice(Arc::clone(notice)))
+    }
+
+    /// The number of the notice it will hear next.
+    pub fn position(&self) -> u64 {
+        self.next
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.shared.kept().left_at = Some(Instant::now());
+        self.shared.lingers.store(true, Ordering::Release);
+        self.shared.listeners.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -108,5 +199,19 @@ mod tests {
         assert_eq!(listener.next().await, Some(Heard::Missed(1)));
         drop(notices);
         assert!(matches!(listener.next().await, Some(Heard::Notice(_))), "what is there is still heard");
+    }
+
+    #[tokio::test]
+    async fn who_comes_back_soon_misses_nothing() {
+        let notices = Notices::default();
+        let listener = notices.listen();
+        let place = listener.position();
+        drop(listener);
+        assert!(notices.has_listeners(), "it may come back");
+        notices.tell(notice(7));
+        let mut again = notices.listen_from(place);
+        assert!(matches!(again.next().await, Some(Heard::Notice(heard)) if *heard == notice(7)));
+        let ahead = notices.listen_from(99);
+        assert_eq!(ahead.position(), 1, "nobody is ahead of what was told");
     }
 }

@@ -188,6 +188,8 @@ pub trait Store: HookStore + ApprovalStore + UsageStore {
     fn deadlines(&self) -> Later<Vec<(TaskId, Millis)>>;
     /// How many tasks of each principal have not ended; a principal without any may be left out.
     fn open_tasks(&self) -> Later<Vec<(PrincipalId, usize)>>;
+    /// The tasks whose parent this is, oldest first.
+    fn children(&self, scope: Scope, parent: TaskId, limit: usize) -> Later<Vec<Head>>;
     fn sent(&self, key: Digest) -> Later<Option<Sent>>;
 
     /// Removes what retention says, a bounded amount per call; folds ended logs that are long.

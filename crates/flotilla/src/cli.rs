@@ -32,6 +32,7 @@ mod settings;
 mod store;
 mod task;
 mod tokens;
+mod tree;
 mod usage;
 mod watch;
 mod worker;

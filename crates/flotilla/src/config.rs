@@ -5,6 +5,7 @@ mod agent;
 mod announce;
 mod borrowed;
 mod approvals;
+mod budgets;
 mod card;
 mod claude;
 mod codex;
@@ -29,6 +30,7 @@ mod worker;
 pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
 pub use announce::AnnounceConfig;
 pub use approvals::ApprovalsConfig;
+pub use budgets::BudgetsConfig;
 pub use card::CardForm;
 pub use fleet::FleetConfig;
 pub use limits::LimitsConfig;
@@ -71,6 +73,7 @@ pub struct Config {
     pub announce: Option<AnnounceConfig>,
     pub approvals: ApprovalsConfig,
     pub fleet: FleetConfig,
+    pub budgets: BudgetsConfig,
     /// The agents by name. Without any, the hub has an `echo` agent.
     pub agents: BTreeMap<String, AgentConfig>,
     #[serde(skip)]
@@ -305,6 +308,7 @@ impl Config {
         self.registry.check()?;
         self.approvals.check()?;
         self.fleet.check()?;
+        self.budgets.check()?;
         self.targets.rules()?;
         if let Some(tls) = &self.hub.tls {
             tls.acceptor()?;

@@ -22,11 +22,12 @@ use std::sync::Arc;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Shown<'a> {
+struct Shown<'a> {
     id: String,
     task_id: String,
     run: u32,
     agent: String,
+    workspace: String,
     kind: &'static str,
     state: &'static str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -64,14 +65,20 @@ struct Page<'a> {
     next_before: Option<String>,
 }
 
-pub fn shown<'a>(app: &App, approval: &'a Approval) -> Shown<'a> {
+async fn shown<'a>(app: &App, approval: &'a Approval) -> Result<Shown<'a>, Error> {
     let registry = app.hub.registry();
+    let agent = registry.by_id(approval.agent);
+    let workspace = match agent {
+        Some(agent) => app.hub.store().workspace_name(agent.workspace).await?,
+        None => String::new(),
+    };
     let request = &approval.request;
-    Shown {
+    Ok(Shown {
         id: approval.id.to_string(),
         task_id: approval.task.to_string(),
         run: approval.run,
-        agent: registry.by_id(approval.agent).map(|agent| agent.name.clone()).unwrap_or_default(),
+        agent: agent.map(|agent| agent.name.clone()).unwrap_or_default(),
+        workspace,
         kind: request.kind.name(),
         state: approval.state().name(),
         tool: &request.tool,
@@ -86,7 +93,7 @@ pub fn shown<'a>(app: &App, approval: &'a Approval) -> Shown<'a> {
             input: settled.answer.input.as_ref(),
             always: settled.answer.always,
         }),
-    }
+    })
 }
 
 /// What an owner sends to answer.
@@ -139,14 +146,17 @@ async fn list(app: &App, request: &Parts) -> Result<Response<Body>, Error> {
     let [state, task, agent, before] = KNOWN.map(|name| value(&request.uri, name));
     let [state, task, agent, before] = [&state, &task, &agent, &before].map(Option::as_deref);
     let page = app.hub.approval_page(&caller, state, task, agent, before).await?;
-    let approvals = page.approvals.iter().map(|approval| shown(app, approval)).collect();
+    let mut approvals = Vec::with_capacity(page.approvals.len());
+    for approval in &page.approvals {
+        approvals.push(shown(app, approval).await?);
+    }
     encode(&Page { approvals, next_before: page.next.map(|id| id.to_string()) })
 }
 
 async fn show(app: &App, id: &str, request: &Parts) -> Result<Response<Body>, Error> {
     let caller = owner(app, request, Right::TasksRead).await?;
     check(&[], &request.uri)?;
-    encode(&shown(app, &app.hub.approval(&caller, id).await?))
+    encode(&shown(app, &app.hub.approval(&caller, id).await?).await?)
 }
 
 async fn decide(app: &Arc<App>, id: &str, request: &Parts, body: &mut Body) -> Result<Response<Body>, Error> {
@@ -162,7 +172,7 @@ async fn decide(app: &Arc<App>, id: &str, request: &Parts, body: &mut Body) -> R
     }
     let state = if decision == Word::Allow { ApprovalState::Allowed } else { ApprovalState::Denied };
     let answer = Answer { state, by: String::new(), note, input, always };
-    encode(&shown(app, &app.hub.answer_approval(&caller, id, answer).await?))
+    encode(&shown(app, &app.hub.answer_approval(&caller, id, answer).await?).await?)
 }
 
 fn encode<T: Serialize>(value: &T) -> Result<Response<Body>, Error> {

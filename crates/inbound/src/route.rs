@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
-use crate::{answer, api, browser, catalog, door, grpc, health, jsonrpc, rest, well_known, ws};
+use crate::{answer, api, browser, catalog, door, grpc, health, jsonrpc, rest, schemas, well_known, ws};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;
@@ -115,10 +115,14 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         ["healthz"] if get => health::alive(),
         ["readyz"] if get => health::ready(app).await,
         ["metrics"] if get => health::metrics(app),
+        ["schemas", "fleet", file] if get => {
+            schemas::fleet(file).unwrap_or_else(|| no_such_path(app, request.uri.path()))
+        }
         [service @ (flotilla_grpc::SERVICE | flotilla_grpc::v03::SERVICE), _] => grpc::not_grpc(app, service),
         [".well-known", "agent-card.json" | "agent.json" | "jwks.json" | "ai-catalog.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
-        | ["healthz" | "readyz" | "metrics"] => wrong_verb(app, request, "GET, HEAD"),
+        | ["healthz" | "readyz" | "metrics"]
+        | ["schemas", "fleet", _] => wrong_verb(app, request, "GET, HEAD"),
         [] | ["a2a" | "rpc"] | ["agents", _] | ["agents", _, "a2a"] => wrong_verb(app, request, "POST"),
         _ => no_such_path(app, request.uri.path()),
     }

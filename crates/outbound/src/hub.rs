@@ -162,6 +162,11 @@ impl Hub {
         self.net.text(self.get(&path, "application/json").await?).await
     }
 
+    /// What a task is part of, and what is part of it, as JSON.
+    pub async fn tree(&self, task: &str) -> Result<String, ClientError> {
+        self.show(&format!("/api/tasks/{}/tree", segment(task)?), &[]).await
+    }
+
     /// One approval as JSON.
     pub async fn approval(&self, id: &str) -> Result<String, ClientError> {
         self.show(&format!("/api/approvals/{}", segment(id)?), &[]).await

@@ -118,6 +118,9 @@ impl Store for Memory {
     fn open_tasks(&self) -> Later<Vec<(PrincipalId, usize)>> {
         self.now(|tables| list::open(tables))
     }
+    fn children(&self, scope: Scope, parent: TaskId, limit: usize) -> Later<Vec<Head>> {
+        self.now(|tables| tables.children(scope, parent, limit))
+    }
     fn sent(&self, key: Digest) -> Later<Option<Sent>> {
         self.now(|tables| tables.sent(&key))
     }

@@ -226,6 +226,9 @@ impl Store for Sqlite {
     fn open_tasks(&self) -> Later<Vec<(PrincipalId, usize)>> {
         self.read(list::open)
     }
+    fn children(&self, scope: Scope, parent: TaskId, limit: usize) -> Later<Vec<Head>> {
+        self.read(move |connection| task::children(connection, scope, parent, limit))
+    }
     fn sent(&self, key: Digest) -> Later<Option<Sent>> {
         self.writer.sent(key)
     }

@@ -104,12 +104,12 @@ impl Hub {
     }
 
     /// The task has ended here, whatever an agent elsewhere makes of being told.
-    fn call_off(self: &Arc<Self>, live: LiveRef, head: Head) {
+    pub(super) fn call_off(self: &Arc<Self>, live: LiveRef, head: Head) {
         let hub = Arc::clone(self);
         self.runtime.spawn(async move {
             if let Err(error) = hub.stop(&live, &head).await {
                 let (task, trace) = (head.id, head.trace_id());
-                tracing::warn!(%task, %trace, %error, "an agent may go on after the deadline of its task");
+                tracing::warn!(%task, %trace, %error, "an agent may go on after its task has ended");
             }
         });
     }

@@ -172,7 +172,7 @@ impl Hub {
         let message = validate::send_message(&request)?;
         let configuration = request.configuration.as_ref();
         self.check_parts(agent, message, configuration)?;
-        let descent = self.descent(caller, agent, &request, options.told)?;
+        let descent = self.believe(caller, self.descent(caller, agent, &request, options.told)?).await?;
         let webhook = configuration.and_then(|configuration| configuration.push_config.as_ref());
         let webhook = webhook.map(|config| config.url.as_str());
         let dedupe = dedupe(caller, agent, message, webhook, options.idempotency_key.as_deref());
@@ -224,7 +224,9 @@ impl Hub {
         let watched = wait != Wait::Rest || hook.is_some() || ends_early;
         let from = if agent.link.is_remote() { caller.name.to_string() } else { String::new() };
         let message = Arc::new(message);
-        let say = Say { message, accepted_output_modes, metadata, descent, as_task, watched, from, ttl, held };
+        let origin = descent.as_ref().map(|descent| Arc::clone(&descent.origin));
+        let broke = self.broke(agent, origin.as_deref()).await?.map(Box::new);
+        let say = Say { message, accepted_output_modes, metadata, descent, as_task, watched, from, ttl, held, broke };
         if say.message.task_id.is_empty() {
             self.open(caller, agent, say, dedupe, hook, wait).await
         } else {

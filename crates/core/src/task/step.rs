@@ -2,6 +2,7 @@
 
 use super::approve::{self, Question, Settling};
 use super::{Head, Kind, RunState, report};
+use crate::budget::Broke;
 use crate::descent::{Descent, Objection};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Role, TaskState};
@@ -29,6 +30,8 @@ pub struct Say {
     pub ttl: Option<u32>,
     /// Why it has to wait: its agent is not there.
     pub held: Option<String>,
+    /// Why nothing can be begun: there is no budget left for it.
+    pub broke: Option<Box<Broke>>,
 }
 
 /// What may happen to a task.
@@ -55,6 +58,14 @@ pub enum Command {
         run: u32,
         reason: String,
     },
+    /// Much of a budget is used; the owner is told.
+    NearBudget {
+        limit: String,
+        used: u64,
+        most: u64,
+    },
+    /// A hard budget is used up.
+    Overspent(Broke),
     /// The agent asks its owner for leave.
     Ask(Box<Question>),
     /// Somebody answers that, or its time is over.
@@ -105,6 +116,8 @@ pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
         Command::Taken { run } => taken(head, run),
         Command::Hold { run, reason } => hold(head, run, reason),
         Command::Overdue { now } => overdue(head, now),
+        Command::NearBudget { limit, used, most } => near_budget(head, limit, used, most),
+        Command::Overspent(broke) => overspent(head, &broke),
         Command::Ask(question) => approve::ask(head, *question)?,
         Command::Settle(settling) => approve::settle(head, *settling)?,
         Command::Lost { run, reason, retry } => lost(head, run, reason, retry),
@@ -144,6 +157,9 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
         decision.events.push(Event::Status { state: TaskState::Rejected, said: Some(said), metadata: None });
         return Ok(decision);
     }
+    if let Some(broke) = say.broke {
+        return no_budget(head, &broke, decision);
+    }
     let starts = head.run_state == RunState::Idle;
     let held = say.held.filter(|_| starts);
     let opens = head.kind == Kind::Undecided && (say.as_task || held.is_some());
@@ -159,6 +175,32 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
         queue_run(&mut decision, head.run + 1, say.watched || head.kind == Kind::Task);
     }
     Ok(decision)
+}
+
+/// A task that could not be paid for is rejected; a message to one that is there is refused, and the task stays as it is.
+fn no_budget(head: &Head, broke: &Broke, mut decision: Decision) -> Result<Decision, Refusal> {
+    if head.version > 0 {
+        let refusal = Refusal::new(Reason::ResourceExhausted, broke.text.clone());
+        return Err(refusal.fact("taskId", head.id.to_string()).fact("reason", broke.reason));
+    }
+    decision.events.push(Event::Opened {});
+    let said = report::said(head, head.peer_seq + 2, Contents::text(broke.text.clone()), broke.metadata());
+    decision.events.push(Event::Status { state: TaskState::Rejected, said: Some(said), metadata: None });
+    Ok(decision)
+}
+
+fn near_budget(head: &Head, limit: String, used: u64, most: u64) -> Decision {
+    let near = (!head.is_over()).then_some(Event::NearLimit { limit, used, most });
+    Decision { events: near.into_iter().collect(), effects: Vec::new() }
+}
+
+/// What has used up its budget fails, unless it is over anyway.
+fn overspent(head: &Head, broke: &Broke) -> Decision {
+    let mut decision = Decision::default();
+    if !head.is_over() {
+        fail_with(head, broke.text.clone(), broke.metadata(), &mut decision);
+    }
+    decision
 }
 
 /// A task that waits for its agent says why.
@@ -266,11 +308,15 @@ fn lost(head: &Head, run: u32, reason: String, retry: Retry) -> Decision {
 
 /// Ends the task in the hub's own words.
 fn fail(head: &Head, text: String, decision: &mut Decision) {
+    fail_with(head, text, None, decision);
+}
+
+fn fail_with(head: &Head, text: String, metadata: Option<Object>, decision: &mut Decision) {
     if head.kind == Kind::Undecided {
         decision.events.push(Event::Opened {});
     }
     let peer_seq = head.peer_seq + u64::from(head.kind == Kind::Undecided) + 1;
-    let said = report::said(head, peer_seq, Contents::text(text), None);
+    let said = report::said(head, peer_seq, Contents::text(text), metadata);
     decision.events.push(Event::Status { state: TaskState::Failed, said: Some(said), metadata: None });
 }
 

@@ -1,9 +1,12 @@
 //! Scripts for the task's decisions: what is done, and the state after each step.
 
+use super::approve::{Answer, Question, Settling};
 use super::{Command, Effect, Head, Kind, Retry, RunState, Say, apply, step};
+use crate::budget::Broke;
 use crate::descent::Descent;
-use crate::ids::{AgentId, PrincipalId, TaskId};
+use crate::ids::{AgentId, ApprovalId, PrincipalId, TaskId};
 use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
+use flotilla_protocol::approval::ApprovalState;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::lineage::{Ancestor, Origin};
@@ -63,6 +66,23 @@ fn command(word: &str, head: &Head) -> Command {
             let task = if verb == "linked" { "theirs".to_owned() } else { String::new() };
             let upstream = Upstream { task, context: "theirs too".into() };
             report(Report::Linked { upstream, metadata: None, unknown: Vec::new() })
+        }
+        "leave" | "ruled" => Command::Ask(Box::new(Question {
+            id: ApprovalId::of(head.id, run, "q"),
+            run,
+            request: Arc::default(),
+            expires: None,
+            answer: (verb == "ruled").then(|| Answer::new(ApprovalState::Denied, "rule 1")),
+        })),
+        "yes" => {
+            let answer = Answer::new(ApprovalState::Allowed, "anna");
+            Command::Settle(Box::new(Settling { id: ApprovalId::of(head.id, run, "q"), answer }))
+        }
+        "near" => Command::NearBudget { limit: "tokens".into(), used: 5, most: 10 },
+        "broke" => Command::Overspent(Broke::after("of this task")),
+        "poor" => {
+            let broke = Some(Box::new(Broke::before("of this day")));
+            Command::Say(Box::new(Say { broke, ..Say::default() }))
         }
         "cancel" => Command::Cancel { said: None },
         "lost" => Command::Lost { run, reason: "gone".into(), retry: Retry::IfUnstarted },
@@ -278,4 +298,43 @@ fn a_message_for_an_agent_that_is_not_there_waits_and_says_so() {
     check("say, hold, taken, started, done", "UNDECIDED SUBMITTED SUBMITTED WORKING COMPLETED");
     check("say, taken, hold, lost", "UNDECIDED UNDECIDED UNDECIDED FAILED");
     check("say, started, ask, say?, done@2", "UNDECIDED WORKING INPUT_REQUIRED SUBMITTED COMPLETED");
+}
+
+#[test]
+fn a_question_is_answered_once_and_void_when_its_run_is_over() {
+    let open = check("say, leave", "UNDECIDED WORKING");
+    assert_eq!((open.open_approvals.len(), open.run_state), (1, RunState::Started));
+    assert!(check("say, leave, leave", "UNDECIDED WORKING WORKING").seq == open.seq, "the same is asked once");
+    let answered = check("say, leave, yes, yes", "UNDECIDED WORKING WORKING UNSUPPORTED_OPERATION");
+    assert!(answered.open_approvals.is_empty());
+    let ruled = check("say, ruled, answer", "UNDECIDED UNDECIDED MESSAGE");
+    assert!(ruled.open_approvals.is_empty(), "a rule's answer leaves nothing open, and shows nothing");
+    for (over, expected) in [
+        ("cancel", "CANCELED"),
+        ("done", "COMPLETED"),
+        ("ask", "INPUT_REQUIRED"),
+        ("lost", "FAILED"),
+        ("lost-always", "WORKING"),
+        ("broke", "FAILED"),
+    ] {
+        let (before, after) =
+            (open.seq, check(&format!("say, leave, {over}"), &format!("UNDECIDED WORKING {expected}")));
+        assert!(after.open_approvals.is_empty() && after.seq > before + 1, "{over} takes it back, and says so");
+        let late = check(
+            &format!("say, leave, {over}, yes@1"),
+            &format!("UNDECIDED WORKING {expected} UNSUPPORTED_OPERATION"),
+        );
+        assert_eq!(late.seq, after.seq);
+    }
+    check("say, started, done, leave@1", "UNDECIDED WORKING COMPLETED COMPLETED");
+}
+
+#[test]
+fn a_budget_that_is_used_up_ends_work_or_begins_none() {
+    check("say, started, near, broke", "UNDECIDED WORKING WORKING FAILED");
+    let done = check("say, done, near, broke", "UNDECIDED COMPLETED COMPLETED COMPLETED");
+    assert_eq!(done.seq, check("say, done", "UNDECIDED COMPLETED").seq, "what is over stays as it is");
+    let poor = check("poor", "REJECTED");
+    assert_eq!((poor.run, poor.run_state), (0, RunState::Idle));
+    check("say, ask, poor", "UNDECIDED INPUT_REQUIRED RESOURCE_EXHAUSTED");
 }

@@ -11,6 +11,7 @@ use super::render::Detail;
 use super::send::{object, resume};
 use super::session::{Session, quoted};
 use super::settings::Setting;
+use super::tree::Tree;
 use clap::{Args, Subcommand};
 use flotilla_outbound::client::follow::Follow;
 use flotilla_outbound::client::frame::Sent;
@@ -54,6 +55,8 @@ enum TaskCommand {
     PushConfig(PushConfigCommand),
     /// Show everything that happened in a task of an agent you own.
     Log(Log),
+    /// Show what a task is part of, and what is part of it.
+    Tree(Tree),
 }
 
 #[derive(Debug, Args)]
@@ -115,6 +118,7 @@ impl TaskArgs {
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
         match self.command {
             TaskCommand::Log(log) => log.run(session).await,
+            TaskCommand::Tree(tree) => tree.run(session).await,
             TaskCommand::Get(get) => get.run(session, &session.client().await?).await,
             TaskCommand::List(list) => list.run(session, &session.client().await?).await,
             TaskCommand::Cancel { id, metadata, stream } => cancel(session, id, metadata, stream).await,

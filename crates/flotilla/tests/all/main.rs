@@ -14,6 +14,7 @@ mod grpc;
 mod grpc03;
 mod idempotency;
 mod keys;
+mod ledger;
 mod limits;
 mod lineage;
 mod operations;

@@ -38,6 +38,11 @@ impl Keyring {
         Principal { id, workspace, name: name.name.clone() }
     }
 
+    pub fn workspace_name(&self, id: WorkspaceId) -> String {
+        let index = usize::try_from(id.0 - 1).ok();
+        index.and_then(|index| self.workspaces.get(index)).cloned().unwrap_or_default()
+    }
+
     /// The name of the workspace a principal belongs to.
     pub fn workspace_of(&self, principal: PrincipalId) -> String {
         let index = usize::try_from(principal.0 - 1).ok();

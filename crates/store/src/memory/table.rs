@@ -140,6 +140,14 @@ impl Tables {
         open.filter_map(|task| Some((task.head.id, task.head.deadline?))).collect()
     }
 
+    pub fn children(&self, scope: Scope, parent: TaskId, limit: usize) -> Vec<Head> {
+        let is_child = |head: &&Head| {
+            let told = head.origin.as_ref().and_then(|origin| origin.parent());
+            told.and_then(|told| TaskId::parse(&told.task)) == Some(parent) && scope.sees(head)
+        };
+        self.tasks.values().map(|task| &task.head).filter(is_child).take(limit).cloned().collect()
+    }
+
     pub fn sent(&self, key: &Digest) -> Option<Sent> {
         self.sends.get(key).copied()
     }

@@ -3,7 +3,7 @@
 use super::Memory;
 use super::table::Tables;
 use flotilla_core::caller::Scope;
-use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
+use flotilla_core::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use flotilla_core::ports::{Commit, Later, UsageStore};
 use flotilla_core::usage::{By, Day, Sum, UsageFilter};
 use flotilla_protocol::usage::Usage;
@@ -73,7 +73,23 @@ fn sums(tables: &Tables, scope: Scope, by: By, filter: &UsageFilter) -> Vec<Sum>
     sums.into_iter().take(filter.limit).map(sum).collect()
 }
 
+fn below(tables: &Tables, task: TaskId) -> Usage {
+    let (mut all, mut waiting) = (Usage::default(), vec![task]);
+    while let Some(task) = waiting.pop() {
+        let days = (task, Day(i64::MIN))..=(task, Day(i64::MAX));
+        tables.ledger.0.range(days).for_each(|(_, line)| all.add(&line.usage));
+        waiting.extend(tables.children(Scope::Admin, task, usize::MAX).into_iter().map(|head| head.id));
+    }
+    all
+}
+
 impl UsageStore for Memory {
+    fn usage_below(&self, task: TaskId) -> Later<Usage> {
+        self.now(|tables| below(tables, task))
+    }
+    fn workspace_name(&self, id: WorkspaceId) -> Later<String> {
+        self.now(|tables| tables.keyring.workspace_name(id))
+    }
     fn usage(&self, scope: Scope, by: By, filter: UsageFilter) -> Later<Vec<Sum>> {
         self.now(|tables| sums(tables, scope, by, &filter))
     }

@@ -83,6 +83,16 @@ pub fn head(connection: &Connection, scope: Scope, id: TaskId) -> Result<Option<
     statement.query_row(rusqlite::params_from_iter(values), head_of).optional().map_err(fault("reading a task"))
 }
 
+/// Ids grow with time, so the oldest come first.
+pub fn children(connection: &Connection, scope: Scope, parent: TaskId, limit: usize) -> Result<Vec<Head>, Fault> {
+    let (limits, mut values) = condition(scope);
+    values.insert(0, Value::Blob(parent.bytes().to_vec()));
+    let sql = format!("SELECT {HEAD} FROM tasks WHERE parent_task_id = ?{limits} ORDER BY id LIMIT {limit}");
+    let mut statement = connection.prepare_cached(&sql).map_err(fault("reading delegated tasks"))?;
+    let rows = statement.query_map(rusqlite::params_from_iter(values), head_of).and_then(Iterator::collect);
+    rows.map_err(fault("reading delegated tasks"))
+}
+
 /// A task with all that is needed to fold it, as of one moment.
 pub fn record(connection: &mut Connection, scope: Scope, id: TaskId) -> Result<Option<Record>, Fault> {
     let transaction = connection.transaction().map_err(fault("reading a task"))?;

@@ -4,13 +4,13 @@ use super::journal::entry::Entry;
 use super::{Sqlite, fault};
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
-use flotilla_core::ids::TaskId;
+use flotilla_core::ids::{TaskId, WorkspaceId};
 use flotilla_core::ports::{Later, UsageStore};
 use flotilla_core::usage::{By, Day, Sum, UsageFilter};
 use flotilla_protocol::event::Event;
 use flotilla_protocol::usage::Usage;
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 /// Whether an entry may tell of usage; most do not, and are not read for it.
 pub fn may_tell(events: &str) -> bool {
@@ -114,7 +114,29 @@ fn sums(connection: &Connection, scope: Scope, by: By, filter: &UsageFilter) -> 
     rows.map_err(fault("reading usage"))
 }
 
+/// Of a task and all below it.
+fn below(connection: &Connection, task: TaskId) -> Result<Usage, Fault> {
+    let sql = "WITH RECURSIVE below (id) AS (
+                   SELECT ?1 UNION SELECT t.id FROM tasks t JOIN below b ON t.parent_task_id = b.id)
+               SELECT x'', 0, sum(u.reports), sum(u.input), sum(u.output), sum(u.cache_read), sum(u.cache_write), \
+               sum(u.cost), coalesce(max(u.gaps & 1), 0), coalesce(max(u.gaps & 2), 0), coalesce(max(u.gaps & 4), 0), \
+               coalesce(max(u.gaps & 8), 0), coalesce(max(u.gaps & 16), 0) FROM usage u WHERE u.task IN below";
+    let mut statement = connection.prepare_cached(sql).map_err(fault("reading usage"))?;
+    statement.query_row([task.bytes()], sum).map(|sum| sum.usage).map_err(fault("reading usage"))
+}
+
+fn workspace_name(connection: &Connection, id: WorkspaceId) -> Result<String, Fault> {
+    let name = connection.query_row("SELECT name FROM workspaces WHERE id = ?1", [id.0], |row| row.get(0)).optional();
+    name.map(Option::unwrap_or_default).map_err(fault("reading a workspace"))
+}
+
 impl UsageStore for Sqlite {
+    fn usage_below(&self, task: TaskId) -> Later<Usage> {
+        self.read(move |connection| below(connection, task))
+    }
+    fn workspace_name(&self, id: WorkspaceId) -> Later<String> {
+        self.read(move |connection| workspace_name(connection, id))
+    }
     fn usage(&self, scope: Scope, by: By, filter: UsageFilter) -> Later<Vec<Sum>> {
         self.read(move |connection| sums(connection, scope, by, &filter))
     }

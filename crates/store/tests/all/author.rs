@@ -2,12 +2,14 @@
 
 use crate::random::Random;
 use flotilla_core::descent::Descent;
-use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
+use flotilla_core::ids::{AgentId, ApprovalId, PrincipalId, TaskId};
 use flotilla_core::log;
 use flotilla_core::ports::{Commit, Dedupe, Done, Folded, NotCommitted, Record, Store};
 use flotilla_core::project::Fold;
+use flotilla_core::task::approve::{Answer, Question, Settling};
 use flotilla_core::task::{Command, Head, Retry, Say, apply, step};
 use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
+use flotilla_protocol::approval::{ApprovalRequest, ApprovalState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::lineage::{Ancestor, Origin, Provenance, Trace};
@@ -172,7 +174,7 @@ pub fn folded(record: &Record) -> Fold {
 }
 
 /// Words for what may happen to a task.
-pub const WORDS: [&str; 18] = [
+pub const WORDS: [&str; 21] = [
     "say",
     "say!",
     "open",
@@ -191,6 +193,9 @@ pub const WORDS: [&str; 18] = [
     "linked",
     "delegated",
     "sooner",
+    "approve",
+    "always",
+    "use",
 ];
 
 fn command(word: &str, head: &Head) -> Command {
@@ -242,6 +247,22 @@ fn command(word: &str, head: &Head) -> Command {
                 metadata,
                 unknown: vec![("later".into(), Json::new("1e2".into()).unwrap())],
             })
+        }
+        // Its owner is asked, and says something that goes for the whole task.
+        "approve" => Command::Ask(Box::new(Question {
+            id: ApprovalId::of(head.id, head.run, "q"),
+            run: head.run,
+            request: Arc::new(ApprovalRequest { id: "q".into(), tool: "Bash".into(), ..ApprovalRequest::default() }),
+            expires: Some(Millis(9_000)),
+            answer: None,
+        })),
+        "always" => Command::Settle(Box::new(Settling {
+            id: ApprovalId::of(head.id, head.run, "q"),
+            answer: Answer { always: true, ..Answer::new(ApprovalState::Allowed, "anna") },
+        })),
+        "use" => {
+            let block = Json::new(r#"{"type": "usage", "input_tokens": 7}"#.into()).unwrap();
+            report(Report::Note { blocks: vec![Block::new(block).unwrap()] })
         }
         "cancel" => Command::Cancel { said: None },
         "lost" => Command::Lost { run: head.run, reason: "gone".into(), retry: Retry::IfUnstarted },

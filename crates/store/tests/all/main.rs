@@ -14,6 +14,7 @@ mod home;
 mod hook;
 mod journal;
 mod key;
+mod ledger;
 mod lineage;
 mod list;
 mod random;
@@ -52,8 +53,9 @@ macro_rules! suite {
             key: keys_are_found_by_hash_and_revoked_by_name names_are_taken_once a_key_is_replaced_all_at_once
                  a_name_is_somebody_else_in_another_workspace every_change_of_keys_has_its_revision
                  agents_keep_their_numbers agents_that_registered_are_there_with_what_they_last_said
-                 agents_that_were_added_stay_until_they_are_removed;
+                 agents_that_were_added_stay_until_they_are_removed
                  workers_are_there_with_what_they_last_announced;
+            ledger: approvals_follow_the_log_and_are_their_owner_s usage_is_summed_by_day_and_outlives_its_task;
             lineage: a_delegated_task_is_read_back_whole deadlines_are_of_tasks_that_have_not_ended;
             list: pages_agree_with_a_model totals_do_not_depend_on_the_page exchanges_are_not_listed
                   artifacts_are_left_out_when_not_wanted;
@@ -75,6 +77,7 @@ macro_rules! durable_suite {
         cases! { $home;
             failure: a_failed_commit_takes_nothing_with_it a_failed_send_was_not_made;
             hook: hooks_are_there_again;
+            ledger: the_ledger_is_there_again;
             lineage: a_delegated_task_is_there_again the_hub_stays_the_same;
             reopen: everything_is_there_again sends_are_remembered the_epoch_stays;
             fold: long_logs_are_folded_when_they_have_ended;

@@ -15,6 +15,7 @@ const COMMANDS: [&[&str]; 39] = [
     &["task", "subscribe"],
     &["task", "download"],
     &["task", "log"],
+    &["task", "tree"],
     &["task", "push-config"],
     &["task", "push-config", "create"],
     &["auth"],

@@ -1,0 +1,212 @@
+//! Ceilings on what work may use: what they count, when they are told of, and when they stop it. Pure.
+
+use flotilla_protocol::a2a::model::Message;
+use flotilla_protocol::fleet::{Dispatch, Found, HANDSHAKE, Handshake, Kind, read};
+use flotilla_protocol::usage::{Usage, dollars, nanos};
+use flotilla_protocol::wire::Object;
+use serde_json::{Value, json};
+
+/// Parts of a ceiling, in per cent, at which the owner is told.
+const LEVELS: [u64; 3] = [50, 80, 100];
+
+/// Whose budget it is, where it is not the task's.
+pub const TODAY: &str = "of this agent for today";
+
+/// The most that may be used; a figure without one has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ceiling {
+    pub tokens: Option<u64>,
+    pub output: Option<u64>,
+    /// In billionths of a dollar.
+    pub cost: Option<u64>,
+    /// Whether work is stopped there, or only told of.
+    pub hard: bool,
+}
+
+/// Which figure of a ceiling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Figure {
+    Tokens,
+    Output,
+    Cost,
+}
+
+impl Figure {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tokens => "tokens",
+            Self::Output => "output_tokens",
+            Self::Cost => "cost",
+        }
+    }
+
+    fn shown(self, amount: u64) -> String {
+        match self {
+            Self::Tokens => format!("{amount} tokens"),
+            Self::Output => format!("{amount} output tokens"),
+            Self::Cost => format!("{} USD", dollars(amount)),
+        }
+    }
+}
+
+/// How far a figure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    pub figure: Figure,
+    pub used: u64,
+    pub most: u64,
+}
+
+impl Mark {
+    /// The highest level that is reached: 0, 50, 80 or 100.
+    pub fn level(&self) -> u64 {
+        let share = u128::from(self.used) * 100 / u128::from(self.most.max(1));
+        LEVELS.into_iter().rev().find(|level| share >= u128::from(*level)).unwrap_or(0)
+    }
+
+    pub fn is_reached(&self) -> bool {
+        self.used >= self.most
+    }
+
+    pub fn told(&self) -> String {
+        format!("{} of {}", self.figure.shown(self.used), self.figure.shown(self.most))
+    }
+}
+
+impl Ceiling {
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_none() && self.output.is_none() && self.cost.is_none()
+    }
+
+    /// Where what was used stands. What is not known reaches nothing.
+    pub fn marks(&self, used: &Usage) -> impl Iterator<Item = Mark> + use<> {
+        let figures = [
+            (Figure::Tokens, used.tokens(), self.tokens),
+            (Figure::Output, used.output(), self.output),
+            (Figure::Cost, used.cost(), self.cost),
+        ];
+        figures.into_iter().filter_map(|(figure, used, most)| Some(Mark { figure, used: used?, most: most? }))
+    }
+
+    /// The figure that is used up, if one is.
+    pub fn reached(&self, used: &Usage) -> Option<Mark> {
+        self.marks(used).find(Mark::is_reached)
+    }
+
+    /// What a contract allows, if it says.
+    pub fn of(dispatch: &Dispatch) -> Option<Self> {
+        let budget = dispatch.task.budget.as_ref();
+        let ceiling = Self {
+            tokens: dispatch.most_tokens(),
+            output: budget.and_then(|budget| budget.max_output_tokens),
+            cost: budget.and_then(|budget| budget.max_cost_usd).map(nanos),
+            hard: budget.is_some_and(|budget| budget.hard),
+        };
+        (!ceiling.is_empty()).then_some(ceiling)
+    }
+
+    /// The same for the contract a message carries, in its metadata, as a part of its own or as a text.
+    pub fn in_message(message: &Message) -> Option<Self> {
+        let member = message.metadata.as_ref().filter(|metadata| metadata.0.text().contains(HANDSHAKE));
+        let member = member.and_then(|metadata| serde_json::from_str::<Value>(metadata.0.text()).ok());
+        let told = member.and_then(|metadata| metadata.get(HANDSHAKE).map(Value::to_string));
+        let media_type = Kind::Dispatch.media_type();
+        let parts = message.parts.iter().filter(|part| part.effective_media_type() == media_type);
+        let parts = parts.filter_map(|part| part.data.0.as_ref()).map(|data| data.text().to_owned());
+        // Orchestrators that only send text write it there.
+        let texts = message.parts.iter().filter_map(|part| part.text.clone());
+        let texts = texts.filter(|text| text.trim_start().starts_with('{') && text.contains(Kind::Dispatch.name()));
+        told.into_iter().chain(parts).chain(texts).find_map(|json| match read(&json) {
+            Found::Handshake(Handshake::Dispatch(dispatch)) => Self::of(&dispatch),
+            _ => None,
+        })
+    }
+}
+
+/// Ceilings the owner of the hub has set, each for a day (UTC).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Budgets {
+    pub day: Option<Ceiling>,
+    pub agents: Vec<(String, Ceiling)>,
+    pub workspaces: Vec<(String, Ceiling)>,
+}
+
+impl Budgets {
+    pub fn is_empty(&self) -> bool {
+        self.day.is_none() && self.agents.is_empty() && self.workspaces.is_empty()
+    }
+}
+
+/// Why work does not begin, or does not go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broke {
+    pub text: String,
+    pub reason: &'static str,
+}
+
+impl Broke {
+    /// Work that would begin with nothing left.
+    pub fn before(whose: &str) -> Self {
+        let text = format!("Nothing was begun: the budget {whose} is used up. {}", Self::remedy(whose));
+        Self { text, reason: "budget_too_small" }
+    }
+
+    /// Work that has used up what it had.
+    pub fn after(whose: &str) -> Self {
+        let text = format!("The work was stopped: the budget {whose} is used up. {}", Self::remedy(whose));
+        Self { text, reason: "budget_exhausted" }
+    }
+
+    fn remedy(whose: &str) -> &'static str {
+        match whose {
+            TODAY => "Send it again tomorrow (UTC), or have the hub's owner raise the ceiling.",
+            _ => "Send the work again with a larger one.",
+        }
+    }
+
+    pub fn metadata(&self) -> Option<Object> {
+        Object::of(&json!({HANDSHAKE: {"blocked_reason": self.reason}})).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ceiling;
+    use flotilla_protocol::a2a::model::{Message, Part};
+    use flotilla_protocol::fleet::{HANDSHAKE, Kind};
+    use flotilla_protocol::usage::Usage;
+    use flotilla_protocol::wire::{AnyValue, Json, Object};
+    use serde_json::json;
+
+    fn used(input: u64, cost: Option<u64>) -> Usage {
+        Usage { reports: 1, figures: [Some(input), None, None, None, cost], gaps: 0 }
+    }
+
+    #[test]
+    fn levels_are_told_and_the_unknown_reaches_nothing() {
+        let ceiling = Ceiling { tokens: Some(100), cost: Some(1_000), ..Ceiling::default() };
+        let levels = |usage: &Usage| ceiling.marks(usage).map(|mark| mark.level()).collect::<Vec<_>>();
+        assert_eq!(levels(&used(49, None)), [0]);
+        assert_eq!(levels(&used(50, Some(799))), [50, 50]);
+        assert_eq!(levels(&used(99, Some(800))), [80, 80]);
+        assert_eq!(levels(&used(250, None)), [100]);
+        assert_eq!(ceiling.reached(&used(99, Some(999))), None);
+        assert_eq!(ceiling.reached(&used(0, Some(1_000))).map(|mark| mark.figure.name()), Some("cost"));
+        assert_eq!(levels(&Usage::default()), Vec::<u64>::new());
+    }
+
+    #[test]
+    fn a_contract_is_found_where_it_may_stand() {
+        let dispatch = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": "do",
+            "task": {"token_budget": 4000, "budget": {"max_cost_usd": 0.5, "hard": true}}});
+        let metadata = Object::of(&json!({HANDSHAKE: dispatch})).ok();
+        let expected = Some(Ceiling { tokens: Some(4000), output: None, cost: Some(500_000_000), hard: true });
+        assert_eq!(Ceiling::in_message(&Message { metadata, ..Message::default() }), expected);
+        let data = AnyValue(Some(Json::of(&dispatch).unwrap()));
+        let part = Part { data, media_type: Kind::Dispatch.media_type().into(), ..Part::default() };
+        assert_eq!(Ceiling::in_message(&Message { parts: vec![part], ..Message::default() }), expected);
+        let text = Part::text(dispatch.to_string());
+        assert_eq!(Ceiling::in_message(&Message { parts: vec![text], ..Message::default() }), expected);
+        assert_eq!(Ceiling::in_message(&Message { parts: vec![Part::text("hi")], ..Message::default() }), None);
+    }
+}

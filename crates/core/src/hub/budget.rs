@@ -1,0 +1,215 @@
+//! Budgets: what work has used is held against its ceilings, its parents' and the day's; told at levels, and stopped.
+
+use super::{Hub, LiveRef};
+use crate::budget::{Broke, Budgets, Ceiling, Figure, TODAY};
+use crate::caller::Scope;
+use crate::error::{Error, Fault};
+use crate::ids::TaskId;
+use crate::notice::{Notice, What};
+use crate::registry::Agent;
+use crate::task::{Command, Head};
+use crate::usage::{By, Day, UsageFilter};
+use arc_swap::ArcSwap;
+use flotilla_protocol::a2a::model::Message;
+use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::lineage::Origin;
+use flotilla_protocol::usage::Usage;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Contracts that are remembered; beyond that they are read again.
+const REMEMBERED: usize = 10_000;
+
+/// What budgets are made of: the ceilings in force, what tasks were promised, and what was told already.
+#[derive(Default)]
+pub struct Purses {
+    policy: ArcSwap<Budgets>,
+    contracts: Mutex<HashMap<TaskId, Option<Ceiling>>>,
+    told: Mutex<HashMap<(String, Figure), (Day, u64)>>,
+    /// One is weighed after the other, so that each level is told once.
+    scales: tokio::sync::Mutex<()>,
+}
+
+impl Purses {
+    fn contracts(&self) -> MutexGuard<'_, HashMap<TaskId, Option<Ceiling>>> {
+        self.contracts.lock().expect("no panic while holding the contracts")
+    }
+
+    /// Whether a level is news; then it is remembered.
+    fn is_news(&self, purse: &str, figure: Figure, day: Day, level: u64, before: u64) -> bool {
+        let mut told = self.told.lock().expect("no panic while holding what was told");
+        if told.len() > REMEMBERED {
+            told.retain(|_, (of, _)| *of == day);
+        }
+        let known = told.entry((purse.to_owned(), figure)).or_insert((day, before));
+        if known.0 != day && !purse.starts_with("task") {
+            *known = (day, 0);
+        }
+        let is_news = level > known.1;
+        known.1 = known.1.max(level);
+        is_news
+    }
+}
+
+/// A ceiling, and what counts against it.
+struct Purse {
+    /// `task ID`, `agent NAME`, `workspace NAME` or `hub`.
+    name: String,
+    ceiling: Ceiling,
+    used: Usage,
+}
+
+impl Purse {
+    /// How callers are told of it; whose it is beyond that is not theirs to know.
+    fn whose(&self) -> &'static str {
+        if self.name.starts_with("task") { "of this task" } else { TODAY }
+    }
+}
+
+impl Hub {
+    pub fn replace_budgets(&self, budgets: Budgets) {
+        self.purses.policy.store(Arc::new(budgets));
+    }
+
+    /// A change was committed: if it tells of usage, that is weighed.
+    pub(super) fn weigh_later(self: &Arc<Self>, live: &LiveRef, head: &Head, change: &Change) {
+        if change.events.iter().any(|event| matches!(event, Event::Asked { .. })) {
+            self.purses.contracts().remove(&head.id);
+        }
+        let Some(usage) = Usage::of(&change.events) else { return };
+        let (hub, live, head) = (Arc::clone(self), live.clone(), head.clone());
+        self.runtime.spawn(async move {
+            let _alone = hub.purses.scales.lock().await;
+            if let Err(error) = hub.weigh(&live, &head, &usage).await {
+                tracing::error!(task = %head.id, %error, "what a task used could not be held against its budget");
+            }
+        });
+    }
+
+    async fn weigh(self: &Arc<Self>, live: &LiveRef, head: &Head, added: &Usage) -> Result<(), Error> {
+        let agent = self.registry.load().by_id(head.agent).cloned();
+        let today = Day::of(self.clock.now());
+        for purse in self.purses_of(agent.as_deref(), Some(head.id), head.origin.as_deref()).await? {
+            for mark in purse.ceiling.marks(&purse.used) {
+                let before = purse.ceiling.marks(&less(&purse.used, added)).find(|before| before.figure == mark.figure);
+                let before = before.map_or(0, |before| before.level());
+                if self.purses.is_news(&purse.name, mark.figure, today, mark.level(), before) {
+                    let limit = format!("budget of {} ({})", purse.name, mark.figure.name());
+                    let near = || Command::NearBudget { limit: limit.clone(), used: mark.used, most: mark.most };
+                    self.change(live, near).await?;
+                    let text = format!("{} %: {} ({limit})", mark.level(), mark.told());
+                    self.alert(head, "budget", &text);
+                }
+            }
+            if purse.ceiling.hard && purse.ceiling.reached(&purse.used).is_some() {
+                self.stop_spending(live, head, Broke::after(purse.whose())).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn stop_spending(self: &Arc<Self>, live: &LiveRef, head: &Head, broke: Broke) -> Result<(), Error> {
+        if self.change(live, || Command::Overspent(broke.clone())).await?.is_some() {
+            tracing::info!(task = %head.id, trace = %head.trace_id(), "a task's budget is used up");
+            self.alert(head, broke.reason, &broke.text);
+            self.call_off(live.clone(), live.committed().unwrap_or_else(|| head.clone()));
+        }
+        Ok(())
+    }
+
+    fn alert(&self, head: &Head, reason: &str, text: &str) {
+        let what = What::Alert { task: Some(head.id), reason: reason.into(), text: text.into() };
+        self.notices.tell(Notice { at: self.clock.now(), owner: head.owner, agent: head.agent, what });
+    }
+
+    /// Why work for an agent cannot begin, if a hard ceiling it would count against is reached already.
+    pub async fn broke(&self, agent: &Agent, origin: Option<&Origin>) -> Result<Option<Broke>, Fault> {
+        if self.purses.policy.load().is_empty() && origin.is_none_or(|origin| origin.chain.is_empty()) {
+            return Ok(None);
+        }
+        let purses = self.purses_of(Some(agent), None, origin).await?;
+        let spent = |purse: &&Purse| purse.ceiling.hard && purse.ceiling.reached(&purse.used).is_some();
+        Ok(purses.iter().find(spent).map(|purse| match purse.name.starts_with("task") {
+            true => Broke::before("of the task this is part of"),
+            false => Broke::before(purse.whose()),
+        }))
+    }
+
+    /// All that a task counts against: its own contract, those of the tasks it is part of, and the day's ceilings.
+    async fn purses_of(
+        &self,
+        agent: Option<&Agent>,
+        task: Option<TaskId>,
+        origin: Option<&Origin>,
+    ) -> Result<Vec<Purse>, Fault> {
+        let here = self.store.hub_id();
+        let chain = origin.iter().flat_map(|origin| &origin.chain).filter(|one| one.hub == here);
+        let above = chain.filter_map(|one| TaskId::parse(&one.task));
+        let mut purses = Vec::new();
+        for task in above.chain(task) {
+            if let Some(ceiling) = self.contract(task).await? {
+                let used = self.store.usage_below(task).await?;
+                purses.push(Purse { name: format!("task {task}"), ceiling, used });
+            }
+        }
+        let (policy, Some(agent)) = (self.purses.policy.load_full(), agent) else { return Ok(purses) };
+        if policy.is_empty() {
+            return Ok(purses);
+        }
+        let ceiling_of = |list: &[(String, Ceiling)], name: &str| {
+            list.iter().find(|(known, _)| known == name).map(|(_, ceiling)| *ceiling)
+        };
+        if let Some(ceiling) = ceiling_of(&policy.agents, &agent.name) {
+            let used = self.used_today(By::Agent, &agent.name).await?;
+            purses.push(Purse { name: format!("agent {}", agent.name), ceiling, used });
+        }
+        if !policy.workspaces.is_empty() {
+            let name = self.store.workspace_name(agent.workspace).await?;
+            if let Some(ceiling) = ceiling_of(&policy.workspaces, &name) {
+                let used = self.used_today(By::Workspace, &name).await?;
+                purses.push(Purse { name: format!("workspace {name}"), ceiling, used });
+            }
+        }
+        if let Some(ceiling) = policy.day {
+            let used = self.used_today(By::Day, &Day::of(self.clock.now()).name()).await?;
+            purses.push(Purse { name: "hub".to_owned(), ceiling, used });
+        }
+        Ok(purses)
+    }
+
+    async fn used_today(&self, by: By, key: &str) -> Result<Usage, Fault> {
+        let filter =
+            UsageFilter { since: Some(Day::of(self.clock.now())), limit: usize::MAX >> 1, ..UsageFilter::default() };
+        let sums = self.store.usage(Scope::Admin, by, filter).await?;
+        Ok(sums.into_iter().find(|sum| sum.key == key).map(|sum| sum.usage).unwrap_or_default())
+    }
+
+    /// The ceiling a task's latest contract sets, if it has one.
+    async fn contract(&self, task: TaskId) -> Result<Option<Ceiling>, Fault> {
+        if let Some(known) = self.purses.contracts().get(&task) {
+            return Ok(*known);
+        }
+        let changes = self.whole_log(task).await?;
+        let events = changes.iter().rev().flat_map(|change| change.events.iter().rev());
+        let asked = events.filter_map(|event| match event {
+            Event::Asked { message, .. } => Some(message),
+            _ => None,
+        });
+        let found = asked.map(Arc::as_ref).find_map(|message: &Message| Ceiling::in_message(message));
+        let mut contracts = self.purses.contracts();
+        if contracts.len() >= REMEMBERED {
+            contracts.clear();
+        }
+        contracts.insert(task, found);
+        Ok(found)
+    }
+}
+
+/// What was used before the last of it.
+fn less(all: &Usage, last: &Usage) -> Usage {
+    let mut before = *all;
+    for (mine, theirs) in before.figures.iter_mut().zip(last.figures) {
+        *mine = mine.map(|mine| mine.saturating_sub(theirs.unwrap_or(0)));
+    }
+    before
+}

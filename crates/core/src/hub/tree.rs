@@ -1,0 +1,99 @@
+//! Whose work a task is part of, and what is part of it: the tree of delegated tasks, for those who may see it.
+
+use super::Hub;
+use crate::caller::{Caller, Scope};
+use crate::descent::Descent;
+use crate::error::{Error, Fault};
+use crate::ids::TaskId;
+use crate::task::Head;
+use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::lineage::{Ancestor, Origin, Provenance};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The most tasks of a tree that are shown.
+const MOST: usize = 1_000;
+
+/// A task, and those it was the parent of.
+pub struct Branch {
+    pub head: Head,
+    /// Where its parent stands in the list; none for the first.
+    pub parent: Option<usize>,
+}
+
+/// A task with all below it, each after its parent.
+pub struct Tree {
+    pub branches: Vec<Branch>,
+    /// There are more tasks below than are shown.
+    pub more: bool,
+}
+
+impl Hub {
+    /// The tasks below one, for the owner of its agent or whoever called it. Those below that are neither theirs to own
+    /// nor theirs to call are left out.
+    pub async fn tree(&self, caller: &Caller, id: &str) -> Result<Tree, Error> {
+        let no_task = || Refusal::no_task(id);
+        let root = TaskId::parse(id).ok_or_else(no_task)?;
+        let head = self.store.head(Scope::Admin, root).await?.filter(|head| self.may_see(caller, head));
+        let mut branches = vec![Branch { head: head.ok_or_else(no_task)?, parent: None }];
+        let mut waiting = VecDeque::from([(0, root)]);
+        let mut more = false;
+        while let Some((place, task)) = waiting.pop_front() {
+            let children = self.store.children(Scope::Admin, task, MOST + 1).await?;
+            for head in children.into_iter().filter(|head| self.may_see(caller, head)) {
+                if branches.len() == MOST {
+                    more = true;
+                    break;
+                }
+                waiting.push_back((branches.len(), head.id));
+                branches.push(Branch { head, parent: Some(place) });
+            }
+        }
+        Ok(Tree { branches, more })
+    }
+
+    fn may_see(&self, caller: &Caller, head: &Head) -> bool {
+        let registry = self.registry();
+        let named = || registry.by_id(head.agent).is_some_and(|agent| caller.may_call(&agent.name));
+        let theirs = caller.as_owner().sees(head) || head.principal == caller.principal;
+        theirs && (caller.agents.is_none() || named())
+    }
+
+    /// Checks a parent that is said to be of this hub: it counts only for whoever owns its agent, called it, or runs the
+    /// hub. A chain that is not believed still shows rings, but links to nothing. A parent's deadline goes for its
+    /// children too.
+    pub(super) async fn believe(
+        &self,
+        caller: &Caller,
+        descent: Option<Box<Descent>>,
+    ) -> Result<Option<Box<Descent>>, Fault> {
+        let Some(mut descent) = descent else { return Ok(None) };
+        let here = self.store.hub_id();
+        if descent.origin.parent().is_none_or(|parent| parent.hub != here) {
+            return Ok(Some(descent));
+        }
+        let parent = descent.origin.parent().cloned();
+        let head = match parent.as_ref().and_then(|parent| TaskId::parse(&parent.task)) {
+            Some(task) => self.store.head(Scope::Admin, task).await?,
+            None => None,
+        };
+        let head = head.filter(|head| parent.is_some_and(|parent| self.is_parent(caller, head, &parent)));
+        match head {
+            Some(head) => descent.deadline = descent.deadline.into_iter().chain(head.deadline).min(),
+            None => {
+                let mut origin: Origin = (*descent.origin).clone();
+                origin.provenance = Provenance::A2aExternal;
+                origin.chain.iter_mut().filter(|one| one.hub == here).for_each(|one| one.task.clear());
+                descent.origin = Arc::new(origin);
+            }
+        }
+        Ok(Some(descent))
+    }
+
+    fn is_parent(&self, caller: &Caller, head: &Head, parent: &Ancestor) -> bool {
+        let registry = self.registry();
+        let named = registry.by_id(head.agent).is_some_and(|agent| agent.name == parent.agent);
+        let theirs = head.owner == caller.principal || head.principal == caller.principal || caller.rights.is_admin();
+        named && theirs
+    }
+}
