@@ -4,9 +4,11 @@ mod cancel;
 mod deadline;
 mod deliver;
 mod descend;
+mod dispatch;
 mod fleet;
 mod follow;
 mod hook;
+mod judged;
 mod live;
 mod meters;
 mod own;
@@ -146,7 +148,8 @@ impl Hub {
     }
 
     /// Puts other agents in place; runs under way go on with the ones they started with.
-    pub fn replace_registry(&self, registry: Registry) {
+    pub fn replace_registry(&self, mut registry: Registry) {
+        registry.keep_hidden(&self.registry.load());
         self.fleet.describe(&registry);
         self.registry.store(Arc::new(registry));
     }

@@ -7,6 +7,7 @@ mod completion;
 mod config;
 mod conformance;
 mod deliveries;
+mod dispatch;
 mod doctor;
 mod download;
 mod failure;
@@ -28,6 +29,7 @@ mod task;
 mod tokens;
 mod usage;
 mod watch;
+mod why;
 
 use crate::run::{self, Overrides};
 use anyhow::Result;
@@ -70,6 +72,8 @@ enum Command {
     /// Show the settings; check and show the hub's configuration.
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Give work to the worker of a hub that fits it best.
+    Dispatch(Box<dispatch::Dispatch>),
     /// See the hub's workers, follow them, and let one take nothing new.
     Fleet(fleet::FleetArgs),
     /// See where webhooks of the hub stand, try one again or stop it.
@@ -189,6 +193,7 @@ impl Cli {
             Command::Auth(auth) => for_agents(auth.client.clone(), async |session| auth.run(session).await),
             Command::Conformance(kit) => for_agents(kit.client.clone(), async |session| kit.run(session).await),
             Command::Push(push) => for_agents(push.client(), async |session| push.run(session).await),
+            Command::Dispatch(work) => for_agents(work.client(), async |session| work.run(session).await),
             Command::Fleet(fleet) => for_agents(fleet.client(), async |session| fleet.run(session).await),
             Command::Listen(listen) => for_agents(listen.hub.client(), async |session| listen.run(session).await),
             Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
@@ -228,6 +233,7 @@ impl Command {
             | Self::Conformance(_)
             | Self::Push(_)
             | Self::Fleet(_)
+            | Self::Dispatch(_)
             | Self::Listen(_)
             | Self::Doctor(_)
             | Self::Reap(_) => unreachable!("these are run before"),

@@ -2,6 +2,7 @@
 
 use crate::a2a::model::{Artifact, Message, Part, TaskState};
 use crate::block::Block;
+use crate::fleet::route::Step;
 use crate::lineage::Origin;
 use crate::time::Millis;
 use crate::wire::{Object, Unknown};
@@ -129,6 +130,11 @@ pub enum Event {
         run: u32,
         reason: String,
     },
+    /// What became of dispatched work on its way to a worker and back.
+    Routed {
+        run: u32,
+        step: Box<Step>,
+    },
     /// The task has used most of what it may; said by the hub, once for each limit.
     NearLimit {
         limit: String,
@@ -150,6 +156,7 @@ impl Event {
             | Self::RunStarted { .. }
             | Self::Linked { .. }
             | Self::RunLost { .. }
+            | Self::Routed { .. }
             | Self::NearLimit { .. } => false,
         }
     }

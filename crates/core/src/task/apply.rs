@@ -54,7 +54,8 @@ fn apply_event(head: &mut Head, event: &Event, at: Millis) {
             head.waiting = head.waiting.saturating_sub(1);
         }
         Event::RunStarted { .. } => head.run_state = RunState::Started,
-        Event::RunLost { .. } => {
+        Event::Routed { step, .. } if !step.ends_run() => {}
+        Event::RunLost { .. } | Event::Routed { .. } => {
             // Its message waits again.
             head.run_state = RunState::Idle;
             head.waiting += 1;
