@@ -7,9 +7,11 @@ mod cancel;
 mod deadline;
 mod deliver;
 mod descend;
+mod dispatch;
 mod fleet;
 mod follow;
 mod hook;
+mod judged;
 pub mod lease;
 mod ledger;
 mod live;
@@ -181,7 +183,8 @@ impl Hub {
     }
 
     /// Puts other agents in place; runs under way go on with the ones they started with.
-    pub fn replace_registry(&self, registry: Registry) {
+    pub fn replace_registry(&self, mut registry: Registry) {
+        registry.keep_hidden(&self.registry.load());
         self.fleet.describe(&registry);
         self.registry.store(Arc::new(registry));
         self.vigil.wake();

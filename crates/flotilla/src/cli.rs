@@ -10,6 +10,7 @@ mod completion;
 mod config;
 mod conformance;
 mod deliveries;
+mod dispatch;
 mod doctor;
 mod download;
 mod failure;
@@ -36,6 +37,7 @@ mod tree;
 mod usage;
 mod watch;
 mod worker;
+mod why;
 
 use crate::run::{self, Overrides};
 use anyhow::Result;
@@ -81,6 +83,8 @@ enum Command {
     Config(config::ConfigCommand),
     /// Add agents to the hub, find, check and remove them.
     Agents(agents::AgentsArgs),
+    /// Give work to the worker of a hub that fits it best.
+    Dispatch(Box<dispatch::Dispatch>),
     /// See the hub's workers, follow them, and let one take nothing new.
     Fleet(fleet::FleetArgs),
     /// See where webhooks of the hub stand, try one again or stop it.
@@ -217,6 +221,7 @@ impl Cli {
             Command::Push(push) => for_agents(push.client(), async |session| push.run(session).await),
             Command::Approvals(args) => for_agents(args.client(), async |session| args.run(session).await),
             Command::Usage(args) => for_agents(args.client(), async |session| args.run(session).await),
+            Command::Dispatch(work) => for_agents(work.client(), async |session| work.run(session).await),
             Command::Fleet(fleet) => for_agents(fleet.client(), async |session| fleet.run(session).await),
             Command::Listen(listen) => for_agents(listen.hub.client(), async |session| listen.run(session).await),
             Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
@@ -263,6 +268,7 @@ impl Command {
             | Self::Approvals(_)
             | Self::Usage(_)
             | Self::Fleet(_)
+            | Self::Dispatch(_)
             | Self::Listen(_)
             | Self::Doctor(_)
             | Self::Worker(_)

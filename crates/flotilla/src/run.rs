@@ -137,7 +137,7 @@ async fn serve_until_stopped(
     hub.resume_leases().await?;
     hub.replace_approval_policy(config.approvals.policy());
     hub.fleet().replace_settings(config.fleet.settings(), &hub.registry());
-    hub.restore_fleet().await?;
+    hub.found_fleet().await?;
     hub.replace_budgets(config.budgets.budgets());
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {

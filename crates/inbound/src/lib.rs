@@ -16,6 +16,7 @@ mod caller;
 mod catalog;
 mod deliveries;
 mod dialect;
+mod dispatching;
 mod door;
 mod fleet;
 mod events;

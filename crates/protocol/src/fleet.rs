@@ -6,6 +6,7 @@ pub mod hints;
 pub mod name;
 pub mod result;
 mod schema;
+pub mod route;
 pub mod version;
 
 pub use announce::Announce;
