@@ -2,8 +2,8 @@
 
 pub mod approval;
 pub mod deadline;
-pub mod lease;
 pub mod fleet;
+pub mod lease;
 pub mod push;
 pub mod vigil;
 

@@ -26,7 +26,7 @@ pub enum Right {
 }
 
 impl Right {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::AgentsRead,
         Self::TasksRead,
         Self::TasksWrite,
@@ -152,7 +152,8 @@ mod tests {
     fn an_admin_may_all_and_nobody_else_is_one() {
         for right in Right::ALL {
             assert!(Rights::of([Right::Admin]).has(right));
-            let more = matches!(right, Right::Admin | Right::AgentsConnect | Right::AgentsWrite | Right::ApprovalsWrite);
+            let more =
+                matches!(right, Right::Admin | Right::AgentsConnect | Right::AgentsWrite | Right::ApprovalsWrite);
             assert_eq!(Rights::CALLER.has(right), !more, "{right:?}");
             assert!(!Rights::of([]).has(right) && Rights::of([]).with(right).has(right));
         }

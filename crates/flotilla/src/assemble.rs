@@ -84,7 +84,13 @@ fn again(id: AgentId, added: Added, recruiter: &Recruiter) -> Result<Agent> {
     }
 }
 
-async fn link(name: &str, id: AgentId, agent: &AgentConfig, config: &Config, place: Place<'_>) -> Result<Arc<dyn Link>> {
+async fn link(
+    name: &str,
+    id: AgentId,
+    agent: &AgentConfig,
+    config: &Config,
+    place: Place<'_>,
+) -> Result<Arc<dyn Link>> {
     match agent.kind {
         Kind::A2a => remote::link(name, agent, config, false),
         Kind::Socket => Ok(Arc::new(Dialed::new(place.roster, id, agent.terms(&config.sockets)))),

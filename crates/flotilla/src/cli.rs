@@ -36,8 +36,8 @@ mod tokens;
 mod tree;
 mod usage;
 mod watch;
-mod worker;
 mod why;
+mod worker;
 
 use crate::run::{self, Overrides};
 use anyhow::Result;

@@ -3,7 +3,7 @@
 use crate::answer::{self, JSON, with_type};
 use crate::app::App;
 use crate::catalog::ard;
-use crate::{agents, announce, deliveries, keys, owner, route, ws};
+use crate::{agents, announce, approvals, deliveries, dispatching, events, fleet, keys, owner, route, tree, usage, ws};
 use axum::body::Body;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
@@ -30,13 +30,22 @@ enum Endpoint {
     Delivery,
     Redeliver,
     Disable,
+    Dispatch,
+    Events,
     Fleet,
+    FleetStream,
+    FleetAnnounce,
+    Worker,
+    DrainWorker,
+    UndrainWorker,
     Keys,
     Key,
     KeyOfWorkspace,
     RotateKey,
     RotateKeyOfWorkspace,
     TaskLog,
+    TaskTree,
+    TaskWhy,
     Usage,
     Ticket,
     Description,
@@ -57,7 +66,14 @@ impl Endpoint {
             ["ard", "explore"] => Self::Explore,
             ["approvals"] => Self::Approvals,
             ["approvals", _] => Self::Approval,
-            ["fleet", ..] => Self::Fleet,
+            ["dispatch"] => Self::Dispatch,
+            ["events"] => Self::Events,
+            ["fleet"] => Self::Fleet,
+            ["fleet", "stream"] => Self::FleetStream,
+            ["fleet", "announce"] if *verb == Method::POST => Self::FleetAnnounce,
+            ["fleet", _] => Self::Worker,
+            ["fleet", _, "drain"] => Self::DrainWorker,
+            ["fleet", _, "undrain"] => Self::UndrainWorker,
             ["usage"] => Self::Usage,
             ["deliveries"] => Self::Deliveries,
             ["deliveries", one] if one.ends_with(":redeliver") => Self::Redeliver,
@@ -69,6 +85,8 @@ impl Endpoint {
             ["keys", _, one] if one.ends_with(":rotate") => Self::RotateKeyOfWorkspace,
             ["keys", _, _] => Self::KeyOfWorkspace,
             ["tasks", _, "log"] => Self::TaskLog,
+            ["tasks", _, "tree"] => Self::TaskTree,
+            ["tasks", _, "why"] => Self::TaskWhy,
             ["ws-ticket"] => Self::Ticket,
             ["openapi.json"] => Self::Description,
             _ => return None,
@@ -79,10 +97,27 @@ impl Endpoint {
         match self {
             Self::Agents | Self::Keys | Self::Announcements => "GET, HEAD, POST",
             Self::Agent => "GET, HEAD, PUT, PATCH, DELETE",
-            Self::Deliveries | Self::Delivery | Self::TaskLog | Self::Description | Self::Catalog => "GET, HEAD",
+            Self::Approval => "GET, HEAD, POST",
+            Self::Approvals
+            | Self::Catalog
+            | Self::Deliveries
+            | Self::Delivery
+            | Self::Description
+            | Self::Events
+            | Self::Fleet
+            | Self::FleetStream
+            | Self::TaskLog
+            | Self::TaskTree
+            | Self::TaskWhy
+            | Self::Usage
+            | Self::Worker => "GET, HEAD",
             Self::Key | Self::KeyOfWorkspace | Self::Announcement => "DELETE",
-            Self::Discover
-            | Self::AgentCheck
+            Self::AgentCheck
+            | Self::Discover
+            | Self::Dispatch
+            | Self::DrainWorker
+            | Self::FleetAnnounce
+            | Self::UndrainWorker
             | Self::Search
             | Self::Explore
             | Self::Redeliver
@@ -107,6 +142,16 @@ pub async fn serve(app: &Arc<App>, segments: &[&str], request: Request<Body>) ->
         Some(Endpoint::Search | Endpoint::Catalog | Endpoint::Explore) => {
             ard::serve(app, &segments[1..], request).await
         }
+        Some(Endpoint::Approvals | Endpoint::Approval) => approvals::serve(app, &segments[1..], request).await,
+        Some(Endpoint::Dispatch) => dispatching::serve(app, request).await,
+        Some(
+            Endpoint::Fleet
+            | Endpoint::FleetStream
+            | Endpoint::FleetAnnounce
+            | Endpoint::Worker
+            | Endpoint::DrainWorker
+            | Endpoint::UndrainWorker,
+        ) => fleet::serve(app, &segments[1..], request).await,
         Some(Endpoint::Deliveries | Endpoint::Delivery | Endpoint::Redeliver | Endpoint::Disable) => {
             deliveries::serve(app, &segments[1..], request).await
         }
@@ -118,16 +163,39 @@ pub async fn serve(app: &Arc<App>, segments: &[&str], request: Request<Body>) ->
             | Endpoint::RotateKeyOfWorkspace,
         ) => keys::serve(app, &segments[1..], request).await,
         Some(Endpoint::Ticket) => ws::ticket::serve(app, request).await,
-        found @ (Some(Endpoint::TaskLog | Endpoint::Description) | None) => {
+        found @ (Some(
+            Endpoint::TaskLog
+            | Endpoint::TaskTree
+            | Endpoint::TaskWhy
+            | Endpoint::Usage
+            | Endpoint::Events
+            | Endpoint::Description,
+        )
+        | None) => {
             let (parts, body) = request.into_parts();
-            let response = match found {
-                Some(Endpoint::TaskLog) => owner::log(app, segments[1], &parts).await,
-                Some(_) => described(),
-                None => refused(app, endpoint, &parts),
-            };
+            let response = without_body(app, found, segments, &parts).await;
+            let response = response.unwrap_or_else(|| refused(app, endpoint, &parts));
             answer::after(app, &parts.headers, body, response).await
         }
     }
+}
+
+/// Endpoints that take no body.
+async fn without_body(
+    app: &Arc<App>,
+    endpoint: Option<Endpoint>,
+    segments: &[&str],
+    request: &Parts,
+) -> Option<Response<Body>> {
+    Some(match endpoint? {
+        Endpoint::TaskLog => owner::log(app, segments[1], request).await,
+        Endpoint::TaskTree => tree::show(app, segments[1], request).await,
+        Endpoint::TaskWhy => dispatching::why(app, segments[1], request).await,
+        Endpoint::Usage => usage::show(app, request).await,
+        Endpoint::Events => events::follow(app, request).await,
+        Endpoint::Description => described(),
+        _ => return None,
+    })
 }
 
 fn described() -> Response<Body> {
@@ -148,7 +216,7 @@ mod tests {
     use serde_json::Value;
     use std::collections::BTreeSet;
 
-    const PATHS: [(Endpoint, &str); 21] = [
+    const PATHS: [(Endpoint, &str); 34] = [
         (Endpoint::Agents, "/api/agents"),
         (Endpoint::Discover, "/api/agents/discover"),
         (Endpoint::Agent, "/api/agents/{name}"),
@@ -158,6 +226,19 @@ mod tests {
         (Endpoint::Search, "/api/ard/search"),
         (Endpoint::Catalog, "/api/ard/agents"),
         (Endpoint::Explore, "/api/ard/explore"),
+        (Endpoint::Approvals, "/api/approvals"),
+        (Endpoint::Approval, "/api/approvals/{id}"),
+        (Endpoint::Dispatch, "/api/dispatch"),
+        (Endpoint::Events, "/api/events"),
+        (Endpoint::Fleet, "/api/fleet"),
+        (Endpoint::FleetStream, "/api/fleet/stream"),
+        (Endpoint::FleetAnnounce, "/api/fleet/announce"),
+        (Endpoint::Worker, "/api/fleet/{name}"),
+        (Endpoint::DrainWorker, "/api/fleet/{name}/drain"),
+        (Endpoint::UndrainWorker, "/api/fleet/{name}/undrain"),
+        (Endpoint::TaskTree, "/api/tasks/{id}/tree"),
+        (Endpoint::TaskWhy, "/api/tasks/{id}/why"),
+        (Endpoint::Usage, "/api/usage"),
         (Endpoint::Deliveries, "/api/deliveries"),
         (Endpoint::Delivery, "/api/deliveries/{id}"),
         (Endpoint::Redeliver, "/api/deliveries/{id}:redeliver"),

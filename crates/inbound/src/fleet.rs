@@ -84,7 +84,7 @@ async fn announce(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
         announcement(&String::from_utf8_lossy(&bytes)).map_err(|problem| Refusal::invalid("body", problem))?;
     let asked = query(&request.uri).find(|(name, _)| name == "agent").map(|(_, value)| value.into_owned());
     let agent = app.hub.announcing(&caller, asked.as_deref().unwrap_or(&announce.worker.agent_id))?;
-    let announced = app.hub.announce(&agent, *announce, Via::Http).await?;
+    let announced = app.hub.announce_worker(&agent, *announce, Via::Http).await?;
     let left = announced.lease_until.0.saturating_sub(app.now().0) / 1000;
     let lease_seconds = u64::try_from(left).unwrap_or(0);
     encoded(&Taken { worker: agent.name.clone(), taken: announced.taken, epoch: announced.epoch, lease_seconds })

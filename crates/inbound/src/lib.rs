@@ -18,8 +18,8 @@ mod deliveries;
 mod dialect;
 mod dispatching;
 mod door;
-mod fleet;
 mod events;
+mod fleet;
 #[doc(hidden)]
 pub mod fuzz;
 mod gopherhole;

@@ -189,7 +189,7 @@ impl Hub {
 
     /// Gives work to a worker; the task that it became, as JSON.
     pub async fn dispatch(&self, dispatch: String) -> Result<String, ClientError> {
-        let answer = self.call_with(Method::POST, "/api/dispatch", "application/json", Some(dispatch)).await?;
+        let answer = self.send(Method::POST, "/api/dispatch", "application/json", Some(dispatch.to_string())).await?;
         self.net.text(answer).await
     }
 

@@ -5,8 +5,8 @@ pub mod dispatch;
 pub mod hints;
 pub mod name;
 pub mod result;
-mod schema;
 pub mod route;
+mod schema;
 pub mod version;
 
 pub use announce::Announce;

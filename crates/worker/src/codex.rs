@@ -163,7 +163,7 @@ impl Codex {
         };
         // The turn is over, whether the program sees that or not.
         let (exit, ()) = tokio::join!(running.stop(), reader.drain());
-        for report in course.turn.end() {
+        if let Some(report) = course.turn.end() {
             outbox.report(report).await?;
         }
         heard?;

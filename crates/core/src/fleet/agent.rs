@@ -4,7 +4,7 @@ use super::FLEET;
 use crate::hub::RunHandle;
 use crate::ids::{AgentId, PrincipalId, WorkspaceId};
 use crate::ports::Link;
-use crate::registry::{Agent, DedupeBy, OnLost, Visibility, hub_capabilities};
+use crate::registry::{Agent, DedupeBy, LeftOpen, OnLost, Source, Visibility, hub_capabilities, hub_versions};
 use flotilla_protocol::a2a::card::{AgentExtension, AgentSkill};
 use flotilla_protocol::fleet::HANDSHAKE;
 use flotilla_protocol::fleet::version::CURRENT;
@@ -70,6 +70,9 @@ pub fn virtual_agent(id: AgentId, owner: PrincipalId, workspace: WorkspaceId) ->
         extended: None,
         dedupe: DedupeBy::MessageId,
         on_lost: OnLost::Fail,
+        versions: hub_versions(),
+        left_open: LeftOpen::default(),
+        source: Source::Configured("the hub itself".into()),
         link: Arc::new(ToWorkers),
     }
 }

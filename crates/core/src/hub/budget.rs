@@ -98,7 +98,7 @@ impl Hub {
                     let near = || Command::NearBudget { limit: limit.clone(), used: mark.used, most: mark.most };
                     self.change(live, near).await?;
                     let text = format!("{} %: {} ({limit})", mark.level(), mark.told());
-                    self.alert(head, "budget", &text);
+                    self.alert_owner(head, "budget", &text);
                 }
             }
             if purse.ceiling.hard && purse.ceiling.reached(&purse.used).is_some() {
@@ -111,13 +111,13 @@ impl Hub {
     async fn stop_spending(self: &Arc<Self>, live: &LiveRef, head: &Head, broke: Broke) -> Result<(), Error> {
         if self.change(live, || Command::Overspent(broke.clone())).await?.is_some() {
             tracing::info!(task = %head.id, trace = %head.trace_id(), "a task's budget is used up");
-            self.alert(head, broke.reason, &broke.text);
+            self.alert_owner(head, broke.reason, &broke.text);
             self.call_off(live.clone(), live.committed().unwrap_or_else(|| head.clone()));
         }
         Ok(())
     }
 
-    fn alert(&self, head: &Head, reason: &str, text: &str) {
+    fn alert_owner(&self, head: &Head, reason: &str, text: &str) {
         let what = What::Alert { task: Some(head.id), reason: reason.into(), text: text.into() };
         self.notices.tell(Notice { at: self.clock.now(), owner: head.owner, agent: head.agent, what });
     }
@@ -147,7 +147,7 @@ impl Hub {
         let above = chain.filter_map(|one| TaskId::parse(&one.task));
         let mut purses = Vec::new();
         for task in above.chain(task) {
-            if let Some(ceiling) = self.contract(task).await? {
+            if let Some(ceiling) = self.contract_ceiling(task).await? {
                 let used = self.store.usage_below(task).await?;
                 purses.push(Purse { name: format!("task {task}"), ceiling, used });
             }
@@ -185,7 +185,7 @@ impl Hub {
     }
 
     /// The ceiling a task's latest contract sets, if it has one.
-    async fn contract(&self, task: TaskId) -> Result<Option<Ceiling>, Fault> {
+    async fn contract_ceiling(&self, task: TaskId) -> Result<Option<Ceiling>, Fault> {
         if let Some(known) = self.purses.contracts().get(&task) {
             return Ok(*known);
         }

@@ -56,7 +56,7 @@ impl Hub {
     }
 
     /// An agent says what it is and has now. Older word than what is known changes nothing, and is told so.
-    pub async fn announce(
+    pub async fn announce_worker(
         self: &Arc<Self>,
         agent: &Arc<Agent>,
         announce: Announce,

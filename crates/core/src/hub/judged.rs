@@ -34,7 +34,7 @@ impl RunHandle {
         self.hub.fleet.heard(&worker, self.hub.clock.now());
         if let Some(agent) = self.hub.registry().by_name(&worker).cloned() {
             for announce in announced {
-                if let Err(error) = self.hub.announce(&agent, announce, Via::Reply).await {
+                if let Err(error) = self.hub.announce_worker(&agent, announce, Via::Reply).await {
                     tracing::warn!(worker = %worker, %error, "an announcement in a reply is not taken");
                 }
             }

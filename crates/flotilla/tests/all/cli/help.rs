@@ -2,7 +2,7 @@
 
 use super::program::Place;
 
-const COMMANDS: [&[&str]; 39] = [
+const COMMANDS: [&[&str]; 44] = [
     &[],
     &["serve"],
     &["send"],
