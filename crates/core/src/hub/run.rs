@@ -173,7 +173,7 @@ fn nth_asked(changes: &[Arc<Change>], number: usize) -> Option<(Millis, &Event)>
 }
 
 /// How many of the reports make a change that readers can take at once: a change is never read in part.
-fn one_change(reports: &[Report]) -> usize {
+pub(super) fn one_change(reports: &[Report]) -> usize {
     let mut size = 0;
     let fits = |report: &&Report| {
         size += report.size();
@@ -200,8 +200,7 @@ impl Drop for RunHandle {
 impl Hub {
     /// Starts the work a commit called for. Called where the commit was made, so it only hands over.
     pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, start: Start, place: Option<RunPlace>) {
-        let run = start.run;
-        let mut handle = RunHandle { hub: Arc::clone(self), live: live.clone(), run, over: false, place };
+        let mut handle = self.handle(live, start.run, place);
         self.runtime.spawn(async move {
             let hub = Arc::clone(&handle.hub);
             match hub.assignment(&handle.live, start).await {
@@ -210,6 +209,10 @@ impl Hub {
                 Err(fault) => handle.fail(&format!("the task could not be read back: {fault}")).await,
             }
         });
+    }
+
+    pub(super) fn handle(self: &Arc<Self>, live: &LiveRef, run: u32, place: Option<RunPlace>) -> RunHandle {
+        RunHandle { hub: Arc::clone(self), live: live.clone(), run, over: false, place }
     }
 
     async fn assignment(&self, live: &LiveRef, start: Start) -> Result<Option<(Arc<Agent>, Assignment)>, Fault> {
@@ -221,20 +224,30 @@ impl Hub {
         };
         // The oldest message that no run has taken up: those after it still wait.
         let turn = head.turn - head.waiting;
-        let Some((asked_at, Event::Asked { message, accepted_output_modes, metadata, from, ttl })) =
-            nth_asked(&changes, turn.saturating_sub(1) as usize)
-        else {
+        let asked = nth_asked(&changes, turn.saturating_sub(1) as usize);
+        let Some(mut assignment) = asked.and_then(|asked| self.assigned(&head, &agent, asked, start)) else {
             return Err(Fault::new("no message in the log"));
         };
-        let trail = match agent.link.is_remote() {
-            true => self.trail(&head, &changes, message, start).await?,
-            false => Trail::default(),
-        };
-        let assignment = Assignment {
+        if agent.link.is_remote() {
+            assignment.trail = self.trail(&head, &changes, &assignment.message, start).await?;
+        }
+        Ok(Some((agent, assignment)))
+    }
+
+    /// What an agent is given to do; none if the event is not one of asking.
+    pub(super) fn assigned(
+        &self,
+        head: &Head,
+        agent: &Agent,
+        (asked_at, asked): (Millis, &Event),
+        start: Start,
+    ) -> Option<Assignment> {
+        let Event::Asked { message, accepted_output_modes, metadata, from, ttl } = asked else { return None };
+        Some(Assignment {
             task_id: head.id.to_string(),
             context_id: head.context.to_string(),
             run: start.run,
-            turn,
+            turn: head.turn - head.waiting,
             message: Arc::clone(message),
             accepted_output_modes: accepted_output_modes.clone(),
             metadata: metadata.clone(),
@@ -242,10 +255,9 @@ impl Hub {
             from: from.clone(),
             ttl: *ttl,
             watched: start.watched,
-            trail,
-            lineage: self.lineage(&head, &agent, start.run),
-        };
-        Ok(Some((agent, assignment)))
+            trail: Trail::default(),
+            lineage: self.lineage(head, agent, start.run),
+        })
     }
 
     fn lineage(&self, head: &Head, agent: &Agent, run: u32) -> Lineage {

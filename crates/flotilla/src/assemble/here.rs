@@ -1,13 +1,14 @@
 //! The link to an agent that works in this process, spoken to in the same frames as one elsewhere.
 
 use flotilla_core::hub::RunHandle;
-use flotilla_core::ports::{Link, Stopped, Stopping};
+use flotilla_core::ports::{Beginning, Link, Stopped, Stopping};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::work::{Assignment, Report};
 use flotilla_worker::{Agent as Doer, Outbox, Stop};
 use std::collections::HashMap;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
@@ -45,6 +46,30 @@ impl Link for InProcess {
             let work = doer.work(assignment, Outbox::new(sender), stop);
             talk(work, inbox, run, None).await;
         })
+    }
+
+    fn begin(&self, assignment: &dyn Fn() -> Option<Assignment>) -> Option<Beginning> {
+        if self.doer.is_supervised() {
+            return None;
+        }
+        let assignment = assignment()?;
+        let (sender, mut inbox) = mpsc::channel(AHEAD);
+        let (never, stop) = Stop::pair();
+        let doer = self.doer.clone();
+        let mut work = Box::pin(async move { doer.work(assignment, Outbox::new(sender), stop).await });
+        // Nobody needs to be woken: what is not done by now is looked at again when it goes on.
+        let is_done = work.as_mut().poll(&mut task::Context::from_waker(task::Waker::noop())).is_ready();
+        let reports = std::iter::from_fn(|| inbox.try_recv().ok()).map(|report| *report).collect();
+        let rest = move |run: RunHandle| -> Pin<Box<dyn Future<Output = ()> + Send>> {
+            Box::pin(async move {
+                let _never = never;
+                match is_done {
+                    true => run.finish().await,
+                    false => talk(work, inbox, run, None).await,
+                }
+            })
+        };
+        Some(Beginning { reports, rest: Box::new(rest) })
     }
 
     fn stop(&self, stopping: Stopping) -> Pin<Box<dyn Future<Output = Result<Stopped, Refusal>> + Send>> {
