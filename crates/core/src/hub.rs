@@ -8,6 +8,7 @@ mod deadline;
 mod deliver;
 mod descend;
 mod dispatch;
+mod early;
 mod fleet;
 mod follow;
 mod hook;
@@ -64,6 +65,7 @@ use approve::Approvals;
 use arc_swap::ArcSwap;
 use budget::Purses;
 use deadline::Deadlines;
+use early::{Begun, Remains};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
@@ -325,7 +327,8 @@ impl Hub {
         if decision.events.is_empty() {
             return Ok(false);
         }
-        let limits = self.limits.load();
+        let (limits, at) = (self.limits.load(), self.clock.now());
+        let begun = self.begin(decided, &mut decision, at, &limits);
         if !may_overflow {
             room::fits(decided, &decision.events, &limits)?;
         }
@@ -333,17 +336,26 @@ impl Hub {
         let change = Arc::new(Change {
             first_seq: decided.seq + 1,
             first_peer_seq: decided.peer_seq + 1,
-            at: self.clock.now(),
+            at,
             events: decision.events,
         });
         let body = crate::log::encode(&change)?;
         let state_before = (decided.version > 0).then(|| decided.state_code());
-        let places = self.places(decided, &decision.effects, from_caller, &limits)?;
+        let mut places = self.places(decided, &decision.effects, from_caller, &limits)?;
+        let remains = match begun {
+            Some(Begun::Over) => {
+                decision.effects.clear();
+                places.run = None;
+                None
+            }
+            Some(Begun::Remains(remains)) => Some(remains),
+            None => None,
+        };
         let (was_over, deadline_before) = (decided.is_over(), decided.deadline);
         apply(decided, &change);
         let head = decided.clone();
         let ends = head.is_over() && !was_over;
-        let follows = Follows { effects: decision.effects, places, ends, deadline_before };
+        let follows = Follows { effects: decision.effects, remains, places, ends, deadline_before };
         let done = self.when_committed(live, &head, &change, body.len(), follows, (tell, permit));
         self.store.commit(Commit { head, state_before, change, body, dedupe, done });
         Ok(true)
@@ -356,7 +368,7 @@ impl Hub {
         head: &Head,
         change: &Arc<Change>,
         size: usize,
-        Follows { effects, mut places, ends, deadline_before }: Follows,
+        Follows { effects, mut remains, mut places, ends, deadline_before }: Follows,
         (tell, permit): (Tell, OwnedSemaphorePermit),
     ) -> crate::ports::Done {
         let (hub, live, head, change) = (Arc::clone(self), live.clone(), head.clone(), Arc::clone(change));
@@ -380,7 +392,11 @@ impl Hub {
                         hub.desk.changed(live.id());
                     }
                     for Effect::StartRun { run, watched } in effects {
-                        hub.start_run(&live, Start { run, watched, resumed: false }, places.run.take());
+                        let place = places.run.take();
+                        match remains.take() {
+                            Some(remains) => hub.go_on(*remains, hub.handle(&live, run, place)),
+                            None => hub.start_run(&live, Start { run, watched, resumed: false }, place),
+                        }
                     }
                     if let Tell::Each(tell) = tell {
                         // A caller that hung up is not told; the task goes on all the same.
@@ -415,6 +431,8 @@ enum Tell {
 /// What comes of a change once it is committed.
 struct Follows {
     effects: Vec<Effect>,
+    /// The rest of a run that has begun.
+    remains: Option<Box<Remains>>,
     places: Places,
     ends: bool,
     deadline_before: Option<Millis>,

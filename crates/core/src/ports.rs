@@ -27,7 +27,7 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
-use flotilla_protocol::work::{Assignment, Contents, Upstream};
+use flotilla_protocol::work::{Assignment, Contents, Report, Upstream};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -239,6 +239,11 @@ pub trait Link: Send + Sync + 'static {
     /// Does a run. The handle reports, and says when to stop.
     fn run(&self, assignment: Assignment, run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
+    /// Begins a run whose agent does nothing outside the hub. Nothing is committed yet, so nothing may be seen of it.
+    fn begin(&self, _assignment: &dyn Fn() -> Option<Assignment>) -> Option<Beginning> {
+        None
+    }
+
     /// Whether the agent is elsewhere and works on without this process: then an assignment carries its trail, and a
     /// run that was under way when the hub stopped is taken up again instead of being lost.
     fn is_remote(&self) -> bool {
@@ -288,6 +293,16 @@ pub struct Lease {
     /// It has ended, and the agent is gone.
     pub over: bool,
 }
+
+/// A run that began before anything of it was committed.
+pub struct Beginning {
+    /// What the agent said before it first waited.
+    pub reports: Vec<Report>,
+    pub rest: Rest,
+}
+
+/// What is left of a run's work, to be done when its beginning is committed.
+pub type Rest = Box<dyn FnOnce(RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 /// Nobody is there.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,6 +7,7 @@ pub mod room;
 mod step;
 
 pub use apply::apply;
+pub(crate) use apply::apply_events;
 pub use step::{Command, Decision, Effect, Retry, Say, step};
 
 use crate::ids::{AgentId, ApprovalId, PrincipalId, TaskId};

@@ -217,7 +217,7 @@ fn nth_asked(changes: &[Arc<Change>], number: usize) -> Option<(Millis, &Event)>
 }
 
 /// How many of the reports make a change that readers can take at once: a change is never read in part.
-fn one_change(reports: &[Report]) -> usize {
+pub(super) fn one_change(reports: &[Report]) -> usize {
     let mut size = 0;
     let fits = |report: &&Report| {
         size += report.size();
@@ -250,17 +250,7 @@ type Given = (Arc<Agent>, Assignment, Option<Contract>);
 impl Hub {
     /// Starts the work a commit called for. Called where the commit was made, so it only hands over.
     pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, start: Start, place: Option<RunPlace>) {
-        let run = start.run;
-        let mut handle = RunHandle {
-            hub: Arc::clone(self),
-            live: live.clone(),
-            run,
-            over: false,
-            place,
-            judge: None,
-            profile: (0, None),
-            turn: Turn::default(),
-        };
+        let mut handle = self.handle(live, start.run, place);
         self.runtime.spawn(async move {
             let hub = Arc::clone(&handle.hub);
             match hub.assignment(&handle.live, start).await {
@@ -272,6 +262,19 @@ impl Hub {
         });
     }
 
+    pub(super) fn handle(self: &Arc<Self>, live: &LiveRef, run: u32, place: Option<RunPlace>) -> RunHandle {
+        RunHandle {
+            hub: Arc::clone(self),
+            live: live.clone(),
+            run,
+            over: false,
+            place,
+            judge: None,
+            profile: (0, None),
+            turn: Turn::default(),
+        }
+    }
+
     async fn assignment(self: &Arc<Self>, live: &LiveRef, start: Start) -> Result<Option<Given>, Fault> {
         let Some(head) = live.committed() else { return Err(Fault::new("the task is not loaded")) };
         let Some(agent) = self.registry.load().by_id(head.agent).cloned() else { return Ok(None) };
@@ -281,22 +284,32 @@ impl Hub {
         };
         // The oldest message that no run has taken up: those after it still wait.
         let turn = head.turn - head.waiting;
-        let Some((asked_at, Event::Asked { message, accepted_output_modes, metadata, from, ttl })) =
-            nth_asked(&changes, turn.saturating_sub(1) as usize)
-        else {
+        let asked = nth_asked(&changes, turn.saturating_sub(1) as usize);
+        let Some(mut assignment) = asked.and_then(|asked| self.assigned(&head, &agent, asked, start)) else {
             return Err(Fault::new("no message in the log"));
         };
         let contract = self.contracted(live, &agent, &changes, start.run).await;
-        let trail = match agent.link.is_remote() {
-            true => self.trail(&head, &changes, message, start).await?,
-            false => Trail::default(),
-        };
-        let assignment = Assignment {
+        if agent.link.is_remote() {
+            assignment.trail = self.trail(&head, &changes, &assignment.message, start).await?;
+        }
+        Ok(Some((agent, assignment, contract)))
+    }
+
+    /// What an agent is given to do; none if the event is not one of asking.
+    pub(super) fn assigned(
+        &self,
+        head: &Head,
+        agent: &Agent,
+        (asked_at, asked): (Millis, &Event),
+        start: Start,
+    ) -> Option<Assignment> {
+        let Event::Asked { message, accepted_output_modes, metadata, from, ttl } = asked else { return None };
+        Some(Assignment {
             task_id: head.id.to_string(),
             context_id: head.context.to_string(),
             run: start.run,
             caller: head.principal.0,
-            turn,
+            turn: head.turn - head.waiting,
             message: Arc::clone(message),
             accepted_output_modes: accepted_output_modes.clone(),
             metadata: metadata.clone(),
@@ -304,10 +317,9 @@ impl Hub {
             from: from.clone(),
             ttl: *ttl,
             watched: start.watched,
-            trail,
-            lineage: self.lineage(&head, &agent, start.run),
-        };
-        Ok(Some((agent, assignment, contract)))
+            trail: Trail::default(),
+            lineage: self.lineage(head, agent, start.run),
+        })
     }
 
     /// The contract of a task is that of its first message. One in a version that is not spoken here is noted, once.

@@ -15,7 +15,7 @@ pub fn apply(head: &mut Head, change: &Change) {
     apply_events(head, &change.events, change.at);
 }
 
-pub(super) fn apply_events(head: &mut Head, events: &[Event], at: Millis) {
+pub(crate) fn apply_events(head: &mut Head, events: &[Event], at: Millis) {
     for event in events {
         head.seq += 1;
         head.peer_seq += u64::from(event.is_for_peers());

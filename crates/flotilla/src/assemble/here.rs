@@ -2,7 +2,7 @@
 
 use flotilla_core::error::Error;
 use flotilla_core::hub::RunHandle;
-use flotilla_core::ports::{Link, Stopped, Stopping};
+use flotilla_core::ports::{Beginning, Link, Stopped, Stopping};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::approval::ApprovalDecision;
@@ -11,6 +11,7 @@ use flotilla_worker::{Agent as Doer, Asked, More, Outbox, Stop};
 use std::collections::HashMap;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -53,6 +54,30 @@ impl Link for InProcess {
             let work = doer.work(assignment, outbox, stop);
             talk(work, inbox, run, Hold::default()).await;
         })
+    }
+
+    fn begin(&self, assignment: &dyn Fn() -> Option<Assignment>) -> Option<Beginning> {
+        if self.doer.is_supervised() {
+            return None;
+        }
+        let assignment = assignment()?;
+        let (outbox, mut inbox) = boxes();
+        let (never, stop) = Stop::pair();
+        let doer = self.doer.clone();
+        let mut work = Box::pin(async move { doer.work(assignment, outbox, stop).await });
+        // Nobody needs to be woken: what is not done by now is looked at again when it goes on.
+        let is_done = work.as_mut().poll(&mut task::Context::from_waker(task::Waker::noop())).is_ready();
+        let reports = std::iter::from_fn(|| inbox.reports.try_recv().ok()).map(|report| *report).collect();
+        let rest = move |run: RunHandle| -> Pin<Box<dyn Future<Output = ()> + Send>> {
+            Box::pin(async move {
+                let _never = never;
+                match is_done {
+                    true => run.finish().await,
+                    false => talk(work, inbox, run, Hold::default()).await,
+                }
+            })
+        };
+        Some(Beginning { reports, rest: Box::new(rest) })
     }
 
     fn stop(&self, stopping: Stopping) -> Pin<Box<dyn Future<Output = Result<Stopped, Refusal>> + Send>> {
