@@ -4,7 +4,7 @@ pub mod choose;
 pub mod fit;
 pub mod policy;
 
-pub use choose::{Choice, Considered, Verdict, choose};
+pub use choose::{Choice, Considered, Shunned, Target, Verdict, Wanted, choose};
 pub use fit::{Unfit, fit};
 pub use policy::{Policy, Tiers};
 
@@ -19,18 +19,35 @@ pub struct Worker {
     /// The agent's name at this hub.
     pub name: Arc<str>,
     pub announce: Arc<Announce>,
+    /// Whether it ever announced itself; of one that did not, nothing is known.
+    pub announced: bool,
+    /// Counts what it announced that was new: what stood in its way is looked at again when this rises.
+    pub revision: u64,
     /// Words an operator gave it, for addressing a group.
     pub labels: BTreeSet<String>,
     /// What its card says it can do.
     pub skills: BTreeSet<String>,
     /// It is present until then, unless it is heard of again.
     pub lease_until: Millis,
+    /// Whether it can be reached now, as far as the hub can see.
+    pub present: bool,
     /// Runs the hub has given it that have not ended.
     pub active: u32,
     pub draining: bool,
     pub turns: Turns,
     /// Whose usage limit it works under, if that is known.
     pub account: Option<Arc<str>>,
+    /// Its account has used up what it may.
+    pub paused: Option<Pause>,
+    /// As many as may are changing files in its repository.
+    pub repository_full: bool,
+}
+
+/// Workers of an account get nothing until its limit is reset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    pub until: Millis,
+    pub reason: Arc<str>,
 }
 
 /// How its work went lately.
@@ -75,20 +92,52 @@ pub enum Health {
 }
 
 impl Health {
-    pub fn name(&self) -> &'static str {
+    pub const WORDS: [&'static str; 5] = ["AVAILABLE", "BUSY", "DRAINING", "BROKEN", "OFFLINE"];
+
+    /// Its place among the words.
+    pub fn number(&self) -> usize {
         match self {
-            Self::Available => "AVAILABLE",
-            Self::Busy => "BUSY",
-            Self::Draining => "DRAINING",
-            Self::Broken { .. } => "BROKEN",
-            Self::Offline => "OFFLINE",
+            Self::Available => 0,
+            Self::Busy => 1,
+            Self::Draining => 2,
+            Self::Broken { .. } => 3,
+            Self::Offline => 4,
         }
+    }
+
+    pub fn name(&self) -> &'static str {
+        Self::WORDS[self.number()]
     }
 }
 
 impl Worker {
+    /// A worker of which nothing is known but its name.
+    pub fn unknown(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            announce: Arc::default(),
+            announced: false,
+            revision: 0,
+            labels: BTreeSet::new(),
+            skills: BTreeSet::new(),
+            lease_until: Millis(i64::MAX),
+            present: true,
+            active: 0,
+            draining: false,
+            turns: Turns::default(),
+            account: None,
+            paused: None,
+            repository_full: false,
+        }
+    }
+
+    /// The pause it is under, if that is not over.
+    pub fn pause(&self, now: Millis) -> Option<&Pause> {
+        self.paused.as_ref().filter(|pause| now < pause.until)
+    }
+
     pub fn health(&self, now: Millis) -> Health {
-        if now >= self.lease_until {
+        if !self.present || now >= self.lease_until {
             return Health::Offline;
         }
         if self.turns.failures >= BROKEN_AFTER {
@@ -98,14 +147,14 @@ impl Worker {
         }
         match () {
             () if self.draining => Health::Draining,
-            () if self.active >= self.places() => Health::Busy,
+            () if self.active >= self.places() || self.pause(now).is_some() => Health::Busy,
             () => Health::Available,
         }
     }
 
-    /// Runs it takes at once.
+    /// Runs it takes at once. One that never said anything is not counted at.
     pub fn places(&self) -> u32 {
-        self.announce.capabilities.max_concurrent.unwrap_or(1)
+        self.announce.capabilities.max_concurrent.unwrap_or(if self.announced { 1 } else { u32::MAX })
     }
 
     /// How full it is, from 0 to 1. What it says of itself counts too: it may have work from elsewhere.
@@ -114,16 +163,19 @@ impl Worker {
         f64::from(self.active.max(own)) / f64::from(self.places().max(1))
     }
 
-    /// Takes a newer announcement; an older one changes nothing. Returns whether it was taken.
-    pub fn take(&mut self, announce: Arc<Announce>, lease_until: Millis) -> bool {
-        if announce.epoch.unwrap_or(0) < self.announce.epoch.unwrap_or(0) {
+    /// Takes a newer announcement; an older one changes nothing while the worker is there. One without an epoch is as
+    /// new as its coming. Returns whether it was taken.
+    pub fn take(&mut self, announce: Arc<Announce>, lease_until: Millis, now: Millis) -> bool {
+        let is_older = matches!((announce.epoch, self.announce.epoch), (Some(new), Some(known)) if new < known);
+        if is_older && self.health(now) != Health::Offline {
             return false;
         }
         // Whoever comes back with something new to say is given another chance.
-        if announce.epoch > self.announce.epoch {
+        if !self.announced || announce != self.announce {
             self.turns.failures = 0;
+            self.revision += 1;
         }
-        self.announce = announce;
+        (self.announce, self.announced) = (announce, true);
         self.lease_until = self.lease_until.max(lease_until);
         true
     }

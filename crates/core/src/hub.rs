@@ -6,8 +6,11 @@ mod cancel;
 mod deadline;
 mod deliver;
 mod descend;
+mod dispatch;
+mod fleet;
 mod follow;
 mod hook;
+mod judged;
 mod ledger;
 mod live;
 mod meters;
@@ -44,6 +47,7 @@ pub use tree::{Branch, Tree};
 
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
+use crate::fleet::Fleet;
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::limits::Limits;
 use crate::notice::Notices;
@@ -107,6 +111,8 @@ pub struct Hub {
     hurrying: AtomicBool,
     runtime: Handle,
     meters: Meters,
+    /// Workers and their work.
+    fleet: Fleet,
     /// Whoever wants to hear of changes at once.
     notices: Notices,
     /// Tells this run of the hub from others.
@@ -150,6 +156,7 @@ impl Hub {
             hurrying: AtomicBool::new(false),
             runtime: Handle::current(),
             meters: Meters::default(),
+            fleet: Fleet::default(),
             notices: Notices::default(),
             boot: uuid::Uuid::new_v4().simple().to_string(),
         })
@@ -160,7 +167,9 @@ impl Hub {
     }
 
     /// Puts other agents in place; runs under way go on with the ones they started with.
-    pub fn replace_registry(&self, registry: Registry) {
+    pub fn replace_registry(&self, mut registry: Registry) {
+        registry.keep_hidden(&self.registry.load());
+        self.fleet.describe(&registry);
         self.registry.store(Arc::new(registry));
     }
 

@@ -8,6 +8,7 @@ pub mod caller;
 pub mod descent;
 pub mod dispatch;
 pub mod error;
+pub mod fleet;
 pub mod hub;
 pub mod ids;
 pub mod key;

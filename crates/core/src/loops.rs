@@ -2,6 +2,7 @@
 
 pub mod approval;
 pub mod deadline;
+pub mod fleet;
 pub mod push;
 
 use crate::hub::Hub;

@@ -10,6 +10,7 @@ pub use usage::UsageStore;
 
 use crate::caller::Scope;
 use crate::error::Fault;
+use crate::fleet::Kept;
 use crate::hub::RunHandle;
 use crate::ids::{AgentId, PrincipalId, TaskId};
 use crate::key::{FullName, KeyRecord, Principal};
@@ -196,6 +197,10 @@ pub trait Store: HookStore + ApprovalStore + UsageStore {
     fn registrations(&self) -> Later<Vec<(AgentId, Registration)>>;
     /// Keeps an agent that registers itself, or what is new about it.
     fn register(&self, registration: Registration) -> Later<AgentId>;
+    /// The latest announcement of each worker.
+    fn workers(&self) -> Later<Vec<Kept>>;
+    /// Keeps a worker's announcement in the place of the one before.
+    fn keep_worker(&self, kept: Kept) -> Later<()>;
     /// The principal of this name, who is made if there is none; so is the workspace.
     fn principal(&self, name: FullName) -> Later<Principal>;
     fn key(&self, hash: Digest) -> Later<Option<KeyRecord>>;

@@ -87,6 +87,7 @@ impl Fold {
             | Event::RunQueued { .. }
             | Event::RunStarted { .. }
             | Event::RunLost { .. }
+            | Event::Routed { .. }
             | Event::NearLimit { .. }
             | Event::ApprovalAsked { .. }
             | Event::ApprovalSettled { .. }

@@ -8,9 +8,11 @@ mod completion;
 mod config;
 mod conformance;
 mod deliveries;
+mod dispatch;
 mod doctor;
 mod download;
 mod failure;
+mod fleet;
 mod follow;
 mod keys;
 mod ledger;
@@ -31,6 +33,7 @@ mod tokens;
 mod tree;
 mod usage;
 mod watch;
+mod why;
 
 use crate::run::{self, Overrides};
 use anyhow::Result;
@@ -73,6 +76,10 @@ enum Command {
     /// Show the settings; check and show the hub's configuration.
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Give work to the worker of a hub that fits it best.
+    Dispatch(Box<dispatch::Dispatch>),
+    /// See the hub's workers, follow them, and let one take nothing new.
+    Fleet(fleet::FleetArgs),
     /// See where webhooks of the hub stand, try one again or stop it.
     Push(deliveries::PushArgs),
     /// See what agents ask leave for, and answer.
@@ -196,6 +203,8 @@ impl Cli {
             Command::Push(push) => for_agents(push.client(), async |session| push.run(session).await),
             Command::Approvals(args) => for_agents(args.client(), async |session| args.run(session).await),
             Command::Usage(args) => for_agents(args.client(), async |session| args.run(session).await),
+            Command::Dispatch(work) => for_agents(work.client(), async |session| work.run(session).await),
+            Command::Fleet(fleet) => for_agents(fleet.client(), async |session| fleet.run(session).await),
             Command::Listen(listen) => for_agents(listen.hub.client(), async |session| listen.run(session).await),
             Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
             Command::Config(config::ConfigCommand::Show(show)) => {
@@ -235,6 +244,8 @@ impl Command {
             | Self::Push(_)
             | Self::Approvals(_)
             | Self::Usage(_)
+            | Self::Fleet(_)
+            | Self::Dispatch(_)
             | Self::Listen(_)
             | Self::Doctor(_)
             | Self::Reap(_) => unreachable!("these are run before"),

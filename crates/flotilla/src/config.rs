@@ -8,6 +8,7 @@ mod command;
 mod doors;
 mod environment;
 mod explain;
+mod fleet;
 mod limits;
 mod push;
 mod remote;
@@ -19,6 +20,7 @@ pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, 
 pub use approvals::ApprovalsConfig;
 pub use budgets::BudgetsConfig;
 pub use card::CardForm;
+pub use fleet::FleetConfig;
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};
 pub use sockets::SocketsConfig;
@@ -50,6 +52,7 @@ pub struct Config {
     pub sockets: SocketsConfig,
     pub approvals: ApprovalsConfig,
     pub budgets: BudgetsConfig,
+    pub fleet: FleetConfig,
     /// The agents by name. Without any, the hub has an `echo` agent.
     pub agents: BTreeMap<String, AgentConfig>,
 }
@@ -267,6 +270,7 @@ impl Config {
         self.sockets.check()?;
         self.approvals.check()?;
         self.budgets.check()?;
+        self.fleet.check()?;
         self.targets.rules()?;
         if let Some(tls) = &self.hub.tls {
             tls.acceptor()?;

@@ -126,6 +126,8 @@ async fn serve_until_stopped(
     hub.replace_approval_policy(config.approvals.policy());
     hub.replace_budgets(config.budgets.budgets());
     watched.into_iter().for_each(|agent| agent.start(&hub));
+    hub.fleet().replace_settings(config.fleet.settings(), &hub.registry());
+    hub.found_fleet().await?;
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(
@@ -150,6 +152,7 @@ async fn serve_until_stopped(
     tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));
     tokio::spawn(loops::deadline::end_overdue(Arc::clone(&running.app.hub)));
     tokio::spawn(loops::approval::expire(Arc::clone(&running.app.hub)));
+    tokio::spawn(loops::fleet::watch(Arc::clone(&running.app.hub)));
     tokio::spawn(sweep(Arc::clone(&running)));
     tokio::spawn(watch_keys(Arc::clone(&running), signing, key_file));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));

@@ -13,8 +13,10 @@ mod call;
 mod caller;
 mod deliveries;
 mod dialect;
+mod dispatching;
 mod door;
 mod events;
+mod fleet;
 #[doc(hidden)]
 pub mod fuzz;
 mod gopherhole;

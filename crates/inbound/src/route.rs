@@ -4,8 +4,8 @@ use crate::app::App;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
 use crate::{
-    agents, answer, approvals, browser, deliveries, door, events, grpc, health, jsonrpc, keys, owner, rest, schemas,
-    tree, usage, well_known, ws,
+    agents, answer, approvals, browser, deliveries, dispatching, door, events, fleet, grpc, health, jsonrpc, keys,
+    owner, rest, schemas, tree, usage, well_known, ws,
 };
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
@@ -53,6 +53,8 @@ async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> R
         ["api", "ws-ticket"] if *request.method() == Method::POST => ws::ticket::serve(&app, request).await,
         ["api", "keys", named @ ..] => keys::serve(&app, named, request).await,
         ["api", "approvals", rest @ ..] if rest.len() < 2 => approvals::serve(&app, rest, request).await,
+        ["api", "dispatch"] => dispatching::serve(&app, request).await,
+        ["api", "fleet", rest @ ..] => fleet::serve(&app, rest, request).await,
         ["api", "deliveries", rest @ ..] if rest.len() < 2 => deliveries::serve(&app, rest, request).await,
         other => {
             let (parts, body) = request.into_parts();
@@ -127,6 +129,7 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         }
         ["api", "events"] if get => events::follow(app, request).await,
         ["api", "usage"] if get => usage::show(app, request).await,
+        ["api", "tasks", id, "why"] if get => dispatching::why(app, id, request).await,
         ["api", "agents"] if get => agents::list(app, request).await,
         [service @ (flotilla_grpc::SERVICE | flotilla_grpc::v03::SERVICE), _] => grpc::not_grpc(app, service),
         [".well-known", "agent-card.json" | "agent.json" | "jwks.json"]
@@ -134,7 +137,7 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         | ["healthz" | "readyz" | "metrics"]
         | ["api", "agents" | "usage" | "events"]
         | ["schemas", "fleet", _]
-        | ["api", "tasks", _, "log" | "tree"] => wrong_verb(app, request, "GET, HEAD"),
+        | ["api", "tasks", _, "log" | "tree" | "why"] => wrong_verb(app, request, "GET, HEAD"),
         [] | ["a2a" | "rpc"] | ["agents", _] | ["agents", _, "a2a"] | ["api", "ws-ticket"] => {
             wrong_verb(app, request, "POST")
         }
@@ -171,7 +174,7 @@ pub fn wrong_verb(app: &App, request: &Parts, allowed: &'static str) -> Response
     answer::allow(refuse_path(app, request.uri.path(), Reason::VerbNotAllowed, text), allowed)
 }
 
-fn no_such_path(app: &App, path: &str) -> Response<Body> {
+pub fn no_such_path(app: &App, path: &str) -> Response<Body> {
     let shown: String = path.chars().take(200).collect();
     let text = format!("There is nothing at {shown}. The agent card at /.well-known/agent-card.json lists what is.");
     refuse_path(app, path, Reason::MethodNotFound, text)

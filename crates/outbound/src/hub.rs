@@ -51,10 +51,9 @@ impl Hub {
         method: Method,
         path: &str,
         accept: &str,
-        body: Option<&Value>,
+        body: Option<String>,
     ) -> Result<Response, ClientError> {
         let mut headers = vec![("Accept".to_owned(), accept.to_owned())];
-        let body = body.map(Value::to_string);
         if body.is_some() {
             headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
         }
@@ -135,7 +134,39 @@ impl Hub {
     /// Answers an approval.
     pub async fn answer_approval(&self, id: &str, answer: &Value) -> Result<String, ClientError> {
         let path = format!("/api/approvals/{}", segment(id)?);
-        self.net.text(self.call_with(Method::POST, &path, "application/json", Some(answer)).await?).await
+        self.net.text(self.call_with(Method::POST, &path, "application/json", Some(answer.to_string())).await?).await
+    }
+
+    /// All workers, or one, as JSON.
+    pub async fn workers(&self, worker: Option<&str>) -> Result<String, ClientError> {
+        let path = match worker {
+            Some(worker) => format!("/api/fleet/{}", segment(worker)?),
+            None => "/api/fleet".to_owned(),
+        };
+        self.net.text(self.get(&path, "application/json").await?).await
+    }
+
+    /// Gives work to a worker; the task that it became, as JSON.
+    pub async fn dispatch(&self, dispatch: String) -> Result<String, ClientError> {
+        let answer = self.call_with(Method::POST, "/api/dispatch", "application/json", Some(dispatch)).await?;
+        self.net.text(answer).await
+    }
+
+    /// What was decided about a task's dispatched work, as JSON.
+    pub async fn why(&self, task: &str) -> Result<String, ClientError> {
+        let path = format!("/api/tasks/{}/why", segment(task)?);
+        self.net.text(self.get(&path, "application/json").await?).await
+    }
+
+    /// Workers as they change.
+    pub async fn follow_workers(&self) -> Result<Events, ClientError> {
+        Ok(Events::new(self.net.clone(), self.get("/api/fleet/stream", "text/event-stream").await?))
+    }
+
+    /// Lets a worker take nothing new, or takes that back.
+    pub async fn drain(&self, worker: &str, draining: bool) -> Result<String, ClientError> {
+        let path = format!("/api/fleet/{}/{}", segment(worker)?, if draining { "drain" } else { "undrain" });
+        self.net.text(self.call(Method::POST, &path, "application/json").await?).await
     }
 
     /// The keys the hub signs webhooks with.

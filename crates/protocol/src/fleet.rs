@@ -5,6 +5,7 @@ pub mod dispatch;
 pub mod hints;
 pub mod name;
 pub mod result;
+pub mod route;
 mod schema;
 pub mod version;
 
@@ -115,6 +116,18 @@ pub fn read(json: &str) -> Found {
     match checked {
         Ok(read) => Found::Handshake(read),
         Err(problem) => Found::Wrong(format!("{}: {problem}", kind.name())),
+    }
+}
+
+/// Reads what must be an announcement; the error says what to do.
+pub fn announcement(json: &str) -> Result<Box<Announce>, String> {
+    match read(json) {
+        Found::Handshake(Handshake::Announce(announce)) => Ok(announce),
+        Found::OtherVersion(told) => {
+            Err(format!("protocol_version: {told} is not spoken here; announce in {}", version::CURRENT))
+        }
+        Found::Wrong(problem) => Err(problem),
+        Found::Nothing | Found::Handshake(_) => Err("must be a SESSION_ANNOUNCE; docs/fleet.md shows one".into()),
     }
 }
 

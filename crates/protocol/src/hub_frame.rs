@@ -3,6 +3,7 @@
 use crate::a2a::error::{Reason, Refusal};
 use crate::approval::Asking;
 use crate::decode::message;
+use crate::fleet::{self, Announce};
 use crate::gopherhole;
 use crate::wire::Json;
 use crate::work::Assignment;
@@ -22,6 +23,8 @@ pub enum Said {
     UpdateCard(Json),
     TaskResponse(Box<TaskResponse>),
     ApprovalRequest(Box<Asking>),
+    /// What a worker is and has now.
+    Announce(Box<Announce>),
 }
 
 /// A run was taken.
@@ -86,6 +89,20 @@ struct Card {
     agent_card: Json,
 }
 
+/// Of itself or of its card.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Announcing {
+    #[serde(default)]
+    announce: Option<Json>,
+    #[serde(default, alias = "agent", alias = "card")]
+    agent_card: Option<Json>,
+}
+
+fn announce(json: &str) -> Result<Box<Announce>, Refusal> {
+    fleet::announcement(json).map_err(|problem| Refusal::invalid("announce", problem))
+}
+
 impl Said {
     /// Reads a frame whose `type` is known.
     pub fn parse(kind: &str, bytes: &[u8]) -> Result<Self, Refusal> {
@@ -94,13 +111,19 @@ impl Said {
             "pong" => Self::Pong,
             "ack" => Self::Ack(message(bytes)?),
             "message" => Self::Message(Box::new(message(bytes)?)),
-            "update_card" | "announce" => Self::UpdateCard(message::<Card>(bytes)?.agent_card),
+            "SESSION_ANNOUNCE" => Self::Announce(announce(&String::from_utf8_lossy(bytes))?),
+            "announce" => match message::<Announcing>(bytes)? {
+                Announcing { announce: Some(told), .. } => Self::Announce(announce(told.text())?),
+                Announcing { agent_card: Some(card), .. } => Self::UpdateCard(card),
+                _ => return Err(Refusal::invalid("announce", "must hold a SESSION_ANNOUNCE, or agentCard a card")),
+            },
+            "update_card" => Self::UpdateCard(message::<Card>(bytes)?.agent_card),
             "task_response" => Self::TaskResponse(Box::new(message(bytes)?)),
             "approval_request" => Self::ApprovalRequest(Box::new(message(bytes)?)),
             other => {
                 let shown: String = other.chars().take(80).collect();
                 let text = format!(
-                    "There is no frame of type '{shown}'. There are: ping, pong, ack, message, update_card, task_response, \
+                    "There is no frame of type '{shown}'. There are: ping, pong, ack, message, update_card, announce, task_response, \
                      approval_request."
                 );
                 return Err(Refusal::new(Reason::InvalidRequest, text));
@@ -153,6 +176,11 @@ pub fn ack(id: Option<&str>, task: &str) -> String {
     frame.to_string()
 }
 
+/// What became of an announcement.
+pub fn announced(taken: bool, epoch: Option<u64>, lease_seconds: u64) -> String {
+    json!({"type": "announced", "taken": taken, "epoch": epoch, "leaseSeconds": lease_seconds}).to_string()
+}
+
 pub fn task_update(task: &Value) -> String {
     json!({"type": "task_update", "task": task}).to_string()
 }
@@ -200,7 +228,15 @@ mod tests {
         assert!(matches!(said(response), Ok(Said::TaskResponse(response)) if response.last_chunk.is_none()));
         assert!(said(r#"{"type":"task_response"}"#).unwrap_err().contains("taskId"));
         assert!(said(r#"{"type":"hello"}"#).unwrap_err().contains("update_card"));
-        assert!(matches!(said(r#"{"type":"update_card","agentCard":{}}"#), Ok(Said::UpdateCard(_))));
+        for kind in ["update_card", "announce"] {
+            assert!(matches!(said(&format!(r#"{{"type":"{kind}","agentCard":{{}}}}"#)), Ok(Said::UpdateCard(_))));
+        }
+        let announce = r#"{"type":"SESSION_ANNOUNCE","protocol_version":"2.0","worker":{"agent_id":"w"}}"#;
+        for frame in [announce.to_owned(), format!(r#"{{"type":"announce","announce":{announce}}}"#)] {
+            assert!(matches!(said(&frame), Ok(Said::Announce(announce)) if announce.worker.agent_id == "w"));
+        }
+        assert!(said(r#"{"type":"announce"}"#).unwrap_err().contains("SESSION_ANNOUNCE"));
+        assert!(said(&announce.replace("2.0", "3.0")).unwrap_err().contains("announce in 2.0"));
     }
 
     #[test]

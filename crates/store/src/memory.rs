@@ -11,6 +11,7 @@ mod usage;
 use crate::herald::Herald;
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
+use flotilla_core::fleet::Kept;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
@@ -136,6 +137,12 @@ impl Store for Memory {
             tables.registrations.insert(registration.name.clone(), (id, registration));
             id
         })
+    }
+    fn workers(&self) -> Later<Vec<Kept>> {
+        self.now(|tables| tables.workers.values().cloned().collect())
+    }
+    fn keep_worker(&self, kept: Kept) -> Later<()> {
+        self.now(|tables| drop(tables.workers.insert(kept.agent.0, kept)))
     }
     fn principal(&self, name: FullName) -> Later<Principal> {
         self.now(|tables| tables.keyring.principal(&name))

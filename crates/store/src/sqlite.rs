@@ -19,6 +19,7 @@ mod send;
 mod sweep;
 mod task;
 mod usage;
+mod worker;
 mod writer;
 
 pub use backup::{backup, restore};
@@ -30,6 +31,7 @@ use applier::Orders;
 use checkpoint::Checkpoints;
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
+use flotilla_core::fleet::Kept;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
@@ -239,6 +241,12 @@ impl Store for Sqlite {
     }
     fn register(&self, registration: Registration) -> Later<AgentId> {
         self.write(move |connection| registration::keep(connection, &registration))
+    }
+    fn workers(&self) -> Later<Vec<Kept>> {
+        self.read(|connection| worker::all(connection))
+    }
+    fn keep_worker(&self, kept: Kept) -> Later<()> {
+        self.write(move |connection| worker::keep(connection, &kept))
     }
     fn principal(&self, name: FullName) -> Later<Principal> {
         self.write(move |connection| key::principal(connection, &name))

@@ -2,8 +2,10 @@
 
 use super::fit::{Addressed, Unfit, fit};
 use super::{Policy, Worker};
+use crate::dispatch::policy::DEAR;
 use flotilla_protocol::fleet::dispatch::Dispatch;
 use flotilla_protocol::fleet::name;
+use flotilla_protocol::fleet::result::BlockedReason;
 use flotilla_protocol::time::Millis;
 use std::sync::Arc;
 
@@ -14,6 +16,20 @@ pub enum Target {
     Worker(String),
     Label(String),
     Skill(String),
+}
+
+impl Target {
+    /// `any`, `label:L`, `skill:S`, or a worker's name.
+    pub fn of(text: &str) -> Self {
+        match text.trim() {
+            "" | "any" => Self::Any,
+            text => match text.split_once(':') {
+                Some(("label", label)) => Self::Label(label.trim().to_owned()),
+                Some(("skill", skill)) => Self::Skill(skill.trim().to_owned()),
+                _ => Self::Worker(text.to_owned()),
+            },
+        }
+    }
 }
 
 /// What was thought of one worker.
@@ -62,6 +78,38 @@ pub struct Wanted<'a> {
     pub target: &'a Target,
     /// The worker that did the last work of the same context.
     pub last: Option<&'a str>,
+    /// Workers that would not take it.
+    pub shunned: &'a [Shunned],
+}
+
+/// A worker that answered that it cannot, and until when it is not asked again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shunned {
+    pub worker: Arc<str>,
+    /// What it had announced by then. It may do when it announces something else; where it counts no epochs, the hub's
+    /// own count tells.
+    pub epoch: Option<u64>,
+    pub revision: u64,
+    /// It may do after that, where it said so.
+    pub until: Option<Millis>,
+    pub reason: BlockedReason,
+}
+
+impl Shunned {
+    fn stands(&self, worker: &Worker, now: Millis) -> Option<Unfit> {
+        let is_new = match (self.epoch, worker.announce.epoch) {
+            (Some(then), Some(now)) => then != now,
+            _ => self.revision != worker.revision,
+        };
+        if self.worker != worker.name || is_new {
+            return None;
+        }
+        let detail = format!("it answered {}", self.reason.name());
+        match self.until {
+            Some(until) if now >= until => None,
+            until => Some(Unfit { reason: self.reason.clone(), detail, waits: until.is_some() }),
+        }
+    }
 }
 
 pub fn choose<'a>(
@@ -79,14 +127,23 @@ pub fn choose<'a>(
         .map(|worker| Considered {
             worker: Arc::clone(&worker.name),
             epoch: worker.announce.epoch,
-            verdict: match fit(worker, wanted.dispatch, addressed, policy, now) {
-                Ok(unverified) => score(worker, wanted, policy, unverified),
-                Err(reasons) => Verdict::Unfit(reasons),
-            },
+            verdict: verdict(worker, wanted, addressed, policy, now),
         })
         .collect();
     considered.sort_by(|one, other| rank(other).total_cmp(&rank(one)).then_with(|| one.worker.cmp(&other.worker)));
     Choice { considered }
+}
+
+fn verdict(worker: &Worker, wanted: Wanted<'_>, addressed: Addressed, policy: &Policy, now: Millis) -> Verdict {
+    let shunned = wanted.shunned.iter().find_map(|shunned| shunned.stands(worker, now));
+    match (fit(worker, wanted.dispatch, addressed, policy, now), shunned) {
+        (Ok(unverified), None) => score(worker, wanted, policy, unverified),
+        (Ok(_), Some(unfit)) => Verdict::Unfit(vec![unfit]),
+        (Err(mut reasons), shunned) => {
+            reasons.extend(shunned);
+            Verdict::Unfit(reasons)
+        }
+    }
 }
 
 fn rank(considered: &Considered) -> f64 {
@@ -113,9 +170,15 @@ fn score(worker: &Worker, wanted: Wanted<'_>, policy: &Policy, unverified: Vec<S
         ("load", weights.load * (1.0 - worker.load().min(1.0))),
         ("affinity", if wanted.last == Some(&*worker.name) { weights.affinity } else { 0.0 }),
         // One of whom nothing is known yet is neither trusted nor shunned.
+        ("cost", weights.cost * cheapness(worker)),
         ("success", weights.success * worker.turns.success.unwrap_or(0.5)),
     ];
     Verdict::Fit { score: points.iter().map(|(_, point)| point).sum(), points, unverified }
+}
+
+/// 1 for what costs nothing, less the more it costs; one that does not say is taken to be in between.
+fn cheapness(worker: &Worker) -> f64 {
+    worker.announce.worker.usd_per_million_tokens.map_or(0.5, |cost| DEAR / (DEAR + cost))
 }
 
 /// 1 for the tier that was asked for (or the least, if none was), less for every step above it: small work does not

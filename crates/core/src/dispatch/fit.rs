@@ -49,10 +49,10 @@ pub fn fit(
         unfit.push(Unfit::never(BlockedReason::DeadlinePassed, "the deadline has passed".into()));
     }
     mcp(worker, dispatch, addressed, &mut unfit, &mut unverified);
-    tools(worker, dispatch, &mut unfit);
+    tools(worker, dispatch, addressed, &mut unfit, &mut unverified);
     model(worker, dispatch, addressed, policy, &mut unfit, &mut unverified);
     tree(worker, dispatch, addressed, &mut unfit, &mut unverified);
-    presence(worker, now, &mut unfit);
+    presence(worker, dispatch, now, &mut unfit);
     if unfit.is_empty() { Ok(unverified) } else { Err(unfit) }
 }
 
@@ -69,6 +69,9 @@ fn mcp(
             Some(McpStatus::Unknown) if addressed == Addressed::ByName => {
                 unverified.push(format!("MCP server {server}"));
             }
+            None if addressed == Addressed::ByName && !worker.announced => {
+                unverified.push(format!("MCP server {server}"));
+            }
             Some(status) => {
                 let detail = format!("MCP server {server}: {}", status.name());
                 unfit.push(Unfit::never(BlockedReason::MissingMcp, detail));
@@ -81,13 +84,22 @@ fn mcp(
     }
 }
 
-fn tools(worker: &Worker, dispatch: &Dispatch, unfit: &mut Vec<Unfit>) {
+fn tools(
+    worker: &Worker,
+    dispatch: &Dispatch,
+    addressed: Addressed,
+    unfit: &mut Vec<Unfit>,
+    unverified: &mut Vec<String>,
+) {
     let needs = &dispatch.requirements;
     let mut missing = |what: &str, name: &str| {
         unfit.push(Unfit::never(BlockedReason::MissingCapability, format!("{what} {name}: not there")));
     };
     for tool in needs.required_capabilities.iter().filter(|tool| !worker.announce.has_tool(tool)) {
-        missing("tool", tool);
+        match addressed {
+            Addressed::ByName if !worker.announced => unverified.push(format!("tool {tool}")),
+            _ => missing("tool", tool),
+        }
     }
     for skill in needs.skills.iter().filter(|skill| !worker.skills.iter().any(|known| name::same(known, skill))) {
         missing("skill", skill);
@@ -163,13 +175,21 @@ fn tree(
     }
 }
 
-fn presence(worker: &Worker, now: Millis, unfit: &mut Vec<Unfit>) {
+fn presence(worker: &Worker, dispatch: &Dispatch, now: Millis, unfit: &mut Vec<Unfit>) {
     let over = |detail: String| Unfit::later(BlockedReason::OverCapacity, detail);
+    if dispatch.requirements.write && worker.repository_full {
+        unfit.push(over("as many as may are changing files in its repository".into()));
+    }
+    if let Some(pause) = worker.pause(now) {
+        let detail = format!("its account is paused until {}: {}", pause.until, pause.reason);
+        unfit.push(Unfit::later(BlockedReason::UsageLimit, detail));
+    }
     match worker.health(now) {
         Health::Available => {}
+        Health::Busy if worker.active < worker.places() => {}
         Health::Busy => unfit.push(over(format!("all {} places are taken", worker.places()))),
         Health::Draining => unfit.push(over("it is draining and takes nothing new".into())),
         Health::Broken { reason } => unfit.push(Unfit::never(BlockedReason::StaleProfile, reason)),
-        Health::Offline => unfit.push(over("it has not been heard of in time".into())),
+        Health::Offline => unfit.push(over("it is not there".into())),
     }
 }

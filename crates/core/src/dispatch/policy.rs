@@ -45,10 +45,15 @@ pub struct Weights {
     pub affinity: f64,
     /// How its work went lately.
     pub success: f64,
+    /// Costing little.
+    pub cost: f64,
 }
+
+/// What a million tokens cost that is neither cheap nor dear, in US dollars.
+pub const DEAR: f64 = 10.0;
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { tier: 3.0, load: 2.0, affinity: 2.5, success: 1.5 }
+        Self { tier: 3.0, load: 2.0, affinity: 2.5, success: 1.5, cost: 1.0 }
     }
 }

@@ -1,7 +1,7 @@
 //! Who is fit, who is chosen, and why.
 
-use super::choose::{Target, Wanted};
-use super::{Choice, Health, Policy, Verdict, Worker, choose};
+use super::{Choice, Health, Pause, Policy, Shunned, Target, Verdict, Wanted, Worker, choose};
+use flotilla_protocol::fleet::result::BlockedReason;
 use flotilla_protocol::fleet::{Announce, Dispatch, Found, Handshake, read};
 use flotilla_protocol::time::Millis;
 use serde_json::{Value, json};
@@ -31,20 +31,17 @@ fn worker(name: &str, tier: &str) -> Worker {
         "mcp_health": {"mem": "ok", "trek": "timeout"},
         "session": {"repo_state": {"clean": true}}}));
     Worker {
-        name: name.into(),
         announce,
+        announced: true,
         labels: ["linux".to_owned()].into(),
         skills: ["review".to_owned()].into(),
         lease_until: Millis(NOW.0 + 1),
-        active: 0,
-        draining: false,
-        turns: super::Turns::default(),
-        account: None,
+        ..Worker::unknown(name)
     }
 }
 
 fn choice(workers: &[Worker], requirements: &Value, target: &Target, last: Option<&str>) -> Choice {
-    choose(workers, Wanted { dispatch: &dispatch(requirements), target, last }, &Policy::default(), NOW)
+    choose(workers, Wanted { dispatch: &dispatch(requirements), target, last, shunned: &[] }, &Policy::default(), NOW)
 }
 
 fn chosen(workers: &[Worker], requirements: &Value) -> Option<String> {
@@ -124,7 +121,7 @@ fn trees_deadlines_and_presence_count_too() {
 
     let late = Dispatch { deadline: Some(NOW), ..dispatch(&json!({})) };
     let ready = [worker("w", "sonnet")];
-    let wanted = Wanted { dispatch: &late, target: &Target::Any, last: None };
+    let wanted = Wanted { dispatch: &late, target: &Target::Any, last: None, shunned: &[] };
     let choice = choose(&ready, wanted, &Policy::default(), NOW);
     assert!(choice.chosen().is_none() && !choice.may_wait());
 }
@@ -172,7 +169,54 @@ fn an_older_announcement_changes_nothing_and_a_newer_one_is_another_chance() {
         Arc::new(announce)
     };
     let (older, newer) = (with(4), with(6));
-    assert!(!worker.take(older, Millis(9)) && worker.announce.epoch == Some(5));
-    assert!(worker.take(newer, Millis(NOW.0 + 50)));
+    assert!(!worker.take(older, Millis(9), NOW) && worker.announce.epoch == Some(5));
+    assert!(worker.take(newer, Millis(NOW.0 + 50), NOW));
     assert_eq!(worker.health(NOW), Health::Available);
+}
+
+#[test]
+fn one_that_never_announced_is_tried_by_name_only() {
+    let mut silent = Worker::unknown("w");
+    silent.active = 7;
+    let needs = json!({"required_mcp": ["mem"], "required_capabilities": ["terminal"], "write": true});
+    let named = against(&silent, &needs, &Target::Worker("w".into()));
+    assert_eq!(named, "fit MCP server mem, tool terminal, a clean working tree");
+    assert_eq!(against(&silent, &needs, &Target::Any), "missing_mcp missing_capability dirty_tree");
+}
+
+#[test]
+fn pauses_full_repositories_and_earlier_answers_stand_in_the_way() {
+    let mut worker = worker("w", "sonnet");
+    worker.paused = Some(Pause { until: Millis(NOW.0 + 9), reason: "weekly limit".into() });
+    assert_eq!(against(&worker, &json!({}), &Target::Any), "usage_limit*");
+    assert_eq!(worker.health(NOW), Health::Busy);
+    worker.paused = Some(Pause { until: NOW, reason: "weekly limit".into() });
+    worker.repository_full = true;
+    assert_eq!(against(&worker, &json!({}), &Target::Any), "fit");
+    assert_eq!(against(&worker, &json!({"write": true}), &Target::Any), "over_capacity*");
+
+    let answered = |revision, until| {
+        let shunned = Shunned { worker: "w".into(), epoch: None, revision, until, reason: BlockedReason::StaleProfile };
+        let dispatch = dispatch(&json!({}));
+        let wanted = Wanted { dispatch: &dispatch, target: &Target::Any, last: None, shunned: &[shunned] };
+        let choice = choose([&worker], wanted, &Policy::default(), NOW);
+        (choice.chosen().is_some(), choice.may_wait())
+    };
+    assert_eq!(answered(0, None), (false, false), "never again, until it announces something new");
+    assert_eq!(answered(0, Some(Millis(NOW.0 + 1))), (false, true), "later");
+    assert_eq!(answered(0, Some(NOW)), (true, true), "now");
+    assert_eq!(answered(9, None), (true, true), "it announced something new since");
+}
+
+#[test]
+fn whom_work_is_for_is_read() {
+    for (text, target) in [
+        ("any", Target::Any),
+        ("", Target::Any),
+        ("label:gpu", Target::Label("gpu".into())),
+        ("skill: review", Target::Skill("review".into())),
+        ("claude", Target::Worker("claude".into())),
+    ] {
+        assert_eq!(Target::of(text), target, "{text}");
+    }
 }

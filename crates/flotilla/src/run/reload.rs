@@ -33,6 +33,7 @@ async fn reload(running: &Running) -> Result<()> {
         }
     }
     running.app.hub.replace_registry(registry);
+    running.app.hub.fleet().replace_settings(config.fleet.settings(), &running.app.hub.registry());
     roster.replace_welcome(config.sockets.welcome());
     watched.into_iter().for_each(|agent| agent.start(&running.app.hub));
     running.app.hub.replace_budgets(config.budgets.budgets());

@@ -7,6 +7,7 @@ mod crash;
 mod dialects;
 mod doors;
 mod errors;
+mod fleet;
 mod grpc;
 mod grpc03;
 mod idempotency;

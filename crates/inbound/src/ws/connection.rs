@@ -102,10 +102,17 @@ impl Connection {
             .max_frame_size(Some(sockets.frame));
         let mut socket = Socket::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
         gauge!("flotilla_sockets_open").increment(1.0);
+        let (hub, is_agent) = (Arc::clone(&self.app.hub), self.place.is_some());
+        if is_agent {
+            hub.connection_changed();
+        }
         let (code, reason) = self.serve(&mut socket, sockets).await;
         gauge!("flotilla_sockets_open").decrement(1.0);
         // What it had is for its next connection, and must not wait until this one has said good-bye.
         drop(self);
+        if is_agent {
+            hub.connection_changed();
+        }
         let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
         let parting = async {
             if socket.close(Some(frame)).await.is_ok() {

@@ -3,11 +3,13 @@
 use super::connection::{Connection, say};
 use crate::gopherhole;
 use flotilla_core::error::Error;
+use flotilla_core::fleet::Via;
 use flotilla_core::ids::TaskId;
 use flotilla_core::roster::NoRun;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::profile::Profile;
 use flotilla_protocol::approval::{self, Asking};
+use flotilla_protocol::fleet::Announce;
 use flotilla_protocol::hub_frame::{self, Ack, Said, Sending, TaskResponse};
 use flotilla_protocol::wire::Json;
 use serde::Deserialize;
@@ -44,6 +46,7 @@ impl Connection {
             }
             Said::Message(sending) => self.send(*sending)?,
             Said::UpdateCard(card) => self.update_card(&card).await?,
+            Said::Announce(announce) => self.announce(*announce).await?,
             Said::TaskResponse(response) => self.respond(&response, id).await?,
             Said::ApprovalRequest(asking) => self.ask(*asking)?,
         }
@@ -68,6 +71,17 @@ impl Connection {
             place.agent = Arc::clone(agent);
         }
         self.say(hub_frame::simple("card_updated"));
+        Ok(())
+    }
+
+    /// What the agent of this connection is and has now, whatever it calls itself there.
+    async fn announce(&mut self, announce: Announce) -> Result<(), Error> {
+        self.app.hub.count_request(self.caller.principal)?;
+        let agent = Arc::clone(&self.place()?.agent);
+        let announced = self.app.hub.announce(&agent, announce, Via::Socket).await?;
+        let left = announced.lease_until.0.saturating_sub(self.app.now().0) / 1000;
+        let lease = u64::try_from(left).unwrap_or(0);
+        self.say(hub_frame::announced(announced.taken, announced.epoch, lease));
         Ok(())
     }
 

@@ -47,6 +47,15 @@ pub struct Worker {
     pub context_window: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
+    /// Words to address it by among others, beside those its hub's operator gave it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Whose usage limit it works under: all workers of one account stop when the limit is reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// What a million tokens cost with its model, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd_per_million_tokens: Option<f64>,
     #[serde(flatten)]
     pub more: More,
 }
@@ -149,6 +158,9 @@ pub struct RepoState {
     pub ahead: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<u32>,
+    /// What tells this repository from others, such as the address of its origin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
     #[serde(flatten)]
     pub more: More,
 }
@@ -163,7 +175,22 @@ impl Announce {
                 "capabilities.max_concurrent: must be at least 1; a worker that takes nothing is drained".into()
             );
         }
+        if self.worker.usd_per_million_tokens.is_some_and(|cost| !cost.is_finite() || cost < 0.0) {
+            return Err("worker.usd_per_million_tokens: must be 0 or more; leave it out if it is not known".into());
+        }
         Ok(())
+    }
+
+    /// The highest version of the handshake both sides speak; none means plain text.
+    pub fn spoken(&self) -> Option<Version> {
+        match self.supported_versions.as_slice() {
+            [] => Version::common(&[self.protocol_version]),
+            several => Version::common(several),
+        }
+    }
+
+    pub fn repository(&self) -> Option<&str> {
+        self.session.repo_state.as_ref()?.repository.as_deref()
     }
 
     /// The health of a server by any spelling of its name; none if the worker has no such server.

@@ -30,6 +30,15 @@ pub struct Dispatch {
     /// What to do, in this order, while no worker can take the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_blocked: Option<Vec<OnBlocked>>,
+    /// Who is to do it: `any` (the default), `label:L`, `skill:S` or a worker's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The announcement the hub decided on, told to the worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<u64>,
+    /// Requirements nobody could check, told to the worker.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unverified: Vec<String>,
     pub brief: String,
     #[serde(flatten)]
     pub more: More,

@@ -48,6 +48,7 @@ fn lines(mut rest: &str) -> Result<Dispatch, String> {
 fn set(dispatch: &mut Dispatch, key: &str, value: &str) -> Result<(), String> {
     let (task, requirements) = (&mut dispatch.task, &mut dispatch.requirements);
     match key {
+        "to" => dispatch.to = Some(value.to_owned()),
         "task_id" => task.task_id = Some(value.to_owned()),
         "priority" => task.priority = word(key, value)?,
         "reply_schema" => task.reply_schema = word(key, value)?,
@@ -132,6 +133,9 @@ pub fn write(dispatch: &Dispatch) -> String {
     }
     if let Some(deadline) = dispatch.deadline {
         line("deadline", &deadline.to_string());
+    }
+    if !dispatch.unverified.is_empty() {
+        line("unverified", &format!("[{}]", dispatch.unverified.join(", ")));
     }
     if let Some(steps) = &dispatch.on_blocked {
         let steps: Vec<String> = steps.iter().map(name).collect();

@@ -3,6 +3,7 @@
 use super::key::Keyring;
 use crate::herald::Outcome;
 use flotilla_core::caller::Scope;
+use flotilla_core::fleet::Kept;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::ports::{Commit, Dedupe, Digest, Folded, NotCommitted, Record, Sent};
 use flotilla_core::registry::Registration;
@@ -47,6 +48,7 @@ pub struct Tables {
     pub ledger: super::usage::Ledger,
     sends: HashMap<Digest, Sent>,
     agents: Vec<String>,
+    pub workers: BTreeMap<i64, Kept>,
     pub registrations: BTreeMap<String, (AgentId, Registration)>,
 }
 

@@ -12,7 +12,7 @@ pub const APPLICATION_ID: i32 = 0x464c_4f54;
 pub const LONG_LOG: u64 = 32;
 
 /// Each entry takes the schema one version up. Never edit one that was released.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE principals (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, admin INTEGER NOT NULL);
@@ -117,6 +117,11 @@ const MIGRATIONS: [&str; 8] = [
     "
     CREATE TABLE registrations (
         agent INTEGER PRIMARY KEY, visibility TEXT NOT NULL, profile TEXT NOT NULL, at INTEGER NOT NULL
+    );
+",
+    "
+    CREATE TABLE workers (
+        agent INTEGER PRIMARY KEY, announce TEXT NOT NULL, at INTEGER NOT NULL, draining INTEGER NOT NULL
     );
 ",
     "

@@ -2,6 +2,7 @@
 
 use crate::home::Home;
 use crate::random::Random;
+use flotilla_core::fleet::Kept;
 use flotilla_core::ids::{PrincipalId, WorkspaceId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::registry::{Registration, Visibility};
@@ -169,4 +170,19 @@ pub async fn agents_that_registered_are_there_with_what_they_last_said(home: &im
     assert_eq!(store.agent("one", owner.id).await.unwrap(), one);
     let expected = [(one, said("one", "the first", 2)), (two, said("two", "another word", 3))];
     assert_eq!(store.registrations().await.unwrap(), expected, "by name");
+}
+
+pub async fn workers_are_there_with_what_they_last_announced(home: &impl Home) {
+    let store = home.open();
+    let kept = |agent: i64, announce: &str, draining: bool| Kept {
+        agent: AgentId(agent),
+        announce: announce.into(),
+        at: Millis(agent),
+        draining,
+    };
+    assert_eq!(store.workers().await.unwrap(), []);
+    store.keep_worker(kept(2, "{}", false)).await.unwrap();
+    store.keep_worker(kept(1, "{}", false)).await.unwrap();
+    store.keep_worker(kept(2, r#"{"epoch":2}"#, true)).await.unwrap();
+    assert_eq!(store.workers().await.unwrap(), [kept(1, "{}", false), kept(2, r#"{"epoch":2}"#, true)]);
 }

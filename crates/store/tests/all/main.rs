@@ -52,7 +52,8 @@ macro_rules! suite {
                   a_deleted_one_is_kept_for_its_owner_alone a_task_can_leave_so_many_deleted_ones_behind;
             key: keys_are_found_by_hash_and_revoked_by_name names_are_taken_once a_key_is_replaced_all_at_once
                  a_name_is_somebody_else_in_another_workspace every_change_of_keys_has_its_revision
-                 agents_keep_their_numbers agents_that_registered_are_there_with_what_they_last_said;
+                 agents_keep_their_numbers agents_that_registered_are_there_with_what_they_last_said
+                 workers_are_there_with_what_they_last_announced;
             ledger: approvals_follow_the_log_and_are_their_owner_s usage_is_summed_by_day_and_outlives_its_task;
             lineage: a_delegated_task_is_read_back_whole deadlines_are_of_tasks_that_have_not_ended;
             list: pages_agree_with_a_model totals_do_not_depend_on_the_page exchanges_are_not_listed

@@ -1,0 +1,260 @@
+//! The fleet: workers that announced themselves, what they can do now, and who has which work.
+
+mod agent;
+mod contexts;
+pub mod contract;
+pub mod form;
+pub mod outcome;
+pub mod queue;
+mod roster;
+pub mod schema;
+pub mod settings;
+
+pub use agent::virtual_agent;
+pub use roster::{Seen, Via};
+pub use settings::{Settings, WorkerSettings};
+
+use crate::dispatch::{Health, Pause};
+use crate::ids::{AgentId, PrincipalId, TaskId};
+use crate::registry::{Agent, Registry};
+use arc_swap::ArcSwap;
+use contexts::Contexts;
+use flotilla_protocol::fleet::Announce;
+use flotilla_protocol::time::Millis;
+use metrics::gauge;
+use queue::{Given, Waiting};
+use roster::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::Notify;
+
+/// The agent that stands for all workers: whoever calls it lets the hub choose.
+pub const FLEET: &str = "fleet";
+
+/// A worker's latest announcement, as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kept {
+    pub agent: AgentId,
+    /// What it said, as JSON.
+    pub announce: String,
+    pub at: Millis,
+    pub draining: bool,
+}
+
+/// What became of an announcement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Announced {
+    /// False if the hub knows a newer one.
+    pub taken: bool,
+    /// Whether it said anything new.
+    pub news: bool,
+    pub epoch: Option<u64>,
+    /// Be heard of again before this time.
+    pub lease_until: Millis,
+}
+
+/// A worker's health, and whom that concerns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Changed {
+    pub worker: Arc<str>,
+    pub agent: AgentId,
+    pub owner: PrincipalId,
+    pub health: &'static str,
+    pub epoch: Option<u64>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) workers: BTreeMap<Arc<str>, Entry>,
+    /// Work that waits, by the order it came in.
+    waiting: BTreeMap<u64, Waiting>,
+    next: u64,
+    /// Who has which task's work.
+    given: HashMap<TaskId, Given>,
+    /// Who did the last work of a context.
+    contexts: Contexts,
+    /// How many change files in a repository.
+    writers: HashMap<String, u32>,
+}
+
+/// A pause until a limit is reset.
+pub(crate) fn pause(until: Millis, detail: &str) -> Pause {
+    let reason = if detail.is_empty() { "its usage limit is reached" } else { detail };
+    Pause { until, reason: reason.into() }
+}
+
+#[derive(Default)]
+pub struct Fleet {
+    state: Mutex<State>,
+    settings: ArcSwap<Settings>,
+    /// One announcement is kept at a time, so that the newest is what stays.
+    pub(crate) keeping: tokio::sync::Mutex<()>,
+    /// Something may happen sooner than was thought.
+    sooner: Notify,
+}
+
+impl Fleet {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic while holding the fleet")
+    }
+
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.load_full()
+    }
+
+    pub fn replace_settings(&self, settings: Settings, registry: &Registry) {
+        self.settings.store(Arc::new(settings));
+        self.describe(registry);
+    }
+
+    /// Takes over what agents' cards and the operator say of workers.
+    pub fn describe(&self, registry: &Registry) {
+        let settings = self.settings();
+        for (name, entry) in &mut self.state().workers {
+            entry.describe(registry.by_name(name), &settings);
+        }
+    }
+
+    /// Whether an agent announced itself.
+    pub fn has(&self, worker: &str) -> bool {
+        self.state().workers.contains_key(worker)
+    }
+
+    /// Remembers how a worker's turn went.
+    pub(crate) fn turned(&self, worker: &str, failure: Option<String>, now: Millis) {
+        if let Some(entry) = self.state().workers.get_mut(worker) {
+            entry.worker.turns.count(now, failure);
+        }
+    }
+
+    /// A worker's usage limit is reached: all of its account get nothing until it is reset.
+    pub(crate) fn pause(&self, worker: &str, pause: Pause) {
+        let mut state = self.state();
+        let account = state.workers.get(worker).and_then(|entry| entry.worker.account.clone());
+        for (name, entry) in &mut state.workers {
+            let shares = account.is_some() && entry.worker.account == account;
+            if shares || **name == *worker {
+                entry.worker.paused = Some(pause.clone());
+            }
+        }
+        drop(state);
+        self.sooner.notify_one();
+    }
+
+    /// Whether anybody ever announced itself.
+    pub fn is_empty(&self) -> bool {
+        self.state().workers.is_empty()
+    }
+
+    /// Takes up what was kept. Leases are given once for their full time, so that a hub that was down shuns nobody.
+    pub fn restore(&self, kept: Vec<Kept>, registry: &Registry, now: Millis) {
+        let settings = self.settings();
+        let mut state = self.state();
+        for Kept { agent, announce, at, draining } in kept {
+            let Some(agent) = registry.by_id(agent) else { continue };
+            let Ok(announce) = serde_json::from_str::<Announce>(&announce) else { continue };
+            let mut entry = Entry::new(agent, Via::Kept, at);
+            entry.describe(Some(agent), &settings);
+            entry.worker.take(Arc::new(announce), settings.lease_from(now), now);
+            entry.worker.draining = draining;
+            state.workers.insert(Arc::clone(&entry.worker.name), entry);
+        }
+    }
+
+    pub fn announce(&self, agent: &Arc<Agent>, announce: Announce, via: Via, now: Millis) -> Announced {
+        let settings = self.settings();
+        let mut state = self.state();
+        let fresh = || (agent.name.as_str().into(), Entry::new(agent, via, now));
+        let known = state.workers.contains_key(agent.name.as_str());
+        if !known {
+            state.workers.extend([fresh()]);
+        }
+        let entry = state.workers.get_mut(agent.name.as_str()).expect("it was just put there");
+        entry.look(Some(agent), now, &settings);
+        let before = entry.worker.revision;
+        let taken = entry.worker.take(Arc::new(announce), settings.lease_from(now), now);
+        if taken {
+            (entry.announced_at, entry.heard_at, entry.via) = (now, now, via);
+            entry.describe(Some(agent), &settings);
+            entry.look(Some(agent), now, &settings);
+            entry.open = true;
+        }
+        let news = taken && entry.worker.revision != before;
+        let (epoch, lease_until) = (entry.worker.announce.epoch, entry.worker.lease_until);
+        drop(state);
+        self.sooner.notify_one();
+        Announced { taken, news, epoch, lease_until }
+    }
+
+    /// A worker did or said something: it is there.
+    pub fn heard(&self, worker: &str, now: Millis) {
+        let settings = self.settings();
+        if let Some(entry) = self.state().workers.get_mut(worker) {
+            entry.heard_at = now;
+            entry.worker.lease_until = entry.worker.lease_until.max(settings.lease_from(now));
+        }
+    }
+
+    /// Lets a worker end what it has and take nothing new, or takes that back. None if it is no worker.
+    pub fn drain(&self, worker: &str, draining: bool) -> Option<Kept> {
+        let mut state = self.state();
+        let entry = state.workers.get_mut(worker)?;
+        entry.worker.draining = draining;
+        entry.open = true;
+        let kept = entry.kept();
+        drop(state);
+        self.sooner.notify_one();
+        Some(kept)
+    }
+
+    /// What is kept of a worker.
+    pub fn kept(&self, worker: &str) -> Option<Kept> {
+        self.state().workers.get(worker).map(Entry::kept)
+    }
+
+    /// Every worker as it is now.
+    pub fn seen(&self, registry: &Registry, now: Millis) -> Vec<Seen> {
+        let settings = self.settings();
+        let mut state = self.state();
+        let seen = state.workers.iter_mut().map(|(name, entry)| {
+            entry.look(registry.by_name(name), now, &settings);
+            entry.seen(now)
+        });
+        seen.collect()
+    }
+
+    /// Those whose health is another than was last told, which is told now; and when to look again.
+    pub(crate) fn changed(&self, registry: &Registry, now: Millis) -> (Vec<Changed>, Option<Millis>) {
+        let settings = self.settings();
+        let mut state = self.state();
+        let (mut changed, mut next) = (Vec::new(), None);
+        let mut counts = [0u32; Health::WORDS.len()];
+        for (name, entry) in &mut state.workers {
+            entry.look(registry.by_name(name), now, &settings);
+            let health = entry.worker.health(now);
+            counts[health.number()] += 1;
+            let stands = (health.name(), entry.worker.revision);
+            if entry.told != Some(stands) {
+                entry.open |= health == Health::Available;
+                entry.told = Some(stands);
+                changed.push(entry.changed(health.name()));
+            }
+            let due = [Some(entry.worker.lease_until), entry.worker.paused.as_ref().map(|pause| pause.until)];
+            next = due.into_iter().flatten().filter(|at| *at > now).chain(next).min();
+        }
+        for (word, count) in Health::WORDS.into_iter().zip(counts) {
+            gauge!("flotilla_workers", "health" => word).set(f64::from(count));
+        }
+        gauge!("flotilla_fleet_waiting").set(state.waiting.len() as f64);
+        (changed, next)
+    }
+
+    /// Waits until something may be due sooner.
+    pub(crate) async fn stirred(&self) {
+        self.sooner.notified().await;
+    }
+
+    pub(crate) fn stir(&self) {
+        self.sooner.notify_one();
+    }
+}

@@ -1,0 +1,149 @@
+//! One worker in the roster: what it announced, when it was heard of, and whether it can be reached.
+
+use super::{Changed, Kept, Settings};
+use crate::dispatch::{Health, Worker};
+use crate::ids::{AgentId, PrincipalId, WorkspaceId};
+use crate::ports::Breaker;
+use crate::registry::{Agent, Visibility};
+use flotilla_protocol::time::Millis;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// How an announcement came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    /// In a frame of its own connection.
+    Socket,
+    /// By `POST /api/fleet/announce`.
+    Http,
+    /// In a reply. Whoever says it there may have no other way, so it need not say it again in time.
+    Reply,
+    /// From before the hub's start.
+    Kept,
+}
+
+impl Via {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Socket => "socket",
+            Self::Http => "http",
+            Self::Reply => "reply",
+            Self::Kept => "kept",
+        }
+    }
+}
+
+pub(crate) struct Entry {
+    pub worker: Worker,
+    pub agent: AgentId,
+    pub owner: PrincipalId,
+    pub workspace: WorkspaceId,
+    pub visibility: Visibility,
+    pub via: Via,
+    pub announced_at: Millis,
+    pub heard_at: Millis,
+    /// The health and revision that were last told.
+    pub told: Option<(&'static str, u64)>,
+    /// What waits has not been offered to it since something new is known of it.
+    pub open: bool,
+}
+
+/// A worker as its owner sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    pub worker: Worker,
+    pub agent: AgentId,
+    pub owner: PrincipalId,
+    pub health: Health,
+    pub via: Via,
+    pub announced_at: Millis,
+    pub heard_at: Millis,
+}
+
+impl Entry {
+    pub fn new(agent: &Agent, via: Via, now: Millis) -> Self {
+        Self {
+            worker: Worker { lease_until: now, ..Worker::unknown(&agent.name) },
+            agent: agent.id,
+            owner: agent.owner,
+            workspace: agent.workspace,
+            visibility: agent.visibility,
+            via,
+            announced_at: now,
+            heard_at: now,
+            told: None,
+            open: true,
+        }
+    }
+
+    /// Takes over what its card and the operator say of it. An agent that is configured no more stays in the roster,
+    /// where it is not there.
+    pub fn describe(&mut self, agent: Option<&Arc<Agent>>, settings: &Settings) {
+        let worker = &mut self.worker;
+        if let Some(agent) = agent {
+            (self.agent, self.owner, self.workspace) = (agent.id, agent.owner, agent.workspace);
+            self.visibility = agent.visibility;
+            let skills = agent.skills.iter().flat_map(|skill| [&skill.id, &skill.name].into_iter().chain(&skill.tags));
+            worker.skills = skills.cloned().collect();
+        }
+        let set = settings.workers.get(&*worker.name);
+        let announced = &worker.announce.worker;
+        let labels = set.into_iter().flat_map(|set| &set.labels).chain(&announced.labels);
+        worker.labels = labels.cloned().collect::<BTreeSet<_>>();
+        let account = set.and_then(|set| set.account.as_deref()).or(announced.account.as_deref());
+        worker.account = account.map(Into::into);
+    }
+
+    /// Looks whether it can be reached now. A connection that is open is a lease that goes on.
+    pub fn look(&mut self, agent: Option<&Arc<Agent>>, now: Millis, settings: &Settings) {
+        let Some(agent) = agent else {
+            self.worker.present = false;
+            return;
+        };
+        let link = &agent.link;
+        let (is_dialed, reach) = (link.dialed().is_some(), link.reach());
+        let away = match &reach {
+            Some(reach) => reach.breaker == Breaker::Open,
+            None => link.absence().is_some(),
+        };
+        self.worker.present = !away;
+        let is_held = match reach {
+            Some(_) => self.via == Via::Reply,
+            None => is_dialed || self.via != Via::Http,
+        };
+        if self.worker.present && is_held {
+            self.worker.lease_until = self.worker.lease_until.max(settings.lease_from(now));
+        }
+    }
+
+    /// Whether work for a principal of the fleet's workspace may go to it.
+    pub fn is_for(&self, principal: PrincipalId, workspace: WorkspaceId) -> bool {
+        match self.visibility {
+            Visibility::Public => true,
+            Visibility::Workspace => self.workspace == workspace,
+            Visibility::Private => self.owner == principal,
+        }
+    }
+
+    pub fn kept(&self) -> Kept {
+        let announce = serde_json::to_string(&*self.worker.announce).unwrap_or_default();
+        Kept { agent: self.agent, announce, at: self.announced_at, draining: self.worker.draining }
+    }
+
+    pub fn changed(&self, health: &'static str) -> Changed {
+        let (worker, epoch) = (Arc::clone(&self.worker.name), self.worker.announce.epoch);
+        Changed { worker, agent: self.agent, owner: self.owner, health, epoch }
+    }
+
+    pub fn seen(&self, now: Millis) -> Seen {
+        Seen {
+            worker: self.worker.clone(),
+            agent: self.agent,
+            owner: self.owner,
+            health: self.worker.health(now),
+            via: self.via,
+            announced_at: self.announced_at,
+            heard_at: self.heard_at,
+        }
+    }
+}
