@@ -147,7 +147,7 @@ impl Hub {
         let above = chain.filter_map(|one| TaskId::parse(&one.task));
         let mut purses = Vec::new();
         for task in above.chain(task) {
-            if let Some(ceiling) = self.contract(task).await? {
+            if let Some(ceiling) = self.promised(task).await? {
                 let used = self.store.usage_below(task).await?;
                 purses.push(Purse { name: format!("task {task}"), ceiling, used });
             }
@@ -185,7 +185,7 @@ impl Hub {
     }
 
     /// The ceiling a task's latest contract sets, if it has one.
-    async fn contract(&self, task: TaskId) -> Result<Option<Ceiling>, Fault> {
+    async fn promised(&self, task: TaskId) -> Result<Option<Ceiling>, Fault> {
         if let Some(known) = self.purses.contracts().get(&task) {
             return Ok(*known);
         }
