@@ -1,10 +1,9 @@
 //! Ceilings on what work may use: what they count, when they are told of, and when they stop it. Pure.
 
-use flotilla_protocol::a2a::model::Message;
-use flotilla_protocol::fleet::{Dispatch, Found, HANDSHAKE, Handshake, Kind, read};
+use flotilla_protocol::fleet::{Dispatch, HANDSHAKE};
 use flotilla_protocol::usage::{Usage, dollars, nanos};
 use flotilla_protocol::wire::Object;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Parts of a ceiling, in per cent, at which the owner is told.
 const LEVELS: [u64; 3] = [50, 80, 100];
@@ -104,23 +103,6 @@ impl Ceiling {
         };
         (!ceiling.is_empty()).then_some(ceiling)
     }
-
-    /// The same for the contract a message carries, in its metadata, as a part of its own or as a text.
-    pub fn in_message(message: &Message) -> Option<Self> {
-        let member = message.metadata.as_ref().filter(|metadata| metadata.0.text().contains(HANDSHAKE));
-        let member = member.and_then(|metadata| serde_json::from_str::<Value>(metadata.0.text()).ok());
-        let told = member.and_then(|metadata| metadata.get(HANDSHAKE).map(Value::to_string));
-        let media_type = Kind::Dispatch.media_type();
-        let parts = message.parts.iter().filter(|part| part.effective_media_type() == media_type);
-        let parts = parts.filter_map(|part| part.data.0.as_ref()).map(|data| data.text().to_owned());
-        // Orchestrators that only send text write it there.
-        let texts = message.parts.iter().filter_map(|part| part.text.clone());
-        let texts = texts.filter(|text| text.trim_start().starts_with('{') && text.contains(Kind::Dispatch.name()));
-        told.into_iter().chain(parts).chain(texts).find_map(|json| match read(&json) {
-            Found::Handshake(Handshake::Dispatch(dispatch)) => Self::of(&dispatch),
-            _ => None,
-        })
-    }
 }
 
 /// Ceilings the owner of the hub has set, each for a day (UTC).
@@ -172,11 +154,9 @@ impl Broke {
 #[cfg(test)]
 mod tests {
     use super::Ceiling;
-    use flotilla_protocol::a2a::model::{Message, Part};
-    use flotilla_protocol::fleet::{HANDSHAKE, Kind};
+    use flotilla_protocol::fleet::Dispatch;
+    use flotilla_protocol::fleet::dispatch::{Budget, Terms};
     use flotilla_protocol::usage::Usage;
-    use flotilla_protocol::wire::{AnyValue, Json, Object};
-    use serde_json::json;
 
     fn used(input: u64, cost: Option<u64>) -> Usage {
         Usage { reports: 1, figures: [Some(input), None, None, None, cost], gaps: 0 }
@@ -196,17 +176,11 @@ mod tests {
     }
 
     #[test]
-    fn a_contract_is_found_where_it_may_stand() {
-        let dispatch = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": "do",
-            "task": {"token_budget": 4000, "budget": {"max_cost_usd": 0.5, "hard": true}}});
-        let metadata = Object::of(&json!({HANDSHAKE: dispatch})).ok();
+    fn a_contract_says_what_it_allows() {
+        let budget = Some(Budget { max_cost_usd: Some(0.5), hard: true, ..Budget::default() });
+        let task = Terms { token_budget: Some(4000), budget, ..Terms::default() };
         let expected = Some(Ceiling { tokens: Some(4000), output: None, cost: Some(500_000_000), hard: true });
-        assert_eq!(Ceiling::in_message(&Message { metadata, ..Message::default() }), expected);
-        let data = AnyValue(Some(Json::of(&dispatch).unwrap()));
-        let part = Part { data, media_type: Kind::Dispatch.media_type().into(), ..Part::default() };
-        assert_eq!(Ceiling::in_message(&Message { parts: vec![part], ..Message::default() }), expected);
-        let text = Part::text(dispatch.to_string());
-        assert_eq!(Ceiling::in_message(&Message { parts: vec![text], ..Message::default() }), expected);
-        assert_eq!(Ceiling::in_message(&Message { parts: vec![Part::text("hi")], ..Message::default() }), None);
+        assert_eq!(Ceiling::of(&Dispatch { task, ..Dispatch::default() }), expected);
+        assert_eq!(Ceiling::of(&Dispatch::default()), None);
     }
 }

@@ -29,6 +29,7 @@ mod register;
 mod repeat;
 mod run;
 mod send;
+mod stop;
 mod tally;
 mod tell;
 mod trail;
@@ -74,7 +75,7 @@ use live::{Lives, Loaded};
 use meters::Meters;
 use queue::Places;
 use run::Start;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use tally::{Place, Tally};
 use tokio::runtime::Handle;
@@ -214,27 +215,6 @@ impl Hub {
 
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
-    }
-
-    /// Tells every stream to end and come back later.
-    pub fn stop_streams(&self) {
-        self.stopping.send_replace(true);
-    }
-
-    /// Answers every waiting send with its task as it is.
-    pub fn release_waiting(&self) {
-        self.hurrying.store(true, Ordering::Release);
-        self.lives.wake_all();
-    }
-
-    /// Waits until the hub stops.
-    pub async fn stopped(&self) {
-        // The sender lives as long as the hub itself.
-        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
-    }
-
-    pub fn is_stopping(&self) -> bool {
-        *self.stopping.borrow()
     }
 
     /// The live task, if the scope sees it. "Not there" and "not yours" are the same on purpose.

@@ -45,10 +45,10 @@ impl Hub {
     }
 
     async fn call(&self, method: Method, path: &str, accept: &str) -> Result<Response, ClientError> {
-        self.send(method, path, accept, None).await
+        self.call_with(method, path, accept, None).await
     }
 
-    async fn send(
+    async fn call_with(
         &self,
         method: Method,
         path: &str,
@@ -134,7 +134,7 @@ impl Hub {
 
     /// Adds an agent; its settings are a JSON object with its name.
     pub async fn add_agent(&self, settings: String) -> Result<String, ClientError> {
-        let response = self.send(Method::POST, "/api/agents", "application/json", Some(settings)).await?;
+        let response = self.call_with(Method::POST, "/api/agents", "application/json", Some(settings)).await?;
         self.net.text(response).await
     }
 
@@ -145,7 +145,7 @@ impl Hub {
 
     /// Looks for an agent; what for is a JSON object.
     pub async fn discover(&self, asked: String) -> Result<String, ClientError> {
-        let response = self.send(Method::POST, "/api/agents/discover", "application/json", Some(asked)).await?;
+        let response = self.call_with(Method::POST, "/api/agents/discover", "application/json", Some(asked)).await?;
         self.net.text(response).await
     }
 
@@ -175,7 +175,7 @@ impl Hub {
     /// Answers an approval.
     pub async fn answer_approval(&self, id: &str, answer: &Value) -> Result<String, ClientError> {
         let path = format!("/api/approvals/{}", segment(id)?);
-        self.net.text(self.send(Method::POST, &path, "application/json", Some(answer.to_string())).await?).await
+        self.net.text(self.call_with(Method::POST, &path, "application/json", Some(answer.to_string())).await?).await
     }
 
     /// All workers, or one, as JSON.
@@ -189,7 +189,7 @@ impl Hub {
 
     /// Gives work to a worker; the task that it became, as JSON.
     pub async fn dispatch(&self, dispatch: String) -> Result<String, ClientError> {
-        let answer = self.send(Method::POST, "/api/dispatch", "application/json", Some(dispatch.to_string())).await?;
+        let answer = self.call_with(Method::POST, "/api/dispatch", "application/json", Some(dispatch)).await?;
         self.net.text(answer).await
     }
 

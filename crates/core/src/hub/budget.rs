@@ -4,13 +4,13 @@ use super::{Hub, LiveRef};
 use crate::budget::{Broke, Budgets, Ceiling, Figure, TODAY};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
+use crate::fleet::contract::{Carried, carried};
 use crate::ids::TaskId;
 use crate::notice::{Notice, What};
 use crate::registry::Agent;
 use crate::task::{Command, Head};
 use crate::usage::{By, Day, UsageFilter};
 use arc_swap::ArcSwap;
-use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::lineage::Origin;
 use flotilla_protocol::usage::Usage;
@@ -98,7 +98,7 @@ impl Hub {
                     let near = || Command::NearBudget { limit: limit.clone(), used: mark.used, most: mark.most };
                     self.change(live, near).await?;
                     let text = format!("{} %: {} ({limit})", mark.level(), mark.told());
-                    self.alert_owner(head, "budget", &text);
+                    self.warn_owner(head, "budget", &text);
                 }
             }
             if purse.ceiling.hard && purse.ceiling.reached(&purse.used).is_some() {
@@ -111,13 +111,13 @@ impl Hub {
     async fn stop_spending(self: &Arc<Self>, live: &LiveRef, head: &Head, broke: Broke) -> Result<(), Error> {
         if self.change(live, || Command::Overspent(broke.clone())).await?.is_some() {
             tracing::info!(task = %head.id, trace = %head.trace_id(), "a task's budget is used up");
-            self.alert_owner(head, broke.reason, &broke.text);
+            self.warn_owner(head, broke.reason, &broke.text);
             self.call_off(live.clone(), live.committed().unwrap_or_else(|| head.clone()));
         }
         Ok(())
     }
 
-    fn alert_owner(&self, head: &Head, reason: &str, text: &str) {
+    fn warn_owner(&self, head: &Head, reason: &str, text: &str) {
         let what = What::Alert { task: Some(head.id), reason: reason.into(), text: text.into() };
         self.notices.tell(Notice { at: self.clock.now(), owner: head.owner, agent: head.agent, what });
     }
@@ -147,7 +147,7 @@ impl Hub {
         let above = chain.filter_map(|one| TaskId::parse(&one.task));
         let mut purses = Vec::new();
         for task in above.chain(task) {
-            if let Some(ceiling) = self.contract_ceiling(task).await? {
+            if let Some(ceiling) = self.promised(task).await? {
                 let used = self.store.usage_below(task).await?;
                 purses.push(Purse { name: format!("task {task}"), ceiling, used });
             }
@@ -185,17 +185,26 @@ impl Hub {
     }
 
     /// The ceiling a task's latest contract sets, if it has one.
-    async fn contract_ceiling(&self, task: TaskId) -> Result<Option<Ceiling>, Fault> {
+    async fn promised(&self, task: TaskId) -> Result<Option<Ceiling>, Fault> {
         if let Some(known) = self.purses.contracts().get(&task) {
             return Ok(*known);
         }
-        let changes = self.whole_log(task).await?;
-        let events = changes.iter().rev().flat_map(|change| change.events.iter().rev());
-        let asked = events.filter_map(|event| match event {
-            Event::Asked { message, .. } => Some(message),
-            _ => None,
+        let record = self.store.record(Scope::Admin, task).await?;
+        let found = record.and_then(|record| {
+            let agent = self.registry.load().by_id(record.head.agent).cloned()?;
+            let events = record.changes.iter().rev().flat_map(|change| change.events.iter().rev());
+            let asked = events.filter_map(|event| match event {
+                Event::Asked { message, .. } => Some(message),
+                _ => None,
+            });
+            let texts = self.reads_texts(&agent);
+            asked
+                .filter_map(|message| match carried(message, texts) {
+                    Ok(Carried::Dispatch(dispatch)) => Ceiling::of(&dispatch),
+                    _ => None,
+                })
+                .next()
         });
-        let found = asked.map(Arc::as_ref).find_map(|message: &Message| Ceiling::in_message(message));
         let mut contracts = self.purses.contracts();
         if contracts.len() >= REMEMBERED {
             contracts.clear();

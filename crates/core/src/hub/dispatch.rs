@@ -40,7 +40,7 @@ enum Search {
 
 impl Hub {
     /// Whether texts to an agent are read for a dispatch.
-    fn reads_texts(&self, agent: &Agent) -> bool {
+    pub(super) fn reads_texts(&self, agent: &Agent) -> bool {
         agent.name == FLEET
             || self.fleet.settings().workers.get(&agent.name).is_some_and(|worker| worker.handshake)
             || self.fleet.has(&agent.name)

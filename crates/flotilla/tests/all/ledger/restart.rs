@@ -61,7 +61,7 @@ fn logged(hub: &HubProcess, task: &str) -> (u64, u64) {
     let events = log["events"].as_array().expect("events").iter();
     let blocks = events.filter_map(|entry| entry["event"]["noted"]["blocks"].as_array()).flatten();
     let used: Vec<&Value> = blocks.filter(|block| block["type"] == "usage").collect();
-    (used.iter().map(|block| block["input_tokens"].as_u64().unwrap()).sum(), used.len() as u64)
+    (used.iter().map(|block| block["input_tokens"].as_u64().expect("a number")).sum(), used.len() as u64)
 }
 
 #[test]
