@@ -1,20 +1,30 @@
 //! The fleet: workers that announced themselves, what they can do now, and who has which work.
 
+mod agent;
+mod contexts;
+pub mod contract;
+pub mod form;
+pub mod outcome;
+pub mod queue;
 mod roster;
-mod settings;
+pub mod schema;
+pub mod settings;
 
+pub use agent::virtual_agent;
 pub use roster::{Seen, Via};
 pub use settings::{Settings, WorkerSettings};
 
-use crate::dispatch::Health;
-use crate::ids::{AgentId, PrincipalId};
+use crate::dispatch::{Health, Pause};
+use crate::ids::{AgentId, PrincipalId, TaskId};
 use crate::registry::{Agent, Registry};
 use arc_swap::ArcSwap;
+use contexts::Contexts;
 use flotilla_protocol::fleet::Announce;
 use flotilla_protocol::time::Millis;
 use metrics::gauge;
+use queue::{Given, Waiting};
 use roster::Entry;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Notify;
 
@@ -56,6 +66,21 @@ pub struct Changed {
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) workers: BTreeMap<Arc<str>, Entry>,
+    /// Work that waits, by the order it came in.
+    waiting: BTreeMap<u64, Waiting>,
+    next: u64,
+    /// Who has which task's work.
+    given: HashMap<TaskId, Given>,
+    /// Who did the last work of a context.
+    contexts: Contexts,
+    /// How many change files in a repository.
+    writers: HashMap<String, u32>,
+}
+
+/// A pause until a limit is reset.
+pub(crate) fn pause(until: Millis, detail: &str) -> Pause {
+    let reason = if detail.is_empty() { "its usage limit is reached" } else { detail };
+    Pause { until, reason: reason.into() }
 }
 
 #[derive(Default)]
@@ -88,6 +113,32 @@ impl Fleet {
         for (name, entry) in &mut self.state().workers {
             entry.describe(registry.by_name(name), &settings);
         }
+    }
+
+    /// Whether an agent announced itself.
+    pub fn has(&self, worker: &str) -> bool {
+        self.state().workers.contains_key(worker)
+    }
+
+    /// Remembers how a worker's turn went.
+    pub(crate) fn turned(&self, worker: &str, failure: Option<String>, now: Millis) {
+        if let Some(entry) = self.state().workers.get_mut(worker) {
+            entry.worker.turns.count(now, failure);
+        }
+    }
+
+    /// A worker's usage limit is reached: all of its account get nothing until it is reset.
+    pub(crate) fn pause(&self, worker: &str, pause: Pause) {
+        let mut state = self.state();
+        let account = state.workers.get(worker).and_then(|entry| entry.worker.account.clone());
+        for (name, entry) in &mut state.workers {
+            let shares = account.is_some() && entry.worker.account == account;
+            if shares || **name == *worker {
+                entry.worker.paused = Some(pause.clone());
+            }
+        }
+        drop(state);
+        self.sooner.notify_one();
     }
 
     /// Whether anybody ever announced itself.
@@ -126,6 +177,7 @@ impl Fleet {
             (entry.announced_at, entry.heard_at, entry.via) = (now, now, via);
             entry.describe(Some(agent), &settings);
             entry.look(Some(agent), now, &settings);
+            entry.open = true;
         }
         let news = taken && entry.worker.revision != before;
         let (epoch, lease_until) = (entry.worker.announce.epoch, entry.worker.lease_until);
@@ -148,6 +200,7 @@ impl Fleet {
         let mut state = self.state();
         let entry = state.workers.get_mut(worker)?;
         entry.worker.draining = draining;
+        entry.open = true;
         let kept = entry.kept();
         drop(state);
         self.sooner.notify_one();
@@ -182,6 +235,7 @@ impl Fleet {
             counts[health.number()] += 1;
             let stands = (health.name(), entry.worker.revision);
             if entry.told != Some(stands) {
+                entry.open |= health == Health::Available;
                 entry.told = Some(stands);
                 changed.push(entry.changed(health.name()));
             }
@@ -191,6 +245,7 @@ impl Fleet {
         for (word, count) in Health::WORDS.into_iter().zip(counts) {
             gauge!("flotilla_workers", "health" => word).set(f64::from(count));
         }
+        gauge!("flotilla_fleet_waiting").set(state.waiting.len() as f64);
         (changed, next)
     }
 

@@ -5,10 +5,12 @@ mod cancel;
 mod deadline;
 mod deliver;
 mod descend;
+mod dispatch;
 mod fleet;
 mod follow;
 mod hook;
 mod ledger;
+mod judged;
 mod live;
 mod meters;
 mod own;
@@ -153,7 +155,8 @@ impl Hub {
     }
 
     /// Puts other agents in place; runs under way go on with the ones they started with.
-    pub fn replace_registry(&self, registry: Registry) {
+    pub fn replace_registry(&self, mut registry: Registry) {
+        registry.keep_hidden(&self.registry.load());
         self.fleet.describe(&registry);
         self.registry.store(Arc::new(registry));
     }

@@ -89,6 +89,7 @@ impl Fold {
             | Event::Received { .. }
             | Event::TakenUp { .. }
             | Event::RunLost { .. }
+            | Event::Routed { .. }
             | Event::NearLimit { .. }
             | Event::ApprovalAsked { .. }
             | Event::ApprovalSettled { .. }

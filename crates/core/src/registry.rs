@@ -1,6 +1,7 @@
 //! The agents this hub knows, by name.
 
 use crate::caller::Caller;
+use crate::fleet::FLEET;
 use crate::ids::{AgentId, PrincipalId, WorkspaceId};
 use crate::ports::Link;
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentProvider, AgentSkill};
@@ -12,8 +13,8 @@ use flotilla_protocol::time::Millis;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Names no agent may have: they are first segments of the hub's own paths.
-const RESERVED: [&str; 17] = [
+/// Names no agent may have: they are first segments of the hub's own paths, or stand for all workers.
+const RESERVED: [&str; 18] = [
     "agents",
     "api",
     "v1",
@@ -31,6 +32,7 @@ const RESERVED: [&str; 17] = [
     "readyz",
     "message",
     "extendedAgentCard",
+    FLEET,
 ];
 
 /// How many agents a refusal names.
@@ -39,7 +41,7 @@ const NAMED: usize = 20;
 /// Whether an agent may have this name: it is a path segment, a tenant and a word people type.
 pub fn check_name(name: &str) -> Result<(), String> {
     if RESERVED.contains(&name) {
-        return Err(format!("'{name}' is a path of the hub itself; choose another name"));
+        return Err(format!("'{name}' is a name of the hub's own; choose another name"));
     }
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) || name.starts_with(['.', '-']) {
@@ -240,6 +242,8 @@ pub struct Registry {
     agents: BTreeMap<String, Arc<Agent>>,
     names: HashMap<AgentId, String>,
     default: Option<String>,
+    /// An agent that has tasks, and is not shown to anybody yet.
+    hidden: Option<Arc<Agent>>,
 }
 
 impl Registry {
@@ -276,7 +280,27 @@ impl Registry {
     }
 
     pub fn by_id(&self, id: AgentId) -> Option<&Arc<Agent>> {
-        self.agents.get(self.names.get(&id)?)
+        let hidden = self.hidden.as_ref().filter(|hidden| hidden.id == id);
+        self.names.get(&id).and_then(|name| self.agents.get(name)).or(hidden)
+    }
+
+    /// Keeps an agent for the tasks it has, without showing it.
+    pub fn hide(&mut self, agent: Arc<Agent>) {
+        self.hidden = Some(agent);
+    }
+
+    pub fn show_hidden(&mut self) {
+        if let Some(agent) = self.hidden.clone() {
+            self.insert(agent);
+        }
+    }
+
+    /// Takes the hidden agent over from another registry, shown if it is shown there.
+    pub fn keep_hidden(&mut self, other: &Self) {
+        self.hidden.clone_from(&other.hidden);
+        if self.hidden.as_ref().is_some_and(|hidden| other.agents.contains_key(&hidden.name)) {
+            self.show_hidden();
+        }
     }
 
     pub fn default_agent(&self) -> Option<&Arc<Agent>> {

@@ -8,6 +8,7 @@ mod completion;
 mod config;
 mod conformance;
 mod deliveries;
+mod dispatch;
 mod doctor;
 mod download;
 mod failure;
@@ -32,6 +33,7 @@ mod tokens;
 mod usage;
 mod watch;
 mod worker;
+mod why;
 
 use crate::run::{self, Overrides};
 use anyhow::Result;
@@ -75,6 +77,8 @@ enum Command {
     /// Show the settings; check and show the hub's configuration.
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Give work to the worker of a hub that fits it best.
+    Dispatch(Box<dispatch::Dispatch>),
     /// See the hub's workers, follow them, and let one take nothing new.
     Fleet(fleet::FleetArgs),
     /// See where webhooks of the hub stand, try one again or stop it.
@@ -206,6 +210,7 @@ impl Cli {
             Command::Push(push) => for_agents(push.client(), async |session| push.run(session).await),
             Command::Approvals(args) => for_agents(args.client(), async |session| args.run(session).await),
             Command::Usage(args) => for_agents(args.client(), async |session| args.run(session).await),
+            Command::Dispatch(work) => for_agents(work.client(), async |session| work.run(session).await),
             Command::Fleet(fleet) => for_agents(fleet.client(), async |session| fleet.run(session).await),
             Command::Listen(listen) => for_agents(listen.hub.client(), async |session| listen.run(session).await),
             Command::Doctor(doctor) => for_agents(doctor.client(), async |session| doctor.run(session).await),
@@ -249,6 +254,7 @@ impl Command {
             | Self::Approvals(_)
             | Self::Usage(_)
             | Self::Fleet(_)
+            | Self::Dispatch(_)
             | Self::Listen(_)
             | Self::Doctor(_)
             | Self::Worker(_)

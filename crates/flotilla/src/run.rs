@@ -126,7 +126,7 @@ async fn serve_until_stopped(
     hub.replace_approval_policy(config.approvals.policy());
     watched.into_iter().for_each(|agent| agent.start(&hub));
     hub.fleet().replace_settings(config.fleet.settings(), &hub.registry());
-    hub.restore_fleet().await?;
+    hub.found_fleet().await?;
     let recovered = hub.recover().await?;
     if recovered != flotilla_core::hub::Recovered::default() {
         tracing::info!(

@@ -13,6 +13,7 @@ mod call;
 mod caller;
 mod deliveries;
 mod dialect;
+mod dispatching;
 mod door;
 mod fleet;
 #[doc(hidden)]

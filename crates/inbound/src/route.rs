@@ -4,7 +4,8 @@ use crate::app::App;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
 use crate::{
-    agents, answer, approvals, browser, deliveries, door, fleet, grpc, health, jsonrpc, keys, owner, rest, usage,
+    agents, answer, approvals, browser, deliveries, dispatching, door, fleet, grpc, health, jsonrpc, keys, owner, rest,
+    usage,
     well_known, ws,
 };
 use axum::body::Body;
@@ -53,6 +54,7 @@ async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> R
         ["api", "ws-ticket"] if *request.method() == Method::POST => ws::ticket::serve(&app, request).await,
         ["api", "keys", named @ ..] => keys::serve(&app, named, request).await,
         ["api", "approvals", rest @ ..] if rest.len() < 2 => approvals::serve(&app, rest, request).await,
+        ["api", "dispatch"] => dispatching::serve(&app, request).await,
         ["api", "fleet", rest @ ..] => fleet::serve(&app, rest, request).await,
         ["api", "deliveries", rest @ ..] if rest.len() < 2 => deliveries::serve(&app, rest, request).await,
         other => {
@@ -123,13 +125,14 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         ["metrics"] if get => health::metrics(app),
         ["api", "tasks", id, "log"] if get => owner::log(app, id, request).await,
         ["api", "usage"] if get => usage::show(app, request).await,
+        ["api", "tasks", id, "why"] if get => dispatching::why(app, id, request).await,
         ["api", "agents"] if get => agents::list(app, request).await,
         [service @ (flotilla_grpc::SERVICE | flotilla_grpc::v03::SERVICE), _] => grpc::not_grpc(app, service),
         [".well-known", "agent-card.json" | "agent.json" | "jwks.json"]
         | ["agents", _, ".well-known", "agent-card.json" | "agent.json"]
         | ["healthz" | "readyz" | "metrics"]
         | ["api", "agents" | "usage"]
-        | ["api", "tasks", _, "log"] => wrong_verb(app, request, "GET, HEAD"),
+        | ["api", "tasks", _, "log" | "why"] => wrong_verb(app, request, "GET, HEAD"),
         [] | ["a2a" | "rpc"] | ["agents", _] | ["agents", _, "a2a"] | ["api", "ws-ticket"] => {
             wrong_verb(app, request, "POST")
         }

@@ -142,6 +142,18 @@ impl Hub {
         self.net.text(self.get(&path, "application/json").await?).await
     }
 
+    /// Gives work to a worker; the task that it became, as JSON.
+    pub async fn dispatch(&self, dispatch: String) -> Result<String, ClientError> {
+        let answer = self.call_with(Method::POST, "/api/dispatch", "application/json", Some(dispatch)).await?;
+        self.net.text(answer).await
+    }
+
+    /// What was decided about a task's dispatched work, as JSON.
+    pub async fn why(&self, task: &str) -> Result<String, ClientError> {
+        let path = format!("/api/tasks/{}/why", segment(task)?);
+        self.net.text(self.get(&path, "application/json").await?).await
+    }
+
     /// Workers as they change.
     pub async fn follow_workers(&self) -> Result<Events, ClientError> {
         Ok(Events::new(self.net.clone(), self.get("/api/fleet/stream", "text/event-stream").await?))

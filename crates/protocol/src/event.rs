@@ -3,6 +3,7 @@
 use crate::a2a::model::{Artifact, Message, Part, TaskState};
 use crate::approval::{ApprovalRequest, ApprovalState};
 use crate::block::Block;
+use crate::fleet::route::Step;
 use crate::lineage::Origin;
 use crate::time::Millis;
 use crate::wire::{Json, Object, Unknown};
@@ -139,6 +140,11 @@ pub enum Event {
         run: u32,
         reason: String,
     },
+    /// What became of dispatched work on its way to a worker and back.
+    Routed {
+        run: u32,
+        step: Box<Step>,
+    },
     /// The task has used most of what it may; said by the hub, once for each limit.
     NearLimit {
         limit: String,
@@ -183,6 +189,7 @@ impl Event {
             | Self::Linked { .. }
             | Self::Received { .. }
             | Self::RunLost { .. }
+            | Self::Routed { .. }
             | Self::NearLimit { .. }
             | Self::ApprovalAsked { .. }
             | Self::ApprovalSettled { .. } => false,

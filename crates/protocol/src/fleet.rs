@@ -5,6 +5,7 @@ pub mod dispatch;
 pub mod hints;
 pub mod name;
 pub mod result;
+pub mod route;
 pub mod version;
 
 pub use announce::Announce;

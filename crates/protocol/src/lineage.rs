@@ -4,6 +4,7 @@ mod member;
 mod trace;
 
 pub use member::{Ancestor, Ancestry, MOST_ANCESTORS};
+pub use member::{find as find_member, put as put_member, without as drop_member};
 pub use trace::{SpanId, Trace, TraceId};
 
 use crate::time::Millis;

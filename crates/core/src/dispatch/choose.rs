@@ -86,7 +86,9 @@ pub struct Wanted<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shunned {
     pub worker: Arc<str>,
-    /// What it had announced by then. It may do when it announces something else.
+    /// What it had announced by then. It may do when it announces something else; where it counts no epochs, the hub's
+    /// own count tells.
+    pub epoch: Option<u64>,
     pub revision: u64,
     /// It may do after that, where it said so.
     pub until: Option<Millis>,
@@ -95,7 +97,11 @@ pub struct Shunned {
 
 impl Shunned {
     fn stands(&self, worker: &Worker, now: Millis) -> Option<Unfit> {
-        if self.worker != worker.name || self.revision != worker.revision {
+        let is_new = match (self.epoch, worker.announce.epoch) {
+            (Some(then), Some(now)) => then != now,
+            _ => self.revision != worker.revision,
+        };
+        if self.worker != worker.name || is_new {
             return None;
         }
         let detail = format!("it answered {}", self.reason.name());

@@ -196,7 +196,7 @@ fn pauses_full_repositories_and_earlier_answers_stand_in_the_way() {
     assert_eq!(against(&worker, &json!({"write": true}), &Target::Any), "over_capacity*");
 
     let answered = |revision, until| {
-        let shunned = Shunned { worker: "w".into(), revision, until, reason: BlockedReason::StaleProfile };
+        let shunned = Shunned { worker: "w".into(), epoch: None, revision, until, reason: BlockedReason::StaleProfile };
         let dispatch = dispatch(&json!({}));
         let wanted = Wanted { dispatch: &dispatch, target: &Target::Any, last: None, shunned: &[shunned] };
         let choice = choose([&worker], wanted, &Policy::default(), NOW);

@@ -44,6 +44,8 @@ pub(crate) struct Entry {
     pub heard_at: Millis,
     /// The health and revision that were last told.
     pub told: Option<(&'static str, u64)>,
+    /// What waits has not been offered to it since something new is known of it.
+    pub open: bool,
 }
 
 /// A worker as its owner sees it.
@@ -70,6 +72,7 @@ impl Entry {
             announced_at: now,
             heard_at: now,
             told: None,
+            open: true,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::{Hub, LiveRef};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
+use crate::fleet::FLEET;
 use crate::hub::trail::upstream_of;
 use crate::ports::{Record, Stopped, Stopping};
 use crate::project::Want;
@@ -28,7 +29,13 @@ impl Hub {
     /// Has an agent elsewhere told; one in this process is stopped by the commit.
     pub(super) async fn stop(&self, live: &LiveRef, head: &Head) -> Result<Stopped, Error> {
         let agent = self.registry.load().by_id(head.agent).cloned();
-        let Some(agent) = agent else { return Ok(Stopped::Now(None)) };
+        let Some(mut agent) = agent else { return Ok(Stopped::Now(None)) };
+        if agent.name == FLEET {
+            // Whoever has the work is told; what still waits for a worker just ends.
+            let worker = self.fleet.given(head.id).and_then(|name| self.registry.load().by_name(&name).cloned());
+            let Some(worker) = worker else { return Ok(Stopped::Now(None)) };
+            agent = worker;
+        }
         let upstream = if agent.link.is_remote() { self.upstream(live, head).await? } else { Upstream::default() };
         let stopping = Stopping { task: head.id, upstream, running: head.run_state != RunState::Idle };
         Ok(agent.link.stop(stopping).await?)

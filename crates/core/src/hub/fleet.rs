@@ -3,7 +3,8 @@
 use super::Hub;
 use crate::caller::{Caller, Scope};
 use crate::error::{Error, Fault};
-use crate::fleet::{Announced, FLEET, Fleet, Seen, Via};
+use crate::fleet::{Announced, FLEET, Fleet, Seen, Via, virtual_agent};
+use crate::key::FullName;
 use crate::notice::{Notice, What};
 use crate::registry::Agent;
 use crate::rights::Right;
@@ -17,10 +18,39 @@ impl Hub {
         &self.fleet
     }
 
+    /// Founds the agent that stands for all workers. It is shown once there is one, or somebody dispatches.
+    pub async fn found_fleet(self: &Arc<Self>) -> Result<(), Fault> {
+        let owner = self.store.principal(FullName::owner()).await?;
+        let id = self.store.agent(FLEET, owner.id).await?;
+        let agent = Arc::new(virtual_agent(id, owner.id, owner.workspace));
+        self.registry.rcu(|registry| {
+            let mut registry = (**registry).clone();
+            registry.hide(Arc::clone(&agent));
+            registry
+        });
+        self.restore_fleet().await
+    }
+
+    /// Lets callers see the agent that stands for all workers; whether they did not before.
+    pub fn show_fleet(&self) -> bool {
+        if self.registry.load().by_name(FLEET).is_some() {
+            return false;
+        }
+        self.registry.rcu(|registry| {
+            let mut registry = (**registry).clone();
+            registry.show_hidden();
+            registry
+        });
+        true
+    }
+
     /// Takes up the workers that announced themselves before the hub's start.
-    pub async fn restore_fleet(self: &Arc<Self>) -> Result<(), Fault> {
+    async fn restore_fleet(self: &Arc<Self>) -> Result<(), Fault> {
         let kept = self.store.workers().await?;
         self.fleet.restore(kept, &self.registry(), self.clock.now());
+        if !self.fleet.is_empty() {
+            self.show_fleet();
+        }
         self.look_at_workers();
         Ok(())
     }
@@ -37,6 +67,7 @@ impl Hub {
         }
         let _alone = self.fleet.keeping.lock().await;
         let announced = self.fleet.announce(agent, announce, via, self.clock.now());
+        self.show_fleet();
         self.look_at_workers();
         if announced.news
             && let Some(kept) = self.fleet.kept(&agent.name)
@@ -96,7 +127,9 @@ impl Hub {
     /// Tells of workers whose health changed; when to look again.
     pub(crate) fn look_at_workers(self: &Arc<Self>) -> Option<Duration> {
         let now = self.clock.now();
-        let (changed, next) = self.fleet.changed(&self.registry.load(), now);
+        let registry = self.registry.load();
+        let (changed, next) = self.fleet.changed(&registry, now);
+        self.fleet.offer(&registry, now);
         for changed in changed {
             let what = What::Worker { worker: changed.worker, health: changed.health, epoch: changed.epoch };
             self.notices.tell(Notice { at: now, owner: changed.owner, agent: changed.agent, what });
@@ -107,9 +140,7 @@ impl Hub {
 
     /// A connection of an agent came or went.
     pub fn connection_changed(self: &Arc<Self>) {
-        if !self.fleet.is_empty() {
-            self.fleet.stir();
-        }
+        self.fleet.stir();
     }
 }
 

@@ -4,13 +4,14 @@ use super::Hub;
 use super::read::{fold, history_bound};
 use crate::caller::{Caller, Scope};
 use crate::error::{Error, Fault};
+use crate::fleet::FLEET;
 use crate::ids::TaskId;
 use crate::page;
 use crate::ports::{ListFilter, Record};
 use crate::project::{Artifacts, Want};
 use crate::registry::Agent;
 use crate::roster::Reported;
-use crate::task::Kind;
+use crate::task::{Head, Kind};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::{Task, TaskState};
 use flotilla_protocol::a2a::request::{ListTasksRequest, ListTasksResponse};
@@ -31,7 +32,9 @@ impl Hub {
 
     /// Whether a task is, or was, an agent's to do.
     pub async fn is_of_agent(&self, agent: &Agent, task: TaskId) -> Result<bool, Fault> {
-        Ok(self.store.head(Scope::Admin, task).await?.is_some_and(|head| head.agent == agent.id))
+        let fleet = self.registry.load().by_name(FLEET).map(|fleet| fleet.id);
+        let of = |head: Head| head.agent == agent.id || (Some(head.agent) == fleet && self.fleet.has(&agent.name));
+        Ok(self.store.head(Scope::Admin, task).await?.is_some_and(of))
     }
 
     /// A task as the agent sees that has it to do: what its caller sees.

@@ -7,7 +7,7 @@ use crate::caller::{Caller, Scope};
 use crate::error::Error;
 use crate::ids::PrincipalId;
 use crate::ports::Tail;
-use crate::task::Head;
+use crate::task::{Head, Kind};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
 use std::pin::pin;
@@ -63,6 +63,24 @@ impl Hub {
             Tail::Changes(changes) => Ok(LogPage { head, changes, pruned: false }),
             Tail::Pruned => Ok(LogPage { pruned: head.seq > seq, head, changes: Vec::new() }),
         }
+    }
+
+    /// What was decided about a task's dispatched work. Its caller may know too: only workers the caller may call were
+    /// looked at.
+    pub async fn why(&self, caller: &Caller, id: &str) -> Result<LogPage, Error> {
+        let live = match self.owned(caller, id).await {
+            Ok(live) => live,
+            Err(Error::Refused(_)) => self.task(Scope::Own { principal: caller.principal }, id).await?,
+            Err(failed) => return Err(failed),
+        };
+        let head = live.committed().ok_or_else(|| Refusal::no_task(id))?;
+        let agent = self.registry().by_id(head.agent).is_some_and(|agent| caller.may_call(&agent.name));
+        if !agent || head.kind == Kind::Message {
+            return Err(Refusal::no_task(id).into());
+        }
+        let record = self.store.record(Scope::Admin, live.id()).await?.ok_or_else(|| Refusal::no_task(id))?;
+        let pruned = record.fold.is_some();
+        Ok(LogPage { head: record.head, changes: record.changes, pruned })
     }
 
     /// A task of an agent the caller owns. A key that is limited to agents shows the tasks of these only.

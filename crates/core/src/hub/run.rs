@@ -1,15 +1,19 @@
 //! Runs: an agent's try at a task, from its start to its last report.
 
+use super::judged::Turn;
 use super::queue::RunPlace;
 use super::{Hub, LiveRef};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
+use crate::fleet::contract::Contract;
+use crate::fleet::outcome::Judge;
 use crate::ids::TaskId;
 use crate::limits::{count_over, limit_of};
 use crate::registry::Agent;
 use crate::task::{Command, Head, Retry, RunState};
 use flotilla_protocol::a2a::model::{Message, TaskState};
 use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::fleet::route::Step;
 use flotilla_protocol::lineage::{Ancestor, Lineage};
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::work::{Assignment, Contents, Report, Trail};
@@ -32,6 +36,11 @@ pub struct RunHandle {
     pub(super) over: bool,
     /// Given back with the handle.
     pub(super) place: Option<RunPlace>,
+    /// Reads along, where the work is under a contract.
+    pub(super) judge: Option<Box<Judge>>,
+    /// What the worker had announced when it was chosen: the hub's count, and its own.
+    pub(super) profile: (u64, Option<u64>),
+    pub(super) turn: Turn,
 }
 
 /// Which run is to be started, and why.
@@ -49,7 +58,13 @@ pub struct Fenced;
 
 impl RunHandle {
     /// Reports and waits until what was said is durable. What is said together becomes one change, unless it is large.
-    pub async fn report(&mut self, mut reports: Vec<Report>) -> Result<(), Fenced> {
+    pub async fn report(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
+        let mut reports = if self.judge.is_some() { self.judged(reports).await? } else { reports };
+        if reports.is_empty() {
+            // All of it was for the hub: that it was said at all means that the run was taken.
+            self.taken().await;
+            return Ok(());
+        }
         loop {
             let rest = reports.split_off(one_change(&reports));
             self.report_together(reports).await?;
@@ -160,6 +175,9 @@ impl RunHandle {
 
     /// The task ends here, and says why.
     pub async fn fail(&mut self, reason: &str) {
+        if self.passed_on(reason).await {
+            return;
+        }
         let contents = Some(Contents::text(reason));
         let report = Report::Status { state: TaskState::Failed, contents, metadata: None };
         let command = || Command::Report { run: self.run, reports: vec![report.clone()] };
@@ -226,22 +244,35 @@ impl Drop for RunHandle {
     }
 }
 
+/// Who is to do a run, what it is, and what contract it is under.
+type Given = (Arc<Agent>, Assignment, Option<Contract>);
+
 impl Hub {
     /// Starts the work a commit called for. Called where the commit was made, so it only hands over.
     pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, start: Start, place: Option<RunPlace>) {
         let run = start.run;
-        let mut handle = RunHandle { hub: Arc::clone(self), live: live.clone(), run, over: false, place };
+        let mut handle = RunHandle {
+            hub: Arc::clone(self),
+            live: live.clone(),
+            run,
+            over: false,
+            place,
+            judge: None,
+            profile: (0, None),
+            turn: Turn::default(),
+        };
         self.runtime.spawn(async move {
             let hub = Arc::clone(&handle.hub);
             match hub.assignment(&handle.live, start).await {
-                Ok(Some((agent, assignment))) => agent.link.run(assignment, handle).await,
+                Ok(Some((agent, assignment, Some(contract)))) => hub.attend(contract, agent, assignment, handle).await,
+                Ok(Some((agent, assignment, None))) => agent.link.run(assignment, handle).await,
                 Ok(None) => handle.fail("the agent is not configured on this hub any more").await,
                 Err(fault) => handle.fail(&format!("the task could not be read back: {fault}")).await,
             }
         });
     }
 
-    async fn assignment(&self, live: &LiveRef, start: Start) -> Result<Option<(Arc<Agent>, Assignment)>, Fault> {
+    async fn assignment(self: &Arc<Self>, live: &LiveRef, start: Start) -> Result<Option<Given>, Fault> {
         let Some(head) = live.committed() else { return Err(Fault::new("the task is not loaded")) };
         let Some(agent) = self.registry.load().by_id(head.agent).cloned() else { return Ok(None) };
         let changes = match live.whole() {
@@ -255,6 +286,7 @@ impl Hub {
         else {
             return Err(Fault::new("no message in the log"));
         };
+        let contract = self.contracted(live, &agent, &changes, start.run).await;
         let trail = match agent.link.is_remote() {
             true => self.trail(&head, &changes, message, start).await?,
             false => Trail::default(),
@@ -275,7 +307,27 @@ impl Hub {
             trail,
             lineage: self.lineage(&head, &agent, start.run),
         };
-        Ok(Some((agent, assignment)))
+        Ok(Some((agent, assignment, contract)))
+    }
+
+    /// The contract of a task is that of its first message. One in a version that is not spoken here is noted, once.
+    async fn contracted(
+        self: &Arc<Self>,
+        live: &LiveRef,
+        agent: &Agent,
+        changes: &[Arc<Change>],
+        run: u32,
+    ) -> Option<Contract> {
+        let Some((_, Event::Asked { message, .. })) = nth_asked(changes, 0) else { return None };
+        let (contract, version) = self.contract(agent, message, changes);
+        if let Some(version) = version {
+            let step = Box::new(Step::Fallback { version });
+            let command = || Command::Route { run, step: step.clone(), deadline: None };
+            if let Err(error) = self.change(live, command).await {
+                tracing::error!(task = %live.id(), %error, "the version of a dispatch is not recorded");
+            }
+        }
+        contract
     }
 
     fn lineage(&self, head: &Head, agent: &Agent, run: u32) -> Lineage {

@@ -172,6 +172,7 @@ impl Hub {
         let message = validate::send_message(&request)?;
         let configuration = request.configuration.as_ref();
         self.check_parts(agent, message, configuration)?;
+        self.check_dispatch(agent, message)?;
         let descent = self.descent(caller, agent, &request, options.told)?;
         let webhook = configuration.and_then(|configuration| configuration.push_config.as_ref());
         let webhook = webhook.map(|config| config.url.as_str());

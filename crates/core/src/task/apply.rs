@@ -57,7 +57,8 @@ fn apply_event(head: &mut Head, event: &Event, at: Millis) {
         }
         Event::RunStarted { .. } => head.run_state = RunState::Started,
         Event::TakenUp { .. } => head.waiting = head.waiting.saturating_sub(1),
-        Event::RunLost { .. } => {
+        Event::Routed { step, .. } if !step.ends_run() => {}
+        Event::RunLost { .. } | Event::Routed { .. } => {
             // Its message waits again.
             end_run(head);
             head.waiting += 1;

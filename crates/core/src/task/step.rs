@@ -6,6 +6,7 @@ use crate::descent::{Descent, Objection};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Role, TaskState};
 use flotilla_protocol::event::{Event, Said};
+use flotilla_protocol::fleet::route::Step;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::{Contents, Report};
@@ -63,6 +64,17 @@ pub enum Command {
     Overdue {
         now: Millis,
     },
+    /// Something was decided about dispatched work; the task ends at a time that comes with it, if that is sooner.
+    Route {
+        run: u32,
+        step: Box<Step>,
+        deadline: Option<Millis>,
+    },
+    /// The worker of a run did not do the work, which is tried again.
+    Again {
+        run: u32,
+        step: Box<Step>,
+    },
     /// The run will not report any more.
     Lost {
         run: u32,
@@ -105,6 +117,8 @@ pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
         Command::Taken { run } => taken(head, run),
         Command::Hold { run, reason } => hold(head, run, reason),
         Command::Overdue { now } => overdue(head, now),
+        Command::Route { run, step, deadline } => route(head, run, step, deadline),
+        Command::Again { run, step } => again(head, run, step),
         Command::Ask(question) => approve::ask(head, *question)?,
         Command::Settle(settling) => approve::settle(head, *settling)?,
         Command::Lost { run, reason, retry } => lost(head, run, reason, retry),
@@ -242,6 +256,33 @@ fn overdue(head: &Head, now: Millis) -> Decision {
         }
         _ => Decision::default(),
     }
+}
+
+/// Dispatched work is a task, whatever its worker will say.
+fn route(head: &Head, run: u32, step: Box<Step>, deadline: Option<Millis>) -> Decision {
+    let mut decision = Decision::default();
+    if head.run != run || head.run_state == RunState::Idle {
+        return decision;
+    }
+    if head.kind == Kind::Undecided {
+        decision.events.push(Event::Opened {});
+    }
+    if let Some(deadline) = deadline.filter(|deadline| head.deadline.is_none_or(|known| *deadline < known)) {
+        decision.events.push(Event::Descended { origin: None, deadline: Some(deadline) });
+    }
+    decision.events.push(Event::Routed { run, step });
+    decision
+}
+
+fn again(head: &Head, run: u32, step: Box<Step>) -> Decision {
+    let mut decision = route(head, run, step, None);
+    if !decision.events.is_empty() {
+        if head.state != TaskState::Submitted && head.kind == Kind::Task {
+            decision.events.push(status(TaskState::Submitted));
+        }
+        queue_run(&mut decision, run + 1, true);
+    }
+    decision
 }
 
 /// A run that never started is simply run again; one that did is failed, unless the agent may be run twice.

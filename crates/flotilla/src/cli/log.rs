@@ -43,7 +43,7 @@ struct Entry {
 }
 
 /// The log is the hub's, which knows a task by its id: what says how to call an agent has no say here.
-fn only_the_hub(args: &ClientArgs) -> Result<(), Failure> {
+pub fn only_the_hub(command: &str, args: &ClientArgs) -> Result<(), Failure> {
     let given = [
         ("--agent-card", args.agent_card.is_some()),
         ("--agent", args.agent.is_some()),
@@ -52,13 +52,13 @@ fn only_the_hub(args: &ClientArgs) -> Result<(), Failure> {
         ("--svc-param", !args.svc_param.is_empty()),
     ];
     let Some((flag, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
-    let text = format!("task log asks the hub and not an agent, so {flag} says nothing to it");
+    let text = format!("{command} asks the hub and not an agent, so {flag} says nothing to it");
     Err(Failure::usage(text).hint(format!("leave out {flag}, and name the hub with --hub URL or FLOTILLA_URL")))
 }
 
 impl Log {
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
-        only_the_hub(&session.args)?;
+        only_the_hub("task log", &session.args)?;
         session.watch.hush();
         let key = session.sources.value(Setting::Bearer, session.args.bearer.clone());
         let key = key.or_else(|| session.sources.value(Setting::ApiKey, session.args.api_key.clone())).or_else(hub_key);
@@ -173,6 +173,7 @@ fn summary(event: &Event) -> (&'static str, String) {
             let note = if note.is_empty() { String::new() } else { format!(": {note}") };
             (state.name(), format!("{id} by {by}{note}"))
         }
+        Event::Routed { run, step } => ("routed", format!("run {run}: {}", super::why::summary(step))),
         Event::NearLimit { limit, used, most } => ("near a limit", format!("{limit}: {used} of {most}")),
     }
 }

@@ -52,6 +52,9 @@ enum TaskCommand {
     /// Manage where an agent reports a task's progress to.
     #[command(subcommand)]
     PushConfig(PushConfigCommand),
+    /// Say why a task's work went where it went: each worker that was looked
+    /// at, and what stood in its way.
+    Why(super::why::Why),
     /// Show everything that happened in a task of an agent you own.
     Log(Log),
 }
@@ -115,6 +118,7 @@ impl TaskArgs {
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
         match self.command {
             TaskCommand::Log(log) => log.run(session).await,
+            TaskCommand::Why(why) => why.run(session).await,
             TaskCommand::Get(get) => get.run(session, &session.client().await?).await,
             TaskCommand::List(list) => list.run(session, &session.client().await?).await,
             TaskCommand::Cancel { id, metadata, stream } => cancel(session, id, metadata, stream).await,

@@ -143,3 +143,10 @@ pub fn put(object: Option<&Object>, name: &str, json: Json) -> Object {
     members.push((name.to_owned(), json));
     Object::of(&Members(members)).expect("members that were JSON are JSON")
 }
+
+/// The object without the members of a name; none if nothing is left of it.
+pub fn without(object: &Object, name: &str) -> Option<Object> {
+    let Members(mut members) = serde_json::from_str(object.0.text()).ok()?;
+    members.retain(|(known, _)| known != name);
+    if members.is_empty() { None } else { Object::of(&Members(members)).ok() }
+}

@@ -1,0 +1,162 @@
+//! How a worker is told of its work: in its own version of the handshake, as hints, or as plain text.
+
+use super::contract::is_dispatch;
+use crate::dispatch::Worker;
+use flotilla_protocol::a2a::model::{Message, Part};
+use flotilla_protocol::fleet::dispatch::ReplySchema;
+use flotilla_protocol::fleet::route::Form;
+use flotilla_protocol::fleet::{Dispatch, HANDSHAKE, hints};
+use flotilla_protocol::lineage;
+use flotilla_protocol::wire::Json;
+use std::sync::Arc;
+
+/// The form a worker understands.
+pub fn form(worker: &Worker) -> Form {
+    match (worker.announced, worker.announce.spoken()) {
+        (true, Some(_)) => Form::Metadata,
+        (true, None) => Form::Text,
+        (false, _) => Form::Hints,
+    }
+}
+
+/// What is told with the work besides what its orchestrator said.
+pub struct Told<'a> {
+    pub worker: &'a Worker,
+    pub unverified: &'a [String],
+    /// What was wrong with the last reply.
+    pub violations: Option<&'a [String]>,
+}
+
+/// The message as the worker gets it. What else was in it goes on unchanged.
+pub fn dressed(message: &Message, dispatch: &Dispatch, told: &Told<'_>) -> Arc<Message> {
+    let version = told.worker.announce.spoken().unwrap_or_default();
+    let mut dispatch = Dispatch {
+        protocol_version: version,
+        epoch: told.worker.announce.epoch,
+        unverified: told.unverified.to_vec(),
+        to: None,
+        ..dispatch.clone()
+    };
+    if let Some(violations) = told.violations {
+        dispatch.brief = again(&dispatch.brief, violations);
+    }
+    let form = form(told.worker);
+    let mut message = message.clone();
+    message.metadata = match form {
+        Form::Metadata => {
+            let json = Json::of(&dispatch).expect("a dispatch is JSON");
+            if !message.extensions.iter().any(|uri| uri == HANDSHAKE) {
+                message.extensions.push(HANDSHAKE.to_owned());
+            }
+            Some(lineage::put_member(message.metadata.as_ref(), HANDSHAKE, json))
+        }
+        Form::Hints | Form::Text => message.metadata.as_ref().and_then(|kept| lineage::drop_member(kept, HANDSHAKE)),
+    };
+    let text = match form {
+        Form::Metadata => dispatch.brief.clone(),
+        Form::Hints => {
+            let brief = format!("{}{}", dispatch.brief, ending(&dispatch));
+            hints::write(&Dispatch { brief, epoch: None, ..dispatch.clone() })
+        }
+        Form::Text => format!("{}{}", dispatch.brief, ending(&dispatch)),
+    };
+    let told_already = |part: &Part| is_dispatch(part) || part.text.as_deref().is_some_and(|t| is_brief(t, &dispatch));
+    message.parts.retain(|part| !told_already(part));
+    message.parts.insert(0, Part::text(text));
+    Arc::new(message)
+}
+
+/// Whether a text says nothing that the brief does not.
+fn is_brief(text: &str, dispatch: &Dispatch) -> bool {
+    dispatch.brief.contains(text.trim())
+}
+
+fn again(brief: &str, violations: &[String]) -> String {
+    let violations = violations.iter().map(|violation| format!("- {violation}\n")).collect::<String>();
+    format!(
+        "{brief}\n\nYour last reply was not what was asked for:\n{violations}Reply again, with all of it corrected."
+    )
+}
+
+/// How a worker that cannot be held to a form is told to end.
+fn ending(dispatch: &Dispatch) -> String {
+    let id = dispatch.task.task_id.as_deref().map(|id| {
+        format!(r#","task_id":{}"#, Json::of(id).map_or_else(|_| "null".into(), |json| json.text().to_owned()))
+    });
+    match dispatch.task.reply_schema {
+        ReplySchema::Prose => String::new(),
+        ReplySchema::Structured => format!(
+            "\n\nEnd with one JSON object and nothing after it:\n\
+             {{\"type\":\"TASK_RESULT\",\"protocol_version\":\"2.0\"{},\"status\":\"done|error|partial|blocked\",\
+             \"next_steps\":[],\"artifacts\":{{\"files_changed\":[]}}}}\n\
+             With error, say what went wrong in \"error\"; with partial, what is left in \"remaining\"; with blocked, \
+             why nothing was begun in \"blocked_reason\".",
+            id.unwrap_or_default()
+        ),
+        ReplySchema::Json => match &dispatch.task.json_schema {
+            Some(schema) => {
+                format!("\n\nReply with one JSON value and nothing else, valid against this JSON Schema:\n{schema}")
+            }
+            None => "\n\nReply with one JSON value and nothing else.".into(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Told, dressed, form};
+    use crate::dispatch::Worker;
+    use flotilla_protocol::a2a::model::{Message, Part};
+    use flotilla_protocol::fleet::dispatch::ReplySchema;
+    use flotilla_protocol::fleet::route::Form;
+    use flotilla_protocol::fleet::{Announce, Dispatch, HANDSHAKE, hints};
+    use flotilla_protocol::lineage;
+    use std::sync::Arc;
+
+    fn announced(versions: &[&str]) -> Worker {
+        let supported_versions = versions.iter().map(|version| version.parse().unwrap()).collect();
+        let announce = Announce { epoch: Some(4), supported_versions, ..Announce::default() };
+        Worker { announced: true, announce: Arc::new(announce), ..Worker::unknown("w") }
+    }
+
+    fn sent(worker: &Worker, dispatch: &Dispatch, violations: Option<&[String]>) -> Arc<Message> {
+        let parts = vec![Part::text("Do it"), Part { url: Some("http://a".into()), ..Part::default() }];
+        let message = Message { parts, ..Message::default() };
+        dressed(&message, dispatch, &Told { worker, unverified: &["MCP server mem".to_owned()], violations })
+    }
+
+    #[test]
+    fn a_mixed_fleet_is_told_in_the_words_each_knows() {
+        let mut dispatch = Dispatch { brief: "Do it".into(), ..Dispatch::default() };
+        dispatch.task.reply_schema = ReplySchema::Structured;
+        let upgraded = sent(&announced(&["1.0", "2.4"]), &dispatch, None);
+        let json = lineage::find_member(upgraded.metadata.as_ref().unwrap(), HANDSHAKE).unwrap();
+        let told: Dispatch = serde_json::from_str(json.text()).unwrap();
+        assert_eq!((told.epoch, told.unverified.len(), told.protocol_version.to_string()), (Some(4), 1, "2.0".into()));
+        assert_eq!(
+            (upgraded.parts.len(), upgraded.parts[0].text.as_deref()),
+            (2, Some("Do it")),
+            "the rest goes along"
+        );
+
+        let silent = sent(&Worker::unknown("w"), &dispatch, None);
+        assert!(silent.metadata.is_none());
+        let text = silent.parts[0].text.as_deref().unwrap();
+        let read = hints::read(text).unwrap().unwrap();
+        assert!(read.brief.starts_with("Do it") && read.brief.contains("\"type\":\"TASK_RESULT\""), "{text}");
+        assert!(text.contains("unverified: [MCP server mem]"), "{text}");
+
+        let other = announced(&["3.0"]);
+        assert_eq!((form(&other), form(&Worker::unknown("w"))), (Form::Text, Form::Hints));
+        assert!(sent(&other, &dispatch, None).parts[0].text.as_deref().unwrap().starts_with("Do it\n\nEnd with"));
+    }
+
+    #[test]
+    fn what_was_wrong_is_told_with_the_work() {
+        let dispatch = Dispatch { brief: "Do it".into(), ..Dispatch::default() };
+        let again = sent(&announced(&[]), &dispatch, Some(&["a is missing".to_owned()]));
+        let text = again.parts[0].text.as_deref().unwrap();
+        assert!(text.contains("- a is missing\n") && text.starts_with("Do it"), "{text}");
+        assert_eq!(again.parts.len(), 2, "the brief is not told twice");
+    }
+}

@@ -1,0 +1,402 @@
+//! Work under a contract: found a worker for, given to it, and given to another when that one cannot.
+
+use super::run::RunHandle;
+use super::{Hub, LiveRef};
+use crate::dispatch::{Choice, Target, Verdict};
+use crate::fleet::contract::{Contract, Past};
+use crate::fleet::form::{self, Told};
+use crate::fleet::outcome::{Judge, refused};
+use crate::fleet::queue::{Order, Placed};
+use crate::fleet::settings::after;
+use crate::fleet::{FLEET, contract, schema};
+use crate::notice::{Notice, What};
+use crate::registry::{Agent, OnLost};
+use crate::task::{Command, Head};
+use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::model::{Message, TaskState};
+use flotilla_protocol::event::Change;
+use flotilla_protocol::fleet::dispatch::OnBlocked;
+use flotilla_protocol::fleet::result::BlockedReason;
+use flotilla_protocol::fleet::route::{Candidate, Considered, Obstacle, Step};
+use flotilla_protocol::time::Millis;
+use flotilla_protocol::work::{Assignment, Trail};
+use metrics::counter;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// So many workers are listed with a decision; the others are counted.
+const LISTED: usize = 64;
+/// So many workers are tried before work is given up, whatever its policy says.
+const MOST_TRIES: usize = 64;
+
+/// How a search for a worker ended.
+enum Search {
+    Found(Box<Placed>),
+    /// Nobody took it.
+    Nobody(BlockedReason, String, Choice),
+    /// The run is over, or the hub is.
+    Off,
+}
+
+impl Hub {
+    /// Whether texts to an agent are read for a dispatch.
+    fn reads_texts(&self, agent: &Agent) -> bool {
+        agent.name == FLEET
+            || self.fleet.settings().workers.get(&agent.name).is_some_and(|worker| worker.handshake)
+            || self.fleet.has(&agent.name)
+    }
+
+    /// Refuses a dispatch that is wrong before anything is written.
+    pub(super) fn check_dispatch(&self, agent: &Agent, message: &Message) -> Result<(), Refusal> {
+        let contract::Carried::Dispatch(dispatch) = contract::carried(message, self.reads_texts(agent))? else {
+            return Ok(());
+        };
+        match dispatch.task.json_schema.as_ref().and_then(schema::problem) {
+            Some(problem) => Err(Refusal::invalid("task.json_schema", problem)),
+            None => Ok(()),
+        }
+    }
+
+    /// The contract a run is under, if it is under one; and the version of one that cannot be read.
+    pub(super) fn contract(
+        &self,
+        agent: &Agent,
+        first: &Message,
+        changes: &[Arc<Change>],
+    ) -> (Option<Contract>, Option<String>) {
+        let carried = contract::carried(first, self.reads_texts(agent)).unwrap_or(contract::Carried::Nothing);
+        let (dispatch, version) = match carried {
+            contract::Carried::Dispatch(dispatch) => (Some(*dispatch), None),
+            contract::Carried::OtherVersion(version) => (None, Some(version)),
+            contract::Carried::Nothing => (None, None),
+        };
+        let dispatch = dispatch.or_else(|| (agent.name == FLEET).then(|| contract::plain(first)));
+        let past = if dispatch.is_some() || version.is_some() { Past::of(changes) } else { Past::default() };
+        let version = version.filter(|_| !past.noted_version);
+        let contract = dispatch.map(|dispatch| {
+            let target = contract::target(agent, &dispatch);
+            Contract { dispatch: Arc::new(dispatch), target, past }
+        });
+        (contract, version)
+    }
+
+    /// Notes a decision on the task's log. False if the run is over.
+    pub(super) async fn route(self: &Arc<Self>, run: &RunHandle, step: Step, deadline: Option<Millis>) -> bool {
+        let command = || Command::Route { run: run.run, step: Box::new(step.clone()), deadline };
+        match self.change(&run.live, command).await {
+            Ok(done) => done.is_some(),
+            Err(error) => {
+                tracing::error!(task = %run.live.id(), %error, "a decision about dispatched work is not recorded");
+                false
+            }
+        }
+    }
+
+    /// Does a run under a contract, from the search for a worker to its last report.
+    pub(super) async fn attend(
+        self: Arc<Self>,
+        contract: Contract,
+        agent: Arc<Agent>,
+        work: Assignment,
+        run: RunHandle,
+    ) {
+        let Some(head) = run.live.committed() else { return };
+        let order = self.order(&contract, &agent, &head);
+        let had = contract.past.given.as_ref().filter(|(number, _)| work.trail.resumed && *number == run.run);
+        if let Some((_, worker)) = had {
+            return self.resume(&contract, order, Arc::clone(worker), work, run).await;
+        }
+        if contract.dispatch.deadline.is_some_and(|deadline| deadline <= self.clock.now()) {
+            let detail = "the deadline passed before the work began; send it again with a later one".to_owned();
+            return self.reject(run, &contract, BlockedReason::DeadlinePassed, detail, Choice::default()).await;
+        }
+        match self.search(&run, &contract, &order).await {
+            Search::Found(placed) => self.hand_over(&contract, order, *placed, work, run).await,
+            Search::Nobody(reason, detail, choice) => self.reject(run, &contract, reason, detail, choice).await,
+            Search::Off if self.is_stopping() => run.detach(),
+            Search::Off => {}
+        }
+    }
+
+    fn order(&self, contract: &Contract, agent: &Agent, head: &Head) -> Order {
+        let past = &contract.past;
+        // Who asked back, or replied wrongly, is the one to go on; and where rerouting is not allowed, who was first.
+        let last = past.given.as_ref().map(|(_, worker)| worker);
+        let stays = !contract.dispatch.on_blocked().contains(&OnBlocked::Reroute);
+        let last = last.or_else(|| past.shunned.last().filter(|_| stays).map(|shunned| &shunned.worker));
+        Order {
+            task: head.id,
+            dispatch: Arc::clone(&contract.dispatch),
+            target: last.map_or_else(|| contract.target.clone(), |worker| Target::Worker(worker.to_string())),
+            shunned: past.shunned.clone(),
+            principal: head.principal,
+            workspace: agent.workspace,
+            context: Arc::clone(&head.context),
+            since: head.created_at,
+        }
+    }
+
+    /// Finds a worker now, or does what the policy says, step by step, until there is one or nothing is left to do.
+    async fn search(self: &Arc<Self>, run: &RunHandle, contract: &Contract, order: &Order) -> Search {
+        let tries = contract.past.shunned.len();
+        let first = match self.fleet.place(order, &self.registry(), self.clock.now()) {
+            Ok(placed) => return Search::Found(Box::new(placed)),
+            Err(choice) => choice,
+        };
+        let mut choice = first;
+        let steps = if tries < MOST_TRIES { contract.dispatch.on_blocked() } else { &[] };
+        for step in steps {
+            match step {
+                // Everyone was looked at above.
+                OnBlocked::Reroute => {}
+                OnBlocked::Queue => {
+                    if let Some(found) = self.wait_for_worker(run, contract, order, &mut choice).await {
+                        return found;
+                    }
+                }
+                OnBlocked::Alert => {
+                    let (reason, detail) = obstacle(&choice, contract);
+                    self.alert(run, contract, reason, &detail).await;
+                }
+            }
+        }
+        let (reason, detail) = obstacle(&choice, contract);
+        let passed = contract.dispatch.deadline.is_some_and(|deadline| deadline <= self.clock.now());
+        let reason = if passed { BlockedReason::DeadlinePassed } else { reason };
+        Search::Nobody(reason, detail, choice)
+    }
+
+    /// Waits in the queue. None if the time is over.
+    async fn wait_for_worker(
+        self: &Arc<Self>,
+        run: &RunHandle,
+        contract: &Contract,
+        order: &Order,
+        choice: &mut Choice,
+    ) -> Option<Search> {
+        let settings = self.fleet.settings();
+        let since = contract.past.queued_at.unwrap_or_else(|| self.clock.now());
+        let usual = after(since, settings.wait);
+        let until = contract.dispatch.deadline.map_or(usual, |deadline| deadline.min(usual));
+        let mut queued = match self.fleet.enqueue(order.clone(), &self.registry(), self.clock.now()) {
+            Ok(queued) => queued,
+            Err(placed) => return Some(Search::Found(placed)),
+        };
+        if contract.past.queued_at.is_none() {
+            let step = Step::Queued { until, considered: listed(choice) };
+            let reason = "The work waits for a worker that can take it.";
+            let held = || Command::Hold { run: run.run, reason: reason.to_owned() };
+            if !self.route(run, step, None).await || self.change(&run.live, held).await.is_err() {
+                return Some(Search::Off);
+            }
+        }
+        loop {
+            let now = self.clock.now();
+            if now >= until {
+                return None;
+            }
+            // Whoever said when it may be asked again is asked again then.
+            let retry = order.shunned.iter().filter_map(|shunned| shunned.until).filter(|at| *at > now).min();
+            let next = retry.map_or(until, |retry| retry.min(until));
+            tokio::select! {
+                biased;
+                Ok(placed) = &mut queued.placed => return Some(Search::Found(Box::new(placed))),
+                () = run.fenced() => return Some(Search::Off),
+                () = run.stopping() => return Some(Search::Off),
+                () = tokio::time::sleep(between(now, next)) => {
+                    drop(queued);
+                    match self.fleet.place(order, &self.registry(), self.clock.now()) {
+                        Ok(placed) => return Some(Search::Found(Box::new(placed))),
+                        Err(looked) => *choice = looked,
+                    }
+                    queued = match self.fleet.enqueue(order.clone(), &self.registry(), self.clock.now()) {
+                        Ok(queued) => queued,
+                        Err(placed) => return Some(Search::Found(placed)),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Tells the owner that work is not taken, once.
+    async fn alert(self: &Arc<Self>, run: &RunHandle, contract: &Contract, reason: BlockedReason, detail: &str) {
+        if contract.past.alerted {
+            return;
+        }
+        let text = format!("No worker takes the work of task {} ({}): {detail}.", run.live.id(), reason.name());
+        let Some(head) = run.live.committed() else { return };
+        counter!("flotilla_alerts_total", "reason" => reason.name().to_owned()).increment(1);
+        tracing::warn!(task = %head.id, reason = reason.name(), "dispatched work is not taken by any worker");
+        let told: Arc<str> = text.as_str().into();
+        let what = What::Alert { task: Some(head.id), reason: reason.name().into(), text: told };
+        self.notices.tell(Notice { at: self.clock.now(), owner: head.owner, agent: head.agent, what });
+        self.route(run, Step::Alerted { reason, text }, None).await;
+    }
+
+    async fn reject(
+        self: &Arc<Self>,
+        mut run: RunHandle,
+        contract: &Contract,
+        reason: BlockedReason,
+        detail: String,
+        choice: Choice,
+    ) {
+        counter!("flotilla_dispatches_total", "outcome" => "rejected").increment(1);
+        let considered = listed(&choice);
+        let step = Step::Rejected { reason: reason.clone(), detail: detail.clone(), considered };
+        if self.route(&run, step, None).await {
+            let retryable = choice.may_wait() && reason != BlockedReason::DeadlinePassed;
+            // The run is over with it, whether it could be told or not.
+            let _ = run.report(refused(&contract.dispatch, &reason, &detail, retryable)).await;
+        }
+    }
+
+    /// Gives the work to a worker, in words it knows, once the log says so.
+    async fn hand_over(
+        self: &Arc<Self>,
+        contract: &Contract,
+        order: Order,
+        placed: Placed,
+        mut work: Assignment,
+        mut run: RunHandle,
+    ) {
+        let _release = Release { hub: self, order: &order };
+        let Placed { worker, unverified, choice } = placed;
+        let Some(agent) = self.registry().by_name(&worker.name).cloned() else {
+            return run.give_up("its worker is not configured on this hub any more", true).await;
+        };
+        let (now, settings) = (self.clock.now(), self.fleet.settings());
+        let step = Step::Assigned {
+            worker: worker.name.to_string(),
+            epoch: worker.announce.epoch,
+            lease_until: after(now, settings.take),
+            form: form::form(&worker),
+            unverified: unverified.clone(),
+            considered: listed(&choice),
+        };
+        if !self.route(&run, step, contract.dispatch.deadline).await {
+            return;
+        }
+        let violations = contract.past.violations.as_deref();
+        if contract.past.given.as_ref().is_none_or(|(_, last)| *last != worker.name) {
+            // What another worker said, and its names for things, are nothing to this one.
+            work.trail = Trail::default();
+        }
+        if violations.is_some() {
+            work.trail.upstream.task.clear();
+        }
+        let told = Told { worker: &worker, unverified: &unverified, violations };
+        if contract.past.given.is_none() || violations.is_some() {
+            work.message = form::dressed(&work.message, &contract.dispatch, &told);
+        }
+        (work.asked_at, work.ttl) = (now, u32::try_from(settings.take.as_secs().max(1)).ok());
+        work.lineage.deadline = [work.lineage.deadline, contract.dispatch.deadline].into_iter().flatten().min();
+        counter!("flotilla_dispatches_total", "outcome" => "assigned").increment(1);
+        run.judge = Some(Box::new(Judge::new(Arc::clone(&worker.name), order.dispatch.clone(), violations.is_some())));
+        run.profile = (worker.revision, worker.announce.epoch);
+        self.work(&agent, work, run).await;
+    }
+
+    /// Takes up work that a worker had when the hub stopped.
+    async fn resume(
+        self: &Arc<Self>,
+        contract: &Contract,
+        order: Order,
+        worker: Arc<str>,
+        work: Assignment,
+        mut run: RunHandle,
+    ) {
+        let Some(agent) = self.registry().by_name(&worker).cloned() else {
+            return run.give_up("its worker is not configured on this hub any more", false).await;
+        };
+        if !agent.link.is_remote() {
+            let again = agent.on_lost == OnLost::Retry;
+            return run.give_up("the hub stopped while the worker was at work", again).await;
+        }
+        self.fleet.regive(&order, &worker);
+        let _release = Release { hub: self, order: &order };
+        if self.route(&run, Step::Resumed { worker: worker.to_string() }, None).await {
+            let again = contract.past.violations.is_some();
+            run.judge = Some(Box::new(Judge::new(worker, order.dispatch.clone(), again)));
+            self.work(&agent, work, run).await;
+        }
+    }
+
+    /// Lets the worker work, and remembers how it went.
+    async fn work(self: &Arc<Self>, agent: &Arc<Agent>, work: Assignment, run: RunHandle) {
+        let (live, number, deadline) = (run.live.clone(), run.run, work.lineage.deadline);
+        let turn = run.turn();
+        agent.link.run(work, run).await;
+        let now = self.clock.now();
+        let told = turn.lock().expect("no panic while holding a turn").take();
+        let failure = match told {
+            Some(failure) => Some(failure),
+            None => lost(&live, number, deadline, now).then(|| Some("the run was lost".to_owned())),
+        };
+        if let Some(failure) = failure {
+            self.fleet.turned(&agent.name, failure, now);
+            self.look_at_workers();
+        }
+    }
+}
+
+/// Whether a run ended without anybody having judged it, and not for want of time.
+fn lost(live: &LiveRef, run: u32, deadline: Option<Millis>, now: Millis) -> bool {
+    let late = deadline.is_some_and(|deadline| deadline <= now);
+    live.committed().is_some_and(|head| head.run > run || head.state == TaskState::Failed) && !late
+}
+
+/// Gives a worker's place back when its work is over, however that came about.
+struct Release<'a> {
+    hub: &'a Arc<Hub>,
+    order: &'a Order,
+}
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        self.hub.fleet.release(self.order.task, &self.hub.registry.load(), self.hub.clock.now());
+    }
+}
+
+fn between(now: Millis, then: Millis) -> Duration {
+    Duration::from_millis(u64::try_from(then.0.saturating_sub(now.0)).unwrap_or(0))
+}
+
+/// The one reason that tells most: of the worker that came closest.
+fn obstacle(choice: &Choice, contract: &Contract) -> (BlockedReason, String) {
+    let unfit = choice.considered.iter().filter_map(|considered| match &considered.verdict {
+        Verdict::Unfit(reasons) => Some(reasons),
+        Verdict::Fit { .. } => None,
+    });
+    let closest = unfit.min_by_key(|reasons| (reasons.iter().filter(|reason| !reason.waits).count(), reasons.len()));
+    if let Some(first) = closest.and_then(|reasons| reasons.first()) {
+        return (first.reason.clone(), first.detail.clone());
+    }
+    let nobody = match &contract.target {
+        Target::Any => "no worker has announced itself".to_owned(),
+        Target::Worker(name) => format!("there is no worker '{name}'"),
+        Target::Label(label) => format!("no worker has the label '{label}'"),
+        Target::Skill(skill) => format!("no worker has the skill '{skill}'"),
+    };
+    (BlockedReason::OverCapacity, nobody)
+}
+
+fn listed(choice: &Choice) -> Considered {
+    let workers = choice.considered.iter().take(LISTED).map(|considered| {
+        let (score, points, obstacles) = match &considered.verdict {
+            Verdict::Fit { score, points, .. } => {
+                let points = points.iter().map(|(name, point)| ((*name).to_owned(), *point)).collect();
+                (Some(*score), points, Vec::new())
+            }
+            Verdict::Unfit(reasons) => {
+                let told = reasons.iter().map(|unfit| {
+                    let (reason, detail) = (unfit.reason.clone(), unfit.detail.clone());
+                    Obstacle { reason, detail }
+                });
+                (None, Vec::new(), told.collect())
+            }
+        };
+        Candidate { worker: considered.worker.to_string(), epoch: considered.epoch, score, points, obstacles }
+    });
+    Considered { workers: workers.collect(), others: choice.considered.len().saturating_sub(LISTED) }
+}

@@ -1,0 +1,123 @@
+//! Reports of a worker under a contract: its result is looked at before anything is said to be done.
+
+use super::run::{Fenced, RunHandle};
+use crate::fleet::outcome::Ruling;
+use crate::fleet::settings::after;
+use crate::fleet::{Via, pause};
+use crate::task::{Command, RunState};
+use flotilla_protocol::fleet::TaskResult;
+use flotilla_protocol::fleet::result::BlockedReason;
+use flotilla_protocol::fleet::route::Step;
+use flotilla_protocol::time::Millis;
+use flotilla_protocol::work::Report;
+use metrics::counter;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How a turn went: what the worker did wrong, if it did; none at all if it says nothing of the worker.
+pub(super) type Turn = Arc<Mutex<Option<Option<String>>>>;
+
+impl RunHandle {
+    pub(super) fn turn(&self) -> Turn {
+        Arc::clone(&self.turn)
+    }
+
+    fn went(&self, failure: Option<String>) {
+        *self.turn.lock().expect("no panic while holding a turn") = Some(failure);
+    }
+
+    /// The reports that go into the log, or the end of the run.
+    pub(super) async fn judged(&mut self, reports: Vec<Report>) -> Result<Vec<Report>, Fenced> {
+        let Some(judge) = &mut self.judge else { return Ok(reports) };
+        let worker = Arc::clone(&judge.worker);
+        let (ruling, announced) = judge.rule(reports);
+        self.hub.fleet.heard(&worker, self.hub.clock.now());
+        if let Some(agent) = self.hub.registry().by_name(&worker).cloned() {
+            for announce in announced {
+                if let Err(error) = self.hub.announce(&agent, announce, Via::Reply).await {
+                    tracing::warn!(worker = %worker, %error, "an announcement in a reply is not taken");
+                }
+            }
+        }
+        match ruling {
+            Ruling::Pass(reports) => Ok(reports),
+            Ruling::Blocked(result) => {
+                self.blocked(*result).await;
+                Err(Fenced)
+            }
+            Ruling::Again(violations) => {
+                self.end_with(Step::AskedAgain { worker: worker.to_string(), violations }).await;
+                Err(Fenced)
+            }
+            Ruling::Over { reports, step, fault } => {
+                self.went(fault);
+                counter!("flotilla_dispatches_total", "outcome" => "ended").increment(1);
+                let hub = Arc::clone(&self.hub);
+                if !hub.route(self, step, None).await {
+                    self.over = true;
+                    return Err(Fenced);
+                }
+                self.judge = None;
+                Ok(reports)
+            }
+        }
+    }
+
+    /// The worker did not begin: the run is over, the task is not.
+    pub(super) async fn blocked(&mut self, result: TaskResult) {
+        let Some(judge) = &self.judge else { return };
+        let (worker, hub) = (Arc::clone(&judge.worker), Arc::clone(&self.hub));
+        let now = hub.clock.now();
+        let reason = result.blocked_reason.unwrap_or_else(|| BlockedReason::of("unknown"));
+        let detail = result.detail.unwrap_or_default();
+        let until = retry_at(&reason, result.retryable, result.retry_after, now);
+        counter!("flotilla_blocked_total", "reason" => known(&reason)).increment(1);
+        if let (BlockedReason::UsageLimit, Some(until)) = (&reason, until) {
+            hub.fleet.pause(&worker, pause(until, &detail));
+            hub.look_at_workers();
+        }
+        let (revision, epoch) = self.profile;
+        self.end_with(Step::Blocked { worker: worker.to_string(), epoch, revision, reason, detail, until }).await;
+    }
+
+    async fn end_with(&mut self, step: Step) {
+        let run = self.run;
+        let command = || Command::Again { run, step: Box::new(step.clone()) };
+        if let Err(error) = self.hub.change(&self.live, command).await {
+            tracing::error!(task = %self.live.id(), %error, "that a worker did not do its work could not be recorded");
+        }
+        self.over = true;
+    }
+
+    /// Whether the run is a worker's that never took it up: then another may have it. It is ended here.
+    pub(super) async fn passed_on(&mut self, reason: &str) -> bool {
+        let unstarted = self.live.committed().is_some_and(|head| head.run_state == RunState::Claimed);
+        if self.judge.is_none() || !unstarted {
+            return false;
+        }
+        let detail = Some(reason.to_owned());
+        self.blocked(TaskResult { blocked_reason: Some(BlockedReason::OverCapacity), detail, ..TaskResult::default() })
+            .await;
+        true
+    }
+}
+
+/// When a worker may be asked again. Without a word of its own: what is full has room soon, a limit takes longer, and
+/// what is missing is missing until the worker announces something new.
+fn retry_at(reason: &BlockedReason, retryable: Option<bool>, seconds: Option<u64>, now: Millis) -> Option<Millis> {
+    let usual = match reason {
+        BlockedReason::OverCapacity => Some(5),
+        BlockedReason::UsageLimit => Some(300),
+        _ => None,
+    };
+    let seconds = if retryable == Some(false) { None } else { seconds.or(usual) };
+    seconds.map(|seconds| after(now, Duration::from_secs(seconds)))
+}
+
+/// Words of workers' own are not counted each: there is no end to them.
+fn known(reason: &BlockedReason) -> String {
+    match reason {
+        BlockedReason::Other(_) => "other".to_owned(),
+        typed => typed.name().to_owned(),
+    }
+}

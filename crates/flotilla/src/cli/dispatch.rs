@@ -1,0 +1,147 @@
+//! `flotilla dispatch`: work for a worker, under a contract.
+
+use super::args::{ClientArgs, HubArgs};
+use super::deliveries::hub;
+use super::failure::Failure;
+use super::follow;
+use super::output::{Text, document};
+use super::render::Detail;
+use super::session::{Session, quoted};
+use clap::Args;
+use flotilla_outbound::client::error::ClientError;
+use flotilla_protocol::a2a::model::Task;
+use flotilla_protocol::time::Millis;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct Dispatch {
+    /// What is to be done
+    brief: String,
+    /// Who is to do it: any, label:L, skill:S, or a worker's name
+    #[arg(long, value_name = "WHO", default_value = "any")]
+    to: String,
+    /// low, normal, high or urgent
+    #[arg(long, value_name = "PRIORITY")]
+    priority: Option<String>,
+    /// Not to be begun after this time, such as 2026-05-31T21:00:00Z
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<String>,
+    /// A ceiling on all tokens
+    #[arg(long, value_name = "N")]
+    token_budget: Option<u64>,
+    /// An MCP server the worker must have, healthy (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    require_mcp: Vec<String>,
+    /// A tool the worker must have, such as terminal or file (may be repeated)
+    #[arg(long, value_name = "TOOL")]
+    require: Vec<String>,
+    /// The least tier of model that will do
+    #[arg(long, value_name = "TIER")]
+    tier: Option<String>,
+    /// The work changes files, so it wants a clean tree
+    #[arg(long)]
+    write: bool,
+    /// How to reply: prose, structured or json
+    #[arg(long, value_name = "FORM")]
+    reply_schema: Option<String>,
+    /// A file with the JSON Schema a json reply must be valid against
+    #[arg(long, value_name = "FILE")]
+    json_schema: Option<PathBuf>,
+    /// What to do while no worker can take it, in this order: reroute, queue,
+    /// alert; an empty text for nothing
+    #[arg(long, value_name = "STEPS")]
+    on_blocked: Option<String>,
+    /// Your own id for the work, repeated in its result
+    #[arg(long, value_name = "ID")]
+    task_id: Option<String>,
+    /// Wait until the work is done, or the worker asks for something
+    #[arg(long)]
+    wait: bool,
+    #[command(flatten)]
+    hub: HubArgs,
+    /// A key of the hub. Others on this machine can see it in the process list:
+    /// better set FLOTILLA_KEY
+    #[arg(long, value_name = "TOKEN", help_heading = "Credentials")]
+    bearer: Option<String>,
+    /// The same, under another name: better set FLOTILLA_KEY
+    #[arg(long, value_name = "KEY", help_heading = "Credentials")]
+    api_key: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Given {
+    agent: String,
+    task: Box<serde_json::value::RawValue>,
+}
+
+impl Dispatch {
+    pub fn client(&self) -> ClientArgs {
+        ClientArgs { bearer: self.bearer.clone(), api_key: self.api_key.clone(), ..self.hub.client() }
+    }
+
+    /// The words of the hub's own messages name the fields, so a slip is told by the hub.
+    fn json(&self) -> Result<Value, Failure> {
+        let mut task = Map::new();
+        let mut put = |name: &str, value: Option<Value>| value.map(|value| task.insert(name.to_owned(), value));
+        put("task_id", self.task_id.clone().map(Value::from));
+        put("priority", self.priority.clone().map(Value::from));
+        put("token_budget", self.token_budget.map(Value::from));
+        put("reply_schema", self.reply_schema.clone().map(Value::from));
+        if let Some(path) = &self.json_schema {
+            let wrong = |problem: String| Failure::usage(format!("--json-schema {}: {problem}", path.display()));
+            let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+            put("json_schema", Some(serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?));
+        }
+        let mut requirements = json!({"required_mcp": self.require_mcp, "required_capabilities": self.require});
+        if let Some(tier) = &self.tier {
+            requirements["model_tier"] = tier.clone().into();
+        }
+        if self.write {
+            requirements["write"] = true.into();
+        }
+        let mut dispatch = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0", "task": task,
+            "requirements": requirements, "to": self.to, "brief": self.brief});
+        if let Some(deadline) = &self.deadline {
+            let at = Millis::parse(deadline).map_err(|problem| Failure::usage(format!("--deadline: {problem}")))?;
+            dispatch["deadline"] = at.to_string().into();
+        }
+        if let Some(steps) = &self.on_blocked {
+            let steps: Vec<&str> = steps.split(',').map(str::trim).filter(|step| !step.is_empty()).collect();
+            dispatch["on_blocked"] = steps.into();
+        }
+        Ok(dispatch)
+    }
+
+    pub async fn run(self, session: &Session) -> Result<(), Failure> {
+        let json = hub(session).dispatch(self.json()?.to_string()).await?;
+        let given: Given = serde_json::from_str(&json).map_err(ClientError::malformed)?;
+        let task: Task = serde_json::from_str(given.task.get()).map_err(ClientError::malformed)?;
+        if !self.wait {
+            return show(session, &given.agent, &task, given.task.get());
+        }
+        session.watch.saw_task(&task.id, None);
+        let asking = Session::new(ClientArgs { agent: Some(given.agent.clone()), ..self.client() })?;
+        let client = asking.client().await?;
+        let pace = follow::pace(&asking, None)?;
+        let done = follow::ask(&asking, &client, &task.id, None, pace).await?;
+        let state = done.value.status.state;
+        show(session, &given.agent, &done.value, &done.json)?;
+        follow::warn_of_state(state);
+        Ok(())
+    }
+}
+
+fn show(session: &Session, agent: &str, task: &Task, json: &str) -> Result<(), Failure> {
+    if session.is_json() {
+        document(json);
+        return Ok(());
+    }
+    let mut text = Text::default();
+    text.task(task, Detail { verbose: session.verbose, history: session.verbose });
+    let words = format!("task get {} --agent {} --wait", quoted(&task.id), quoted(agent));
+    text.field("Follow", &session.command(&words));
+    text.field("Why", &session.command(&format!("task why {}", quoted(&task.id)))).print();
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! Work for workers over the hub's own API: given, and why it went where it went.
+
+use crate::answer::{self, JSON, with_type};
+use crate::app::App;
+use crate::parameters::Parameters;
+use crate::{body, caller, rest, route};
+use axum::body::Body;
+use flotilla_core::dispatch::Target;
+use flotilla_core::error::{Error, Fault};
+use flotilla_core::fleet::FLEET;
+use flotilla_core::hub::{Outcome, SendOptions};
+use flotilla_core::rights::Right;
+use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::model::{Message, Part, Role, TaskState};
+use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
+use flotilla_protocol::a2a::version::Version;
+use flotilla_protocol::event::Event;
+use flotilla_protocol::fleet::route::Step;
+use flotilla_protocol::fleet::{Dispatch, Found, HANDSHAKE, Handshake, read};
+use flotilla_protocol::time::Millis;
+use flotilla_protocol::wire::Object;
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// `POST /api/dispatch`: takes a TASK_DISPATCH, whose `to` says whom it is for; answers with the task.
+pub async fn serve(app: &Arc<App>, request: Request<Body>) -> Response<Body> {
+    let (parts, mut body) = request.into_parts();
+    let answered = match parts.method {
+        Method::POST => dispatch(app, &parts, &mut body).await,
+        _ => Ok(route::wrong_verb(app, &parts, "POST")),
+    };
+    let response = answered.unwrap_or_else(|error| rest::refuse(app, &app.refusal(error)));
+    answer::after(app, &parts.headers, body, response).await
+}
+
+async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Response<Body>, Error> {
+    let caller = caller::identify(app, request).await?;
+    caller.check(Right::TasksWrite)?;
+    let limits = app.hub.limits();
+    let bytes = body::read(&request.headers, body, &limits).await?;
+    body::check_depth(&bytes, &limits, 0)?;
+    body::check_type(&request.headers)?;
+    let parameters = Parameters::of(&request.headers, &request.uri);
+    parameters.check_key()?;
+    let dispatch = dispatched(&String::from_utf8_lossy(&bytes))?;
+    let named = match dispatch.to.as_deref().map_or(Target::Any, Target::of) {
+        Target::Worker(name) => name,
+        Target::Any | Target::Label(_) | Target::Skill(_) => {
+            if app.hub.show_fleet() {
+                app.cards_changed();
+            }
+            FLEET.to_owned()
+        }
+    };
+    let agent = Arc::clone(app.hub.registry().resolve(&caller, Some(&named), "")?);
+    let idempotency_key = parameters.idempotency_key.clone();
+    let options = SendOptions { idempotency_key, told: parameters.told.clone(), version: Version::V10 };
+    let outcome = Box::pin(app.hub.send(&caller, &agent, message(&dispatch)?, options)).await?;
+    let Outcome::Task(task) = outcome else { return Err(Fault::new("dispatched work that is no task").into()) };
+    encoded(&serde_json::json!({ "agent": agent.name, "task": task }))
+}
+
+fn dispatched(json: &str) -> Result<Dispatch, Refusal> {
+    match read(json) {
+        Found::Handshake(Handshake::Dispatch(dispatch)) => Ok(*dispatch),
+        Found::OtherVersion(version) => {
+            let text = format!("is {version}, which is not spoken here; write \"2.0\"");
+            Err(Refusal::invalid("protocol_version", text))
+        }
+        Found::Wrong(problem) => Err(Refusal::invalid("body", problem)),
+        Found::Nothing | Found::Handshake(_) => {
+            Err(Refusal::invalid("body", "must be a TASK_DISPATCH; docs/fleet.md shows one"))
+        }
+    }
+}
+
+fn message(dispatch: &Dispatch) -> Result<SendMessageRequest, Fault> {
+    let metadata = Object::of(&serde_json::json!({ HANDSHAKE: dispatch }));
+    let message = Message {
+        message_id: uuid::Uuid::now_v7().to_string(),
+        role: Role::User,
+        parts: vec![Part::text(dispatch.brief.clone())],
+        metadata: Some(metadata.map_err(|error| Fault::new(format!("encoding a dispatch: {error}")))?),
+        extensions: vec![HANDSHAKE.to_owned()],
+        ..Message::default()
+    };
+    let configuration = SendMessageConfiguration { return_immediately: true, ..SendMessageConfiguration::default() };
+    Ok(SendMessageRequest {
+        message: Some(message),
+        configuration: Some(configuration),
+        ..SendMessageRequest::default()
+    })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Why<'a> {
+    task_id: String,
+    state: TaskState,
+    /// The log was folded, and single decisions may be gone.
+    pruned: bool,
+    steps: Vec<Decided<'a>>,
+}
+
+#[derive(Serialize)]
+struct Decided<'a> {
+    seq: u64,
+    at: Millis,
+    run: u32,
+    #[serde(flatten)]
+    step: &'a Step,
+}
+
+/// `GET /api/tasks/{id}/why`: each decision about the task's work, for its caller and for the agent's owner.
+pub async fn why(app: &Arc<App>, id: &str, request: &Parts) -> Response<Body> {
+    let told = told(app, id, request).await;
+    told.unwrap_or_else(|error| rest::refuse(app, &app.refusal(error)))
+}
+
+async fn told(app: &Arc<App>, id: &str, request: &Parts) -> Result<Response<Body>, Error> {
+    let caller = caller::identify(app, request).await?;
+    caller.check(Right::TasksRead)?;
+    let page = app.hub.why(&caller, id).await?;
+    let events = page.changes.iter().flat_map(|change| {
+        let numbered = change.events.iter().zip(change.first_seq..);
+        numbered.map(|(event, seq)| (seq, change.at, event))
+    });
+    let steps = events.filter_map(|(seq, at, event)| match event {
+        Event::Routed { run, step } => Some(Decided { seq, at, run: *run, step }),
+        _ => None,
+    });
+    let (task_id, state) = (page.head.id.to_string(), page.head.state);
+    encoded(&Why { task_id, state, pruned: page.pruned, steps: steps.collect() })
+}
+
+fn encoded<T: Serialize>(value: &T) -> Result<Response<Body>, Error> {
+    let body = serde_json::to_vec(value).map_err(|error| Fault::new(format!("encoding dispatched work: {error}")))?;
+    Ok(with_type(StatusCode::OK, JSON, body))
+}
