@@ -15,6 +15,7 @@ import uuid
 HERE = pathlib.Path(__file__).parent
 PROGRAM = os.environ.get("FLOTILLA_PROGRAM", "")
 AGENTS = pathlib.Path(os.environ.get("FLOTILLA_AGENTS", "/nowhere"))
+PROGRAMS = pathlib.Path(os.environ.get("FLOTILLA_PROGRAMS", "/nowhere"))
 KEY = "flk_" + "0" * 62 + "aa"
 
 

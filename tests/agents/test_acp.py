@@ -5,10 +5,10 @@ import pathlib
 import tempfile
 import unittest
 
-from hub import AGENTS, HERE, Hub, alive, messages_api, reply, state, until
+from hub import AGENTS, PROGRAMS, Hub, alive, messages_api, reply, state, until
 
 ADAPTER = AGENTS / "@agentclientprotocol/claude-agent-acp/dist/index.js"
-OPENCODE = AGENTS / "opencode-ai/bin/opencode.exe"
+OPENCODE = AGENTS / "opencode-linux-x64/bin/opencode"
 EVERYTHING = AGENTS / "@modelcontextprotocol/server-everything/dist/index.js"
 # Commands that want leave, in each agent's own words.
 LEAVE = {"claude": "Bash", "opencode": "bash"}
@@ -109,9 +109,6 @@ class Acp(unittest.TestCase):
         self.assertGreater(alive(task), 0)
         canceled = self.hub.http(f"/agents/claude/tasks/{task['id']}:cancel", {})
         self.assertEqual((state(canceled), alive(task)), ("CANCELED", 0))
-
-
-PROGRAMS = HERE / "programs/target/debug"
 
 
 @unittest.skipUnless((PROGRAMS / "acp-agent").exists(), "!!! the test programs were not built: they are NOT tested")
