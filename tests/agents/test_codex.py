@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-from hub import AGENTS, HERE, Hub, Process, alive, reply, state, until
+from hub import AGENTS, HERE, Hub, Process, alive, reply, running, state, until
 
 CODEX = AGENTS / "@openai/codex/bin/codex.js"
 
@@ -79,12 +79,11 @@ class Codex(unittest.TestCase):
         self.assertIn("no such model", json.dumps(failed["status"]))
 
     def test_a_cancel_ends_all_of_it(self):
-        use = json.dumps({"cmd": "sleep 600", "yield_time_ms": 60_000})
+        use = json.dumps({"cmd": "sleep 61234", "yield_time_ms": 60_000})
         task = self.hub.send("codex", f"use exec_command {use}", wait=False)
-        until("its command", lambda: "sleep 600" in self.hub.log(task))
-        self.assertGreater(alive(task), 1)
+        until("its command", lambda: running("sleep", "61234"))
         canceled = self.hub.http(f"/agents/codex/tasks/{task['id']}:cancel", {})
-        self.assertEqual((state(canceled), alive(task)), ("CANCELED", 0))
+        self.assertEqual((state(canceled), alive(task), running("sleep", "61234")), ("CANCELED", 0, False))
 
 
 if __name__ == "__main__":
