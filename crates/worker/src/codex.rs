@@ -95,7 +95,7 @@ impl Codex {
             let _ = held.lost().await;
             result = self.run(assignment, outbox, &mut stop, &site, &mut held, &prompt).await;
         }
-        let seen = site.close().await;
+        let seen = site.close(result.is_ok()).await;
         if !seen.is_empty() {
             outbox.report(Report::Note { blocks: seen }).await?;
         }
@@ -163,7 +163,7 @@ impl Codex {
         };
         // The turn is over, whether the program sees that or not.
         let (exit, ()) = tokio::join!(running.stop(), reader.drain());
-        for report in course.turn.end() {
+        if let Some(report) = course.turn.end() {
             outbox.report(report).await?;
         }
         heard?;
