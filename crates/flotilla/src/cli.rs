@@ -32,8 +32,8 @@ mod task;
 mod tokens;
 mod usage;
 mod watch;
-mod worker;
 mod why;
+mod worker;
 
 use crate::run::{self, Overrides};
 use anyhow::Result;

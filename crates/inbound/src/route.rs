@@ -5,8 +5,7 @@ use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
 use crate::{
     agents, answer, approvals, browser, deliveries, dispatching, door, fleet, grpc, health, jsonrpc, keys, owner, rest,
-    usage,
-    well_known, ws,
+    usage, well_known, ws,
 };
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};

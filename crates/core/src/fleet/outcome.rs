@@ -142,7 +142,7 @@ impl Judge {
                     }
                     passed.push(Report::Status { state, contents, metadata });
                 }
-                linked @ Report::Linked { .. } => passed.push(linked),
+                other @ (Report::Linked { .. } | Report::TookUp | Report::Received { .. }) => passed.push(other),
             }
         }
         (Ruling::Pass(passed), announced)
