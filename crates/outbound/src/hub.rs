@@ -51,10 +51,9 @@ impl Hub {
         method: Method,
         path: &str,
         accept: &str,
-        body: Option<&Value>,
+        body: Option<String>,
     ) -> Result<Response, ClientError> {
         let mut headers = vec![("Accept".to_owned(), accept.to_owned())];
-        let body = body.map(Value::to_string);
         if body.is_some() {
             headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
         }
@@ -130,7 +129,7 @@ impl Hub {
     /// Answers an approval.
     pub async fn answer_approval(&self, id: &str, answer: &Value) -> Result<String, ClientError> {
         let path = format!("/api/approvals/{}", segment(id)?);
-        self.net.text(self.call_with(Method::POST, &path, "application/json", Some(answer)).await?).await
+        self.net.text(self.call_with(Method::POST, &path, "application/json", Some(answer.to_string())).await?).await
     }
 
     /// All workers, or one, as JSON.
