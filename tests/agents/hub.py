@@ -15,6 +15,7 @@ import uuid
 HERE = pathlib.Path(__file__).parent
 PROGRAM = os.environ.get("FLOTILLA_PROGRAM", "")
 AGENTS = pathlib.Path(os.environ.get("FLOTILLA_AGENTS", "/nowhere"))
+PROGRAMS = pathlib.Path(os.environ.get("FLOTILLA_PROGRAMS", "/nowhere"))
 KEY = "flk_" + "0" * 62 + "aa"
 
 
@@ -132,3 +133,14 @@ def alive(task):
         except OSError:
             pass
     return count
+
+
+def running(*words):
+    """Whether a process was started with exactly these words, whatever its environment is."""
+    for process in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if process.read_text(errors="replace").split("\0")[:-1] == list(words):
+                return True
+        except OSError:
+            pass
+    return False

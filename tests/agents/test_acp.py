@@ -5,10 +5,10 @@ import pathlib
 import tempfile
 import unittest
 
-from hub import AGENTS, HERE, Hub, alive, messages_api, reply, state, until
+from hub import AGENTS, PROGRAMS, Hub, alive, messages_api, reply, running, state, until
 
 ADAPTER = AGENTS / "@agentclientprotocol/claude-agent-acp/dist/index.js"
-OPENCODE = AGENTS / "opencode-ai/bin/opencode.exe"
+OPENCODE = AGENTS / "opencode-linux-x64/bin/opencode"
 EVERYTHING = AGENTS / "@modelcontextprotocol/server-everything/dist/index.js"
 # Commands that want leave, in each agent's own words.
 LEAVE = {"claude": "Bash", "opencode": "bash"}
@@ -92,26 +92,25 @@ class Acp(unittest.TestCase):
                     self.assertEqual(file.exists(), decision == "allow")
                     log = self.hub.log(task)
                     self.assertIn("tool_use", log)
-                    self.assertNotIn(file.name, json.dumps(self.hub.task(agent, task)))
+                    told = {name: value for name, value in self.hub.task(agent, task).items() if name != "history"}
+                    self.assertNotIn(file.name, json.dumps(told))
                     self.assertEqual(alive(task), 0)
 
     def test_a_mode_and_servers_of_the_configuration(self):
         task = self.hub.send("planner", "say planned")
-        self.assertEqual((state(task), reply(task)), ("COMPLETED", "planned"), task)
+        # The program may add words of its own about its modes.
+        self.assertEqual((state(task), reply(task)[:7]), ("COMPLETED", "planned"), task)
         task = self.hub.send("equipped", 'use mcp__everything__echo {"message":"ping pong"}\nsay done')
         self.assertEqual(state(task), "COMPLETED", task)
         self.assertIn("ping pong", reply(task))
 
     def test_a_cancel_ends_all_of_it(self):
-        use = json.dumps({"command": "sleep 600", "description": "waits"})
-        task = self.hub.send("claude", f"use Bash {use}", wait=False)
-        until("a question to the owner", lambda: self.hub.http("/api/approvals?state=open")["approvals"])
+        use = json.dumps({"command": "sleep 61235", "description": "waits"})
+        task = self.hub.send("equipped", f"use Bash {use}", wait=False)
+        until("its command", lambda: running("sleep", "61235"))
         self.assertGreater(alive(task), 0)
-        canceled = self.hub.http(f"/agents/claude/tasks/{task['id']}:cancel", {})
-        self.assertEqual((state(canceled), alive(task)), ("CANCELED", 0))
-
-
-PROGRAMS = HERE / "programs/target/debug"
+        canceled = self.hub.http(f"/agents/equipped/tasks/{task['id']}:cancel", {})
+        self.assertEqual((state(canceled), alive(task), running("sleep", "61235")), ("CANCELED", 0, False))
 
 
 @unittest.skipUnless((PROGRAMS / "acp-agent").exists(), "!!! the test programs were not built: they are NOT tested")

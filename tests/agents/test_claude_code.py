@@ -52,7 +52,7 @@ class ClaudeCode(unittest.TestCase):
         task = self.hub.send("coder", "think hm\nsay Hello there")
         self.assertEqual((state(task), reply(task)), ("COMPLETED", "Hello there"))
         log = self.hub.log(task)
-        for expected in ("hm", "claude_code_version", "input_tokens", "cost_usd", "peak_memory_bytes"):
+        for expected in ('"thinking": "hm"', "claude_code_version", "input_tokens", "cost_usd", "peak_memory_bytes"):
             self.assertIn(expected, log)
             self.assertNotIn(expected, json.dumps(task))
 
@@ -74,6 +74,8 @@ class ClaudeCode(unittest.TestCase):
         third = self.hub.send("coder", "say three", contextId=context)
         self.assertEqual(reply(third), "three")
         self.assertIn("gone on with", self.hub.log(third))
+        # It writes until it ends.
+        until("its end", lambda: alive(third) == 0)
         for file in (self.path / "home/config/projects").rglob("*.jsonl"):
             file.unlink()
         fourth = self.hub.send("coder", "say four", contextId=context)

@@ -91,7 +91,8 @@ impl Acp {
         };
         let mut last_words = Vec::new();
         let result = self.run(assignment, outbox, &mut stop, &site, &mut held, &mut last_words).await;
-        let seen = site.close().await;
+        let is_done = result.as_ref().is_ok_and(|outcome| outcome.state == TaskState::Completed);
+        let seen = site.close(is_done).await;
         if !seen.is_empty() {
             outbox.report(Report::Note { blocks: seen }).await?;
         }
@@ -139,7 +140,7 @@ impl Acp {
             conversation.cancel(self.bounds.grace).await;
         }
         let wire = conversation.leave();
-        let exit = end(&mut running, wire).await;
+        let exit = end(&mut running, wire, result.is_ok()).await;
         match result {
             Err(Halt::Ended) => Err(Halt::Failed(told(exit, last_words))),
             result => result,
@@ -157,11 +158,13 @@ async fn ended(outbox: &Outbox, Outcome { state, words }: Outcome) -> Result<(),
     outbox.report(Report::Status { state, contents: words.map(Contents::text), metadata: None }).await
 }
 
-/// Its input ends first: an agent may have something to put away. Then it is asked to end, and ended.
-async fn end(running: &mut Running, wire: Wire) -> Exit {
+/// Its input ends first. An agent that did its work may have something to put away, and gets a moment for it; then it is
+/// asked to end, and ended.
+async fn end(running: &mut Running, wire: Wire, is_done: bool) -> Exit {
     let draining = wire.drain();
     let ending = async {
-        match tokio::time::timeout(FAREWELL, running.ended()).await {
+        let patience = if is_done { FAREWELL } else { Duration::ZERO };
+        match tokio::time::timeout(patience, running.ended()).await {
             Ok(exit) => exit,
             Err(_) => running.stop().await,
         }

@@ -19,7 +19,7 @@ pub use options::Wishes;
 
 use crate::agent::{Outbox, Stop, Stopped};
 use crate::command::Bounds;
-use crate::supervise::{Launch, Limits, Recorded, Records};
+use crate::supervise::{Launch, Limits, Recorded, Records, Running, Streams};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::work::{Assignment, Contents, Report};
@@ -128,9 +128,13 @@ impl Claude {
         Err(Halt::Failed("Claude Code neither begins the conversation nor goes on with it.".into()))
     }
 
-    fn record(&self, mark: &str) -> Result<Option<Recorded>, String> {
-        let record = self.records.as_ref().map(|records| records.record(mark)).transpose();
-        record.map_err(|error| format!("The run cannot be put on record: {error}."))
+    /// Puts a run on record, and starts it.
+    fn start(&self, assignment: &Assignment, held: &Held) -> Result<(Option<Recorded>, Running, Streams), String> {
+        let launch = self.launch(assignment, held)?;
+        let recorded = self.records.as_ref().map(|records| records.record(&launch.mark)).transpose();
+        let recorded = recorded.map_err(|error| format!("the run cannot be put on record: {error}"))?;
+        let (running, streams) = launch.start(&self.settings.reaper)?;
+        Ok((recorded, running, streams))
     }
 
     fn launch(&self, assignment: &Assignment, held: &Held) -> Result<Launch, String> {

@@ -95,7 +95,7 @@ impl Codex {
             let _ = held.lost().await;
             result = self.run(assignment, outbox, &mut stop, &site, &mut held, &prompt).await;
         }
-        let seen = site.close().await;
+        let seen = site.close(result.is_ok()).await;
         if !seen.is_empty() {
             outbox.report(Report::Note { blocks: seen }).await?;
         }

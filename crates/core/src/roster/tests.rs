@@ -1,6 +1,6 @@
 //! A desk, as a script of who comes, goes and takes: runs in order, again after a cut, and shared.
 
-use super::desk::Standing;
+use super::desk::{End, Standing};
 use super::{Connections, Desk, Order, Session, Terms};
 use crate::ids::TaskId;
 use flotilla_protocol::lineage::{Ancestor, Lineage, SpanId, Trace, TraceId};
@@ -144,4 +144,71 @@ async fn what_was_told_is_remembered() {
     assert_eq!(script.desk.in_context("c").map(|found| found.0), Some(script.tasks[second]), "the one looked at");
     script.entered.clear();
     assert_eq!((script.desk.in_context("c"), script.desk.work_of(task).is_none()), (None, true));
+}
+
+#[tokio::test]
+async fn a_worker_has_so_many_runs_and_none_when_it_drains() {
+    let mut script = Script::new();
+    for _ in 0..3 {
+        script.run();
+    }
+    let (one, _) = script.open(None, Connections::Share, 9);
+    one.serve_worker(1);
+    assert_eq!((script.next(&one), script.next(&one)), (Some((0, 1)), None), "it has one place");
+    one.taken(script.tasks[0], Some(1)).expect("it is there");
+    assert_eq!(script.next(&one), None, "also when it has taken it");
+    let (two, _) = script.open(None, Connections::Share, 9);
+    two.serve_worker(9);
+    assert_eq!((script.next(&two), script.next(&two)), (Some((1, 1)), Some((2, 1))));
+    two.taken(script.tasks[1], Some(1)).expect("it is there");
+    two.drain();
+    assert_eq!((script.stands(1), script.stands(2)), (Standing::Taken(two.id()), Standing::Waiting));
+    assert!(script.desk.is_present() && script.next(&two).is_none());
+    one.drain();
+    assert!(!script.desk.is_present(), "nobody takes anything");
+}
+
+#[tokio::test]
+async fn a_number_that_was_received_is_known_also_after_a_restart() {
+    let mut script = Script::new();
+    let task = TaskId::fresh();
+    let trail = Trail { resumed: true, started: true, received: 4, ..Trail::default() };
+    script.entered.push(script.desk.enter(task, work(task, trail)));
+    let known: Vec<bool> = [3, 4, 5, 5, 6].into_iter().map(|number| script.desk.receives(task, number)).collect();
+    assert_eq!(known, [false, false, true, false, true]);
+    assert!(!script.desk.receives(TaskId::fresh(), 1), "a run that is not there receives nothing");
+}
+
+#[tokio::test]
+async fn a_worker_is_asked_to_end_a_run_now_or_when_it_is_back() {
+    let mut script = Script::new();
+    let (first, second) = (script.run(), script.run());
+    let (first, second) = (script.tasks[first], script.tasks[second]);
+    let (plain, _) = script.open(None, Connections::Replace, 1);
+    assert!(script.desk.ask_to_end(first).is_none(), "nobody has it");
+    assert_eq!(script.next(&plain), Some((0, 1)));
+    assert!(script.desk.ask_to_end(first).is_none(), "this one would not answer");
+    drop(plain);
+    let (worker, _) = script.open(None, Connections::Replace, 9);
+    worker.serve_worker(9);
+    assert_eq!((script.next(&worker), script.next(&worker)), (Some((0, 2)), Some((1, 1))));
+    worker.taken(second, Some(1)).expect("it is there");
+    let end = script.desk.ask_to_end(first).expect("it answers");
+    assert!(matches!(script.desk.order(worker.id()), Some(Order::Stop { task, .. }) if task == first));
+    assert!(script.desk.ask_to_end(first).is_some() && script.desk.order(worker.id()).is_none(), "it is told once");
+    assert!(script.desk.ended(first) && *end.borrow() == End::Gone);
+    assert!(!script.desk.ended(second), "nobody asked for that");
+
+    script = Script::new();
+    let number = script.run();
+    let task = script.tasks[number];
+    let (worker, _) = script.open(None, Connections::Replace, 9);
+    worker.serve_worker(9);
+    script.next(&worker);
+    worker.taken(task, Some(1)).expect("it is there");
+    let token = worker.token().to_owned();
+    drop(worker);
+    assert!(script.desk.ask_to_end(task).is_some(), "it is away, and will be told");
+    let (back, resumed) = script.desk.open(Some(&token), Terms::default()).expect("random numbers");
+    assert!(resumed && matches!(script.desk.order(back.id()), Some(Order::Stop { .. })));
 }

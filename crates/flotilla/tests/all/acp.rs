@@ -59,7 +59,7 @@ esac
 done"#;
 
 fn hub(more: &str) -> HubProcess {
-    let script = json!(AGENT);
+    let script = json!(AGENT.replace("${", "$${"));
     let config = format!(
         "agents:\n  coder:\n    kind: acp\n    acp:\n      program: sh\n      arguments: [-c, {script}]\n      \
          folder: .\n      grace: 300ms\n{more}"
@@ -200,7 +200,8 @@ fn what_is_not_offered_is_refused_and_each_end_is_told() {
     assert_eq!((state(&lingers), output(&lingers).as_str()), ("TASK_STATE_COMPLETED", "done"));
     assert_eq!(alive(id(&lingers)), 0, "a turn that is over is over");
     let mut image = message("image", "look at this");
-    image["message"]["parts"][1] = json!({"raw": "AAAA", "mediaType": "image/png", "filename": "a.png"});
+    let picture = json!({"raw": "AAAA", "mediaType": "image/png", "filename": "a.png"});
+    image["message"]["parts"].as_array_mut().expect("parts").push(picture);
     let refused = client.call("SendMessage", &image).expect("an answer")["task"].clone();
     assert_eq!(state(&refused), "TASK_STATE_REJECTED");
     assert!(said(&refused).contains("takes no images"), "{refused}");
@@ -276,7 +277,7 @@ fn what_changed_in_the_repository_is_told_to_the_owner() {
     git(&["-c", "user.email=a@b.example", "-c", "user.name=A", "commit", "-q", "-m", "first"]);
     let folder = repository.path().display();
     let config = |git: &str| {
-        let script = json!(AGENT);
+        let script = json!(AGENT.replace("${", "$${"));
         let acp = format!("acp: {{program: sh, arguments: [-c, {script}], folder: {folder}, git: {git}}}");
         setup().config(&format!("agents:\n  coder:\n    kind: acp\n    {acp}\n")).start()
     };

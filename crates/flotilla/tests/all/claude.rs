@@ -259,3 +259,19 @@ fn what_the_installed_version_cannot_do_is_said_at_the_start() {
         assert!(flat.contains(told), "{refused}");
     }
 }
+
+#[test]
+fn fifty_runs_at_once_cost_the_hub_less_than_a_megabyte_each() {
+    const RUNS: usize = 50;
+    let hub = hub("");
+    let client = coder(&hub);
+    client.say("warm", "hello");
+    let before = hub.peak_memory();
+    let tasks: Vec<Value> = (0..RUNS).map(|number| client.start(&format!("m{number}"), "stall")).collect();
+    // Each has a reaper and a program.
+    let is_one = |mark: &str| tasks.iter().any(|task| mark.starts_with(id(task)));
+    until("all of them at work", || (tree::marked(MARK, is_one).len() == 2 * RUNS).then_some(()));
+    let each = (hub.peak_memory() - before) / RUNS as u64;
+    println!("{each} bytes of the hub's memory for each run");
+    assert!(each < 1 << 20, "{each} bytes each");
+}

@@ -85,16 +85,16 @@ async fn a_program_that_hangs_dies_or_talks_rubbish_is_told_apart() {
         (
             "refuses",
             LONG,
-            "read line; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"no\"}}'; \
-          read line; echo '{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":-2,\"message\":\"nor\"}}'; sleep 600",
+            "read line; case \"$line\" in *initialize*) n=1 ;; *) n=3 ;; esac; \
+             echo '{\"jsonrpc\":\"2.0\",\"id\":'$n',\"error\":{\"code\":-1,\"message\":\"no\"}}'; sleep 600",
             McpStatus::Failed,
             "no (-1)",
         ),
         (
             "stateless",
             LONG,
-            "read line; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":\"no\"}}'; \
-          read line; case \"$line\" in *server/discover*2026-07-28*) echo '{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}' ;; esac",
+            "read line; case \"$line\" in *server/discover*2026-07-28*) echo '{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}' ;; \
+             *) echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":\"no\"}}' ;; esac",
             McpStatus::Ok,
             "",
         ),

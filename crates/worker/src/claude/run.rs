@@ -61,8 +61,10 @@ pub struct Run<'a> {
     began: bool,
     /// What the program said that may tell why it does not begin.
     refusal: Option<Ended>,
-    /// The caller was asked: by then the turn has to end.
+    /// By then the turn has to end: the caller was asked, or the session did not begin.
     over_by: Option<Instant>,
+    /// What became of a session that did not begin; why may still be said on standard error.
+    early: frame::Outcome,
     /// What the caller says meanwhile.
     more: More,
     /// Of that, what was passed on and not yet taken up, by the ids it was passed on under.
@@ -83,16 +85,35 @@ impl<'a> Run<'a> {
         let turn = Turn::new(assignment, claude.settings.wishes.json_schema.is_some());
         let used = Used::default();
         let passed_on = Vec::new();
-        Self { claude, assignment, outbox, turn, used, began: false, refusal: None, over_by: None, more, passed_on }
+        Self {
+            claude,
+            assignment,
+            outbox,
+            turn,
+            used,
+            began: false,
+            refusal: None,
+            over_by: None,
+            early: frame::Outcome::default(),
+            more,
+            passed_on,
+        }
     }
 
     /// Runs the program once; returns when nothing of it is left.
     pub async fn go(&mut self, held: &mut Held, said: &str, stop: &mut Stop) -> Result<Ended, Halt> {
         let claude = self.claude;
         let bounds = claude.settings.bounds;
-        let launch = claude.launch(self.assignment, held).map_err(Halt::Failed)?;
-        let _recorded = claude.record(&launch.mark).map_err(Halt::Failed)?;
-        let (mut running, streams) = launch.start(&claude.settings.reaper).map_err(Halt::Failed)?;
+        let (_recorded, mut running, streams) = match claude.start(self.assignment, held) {
+            Ok(started) => started,
+            Err(problem) => {
+                // Folders and files are the owner's to know.
+                self.note(vec![Block::text(&problem)]).await?;
+                return Err(Halt::Failed(
+                    "The agent cannot be started now. Its owner sees why in the task's log.".into(),
+                ));
+            }
+        };
         let Streams { stdin, stdout, stderr } = streams;
         let mut reader = Reader::new(stdout, stderr, bounds);
         let (say, lines) = mpsc::channel(LINES);
@@ -142,10 +163,7 @@ impl<'a> Run<'a> {
                     line.tell(answer.map_err(|error| Halt::Failed(format!("a permission was lost: {error}")))?).await;
                     continue;
                 }
-                () = sleep_until(over_by), if self.over_by.is_some() => {
-                    self.end(&frame::Outcome::default()).await?;
-                    return Ok(Some(Ended::Done));
-                }
+                () = sleep_until(over_by), if self.over_by.is_some() => return self.end_early().await.map(Some),
                 message = self.more.next(), if self.began => {
                     self.pass_on(&message, &mut line).await;
                     continue;
@@ -154,6 +172,7 @@ impl<'a> Run<'a> {
             };
             let heard = match heard {
                 Ok(Some(heard)) => heard,
+                Ok(None) if self.over_by.is_some() => return self.end_early().await.map(Some),
                 Ok(None) => return Ok(None),
                 Err(silence) => return Err(Halt::Failed(self.silent(&silence))),
             };
@@ -199,10 +218,10 @@ impl<'a> Run<'a> {
             Next::Answer(request) => self.answer(&request, line).await,
             Next::Over(outcome) => {
                 outcome.errors.iter().for_each(|error| self.take_refusal(error));
-                if !self.began
-                    && let Some(refusal) = self.refusal.take()
-                {
-                    return Ok(Some(refusal));
+                if !self.began && outcome.is_error {
+                    self.early = *outcome;
+                    self.over_by = Some(Instant::now() + self.claude.settings.bounds.grace);
+                    return Ok(None);
                 }
                 self.used.look_below(line.reaper);
                 // The program goes on by itself with what it was told and has not taken up.
@@ -217,6 +236,17 @@ impl<'a> Run<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// No result is to be expected any more.
+    async fn end_early(&mut self) -> Result<Ended, Halt> {
+        if let Some(refusal) = self.refusal.take() {
+            self.over_by = None;
+            return Ok(refusal);
+        }
+        let outcome = std::mem::take(&mut self.early);
+        self.end(&outcome).await?;
+        Ok(Ended::Done)
     }
 
     async fn end(&mut self, outcome: &frame::Outcome) -> Result<(), Halt> {
@@ -234,6 +264,9 @@ impl<'a> Run<'a> {
 
     /// Words in which versions say that a conversation is there, or not.
     fn take_refusal(&mut self, text: &str) {
+        if self.began {
+            return;
+        }
         let text = text.to_lowercase();
         let not_found = ["no conversation found", "session not found", "no session found", "no such session"];
         if text.contains("already in use") {

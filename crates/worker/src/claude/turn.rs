@@ -1,7 +1,7 @@
 //! A turn of Claude Code as reports to the hub: what each frame means, whoever runs the program.
 
 use super::facts::Facts;
-use super::frame::{Frame, Outcome, Piece, RateLimitInfo, Request, Spoken};
+use super::frame::{Frame, Outcome, Piece, RateLimitInfo, Request, Spoken, Tokens};
 use flotilla_protocol::a2a::model::{Artifact, Part, TaskState};
 use flotilla_protocol::block::{Block, Kind};
 use flotilla_protocol::fleet::HANDSHAKE;
@@ -169,6 +169,9 @@ impl Turn {
     fn usage(&mut self, outcome: &Outcome) -> Option<Block> {
         let tokens = outcome.usage;
         let total = outcome.total_cost_usd;
+        if total.is_none() && tokens == Tokens::default() {
+            return None;
+        }
         let cost = total.map(|total| (total - self.cost).max(0.0));
         self.cost = total.unwrap_or(self.cost);
         let usage = json!({

@@ -50,8 +50,9 @@ impl Plan {
 }
 
 impl Site {
-    /// What was seen, for the owner's log. Trouble on the way is told there too: the work itself is done.
-    pub async fn close(self) -> Vec<Block> {
+    /// What was seen, for the owner's log. Trouble on the way is told there too: the work itself is over. What a run made
+    /// that did not come to its end is never merged.
+    pub async fn close(self, is_done: bool) -> Vec<Block> {
         let mut seen = Vec::new();
         if let Some(before) = &self.before {
             seen.push(match Evidence::since(before, &self.git).await {
@@ -61,7 +62,7 @@ impl Site {
         }
         if let Some((tree, ending)) = self.tree {
             let folder = tree.folder.clone();
-            seen.push(match tree.close(ending).await {
+            seen.push(match tree.close(if is_done { ending } else { Ending::Keep }).await {
                 Ok(outcome) => serde_json::to_value(outcome).ok().and_then(block),
                 Err(problem) => {
                     let folder = folder.display();

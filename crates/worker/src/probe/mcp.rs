@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use talk::{Problem, Wire};
+use talk::{Greeted, Greeting, Problem, Wire};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -64,32 +64,44 @@ impl Prober {
                 observed(McpStatus::Unknown, None, Some(format!("servers of type '{kind}' cannot be asked")))
             }
             Definition::Wrong(problem) => observed(McpStatus::Failed, None, Some(problem.clone())),
-            Definition::Stdio(program) => match stdio::Pipe::open(program, self) {
-                Ok(pipe) => self.talk(Wire::Stdio(Box::new(pipe))).await,
-                Err(problem) => told(Err(problem)),
-            },
-            Definition::Http(place) => match http::Post::open(place) {
-                Ok(post) => self.talk(Wire::Http(Box::new(post))).await,
-                Err(problem) => told(Err(problem)),
-            },
-            Definition::Sse(place) => {
-                let opened = talk::within(self.limit, "the stream", events::Stream::open(place)).await;
-                match opened {
-                    Ok(stream) => self.talk(Wire::Sse(Box::new(stream))).await,
-                    Err(problem) => told(Err(problem)),
-                }
-            }
+            Definition::Stdio(_) | Definition::Http(_) | Definition::Sse(_) => told(self.talk(definition).await),
         }
     }
 
-    async fn talk(&self, mut wire: Wire) -> Observation {
-        let result = talk::greet(&mut wire, self.limit).await;
+    async fn talk(&self, definition: &Definition) -> Result<Greeted, Problem> {
+        let mut wire = self.open(definition).await?;
+        let greeting = talk::greet(&mut wire, self.limit).await;
         wire.close().await;
-        told(result)
+        let error = match greeting? {
+            Greeting::Done(greeted) => return Ok(greeted),
+            Greeting::Refused(error) => error,
+        };
+        // A server that refused the handshake may be gone with it, so it is asked anew.
+        let mut wire = self.open(definition).await?;
+        let discovered = talk::discover(&mut wire, self.limit).await;
+        wire.close().await;
+        discovered.map_err(|problem| match problem {
+            Problem::Failed(_) => Problem::Failed(format!("it refused the handshake: {error}")),
+            other => other,
+        })
+    }
+
+    async fn open(&self, definition: &Definition) -> Result<Wire, Problem> {
+        Ok(match definition {
+            Definition::Stdio(program) => Wire::Stdio(Box::new(stdio::Pipe::open(program, self)?)),
+            Definition::Http(place) => Wire::Http(Box::new(http::Post::open(place)?)),
+            Definition::Sse(place) => {
+                let opened = talk::within(self.limit, "the stream", events::Stream::open(place)).await?;
+                Wire::Sse(Box::new(opened))
+            }
+            Definition::Disabled | Definition::Other(_) | Definition::Wrong(_) => {
+                return Err(Problem::Failed("there is nothing to open".into()));
+            }
+        })
     }
 }
 
-fn told(result: Result<talk::Greeted, Problem>) -> Observation {
+fn told(result: Result<Greeted, Problem>) -> Observation {
     match result {
         Ok(greeted) => observed(McpStatus::Ok, Some(greeted.latency), greeted.detail),
         Err(Problem::Slow(detail)) => observed(McpStatus::Timeout, None, Some(detail)),

@@ -15,8 +15,6 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How a program is asked what it is. No file of its own is read, least of all its credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Product {
-    /// `--version`; how it is signed in, it does not tell by an exit code.
-    ClaudeCode,
     /// `--version`, and `login status`, which ends with 0 if it is signed in.
     Codex,
     /// By the handshake of the protocol.
@@ -66,7 +64,7 @@ impl Product {
                 Ok((Exit::Code(code), _)) => Some(code == 0),
                 _ => None,
             },
-            Self::ClaudeCode | Self::Acp => None,
+            Self::Acp => None,
         };
         Presence { version: Some(version), signed_in, problem: None }
     }

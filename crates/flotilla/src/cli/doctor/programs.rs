@@ -32,8 +32,9 @@ pub async fn examine(findings: &mut Findings, agents: &BTreeMap<String, AgentCon
                 continue;
             }
         };
-        let presence = inspected.product.presence(&inspected.asked).await;
-        tell_presence(findings, name, &presence);
+        if let Some((product, asked)) = &inspected.asked {
+            tell_presence(findings, name, &product.presence(asked).await);
+        }
         let announce = observe(&inspected.subject, &inspected.prober, |_| {}).await;
         tell_observed(findings, name, &announce);
         announcements.insert(name.clone(), announce);
@@ -42,8 +43,8 @@ pub async fn examine(findings: &mut Findings, agents: &BTreeMap<String, AgentCon
 }
 
 struct Inspected {
-    product: Product,
-    asked: Asked,
+    /// None where it was asked already.
+    asked: Option<(Product, Asked)>,
     subject: Subject,
     prober: Prober,
 }
@@ -53,16 +54,16 @@ fn inspected(name: &str, agent: &AgentConfig) -> Result<Option<Inspected>> {
     let (product, program, arguments, environment, folder, servers) = match agent.kind {
         Kind::Acp | Kind::Opencode => {
             let acp = agent.acp_program(None)?;
-            (Product::Acp, acp.program, acp.arguments, acp.environment, acp.folder, acp.mcp_servers)
+            (Some(Product::Acp), acp.program, acp.arguments, acp.environment, acp.folder, acp.mcp_servers)
         }
         Kind::Codex => {
             let codex = agent.codex_program(None)?;
-            (Product::Codex, codex.program, codex.arguments, codex.environment, codex.folder, BTreeMap::new())
+            (Some(Product::Codex), codex.program, codex.arguments, codex.environment, codex.folder, BTreeMap::new())
         }
         Kind::ClaudeCode => {
             let claude = agent.claude(None)?;
             let servers = agent.claude_servers(&claude.environment)?;
-            (Product::ClaudeCode, claude.program, Vec::new(), claude.environment, claude.folder, servers)
+            (None, claude.program, Vec::new(), claude.environment, claude.folder, servers)
         }
         Kind::Echo | Kind::Script | Kind::Socket | Kind::A2a | Kind::Command => return Ok(None),
     };
@@ -75,7 +76,7 @@ fn inspected(name: &str, agent: &AgentConfig) -> Result<Option<Inspected>> {
         at_once: AT_ONCE,
     };
     let asked = Asked { reaper, program, arguments, environment, folder, limit: PATIENCE };
-    Ok(Some(Inspected { product, asked, subject, prober }))
+    Ok(Some(Inspected { asked: product.map(|product| (product, asked)), subject, prober }))
 }
 
 /// What a worker looks at, again and again: of a program of one's own, its repository if it has one.

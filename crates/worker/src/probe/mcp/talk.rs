@@ -112,17 +112,21 @@ pub async fn within<T>(
     }
 }
 
-pub async fn greet(wire: &mut Wire, limit: Duration) -> Result<Greeted, Problem> {
+/// How a server took the handshake.
+pub enum Greeting {
+    Done(Greeted),
+    /// It answered with an error, as those do that know no handshake.
+    Refused(String),
+}
+
+pub async fn greet(wire: &mut Wire, limit: Duration) -> Result<Greeting, Problem> {
     let greeting = within(limit, "the handshake", initialize(wire)).await;
     let greeting = match (greeting, wire.noise()) {
         (Err(Problem::Slow(slow)), Some(noise)) => Err(Problem::Failed(format!("{slow}; it said: {noise}"))),
         (greeting, _) => greeting,
     };
     if let Some(error) = greeting? {
-        return discover(wire, limit).await.map_err(|problem| match problem {
-            Problem::Failed(_) => Problem::Failed(format!("it refused the handshake: {error}")),
-            other => other,
-        });
+        return Ok(Greeting::Refused(error));
     }
     let started = Instant::now();
     let ping = within(limit, "the ping", wire.ask(2, "ping", json!({}))).await?;
@@ -131,7 +135,7 @@ pub async fn greet(wire: &mut Wire, limit: Duration) -> Result<Greeted, Problem>
         Answer::Result(_) => None,
         Answer::Error { message, .. } => Some(format!("it does not take a ping: {message}")),
     };
-    Ok(Greeted { latency: started.elapsed(), detail })
+    Ok(Greeting::Done(Greeted { latency: started.elapsed(), detail }))
 }
 
 /// Says what went wrong if the server answered with an error.
@@ -151,7 +155,7 @@ async fn initialize(wire: &mut Wire) -> Result<Option<String>, Problem> {
 }
 
 /// Servers of the version that has no handshake say what they are when asked.
-async fn discover(wire: &mut Wire, limit: Duration) -> Result<Greeted, Problem> {
+pub async fn discover(wire: &mut Wire, limit: Duration) -> Result<Greeted, Problem> {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": STATELESS,
         "io.modelcontextprotocol/clientInfo": client(),
