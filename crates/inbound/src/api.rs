@@ -3,6 +3,7 @@
 use crate::answer::{self, JSON, with_type};
 use crate::app::App;
 use crate::catalog::ard;
+use crate::gopherhole::discover;
 use crate::{agents, announce, deliveries, keys, owner, route, ws};
 use axum::body::Body;
 use http::request::Parts;
@@ -24,6 +25,8 @@ enum Endpoint {
     Search,
     Catalog,
     Explore,
+    FindAgents,
+    FoundAgent,
     Deliveries,
     Delivery,
     Redeliver,
@@ -51,6 +54,8 @@ impl Endpoint {
             ["ard", "search"] => Self::Search,
             ["ard", "agents"] => Self::Catalog,
             ["ard", "explore"] => Self::Explore,
+            ["discover", "agents"] => Self::FindAgents,
+            ["discover", "agents", _] => Self::FoundAgent,
             ["deliveries"] => Self::Deliveries,
             ["deliveries", one] if one.ends_with(":redeliver") => Self::Redeliver,
             ["deliveries", one] if one.ends_with(":disable") => Self::Disable,
@@ -71,7 +76,8 @@ impl Endpoint {
         match self {
             Self::Agents | Self::Keys | Self::Announcements => "GET, HEAD, POST",
             Self::Agent => "GET, HEAD, PUT, PATCH, DELETE",
-            Self::Deliveries | Self::Delivery | Self::TaskLog | Self::Description | Self::Catalog => "GET, HEAD",
+            Self::Deliveries | Self::Delivery | Self::TaskLog | Self::Description => "GET, HEAD",
+            Self::Catalog | Self::FindAgents | Self::FoundAgent => "GET, HEAD",
             Self::Key | Self::KeyOfWorkspace | Self::Announcement => "DELETE",
             Self::Discover
             | Self::AgentCheck
@@ -96,6 +102,7 @@ pub async fn serve(app: &Arc<App>, segments: &[&str], request: Request<Body>) ->
             agents::serve(app, &segments[1..], request).await
         }
         Some(Endpoint::Announcements | Endpoint::Announcement) => announce::serve(app, &segments[1..], request).await,
+        Some(Endpoint::FindAgents | Endpoint::FoundAgent) => discover::serve(app, &segments[1..], request).await,
         Some(Endpoint::Search | Endpoint::Catalog | Endpoint::Explore) => {
             ard::serve(app, &segments[1..], request).await
         }
@@ -140,7 +147,7 @@ mod tests {
     use serde_json::Value;
     use std::collections::BTreeSet;
 
-    const PATHS: [(Endpoint, &str); 21] = [
+    const PATHS: [(Endpoint, &str); 23] = [
         (Endpoint::Agents, "/api/agents"),
         (Endpoint::Discover, "/api/agents/discover"),
         (Endpoint::Agent, "/api/agents/{name}"),
@@ -150,6 +157,8 @@ mod tests {
         (Endpoint::Search, "/api/ard/search"),
         (Endpoint::Catalog, "/api/ard/agents"),
         (Endpoint::Explore, "/api/ard/explore"),
+        (Endpoint::FindAgents, "/api/discover/agents"),
+        (Endpoint::FoundAgent, "/api/discover/agents/{name}"),
         (Endpoint::Deliveries, "/api/deliveries"),
         (Endpoint::Delivery, "/api/deliveries/{id}"),
         (Endpoint::Redeliver, "/api/deliveries/{id}:redeliver"),
