@@ -25,6 +25,11 @@ impl Draft {
         self.agents.keys().map(String::as_str)
     }
 
+    /// Each agent, and what the configuration is to say of it.
+    pub fn settings(&self) -> impl Iterator<Item = (&str, Value)> {
+        self.agents.iter().map(|(name, agent)| (name.as_str(), agent.clone()))
+    }
+
     /// Adds an agent elsewhere, if a hub would start with it.
     fn add(&mut self, origin: &str, name: &str, agent: Value) {
         let name = fitting(name);

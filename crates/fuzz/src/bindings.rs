@@ -151,3 +151,11 @@ pub fn catalog_search(bytes: &[u8]) {
         assert!((1..=100).contains(&size));
     }
 }
+
+/// An announcement: what it says of an agent is an object, and few are announced at once.
+pub fn announcement(bytes: &[u8]) {
+    if let Ok(agents) = inbound::announcement(bytes) {
+        assert!((1..=100).contains(&agents.len()));
+        assert!(agents.iter().all(|(_, said)| said.starts_with('{')));
+    }
+}

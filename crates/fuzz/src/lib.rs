@@ -34,6 +34,7 @@ entries! {
     bindings::grpc_frame,
     bindings::wire_values,
     bindings::catalog_search,
+    bindings::announcement,
     config::config,
     head::credential,
     head::cursor,

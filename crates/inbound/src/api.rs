@@ -3,6 +3,7 @@
 use crate::answer::{self, JSON, with_type};
 use crate::app::App;
 use crate::catalog::ard;
+use crate::gopherhole::discover;
 use crate::{agents, announce, approvals, deliveries, dispatching, events, fleet, keys, owner, route, tree, usage, ws};
 use axum::body::Body;
 use http::request::Parts;
@@ -26,6 +27,8 @@ enum Endpoint {
     Explore,
     Approvals,
     Approval,
+    FindAgents,
+    FoundAgent,
     Deliveries,
     Delivery,
     Redeliver,
@@ -75,6 +78,8 @@ impl Endpoint {
             ["fleet", _, "drain"] => Self::DrainWorker,
             ["fleet", _, "undrain"] => Self::UndrainWorker,
             ["usage"] => Self::Usage,
+            ["discover", "agents"] => Self::FindAgents,
+            ["discover", "agents", _] => Self::FoundAgent,
             ["deliveries"] => Self::Deliveries,
             ["deliveries", one] if one.ends_with(":redeliver") => Self::Redeliver,
             ["deliveries", one] if one.ends_with(":disable") => Self::Disable,
@@ -104,7 +109,9 @@ impl Endpoint {
             | Self::Delivery
             | Self::Description
             | Self::Events
+            | Self::FindAgents
             | Self::Fleet
+            | Self::FoundAgent
             | Self::FleetStream
             | Self::TaskLog
             | Self::TaskTree
@@ -139,6 +146,7 @@ pub async fn serve(app: &Arc<App>, segments: &[&str], request: Request<Body>) ->
             agents::serve(app, &segments[1..], request).await
         }
         Some(Endpoint::Announcements | Endpoint::Announcement) => announce::serve(app, &segments[1..], request).await,
+        Some(Endpoint::FindAgents | Endpoint::FoundAgent) => discover::serve(app, &segments[1..], request).await,
         Some(Endpoint::Search | Endpoint::Catalog | Endpoint::Explore) => {
             ard::serve(app, &segments[1..], request).await
         }
@@ -216,7 +224,7 @@ mod tests {
     use serde_json::Value;
     use std::collections::BTreeSet;
 
-    const PATHS: [(Endpoint, &str); 34] = [
+    const PATHS: [(Endpoint, &str); 36] = [
         (Endpoint::Agents, "/api/agents"),
         (Endpoint::Discover, "/api/agents/discover"),
         (Endpoint::Agent, "/api/agents/{name}"),
@@ -239,6 +247,8 @@ mod tests {
         (Endpoint::TaskTree, "/api/tasks/{id}/tree"),
         (Endpoint::TaskWhy, "/api/tasks/{id}/why"),
         (Endpoint::Usage, "/api/usage"),
+        (Endpoint::FindAgents, "/api/discover/agents"),
+        (Endpoint::FoundAgent, "/api/discover/agents/{name}"),
         (Endpoint::Deliveries, "/api/deliveries"),
         (Endpoint::Delivery, "/api/deliveries/{id}"),
         (Endpoint::Redeliver, "/api/deliveries/{id}:redeliver"),

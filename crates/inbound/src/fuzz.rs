@@ -3,7 +3,7 @@
 use crate::dialect::{self, Dialect};
 use crate::parameters::Parameters;
 use crate::rest::path;
-use crate::{address, body, caller, catalog, grpc, jsonrpc, rest, route};
+use crate::{address, announce, body, caller, catalog, grpc, jsonrpc, rest, route};
 use bytes::Bytes;
 use flotilla_core::limits::Limits;
 use flotilla_core::log::Cursor;
@@ -64,6 +64,12 @@ pub fn cursor(headers: &HeaderMap, uri: &Uri) -> Result<Option<Cursor>, Refusal>
     dialect::check(Version::V10, &parameters)?;
     parameters.check_key()?;
     parameters.cursor()
+}
+
+/// An announcement: agents by name, each with what is said of it.
+pub fn announcement(bytes: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
+    let read = announce::read(bytes)?;
+    Ok(read.agents.into_iter().map(|(name, said)| (name, said.to_string())).collect())
 }
 
 /// A search of the catalog.

@@ -1,6 +1,7 @@
 //! GopherHole's dialect: its requests over `/a2a` and `/ws`, which name a task or nobody, answered in its own form.
 
 mod catalog;
+pub mod discover;
 mod memory;
 mod news;
 
@@ -19,6 +20,7 @@ use flotilla_protocol::a2a::model::{Artifact, Message, Role, Task, TaskState};
 use flotilla_protocol::a2a::request::{GetTaskRequest, SendMessageConfiguration, SendMessageRequest, TTL};
 use flotilla_protocol::gopherhole::{self, Asked};
 use flotilla_protocol::hub_frame::{Sending, TaskResponse};
+use flotilla_protocol::v03;
 use flotilla_protocol::work::{Contents, Report};
 use serde_json::Value;
 use std::sync::Arc;
@@ -26,7 +28,8 @@ use std::sync::Arc;
 /// The answer to a request, if it is one of this dialect: it says so itself, or is about a task that was begun in it, or
 /// could be of either and whoever asks has spoken it before.
 pub async fn answer(app: &Arc<App>, caller: &Caller, method: &str, params: &str) -> Option<Result<Value, Error>> {
-    let named = Method::from_name(method);
+    // Some of its clients use the names of 0.3.
+    let named = Method::from_name(method).or_else(|| v03::method::from_name(method));
     let speaks = if gopherhole::is_dialect(method, params) {
         true
     } else {

@@ -62,9 +62,6 @@ impl Hub {
         if let Some(key) = &self.key {
             headers.push(("Authorization".to_owned(), format!("Bearer {key}")));
         }
-        if body.is_some() {
-            headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
-        }
         let url = format!("{}{path}", self.url);
         let outgoing = Outgoing { method, url, headers, body, ..Outgoing::default() };
         let response = self.net.send(outgoing, Some(self.net.limits.answer)).await?;

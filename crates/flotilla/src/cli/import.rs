@@ -1,8 +1,13 @@
 //! `flotilla import`: the setup of another program as a configuration of the hub.
 
+use super::block_on;
+use super::session::hub_key;
 use crate::import::{Draft, fleet, hermes};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Args, Subcommand};
+use flotilla_outbound::hub::Hub;
+use flotilla_outbound::net::redact::Redactor;
+use flotilla_outbound::net::{Limits, Net};
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,6 +19,12 @@ pub struct Import {
     /// Write the configuration into a new file [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE", global = true)]
     output: Option<PathBuf>,
+    /// Add the agents to the running hub instead, with the key in FLOTILLA_KEY
+    #[arg(long, global = true, conflicts_with = "output")]
+    add: bool,
+    /// The hub they are added to
+    #[arg(long, env = "FLOTILLA_URL", value_name = "URL", global = true, default_value = "http://127.0.0.1:7420")]
+    hub: String,
 }
 
 #[derive(Debug, Subcommand)]
@@ -42,6 +53,9 @@ impl Import {
         if draft.agents().next().is_none() {
             bail!("no agent could be taken over; nothing was written");
         }
+        if self.add {
+            return block_on(add(&self.hub, &draft));
+        }
         match &self.output {
             Some(file) => write(file, &draft.yaml()?),
             None => {
@@ -62,6 +76,27 @@ fn tell(draft: &Draft) {
     for line in &draft.left {
         eprintln!("not taken over: {line}");
     }
+}
+
+/// Each on its own: what one is refused for need not concern the others.
+async fn add(url: &str, draft: &Draft) -> Result<()> {
+    let net = Net::between(Limits::default(), Redactor::new(hub_key()), None).map_err(|error| anyhow!("{error}"))?;
+    let hub = Hub::new(net, url, hub_key());
+    let mut added = 0;
+    for (name, mut settings) in draft.settings() {
+        settings["name"] = name.into();
+        match hub.add_agent(settings.to_string()).await {
+            Ok(_) => {
+                println!("added: {name}");
+                added += 1;
+            }
+            Err(error) => eprintln!("not added: {name}: {error}"),
+        }
+    }
+    if added == 0 {
+        bail!("no agent was added to {url}; set FLOTILLA_KEY to a key with the scope admin, or write a file instead");
+    }
+    Ok(())
 }
 
 /// A file that is there is somebody's work.

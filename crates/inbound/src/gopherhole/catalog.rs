@@ -53,7 +53,7 @@ fn fits(agent: &Agent, search: &Search) -> bool {
     query && tagged(&search.tag) && tagged(&search.skill_tag)
 }
 
-fn entry(app: &App, caller: &Caller, agent: &Agent) -> Value {
+pub fn entry(app: &App, caller: &Caller, agent: &Agent) -> Value {
     let own = agent.workspace == caller.workspace;
     let access = if own { "same-tenant" } else { "public" };
     let tags: Vec<&String> = agent.skills.iter().flat_map(|skill| &skill.tags).collect();

@@ -38,22 +38,22 @@ impl Hub {
             agent
         });
         let body = json!({"agents": named.collect::<Vec<Value>>(), "leaseSeconds": lease.as_secs()});
-        let response = self.send(Method::POST, "/api/announce", "application/json", Some(body.to_string())).await?;
+        let response = self.call_with(Method::POST, "/api/announce", "application/json", Some(body.to_string())).await?;
         serde_json::from_str(&self.net.text(response).await?).map_err(ClientError::malformed)
     }
 
     pub async fn withdraw(&self, name: &str) -> Result<(), ClientError> {
         let path = format!("/api/announce/{}", segment(name)?);
-        self.send(Method::DELETE, &path, "*/*", None).await.map(drop)
+        self.call_with(Method::DELETE, &path, "*/*", None).await.map(drop)
     }
 
     /// Posts a card to the address itself, as registries take it that are no hubs.
     pub async fn post_card(&self, card: String) -> Result<(), ClientError> {
-        self.send(Method::POST, "", "application/json", Some(card)).await.map(drop)
+        self.call_with(Method::POST, "", "application/json", Some(card)).await.map(drop)
     }
 
     /// What is at a path, for all to read.
     pub async fn document(&self, path: &str) -> Result<String, ClientError> {
-        self.net.text(self.send(Method::GET, path, "*/*", None).await?).await
+        self.net.text(self.call_with(Method::GET, path, "*/*", None).await?).await
     }
 }

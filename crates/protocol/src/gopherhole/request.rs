@@ -72,7 +72,8 @@ pub fn is_dialect(method: &str, params: &str) -> bool {
     }
     let sends = method == Method::SendMessage.name() || method == v03::method::name(Method::SendMessage);
     let Some(signs) = sends.then(|| serde_json::from_str::<Signs>(params).ok()).flatten() else { return false };
-    let own = |name: &String| name == "agentId" || name.starts_with("x-gopherhole");
+    // No version of A2A has these there.
+    let own = |name: &String| matches!(name.as_str(), "agentId" | "contextId") || name.starts_with("x-gopherhole");
     let configured = signs.configuration.is_some_and(|configuration| configuration.keys().any(own));
     let by_kind = |part: &BTreeMap<String, Json>| part.contains_key("kind");
     configured

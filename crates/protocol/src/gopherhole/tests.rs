@@ -43,6 +43,8 @@ fn what_is_a2a_is_left_to_it() {
     assert!(!is_dialect("SendMessage", &plain) && !is_dialect("GetTask", "{\"id\":\"t\"}"));
     let old = json!({"message": {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "hi"}]}});
     assert!(!is_dialect("message/send", &old.to_string()), "0.3 names parts by kind too");
+    let reply = json!({"message": {"role": "agent", "parts": []}, "configuration": {"contextId": "c"}}).to_string();
+    assert!(is_dialect("message/send", &reply), "a reply that names nothing but its context");
     assert!(is_dialect("x-gopherhole/agents.available", "{}") && is_dialect("task/respond", "{}"));
 }
 

@@ -31,6 +31,22 @@ fn what_is_imported_works() {
 }
 
 #[test]
+fn agents_are_added_to_a_running_hub() {
+    let far = setup().config("hub: {allow_anonymous: true}").start();
+    let hub = setup().config("targets: {allow: ['127.0.0.0/8']}").start();
+    let place = Place::at(&hub);
+    let peers = format!("mirror: {{url: '{}'}}, locked: {{url: '{0}', token_env: SOME_TOKEN}}", far.url());
+    let file = place.file("fleet.yaml", format!("fleet: {{agents: {{{peers}}}}}"));
+    let ran = place.run(&["import", "fleet", &file, "--add"]).ok();
+    assert!(ran.out.contains("added: mirror"), "{ran:?}");
+    assert!(ran.err.contains("not added: locked") && ran.err.contains("registry.references"), "{ran:?}");
+    let task = hub.owner(Binding::JsonRpc).agent("mirror").say("m", "hello");
+    assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
+    let ran = place.run(&["import", "fleet", &file, "--add"]);
+    assert!(ran.code != 0 && ran.err.contains("FLOTILLA_KEY"), "they are there already: {ran:?}");
+}
+
+#[test]
 fn nothing_to_take_over_is_an_error() {
     let place = Place::new();
     let file = place.file("fleet.yaml", "fleet: {agents: {pane: {mode: herdr_session, managed: true}}}");

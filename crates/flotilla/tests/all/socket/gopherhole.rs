@@ -157,3 +157,50 @@ fn agents_are_found_by_those_who_see_them() {
     let stranger = hub.make_key(&["elsewhere/caller"]);
     assert!(names(&result(&hub, &stranger, "x-gopherhole/agents.available", &json!({"query": "sky"}))).is_empty());
 }
+
+#[test]
+fn its_typescript_client_uses_the_names_of_0_3() {
+    let hub = hub();
+    let (caller, key) = (agent_key(&hub, "caller"), agent_key(&hub, "weather"));
+    let mut agent = dial(&hub, &key).open();
+    let task = result(&hub, &caller, "message/send", &to("weather", "Will it rain?"));
+    let message = agent.kind("message");
+    assert_eq!(asked(&message), "Will it rain?");
+    let seen = result(&hub, &key, "tasks/get", &json!({"id": message["taskId"]}));
+    let reply = json!({"message": {"role": "agent", "parts": [{"kind": "text", "text": "No"}]},
+                       "configuration": {"contextId": seen["contextId"]}});
+    result(&hub, &key, "message/send", &reply);
+    let done = until("it is done", || {
+        let task = result(&hub, &caller, "tasks/get", &json!({"id": task["id"], "historyLength": 5}));
+        (task["status"]["state"] == "completed").then_some(task)
+    });
+    assert_eq!(done["artifacts"][0]["parts"], json!([{"kind": "text", "text": "No"}]));
+    assert_eq!(result(&hub, &caller, "tasks/list", &json!({}))["totalSize"], 1);
+    let held = result(&hub, &caller, "message/send", &to("mock", "hold"));
+    let canceled = result(&hub, &caller, "tasks/cancel", &json!({"id": held["id"]}));
+    assert_eq!(canceled["status"]["state"], "canceled");
+}
+
+#[test]
+fn agents_are_found_over_plain_http() {
+    let hub = hub();
+    let key = agent_key(&hub, "caller");
+    let _agent = connected(&hub, "weather");
+    let get = |target: &str, key: Option<&str>| {
+        let request = Request::get(target);
+        let request = match key {
+            Some(key) => request.header("authorization", &format!("Bearer {key}")),
+            None => request,
+        };
+        http::send(hub.address(), &request)
+    };
+    let found = get("/api/discover/agents?q=weather&limit=5", Some(&key)).json();
+    assert_eq!((&found["agents"][0]["id"], &found["count"]), (&json!("weather"), &json!(1)));
+    let all = get("/api/discover/agents?scope=tenant", Some(&key)).json();
+    assert!(all["agents"].as_array().is_some_and(|agents| agents.len() > 1), "{all}");
+    assert_eq!(get("/api/discover/agents", None).status, 401);
+    let echo = get("/api/discover/agents/echo", None).json();
+    assert_eq!((&echo["agent"]["name"], &echo["agent"]["agentCard"]["name"]), (&json!("echo"), &json!("echo")));
+    assert_eq!(get("/api/discover/agents/weather", None).status, 404, "it is no public agent");
+    assert_eq!(get("/api/discover/agents?limit=many", Some(&key)).status, 400);
+}

@@ -26,7 +26,7 @@ fn line(report: &Report) -> String {
         }
         Report::Answer { contents, .. } => format!("answer {}", words(contents)),
         Report::Linked { upstream, .. } => format!("linked {}/{}", upstream.task, upstream.context),
-        Report::Note { .. } => panic!("no notes come from elsewhere"),
+        Report::Note { .. } | Report::Received { .. } => panic!("none of these come from elsewhere"),
     }
 }
 

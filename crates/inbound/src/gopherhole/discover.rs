@@ -1,0 +1,73 @@
+//! `/api/discover`: where clients of the dialect look for agents over plain HTTP.
+
+use super::catalog;
+use crate::answer::{self, JSON, with_type};
+use crate::app::App;
+use crate::parameters::query;
+use crate::{caller, rest, well_known};
+use axum::body::Body;
+use flotilla_core::caller::Caller;
+use flotilla_core::error::Error;
+use flotilla_core::registry::Visibility;
+use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::gopherhole::Search;
+use http::request::Parts;
+use http::{Request, Response, StatusCode, Uri};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Serves what is below `/api/discover`.
+pub async fn serve(app: &Arc<App>, path: &[&str], request: Request<Body>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let found = match path {
+        [_, id] => one(app, id).map_err(Error::from),
+        _ => search(app, &parts).await,
+    };
+    let response = match found {
+        Ok(found) => with_type(StatusCode::OK, JSON, found.to_string()),
+        Err(error) => rest::refuse(app, &app.refusal(error)),
+    };
+    answer::after(app, &parts.headers, body, response).await
+}
+
+/// Agents the caller sees; those of its workspace alone where that is asked for.
+async fn search(app: &App, request: &Parts) -> Result<Value, Error> {
+    let caller = caller::identify(app, request).await?;
+    app.hub.count_request(caller.principal)?;
+    let (search, of_workspace) = asked(&request.uri)?;
+    let found =
+        if of_workspace { catalog::available(app, &caller, &search) } else { catalog::discover(app, &caller, &search) };
+    Ok(found?)
+}
+
+fn asked(uri: &Uri) -> Result<(Search, bool), Refusal> {
+    let (mut search, mut of_workspace) = (Search::default(), false);
+    for (name, value) in query(uri) {
+        let number = || value.parse().map_err(|_| Refusal::invalid(&name, "must be a number"));
+        match name.as_ref() {
+            "q" => search.query = Some(value.into_owned()),
+            "tag" => search.tag = Some(value.into_owned()),
+            "skillTag" => search.skill_tag = Some(value.into_owned()),
+            "limit" => search.limit = Some(number()?),
+            "offset" => search.offset = Some(number()?),
+            "scope" => of_workspace = value == "tenant",
+            // There are no categories, ratings and owners to look for: nothing is left out by them.
+            _ => {}
+        }
+    }
+    Ok((search, of_workspace))
+}
+
+/// A public agent and its card, for all.
+fn one(app: &App, id: &str) -> Result<Value, Refusal> {
+    let nobody = Caller::anonymous();
+    app.hub.count_request(nobody.principal)?;
+    let registry = app.hub.registry();
+    let agent = registry.by_name(id).filter(|agent| agent.visibility == Visibility::Public);
+    let agent =
+        agent.ok_or_else(|| Refusal::new(Reason::AgentNotFound, format!("There is no public agent '{id}' here.")))?;
+    let mut shown = catalog::entry(app, &nobody, agent);
+    shown["agentCard"] =
+        serde_json::to_value(well_known::agent_card(&app.settings(), agent, false)).unwrap_or_default();
+    Ok(json!({"agent": shown, "reviews": []}))
+}
