@@ -81,7 +81,7 @@ impl Relay {
 
     fn status(&mut self, status: TaskStatus, metadata: Option<crate::wire::Object>) -> Option<Report> {
         let TaskStatus { state, message, .. } = status;
-        self.ended |= state.is_terminal() || state.is_interrupted();
+        self.ended |= state.is_settled();
         let fresh =
             |message: &Arc<Message>| message.message_id.is_empty() || self.said.insert(message.message_id.clone());
         let contents = message.filter(fresh).map(|message| Contents::Message(Box::new((*message).clone())));

@@ -13,10 +13,10 @@ pub mod task;
 #[cfg(test)]
 mod tests;
 
-use crate::wire::{Json, Object, Unknown, WireField};
+use crate::wire::{Unknown, WireField};
+use serde::Serialize;
 use serde::de::{DeserializeOwned, MapAccess};
 use serde::ser::{SerializeMap, Serializer};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The version as requests name it.
@@ -115,42 +115,4 @@ impl<M: SerializeMap> Out<M> {
 fn carried(mut unknown: Unknown, taken: &[&str]) -> Unknown {
     unknown.retain(|(name, _)| !taken.contains(&name.as_str()));
     unknown
-}
-
-/// The members of an object in their order, each as it was written.
-struct Members(Unknown);
-
-impl<'de> Deserialize<'de> for Members {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
-        impl<'de> serde::de::Visitor<'de> for MembersVisitor {
-            type Value = Members;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-                let mut members = Unknown::new();
-                while let Some((name, value)) = map.next_entry::<String, Json>()? {
-                    members.push((name, value));
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(MembersVisitor)
-    }
-}
-
-impl Serialize for Members {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
-}
-
-impl Members {
-    fn of(json: &Json) -> Unknown {
-        serde_json::from_str::<Self>(json.text()).map(|members| members.0).unwrap_or_default()
-    }
-    fn object(members: Unknown) -> Option<Object> {
-        Object::of(&Self(members)).ok()
-    }
 }
