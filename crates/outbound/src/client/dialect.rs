@@ -27,6 +27,9 @@ pub fn read<T: DeserializeOwned>(method: Method, json: String) -> Result<(T, Str
     if unreadable.is_unusable() && unreadable.to_string().contains("parts[") {
         return Err(unreadable);
     }
+    if wrapped(method, &json).len() > 1 {
+        return Err(unreadable);
+    }
     let again =
         upgraded(method, &json, Files::Text).ok().and_then(|json| Some((serde_json::from_str(&json).ok()?, json)));
     again.ok_or(unreadable)
@@ -34,6 +37,9 @@ pub fn read<T: DeserializeOwned>(method: Method, json: String) -> Result<(T, Str
 
 /// The JSON of an answer of 0.3, in either of its forms, as 1.0 has it; files as the agent has them.
 pub fn upgraded(method: Method, json: &str, files: Files) -> Result<String, ClientError> {
+    if let [first, second, ..] = wrapped(method, json).as_slice() {
+        return Err(ClientError::malformed(format!("it holds {first} and {second}, and may hold one of them")));
+    }
     if is_proto(method, json) {
         return from_proto(method, json, files).map_err(|refusal| ClientError::malformed(refusal.message));
     }
@@ -77,15 +83,22 @@ fn from_proto(method: Method, json: &str, files: Files) -> Result<String, Refusa
 
 /// What is wrapped as in the proto form, but written in the other one.
 fn unwrapped(method: Method, json: &str) -> Option<String> {
-    if !matches!(method, Method::SendMessage | Method::SendStreamingMessage | Method::SubscribeToTask) {
-        return None;
-    }
+    let name = wrapped(method, json).into_iter().next()?;
     let members: BTreeMap<String, &RawValue> = serde_json::from_str(json).ok()?;
-    if members.contains_key("kind") {
-        return None;
+    members.get(name).map(|inner| inner.get().to_owned())
+}
+
+/// The members that wrap what a send or a stream brings; more than one is not A2A.
+fn wrapped(method: Method, json: &str) -> Vec<&'static str> {
+    if !matches!(method, Method::SendMessage | Method::SendStreamingMessage | Method::SubscribeToTask) {
+        return Vec::new();
     }
-    let inner = WRAPPERS.iter().find_map(|name| members.get(*name))?;
-    Some(inner.get().to_owned())
+    let members: BTreeMap<String, &RawValue> = serde_json::from_str(json).unwrap_or_default();
+    if members.contains_key("kind") {
+        return Vec::new();
+    }
+    let is_there = |name: &&str| members.get(*name).is_some_and(|member| member.get() != "null");
+    WRAPPERS.into_iter().filter(is_there).collect()
 }
 
 /// Extensions under the name their header has in 0.3.
