@@ -106,6 +106,8 @@ pub struct Client {
     other_dialect: Arc<AtomicBool>,
     /// Where it turned out to read the other form of HTTP+JSON of 0.3 than most do.
     kind_form: Arc<AtomicBool>,
+    /// Where it turned out not to stream, whatever its card says.
+    streamless: Arc<AtomicBool>,
 }
 
 impl Client {
@@ -132,6 +134,7 @@ impl Client {
             versions: options.versions,
             other_dialect: Arc::default(),
             kind_form: Arc::default(),
+            streamless: Arc::default(),
         })
     }
 
@@ -139,6 +142,26 @@ impl Client {
     pub fn dialect(&self) -> Dialect {
         let chosen = self.choice.dialect;
         if self.other_dialect.load(Ordering::Relaxed) { chosen.other() } else { chosen }
+    }
+
+    /// What was found out about the agent counts until its card changes.
+    #[must_use]
+    pub fn remembering(self, before: &Self) -> Self {
+        if self.card.json != before.card.json || self.choice.interface.url != before.choice.interface.url {
+            return self;
+        }
+        let (other_dialect, kind_form) = (Arc::clone(&before.other_dialect), Arc::clone(&before.kind_form));
+        Self { other_dialect, kind_form, streamless: Arc::clone(&before.streamless), ..self }
+    }
+
+    /// Whether the agent streams, as far as is known.
+    pub fn streams(&self) -> bool {
+        self.card.capabilities.streaming && !self.streamless.load(Ordering::Relaxed)
+    }
+
+    /// It does not, whatever its card says. True the first time.
+    pub fn do_without_streams(&self) -> bool {
+        !self.streamless.swap(true, Ordering::Relaxed)
     }
 
     /// How the agent has files in the proto of 0.3. A hub of ours, known by what every card of it declares, has them as

@@ -32,6 +32,8 @@ pub enum Act {
     Refuse(i64, &'static str),
     /// A body as it is, with its status.
     Body(u16, String),
+    /// Not now: a status, and `Retry-After`.
+    Later(u16, &'static str),
     /// An event of a stream; the first begins it.
     Event(Value),
     /// An event's data as it is.
@@ -149,6 +151,9 @@ fn perform(writer: &mut TcpStream, reader: &mut BufReader<TcpStream>, acts: Vec<
                 answer(writer, 200, &error.to_string())
             }
             Act::Body(status, body) => answer(writer, status, &body),
+            Act::Later(status, when) => {
+                write!(writer, "HTTP/1.1 {status} x\r\nretry-after: {when}\r\ncontent-length: 0\r\n\r\n")
+            }
             Act::Event(result) => {
                 let data = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
                 event(writer, &mut streaming, &data)

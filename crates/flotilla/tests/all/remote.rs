@@ -7,6 +7,7 @@ mod faults;
 mod garbage;
 mod refused;
 mod settings;
+mod stumbles;
 
 use crate::cast::{self, setup};
 use flotilla_testkit::{Act, HubProcess, StandIn};
