@@ -1,6 +1,7 @@
 //! A2A 0.3 in the JSON of its schema (`kind`, kebab-case), read into and written from the 1.0 model.
 
 pub mod answer;
+pub mod bare;
 pub mod card;
 pub mod error;
 pub mod message;
@@ -24,11 +25,13 @@ pub const VERSION: &str = "0.3";
 /// The version as cards name it.
 pub const CARD_VERSION: &str = "0.3.0";
 
-/// The JSON forms 0.3 is spoken in over HTTP. JSON-RPC only has the first.
+/// The JSON forms 0.3 is spoken in over HTTP. JSON-RPC has the first two, HTTP+JSON all but the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// That of the JSON Schema: `kind`, `user`, `input-required`.
     Kind,
+    /// That of those who took over the shape of 1.0 and not its names: no `kind`, `user`, `{"task": …}`.
+    Bare,
     /// ProtoJSON of the 0.3 proto: `content`, `ROLE_USER`, `TASK_STATE_INPUT_REQUIRED`.
     Proto,
     /// The same, for readers that want files as the proto has them and not as most SDKs do.

@@ -6,8 +6,8 @@ use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::proto03::json as proto;
 use flotilla_protocol::v03;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ pub fn upgraded(method: Method, json: &str, files: Files) -> Result<String, Clie
     if let [first, second, ..] = wrapped(method, json).as_slice() {
         return Err(ClientError::malformed(format!("it holds {first} and {second}, and may hold one of them")));
     }
-    if is_proto(method, json) {
+    if is_proto(method, json) && !shows_parts(json) {
         return from_proto(method, json, files).map_err(|refusal| ClientError::malformed(refusal.message));
     }
     let inner = unwrapped(method, json);
@@ -66,6 +66,30 @@ fn is_proto(method: Method, json: &str) -> bool {
         Method::ListPushConfigs => value.is_object(),
         Method::ListTasks | Method::DeletePushConfig | Method::GetExtendedAgentCard => false,
     }
+}
+
+/// Whether messages in it hold `parts`, as in every form but that of the proto; some mix what they took from several.
+fn shows_parts(json: &str) -> bool {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Signs {
+        parts: Option<IgnoredAny>,
+        status: Option<Box<Signs>>,
+        message: Option<Box<Signs>>,
+        task: Option<Box<Signs>>,
+        #[serde(alias = "status_update", rename = "statusUpdate")]
+        status_update: Option<Box<Signs>>,
+        history: Option<Vec<Signs>>,
+    }
+    impl Signs {
+        fn show(&self) -> bool {
+            let within = [&self.status, &self.message, &self.task, &self.status_update].into_iter().flatten();
+            self.parts.is_some()
+                || within.into_iter().any(|inner| inner.show())
+                || self.history.iter().flatten().any(Self::show)
+        }
+    }
+    serde_json::from_str::<Signs>(json).is_ok_and(|signs| signs.show())
 }
 
 fn from_proto(method: Method, json: &str, files: Files) -> Result<String, Refusal> {
@@ -131,6 +155,22 @@ mod tests {
         assert_eq!(up(Method::GetTask, &kind), expected);
         for sent in [kind.clone(), json!({"task": kind}), json!({"task": proto})] {
             assert_eq!(up(Method::SendMessage, &sent), json!({"task": expected}), "{sent}");
+        }
+    }
+
+    #[test]
+    fn what_is_mixed_of_both_versions_is_read() {
+        let parts = json!([{"text": "hi"}, {"raw": "aGk=", "mediaType": "text/plain"}]);
+        let task = |state: &str, role: &str| {
+            json!({"id": "t", "contextId": "c", "status": {"state": state, "timestamp": "2026-01-31T12:00:00.123456"},
+                "history": [{"messageId": "m", "role": role, "parts": parts}],
+                "artifacts": [{"artifactId": "a", "parts": parts}]})
+        };
+        let mut expected = task("TASK_STATE_SUBMITTED", "ROLE_USER");
+        expected["status"]["timestamp"] = json!("2026-01-31T12:00:00.124Z");
+        for (state, role) in [("TASK_STATE_SUBMITTED", "ROLE_USER"), ("submitted", "user")] {
+            assert_eq!(up(Method::GetTask, &task(state, role)), expected);
+            assert_eq!(up(Method::SendMessage, &json!({"task": task(state, role)})), json!({"task": expected}));
         }
     }
 

@@ -48,7 +48,7 @@ fn body(request: &Request, form: Form, files: Files) -> Result<Option<String>, C
             proto::write_send(r, files)
         }
         (Request::CreatePushConfig(config), Form::Proto | Form::ProtoBytes) => proto::write_create_push(config),
-        (request, Form::Kind) if has_form(request) => serde_json::to_string(&V03(request)),
+        (request, Form::Kind | Form::Bare) if has_form(request) => serde_json::to_string(&V03(request)),
         (Request::CancelTask(r), _) => Ok(json!({"name": name::of_task(&r.id)}).to_string()),
         _ => return Ok(None),
     };
