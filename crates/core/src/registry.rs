@@ -111,6 +111,8 @@ pub struct Face {
     pub input_modes: Vec<String>,
     pub output_modes: Vec<String>,
     pub streaming: bool,
+    /// But for those that a hub implements itself.
+    pub extensions: Vec<AgentExtension>,
 }
 
 /// An agent: what its card says, how it is treated, and how it is reached.

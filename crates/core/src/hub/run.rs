@@ -221,13 +221,16 @@ impl Hub {
         };
         // The oldest message that no run has taken up: those after it still wait.
         let turn = head.turn - head.waiting;
-        let Some((asked_at, Event::Asked { message, accepted_output_modes, metadata, from, ttl })) =
+        let Some((asked_at, Event::Asked { message, accepted_output_modes, metadata, from, ttl, extensions })) =
             nth_asked(&changes, turn.saturating_sub(1) as usize)
         else {
             return Err(Fault::new("no message in the log"));
         };
         let trail = match agent.link.is_remote() {
-            true => self.trail(&head, &changes, message, start).await?,
+            true => {
+                let trail = self.trail(&head, &changes, message, start).await?;
+                Trail { extensions: extensions.clone(), ..trail }
+            }
             false => Trail::default(),
         };
         let assignment = Assignment {

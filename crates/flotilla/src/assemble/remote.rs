@@ -8,7 +8,7 @@ use flotilla_core::registry::{Agent, Face};
 use flotilla_outbound::guard::Guard;
 use flotilla_outbound::remote::options::Options;
 use flotilla_outbound::remote::{Remote, RemoteLink, watch};
-use flotilla_protocol::a2a::STREAM_RESUME;
+use flotilla_protocol::a2a::{HUB_EXTENSIONS, STREAM_RESUME};
 use std::sync::{Arc, Weak};
 
 /// An agent whose card is to be watched.
@@ -67,6 +67,8 @@ fn with_face(mut agent: Agent, config: &AgentConfig, face: Face) -> Agent {
     if config.output_modes.is_none() && !face.output_modes.is_empty() {
         agent.output_modes = face.output_modes;
     }
+    agent.capabilities.extensions.retain(|extension| extension.uri.starts_with(HUB_EXTENSIONS));
+    agent.capabilities.extensions.extend(face.extensions);
     if config.streaming.is_none() {
         agent.capabilities.streaming = face.streaming;
         if !face.streaming {

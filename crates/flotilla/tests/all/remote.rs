@@ -3,6 +3,7 @@
 mod bridge;
 mod cancel;
 mod crash;
+mod extensions;
 mod faults;
 mod garbage;
 mod refused;

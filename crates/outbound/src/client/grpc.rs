@@ -153,7 +153,7 @@ async fn start(
             old::encode(request, client.files())
         }
     });
-    let response = client.net.send(outgoing, patience).await?;
+    let response = client.start(outgoing, patience).await?;
     let credentials = !client.attached.is_empty();
     if !response.status().is_success() {
         let http = response.status().as_u16();

@@ -54,7 +54,7 @@ fn request(client: &Client, request: &Request) -> Result<Outgoing, ClientError> 
 }
 
 pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
-    let response = client.net.send(request(client, asked)?, patience).await?;
+    let response = client.start(request(client, asked)?, patience).await?;
     let dialect = client.dialect();
     let json = whole(client, response).await?;
     in_current(dialect, asked.method(), json)
@@ -143,7 +143,7 @@ pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Resu
     if let Some(after) = after {
         outgoing.headers.push(("Last-Event-ID".into(), after.to_owned()));
     }
-    let response = client.net.send(outgoing, operation::patience(client, asked)).await?;
+    let response = client.start(outgoing, operation::patience(client, asked)).await?;
     if is_stream(&response) {
         return Ok(Frames::JsonRpc(Events::new(client.net.clone(), response), client.dialect()));
     }

@@ -1,9 +1,11 @@
 //! What an agent's card says of it, told to the hub whenever the card is read anew.
 
 use super::Remote;
-use crate::client::card::Card;
+use crate::client::card::{Card, Extension};
 use flotilla_core::registry::Face;
-use flotilla_protocol::a2a::card::AgentSkill;
+use flotilla_protocol::a2a::HUB_EXTENSIONS;
+use flotilla_protocol::a2a::card::{AgentExtension, AgentSkill};
+use flotilla_protocol::wire::Object;
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -48,7 +50,15 @@ fn face(card: &Card) -> Face {
         input_modes: skill.input_modes.clone(),
         output_modes: skill.output_modes.clone(),
     };
+    let own = |extension: &&Extension| !extension.uri.is_empty() && !extension.uri.starts_with(HUB_EXTENSIONS);
+    let extension = |extension: &Extension| AgentExtension {
+        uri: extension.uri.clone(),
+        description: extension.description.clone(),
+        required: extension.required,
+        params: extension.params.as_ref().and_then(|params| Object::of(params).ok()),
+    };
     Face {
+        extensions: card.capabilities.extensions.iter().filter(own).map(extension).collect(),
         description: card.description.clone(),
         skills: card.skills.iter().map(skill).collect(),
         input_modes: card.default_input_modes.clone(),

@@ -195,7 +195,9 @@ impl Run {
 
     /// A client with the headers of this run.
     async fn client(&self) -> Result<Client, ClientError> {
-        Ok(self.remote.way.client().await?.carrying(self.headers.iter().cloned()))
+        let client = self.remote.way.client().await?.carrying(self.headers.iter().cloned());
+        let asks = request::asked(&self.assignment).next().is_some();
+        Ok(if asks { client.listening() } else { client })
     }
 
     async fn call(&mut self, client: &Client) -> Result<Answered, Unsent> {
@@ -230,6 +232,9 @@ impl Run {
     }
 
     async fn take_in(&mut self, client: &Client, answered: Answered) -> Result<(), Unsent> {
+        let heard = client.heard();
+        let in_force = request::asked(&self.assignment).filter(|uri| heard.iter().any(|one| one == uri));
+        self.seen.activate(in_force.map(str::to_owned).collect());
         let mut frames = match answered {
             Answered::Whole(sent) => return Ok(self.tell(vec![*sent]).await?),
             Answered::Stream(frames) => frames,

@@ -76,7 +76,7 @@ impl Seen {
         let artifacts =
             trail.artifacts.iter().map(|artifact| (artifact.artifact_id.clone(), Held::of(&artifact.parts)));
         Self {
-            upstream: trail.upstream.clone(),
+            upstream: Upstream { activated: Vec::new(), ..trail.upstream.clone() },
             asked: asked.to_owned(),
             linked: trail.linked,
             said: trail.said.iter().cloned().collect(),
@@ -96,6 +96,11 @@ impl Seen {
         self.linked && !self.upstream.task.is_empty()
     }
 
+    /// Whether the agent has told of any artifact of the task.
+    pub fn has_artifacts(&self) -> bool {
+        !self.artifacts.is_empty()
+    }
+
     pub fn is_settled(&self) -> bool {
         self.settled
     }
@@ -104,6 +109,11 @@ impl Seen {
     pub fn begin_anew(&mut self) {
         self.upstream.task.clear();
         self.linked = false;
+    }
+
+    /// Which of the extensions it was asked for the agent says it activated.
+    pub fn activate(&mut self, extensions: Vec<String>) {
+        self.upstream.activated = extensions;
     }
 
     /// What is new in something the agent said.
@@ -201,10 +211,11 @@ impl Seen {
         self.settled = true;
         let context = message.context_id.clone();
         let answer = Report::Answer { contents: Contents::Message(Box::new(message)), metadata: None };
-        if context.is_empty() {
+        let activated = self.upstream.activated.clone();
+        if context.is_empty() && activated.is_empty() {
             return Ok(vec![answer]);
         }
-        let upstream = Upstream { task: String::new(), context };
+        let upstream = Upstream { task: String::new(), context, activated };
         Ok(vec![Report::Linked { upstream, metadata: None, unknown: Vec::new() }, answer])
     }
 

@@ -235,7 +235,11 @@ fn command(word: &str, head: &Head) -> Command {
             metadata: None,
         }),
         "linked" => {
-            let upstream = Upstream { task: format!("theirs-{}", head.seq), context: "theirs".into() };
+            let upstream = Upstream {
+                task: format!("theirs-{}", head.seq),
+                context: "theirs".into(),
+                activated: vec!["urn:x".into()],
+            };
             let metadata = Some(Object(Json::new(r#"{"n": 1.0}"#.into()).unwrap()));
             report(Report::Linked {
                 upstream,

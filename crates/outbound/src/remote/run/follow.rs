@@ -8,7 +8,7 @@ use crate::client::frame::{Frame, Frames, Sent};
 use crate::remote::fault::{End, Failure, bare};
 use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::error::Reason;
-use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::a2a::model::{StatusUpdate, TaskState, TaskStatus};
 use flotilla_protocol::a2a::request::GetTaskRequest;
 use std::time::{Duration, Instant};
 
@@ -183,7 +183,8 @@ impl Run {
         }
         // A whole task can be told at any time: only what is new in it counts.
         let whole = frames.iter().all(|frame| matches!(frame.sent, Sent::Task(_)));
-        if !exact && !whole && self.seen.is_linked() {
+        let has_gaps = !exact || (!self.seen.has_artifacts() && ends_empty(&frames, &self.seen.upstream().task));
+        if has_gaps && !whole && self.seen.is_linked() {
             // Nothing is lost if this fails: what settles the task is asked for again.
             let failed = self.ask(client).await?;
             if failed.is_none() || settles {
@@ -198,6 +199,17 @@ impl Run {
 /// for instead.
 fn may_subscribe(client: &Client) -> bool {
     client.streams() && client.dialect() == Dialect::Current
+}
+
+/// Whether a task is said to be complete with nothing to show. Some stream how it goes and not what comes of it, so the
+/// task is asked for before that is believed.
+fn ends_empty(frames: &[Frame], task: &str) -> bool {
+    let is_silent = |update: &StatusUpdate| {
+        let TaskStatus { state, message, .. } = &update.status;
+        *state == TaskState::Completed && message.is_none() && update.task_id == task
+    };
+    frames.iter().any(|frame| matches!(&frame.sent, Sent::Status(update) if is_silent(update)))
+        && !frames.iter().any(|frame| matches!(frame.sent, Sent::Artifact(_)))
 }
 
 /// Whatever else the stream holds already, so that it is reported together.
