@@ -4,7 +4,7 @@ use crate::caller::Caller;
 use crate::limits::{Limit, Limits, count_over};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::request::SendMessageRequest;
-use flotilla_protocol::lineage::{ANCESTRY, Ancestor, Ancestry, HOPS, Origin, Provenance, Trace};
+use flotilla_protocol::lineage::{ANCESTRY, Ancestor, Ancestry, Claim, HOPS, Origin, Provenance, Trace};
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::Object;
 use serde_json::json;
@@ -53,10 +53,11 @@ impl Descent {
     ) -> Result<Option<Self>, Refusal> {
         let (beside, within) = (request.metadata.as_ref(), request.message.as_ref().and_then(|m| m.metadata.as_ref()));
         if caller.is_anonymous() {
-            // Anybody could say anything. The trace decides nothing, so it may stay.
             let called = told.hops.is_some() || Ancestry::is_told(beside, within);
             let provenance = if called { Provenance::A2aExternal } else { Provenance::Local };
-            let origin = Origin { provenance, trace: told.trace, ..Origin::default() };
+            let claimed = called.then(|| claim(&told, Ancestry::of(beside, within).ok().flatten(), limits));
+            // Anybody could say anything. The trace decides nothing, so it may stay.
+            let origin = Origin { provenance, trace: told.trace, claimed: claimed.flatten(), ..Origin::default() };
             return Ok((origin != Origin::default()).then(|| Self::new(origin, None, here(), limits, now)));
         }
         let hops = told.hops.as_deref().map(hops).transpose()?;
@@ -64,7 +65,7 @@ impl Descent {
         if ancestry.is_none() && hops.is_none() && told.trace.is_none() {
             return Ok(None);
         }
-        let Ancestry { chain, hops: counted, deadline, max_hops } = ancestry.unwrap_or_default();
+        let Ancestry { chain, hops: counted, deadline, max_hops, claimed } = ancestry.unwrap_or_default();
         let here = here();
         let hops = hops.max(counted).unwrap_or(0).max(u32::try_from(chain.len()).unwrap_or(u32::MAX));
         let provenance = match chain.last() {
@@ -72,7 +73,7 @@ impl Descent {
             None if hops > 0 => Provenance::A2aExternal,
             _ => Provenance::Local,
         };
-        let origin = Origin { provenance, chain, hops, max_hops, trace: told.trace };
+        let origin = Origin { provenance, chain, hops, max_hops, trace: told.trace, claimed };
         Ok(Some(Self::new(origin, deadline, here, limits, now)))
     }
 
@@ -80,16 +81,20 @@ impl Descent {
         Self { origin: Arc::new(origin), deadline, here, most_hops: limits.hops, now }
     }
 
-    /// What speaks against the work, if anything does.
+    /// What speaks against the work, if anything does. A claim counts here like what is believed: whoever makes one
+    /// that is not so harms nobody else.
     pub fn objection(&self) -> Option<Objection> {
-        let Origin { chain, hops, max_hops, .. } = &*self.origin;
-        if chain.iter().any(|one| one.is(&self.here.hub, &self.here.agent)) {
-            let names = chain.iter().chain([&self.here]).map(|one| one.agent.clone());
+        let Origin { chain, hops, max_hops, claimed, .. } = &*self.origin;
+        let before = claimed.as_ref().map_or(&[][..], |claim| &claim.chain);
+        if before.iter().chain(chain).any(|one| one.is(&self.here.hub, &self.here.agent)) {
+            let names = before.iter().chain(chain).chain([&self.here]).map(|one| one.agent.clone());
             return Some(Objection::Ring(names.collect()));
         }
-        let most = max_hops.map_or(self.most_hops, |told| told.min(self.most_hops));
-        if *hops > most {
-            return Some(Objection::Hops { hops: *hops, most });
+        let told = max_hops.iter().chain(claimed.iter().filter_map(|claim| claim.max_hops.as_ref()));
+        let most = told.copied().chain([self.most_hops]).min().unwrap_or_default();
+        let hops = hops.saturating_add(claimed.as_ref().map_or(0, |claim| claim.hops));
+        if hops > most {
+            return Some(Objection::Hops { hops, most });
         }
         self.deadline.filter(|deadline| *deadline <= self.now).map(Objection::Deadline)
     }
@@ -134,6 +139,16 @@ impl Objection {
             count_over(Limit::Hops.name(), "task");
         }
     }
+}
+
+/// What a stranger tells, as far as it can be read; what cannot is nothing.
+fn claim(told: &Told, ancestry: Option<Ancestry>, limits: &Limits) -> Option<Claim> {
+    let counted = told.hops.as_deref().and_then(|text| hops(text).ok());
+    let mut ancestry = ancestry.unwrap_or_default();
+    ancestry.hops = ancestry.hops.max(counted);
+    // A longer chain is beyond the limit of hops, whatever it holds.
+    let claim = Claim::of(ancestry, usize::try_from(limits.hops).unwrap_or(usize::MAX));
+    (claim != Claim::default()).then_some(claim)
 }
 
 fn hops(text: &str) -> Result<u32, Refusal> {

@@ -17,9 +17,9 @@ pub fn lineage(bytes: &[u8]) {
     let Some(metadata) = text(metadata).and_then(|text| serde_json::from_str::<Object>(text).ok()) else { return };
     let Ok(Some(told)) = Ancestry::of(Some(&metadata), None) else { return };
     assert!(told.chain.len() <= MOST_ANCESTORS);
-    let Ancestry { chain, hops, deadline, max_hops } = told;
+    let Ancestry { chain, hops, deadline, max_hops, claimed } = told;
     let length = chain.len();
-    let origin = Origin { provenance: Provenance::A2aRemote, chain, hops: hops.unwrap_or(0), max_hops, trace };
+    let origin = Origin { provenance: Provenance::A2aRemote, chain, hops: hops.unwrap_or(0), max_hops, trace, claimed };
     let kept = serde_json::to_string(&origin).expect("an origin is JSON");
     assert_eq!(serde_json::from_str::<Origin>(&kept).expect("what was kept is read back"), origin);
     let begun = || TraceId::of([1; 16]).zip(SpanId::of(1)).map(|(id, span)| Trace::begun(id, span));

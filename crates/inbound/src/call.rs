@@ -6,7 +6,7 @@ use crate::parameters::Parameters;
 use crate::signed::{self, Signed};
 use flotilla_core::access::Leave;
 use flotilla_core::caller::Caller;
-use flotilla_core::error::Error;
+use flotilla_core::error::{Error, Fault};
 use flotilla_core::hub::{Ended, Follow, Outcome, SendOptions, no_streaming};
 use flotilla_core::registry::Agent;
 use flotilla_core::rights::Right;
@@ -60,8 +60,8 @@ pub async fn perform(
     parameters.check_extensions(agent)?;
     parameters.check_key()?;
     let asked = Asked { caller, agent, named: path.is_some(), dialect };
-    let answer = operate(app, asked, parameters, request).await?;
-    Ok(Answered { answer, extensions: parameters.activated(agent) })
+    let (answer, activated) = operate(app, asked, parameters, request).await?;
+    Ok(Answered { answer, extensions: parameters.activated(agent, activated.as_deref()) })
 }
 
 /// Who asks whom, and how.
@@ -73,7 +73,45 @@ struct Asked<'a> {
     dialect: Dialect,
 }
 
+/// The answer, and, where an agent elsewhere has said it, which extensions it activated.
 async fn operate(
+    app: &App,
+    asked: Asked<'_>,
+    parameters: &Parameters,
+    request: Request,
+) -> Result<(Answer, Option<Vec<String>>), Error> {
+    match request {
+        Request::SendMessage(request) => {
+            let Asked { caller, agent, dialect, .. } = asked;
+            let mut leave = app.access.leave(caller);
+            // In a box: every call on the way here would be as large as the largest of them, and is moved about.
+            let sending = Box::pin(app.hub.send(caller, agent, request, options(parameters, dialect)));
+            let (outcome, activated) = tokio::select! {
+                biased;
+                outcome = sending => outcome?,
+                // The wait ends with the key; the task goes on.
+                refusal = leave.ended() => return Err(refusal.into()),
+            };
+            let answer = Answer::Sent(match outcome {
+                Outcome::Task(task) => StreamResponse::Task(*task),
+                Outcome::Message(message) => StreamResponse::Message(message),
+            });
+            Ok((answer, agent.link.is_remote().then_some(activated)))
+        }
+        other => Ok((operate_otherwise(app, asked, parameters, other).await?, None)),
+    }
+}
+
+fn options(parameters: &Parameters, dialect: Dialect) -> SendOptions {
+    SendOptions {
+        idempotency_key: parameters.idempotency_key.clone(),
+        told: parameters.told.clone(),
+        version: dialect.version(),
+        extensions: parameters.extensions.clone(),
+    }
+}
+
+async fn operate_otherwise(
     app: &App,
     Asked { caller, agent, named, dialect }: Asked<'_>,
     parameters: &Parameters,
@@ -81,29 +119,11 @@ async fn operate(
 ) -> Result<Answer, Error> {
     let hub = &app.hub;
     let scope = caller.with_agent(agent.id);
-    let options = || SendOptions {
-        idempotency_key: parameters.idempotency_key.clone(),
-        told: parameters.told.clone(),
-        version: dialect.version(),
-    };
     match request {
-        Request::SendMessage(request) => {
-            let mut leave = app.access.leave(caller);
-            // In a box: every call on the way here would be as large as the largest of them, and is moved about.
-            let sending = Box::pin(hub.send(caller, agent, request, options()));
-            let outcome = tokio::select! {
-                biased;
-                outcome = sending => outcome?,
-                // The wait ends with the key; the task goes on.
-                refusal = leave.ended() => return Err(refusal.into()),
-            };
-            Ok(Answer::Sent(match outcome {
-                Outcome::Task(task) => StreamResponse::Task(*task),
-                Outcome::Message(message) => StreamResponse::Message(message),
-            }))
-        }
+        Request::SendMessage(_) => Err(Fault::new("a send is operated on by itself").into()),
         Request::SendStreamingMessage(request) => {
-            let follow = Box::pin(hub.send_streaming(caller, agent, request, options())).await?;
+            let options = options(parameters, dialect);
+            let follow = Box::pin(hub.send_streaming(caller, agent, request, options)).await?;
             Ok(Answer::Stream(Box::new(follow), app.access.leave(caller)))
         }
         Request::GetTask(request) => Ok(Answer::Task(Box::new(hub.get_task(scope, &request).await?))),

@@ -26,7 +26,7 @@ impl Dialect {
     /// Whether a stream ends with this frame: in 0.3 with the update that says `final`, in 1.0 only with the task.
     pub fn ends_with(self, frame: &StreamResponse) -> bool {
         match (self, frame) {
-            (Self::V03(_), StreamResponse::StatusUpdate(update)) => v03::task::is_final(update),
+            (Self::V03(_), StreamResponse::StatusUpdate(update)) => update.status.state.is_settled(),
             _ => false,
         }
     }

@@ -13,7 +13,6 @@ use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::{Message, Part, Role, TaskState};
 use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
-use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::event::Event;
 use flotilla_protocol::fleet::route::Step;
 use flotilla_protocol::fleet::{Dispatch, Found, HANDSHAKE, Handshake, read};
@@ -56,9 +55,9 @@ async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     };
     let agent = Arc::clone(app.hub.registry().resolve(&caller, Some(&named), "")?);
     let idempotency_key = parameters.idempotency_key.clone();
-    let options = SendOptions { idempotency_key, told: parameters.told.clone(), version: Version::V10 };
+    let options = SendOptions { idempotency_key, told: parameters.told.clone(), ..SendOptions::default() };
     let outcome = Box::pin(app.hub.send(&caller, &agent, message(&dispatch)?, options)).await?;
-    let Outcome::Task(task) = outcome else { return Err(Fault::new("dispatched work that is no task").into()) };
+    let (Outcome::Task(task), _) = outcome else { return Err(Fault::new("dispatched work that is no task").into()) };
     encoded(&serde_json::json!({ "agent": agent.name, "task": task }))
 }
 

@@ -120,10 +120,12 @@ async fn answer(
         return in_gopherhole(app, &asking.id, answered);
     }
     let (dialect, method) = dialect::of_method(&name, &parameters);
+    let params = envelope.params_text()?;
+    let dialect = decode::dialect(dialect, &name, &asking.id, params);
     asking.dialect = dialect;
     let method = method?;
     asking.streams = matches!(method, Method::SendStreamingMessage | Method::SubscribeToTask);
-    let request = decode::request(dialect, method, envelope.params_text()?)?;
+    let request = decode::request(dialect, method, params)?;
     let answered = perform(app, &caller, agent, dialect, &parameters, request).await?;
     let response = encode(app, asking.clone(), answered)?;
     app.meters.served(Binding::JsonRpc, method, started);

@@ -3,9 +3,9 @@
 use flotilla_core::descent::Told;
 use flotilla_core::log::Cursor;
 use flotilla_core::registry::Agent;
-use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;
+use flotilla_protocol::a2a::{HUB_EXTENSIONS, STREAM_RESUME};
 use flotilla_protocol::lineage::{HOPS, TRACEPARENT, TRACESTATE, Trace};
 use http::{HeaderMap, HeaderValue, Uri};
 use percent_encoding::percent_decode_str;
@@ -17,7 +17,7 @@ const MAX_KEY: usize = 256;
 #[derive(Debug, Clone, Default)]
 pub struct Parameters {
     version: Option<String>,
-    extensions: Vec<String>,
+    pub extensions: Vec<String>,
     cursor: Option<String>,
     pub idempotency_key: Option<String>,
     /// What is told of the request's lineage.
@@ -108,9 +108,14 @@ impl Parameters {
         Err(Refusal::new(Reason::ExtensionSupportRequired, text).fact("requiredExtensions", missing.join(",")))
     }
 
-    /// The extensions that are in force for this request, for the response's header.
-    pub fn activated(&self, agent: &Agent) -> Option<HeaderValue> {
-        let declared = |uri: &str| agent.capabilities.extensions.iter().any(|extension| extension.uri == uri);
+    /// The extensions that are in force for this request, for the response's header. Of those of an agent elsewhere,
+    /// the ones it says it activated; where it has said nothing yet, as when a stream begins, the ones it declares.
+    pub fn activated(&self, agent: &Agent, by_agent: Option<&[String]>) -> Option<HeaderValue> {
+        let declared = |uri: &str| {
+            let is_in_force =
+                by_agent.is_none_or(|all| uri.starts_with(HUB_EXTENSIONS) || all.iter().any(|one| one == uri));
+            is_in_force && agent.capabilities.extensions.iter().any(|extension| extension.uri == uri)
+        };
         let mut active: Vec<&str> = Vec::new();
         let resuming = self.cursor.is_some().then_some(STREAM_RESUME);
         for uri in self.extensions.iter().map(String::as_str).chain(resuming) {

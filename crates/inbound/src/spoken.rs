@@ -6,6 +6,7 @@ use flotilla_protocol::a2a::push::ListPushConfigsResponse;
 use flotilla_protocol::a2a::request::{ListTasksResponse, PushConfig};
 use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::proto03::json::Proto;
+use flotilla_protocol::v03::bare::Bare;
 use flotilla_protocol::v03::{Form, V03};
 use serde::Serialize;
 use serde_json::Error;
@@ -16,12 +17,13 @@ pub trait Spoken {
 }
 
 macro_rules! spoken {
-    ($($ty:ty),*) => {
+    ($($ty:ty as $bare:ident),*) => {
         $(impl Spoken for $ty {
             fn write(&self, dialect: Dialect, out: &mut Vec<u8>) -> Result<(), Error> {
                 match dialect {
                     Dialect::V10 => serde_json::to_writer(out, self),
                     Dialect::V03(Form::Kind) => serde_json::to_writer(out, &V03(self)),
+                    Dialect::V03(Form::Bare) => serde_json::to_writer(out, &$bare(self)),
                     Dialect::V03(Form::Proto) => serde_json::to_writer(out, &Proto(self, Files::Text)),
                     Dialect::V03(Form::ProtoBytes) => serde_json::to_writer(out, &Proto(self, Files::Bytes)),
                 }
@@ -30,13 +32,14 @@ macro_rules! spoken {
     };
 }
 
-spoken!(Task, StreamResponse, PushConfig, ListPushConfigsResponse);
+// Nobody is known to ask for push configs without kinds, and they have none.
+spoken!(Task as Bare, StreamResponse as Bare, PushConfig as V03, ListPushConfigsResponse as V03);
 
-/// The proto file of 0.3 has no pages of tasks; this is what there would be, had it any.
+/// Neither form has pages of tasks; this is what there would be, had they any.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Page<'a> {
-    tasks: Vec<Proto<'a, Task>>,
+struct Page<'a, T> {
+    tasks: Vec<T>,
     next_page_token: &'a str,
     page_size: i32,
     total_size: i64,
@@ -47,16 +50,16 @@ impl Spoken for ListTasksResponse {
         match dialect {
             Dialect::V10 => serde_json::to_writer(out, self),
             Dialect::V03(Form::Kind) => serde_json::to_writer(out, &V03(self)),
+            Dialect::V03(Form::Bare) => serde_json::to_writer(out, &page(self, self.tasks.iter().map(Bare).collect())),
             Dialect::V03(form @ (Form::Proto | Form::ProtoBytes)) => {
                 let files = if form == Form::Proto { Files::Text } else { Files::Bytes };
-                let page = Page {
-                    tasks: self.tasks.iter().map(|task| Proto(task, files)).collect(),
-                    next_page_token: &self.next_page_token,
-                    page_size: self.page_size,
-                    total_size: self.total_size,
-                };
-                serde_json::to_writer(out, &page)
+                let tasks = self.tasks.iter().map(|task| Proto(task, files)).collect();
+                serde_json::to_writer(out, &page(self, tasks))
             }
         }
     }
+}
+
+fn page<T>(list: &ListTasksResponse, tasks: Vec<T>) -> Page<'_, T> {
+    Page { tasks, next_page_token: &list.next_page_token, page_size: list.page_size, total_size: list.total_size }
 }

@@ -5,12 +5,16 @@ use crate::client::{dialect, grpc, jsonrpc, rest};
 use crate::webhook::secrets::Secrets;
 use bytes::Bytes;
 use flotilla_core::log::Cursor;
+use flotilla_grpc::v03::Reader;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::push::PushOptions;
 use flotilla_protocol::a2a::request::{PushConfig, Request};
 use flotilla_protocol::proto03::file::Files;
 use http::HeaderMap;
+
+/// How deep opaque JSON may be nested, as a hub has it without a setting.
+const DEPTH: usize = 64;
 
 /// The result in an event of a JSON-RPC stream.
 pub fn json_rpc_event(text: &str) -> Result<String, ClientError> {
@@ -29,7 +33,7 @@ pub fn grpc_request(request: &Request) -> Vec<u8> {
 
 /// The answer to a request as JSON.
 pub fn grpc_answer(request: &Request, bytes: &[u8]) -> Result<String, ClientError> {
-    grpc::message::decode(request, bytes)
+    grpc::message::decode(request, bytes, DEPTH)
 }
 
 /// A request as it is sent over gRPC of 0.3, in its frame.
@@ -39,7 +43,7 @@ pub fn grpc_request_03(request: &Request) -> Vec<u8> {
 
 /// The answer to an operation of 0.3 over gRPC, as the JSON of 1.0.
 pub fn grpc_answer_03(method: Method, bytes: &[u8]) -> Result<String, ClientError> {
-    grpc::old::decode(method, bytes, Files::Text)
+    grpc::old::decode(method, bytes, Reader { json_depth: DEPTH, files: Files::Text })
 }
 
 /// The answer to an operation of 0.3 in any of its JSON forms, as that of 1.0.

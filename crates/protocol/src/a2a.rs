@@ -14,6 +14,8 @@ pub mod version;
 
 /// The protocol version this crate speaks (spec 3.6: `Major.Minor` only).
 pub const VERSION: &str = "1.0";
+/// What the URI of every extension begins with that a hub implements itself, for those who call that hub.
+pub const HUB_EXTENSIONS: &str = "urn:flotilla:ext:";
 /// The extension under which streams can be resumed after a cut.
 pub const STREAM_RESUME: &str = "urn:flotilla:ext:stream-resume:1.0";
 /// The extension under which an extended card says what holds for the caller who asked for it.

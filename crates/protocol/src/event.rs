@@ -89,6 +89,9 @@ pub enum Event {
         /// How long it may wait for its agent, in seconds, where the caller said so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ttl: Option<u32>,
+        /// The extensions asked for, where the agent is elsewhere.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        extensions: Vec<String>,
     },
     /// The exchange became a task that its caller can see.
     Opened {},

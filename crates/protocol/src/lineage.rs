@@ -3,7 +3,7 @@
 mod member;
 mod trace;
 
-pub use member::{Ancestor, Ancestry, MOST_ANCESTORS};
+pub use member::{Ancestor, Ancestry, Claim, MOST_ANCESTORS};
 pub use member::{find as find_member, put as put_member, without as drop_member};
 pub use trace::{SpanId, Trace, TraceId};
 
@@ -28,7 +28,7 @@ pub enum Provenance {
     Local,
     /// An agent of another hub, which told its chain and is believed.
     A2aRemote,
-    /// An agent somewhere: what it told of itself is too little, or came without a key and was dropped.
+    /// An agent somewhere: what it told of itself is too little, or came without a key and is not believed.
     A2aExternal,
 }
 
@@ -59,6 +59,9 @@ pub struct Origin {
     /// The caller's trace and span.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
+    /// What somebody without a key told of the calls before these. It is not believed, only held against the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<Claim>,
 }
 
 impl Origin {
@@ -92,7 +95,8 @@ impl Lineage {
         let max_hops = origin.and_then(|origin| origin.max_hops);
         let mut headers = vec![(TRACEPARENT, self.trace.traceparent()), (HOPS, hops.to_string())];
         headers.extend(self.trace.state.clone().map(|state| (TRACESTATE, state)));
-        Onward { headers, ancestry: Ancestry { chain, hops: Some(hops), deadline: self.deadline, max_hops } }
+        let claimed = origin.and_then(|origin| origin.claimed.clone());
+        Onward { headers, ancestry: Ancestry { chain, hops: Some(hops), deadline: self.deadline, max_hops, claimed } }
     }
 }
 

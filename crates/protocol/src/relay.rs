@@ -78,6 +78,7 @@ impl Relay {
         let upstream = Upstream {
             task: if task.is_empty() { self.upstream.task.clone() } else { task.to_owned() },
             context: if context.is_empty() { self.upstream.context.clone() } else { context.to_owned() },
+            activated: Vec::new(),
         };
         if upstream == self.upstream {
             return Vec::new();
@@ -88,7 +89,7 @@ impl Relay {
 
     fn status(&mut self, status: TaskStatus, metadata: Option<crate::wire::Object>) -> Option<Report> {
         let TaskStatus { state, message, .. } = status;
-        self.ended |= state.is_terminal() || state.is_interrupted();
+        self.ended |= state.is_settled();
         let fresh =
             |message: &Arc<Message>| message.message_id.is_empty() || self.said.insert(message.message_id.clone());
         let contents = message.filter(fresh).map(|message| Contents::Message(Box::new((*message).clone())));

@@ -1,6 +1,7 @@
 //! A2A 0.3 in the JSON of its schema (`kind`, kebab-case), read into and written from the 1.0 model.
 
 pub mod answer;
+pub mod bare;
 pub mod card;
 pub mod error;
 pub mod message;
@@ -13,10 +14,10 @@ pub mod task;
 #[cfg(test)]
 mod tests;
 
-use crate::wire::{Json, Object, Unknown, WireField};
+use crate::wire::{Unknown, WireField};
+use serde::Serialize;
 use serde::de::{DeserializeOwned, MapAccess};
 use serde::ser::{SerializeMap, Serializer};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The version as requests name it.
@@ -24,11 +25,13 @@ pub const VERSION: &str = "0.3";
 /// The version as cards name it.
 pub const CARD_VERSION: &str = "0.3.0";
 
-/// The JSON forms 0.3 is spoken in over HTTP. JSON-RPC only has the first.
+/// The JSON forms 0.3 is spoken in over HTTP. JSON-RPC has the first two, HTTP+JSON all but the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// That of the JSON Schema: `kind`, `user`, `input-required`.
     Kind,
+    /// That of those who took over the shape of 1.0 and not its names: no `kind`, `user`, `{"task": …}`.
+    Bare,
     /// ProtoJSON of the 0.3 proto: `content`, `ROLE_USER`, `TASK_STATE_INPUT_REQUIRED`.
     Proto,
     /// The same, for readers that want files as the proto has them and not as most SDKs do.
@@ -115,42 +118,4 @@ impl<M: SerializeMap> Out<M> {
 fn carried(mut unknown: Unknown, taken: &[&str]) -> Unknown {
     unknown.retain(|(name, _)| !taken.contains(&name.as_str()));
     unknown
-}
-
-/// The members of an object in their order, each as it was written.
-struct Members(Unknown);
-
-impl<'de> Deserialize<'de> for Members {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
-        impl<'de> serde::de::Visitor<'de> for MembersVisitor {
-            type Value = Members;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-                let mut members = Unknown::new();
-                while let Some((name, value)) = map.next_entry::<String, Json>()? {
-                    members.push((name, value));
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(MembersVisitor)
-    }
-}
-
-impl Serialize for Members {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
-}
-
-impl Members {
-    fn of(json: &Json) -> Unknown {
-        serde_json::from_str::<Self>(json.text()).map(|members| members.0).unwrap_or_default()
-    }
-    fn object(members: Unknown) -> Option<Object> {
-        Object::of(&Self(members)).ok()
-    }
 }

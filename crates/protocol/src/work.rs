@@ -37,13 +37,16 @@ pub struct Assignment {
     pub lineage: Lineage,
 }
 
-/// The ids an agent elsewhere knows its side of a task by; each empty if it gave none.
+/// The ids an agent elsewhere knows its side of a task by, each empty if it gave none; and which of the extensions it was
+/// asked for it activated.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Upstream {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub task: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub context: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub activated: Vec<String>,
 }
 
 /// What the logs say of an agent elsewhere: how far it was called, and what it has told already.
@@ -51,6 +54,8 @@ pub struct Upstream {
 pub struct Trail {
     /// Its own ids for this task, or, for a new one, for the conversation it belongs to.
     pub upstream: Upstream,
+    /// The extensions the caller asked for, but those that are the hub's own.
+    pub extensions: Vec<String>,
     /// The run was under way when the hub stopped, so the message may have been sent.
     pub resumed: bool,
     /// The agent is known to have taken the run.

@@ -32,6 +32,10 @@ pub enum Act {
     Refuse(i64, &'static str),
     /// A body as it is, with its status.
     Body(u16, String),
+    /// Not now: a status, and `Retry-After`.
+    Later(u16, &'static str),
+    /// Names an extension in the head of the answer that comes next.
+    Activate(&'static str),
     /// An event of a stream; the first begins it.
     Event(Value),
     /// An event's data as it is.
@@ -139,16 +143,25 @@ fn serve(socket: TcpStream, card: &Value, script: &Script, kept: &Mutex<Vec<Aske
 /// Whether the connection goes on.
 fn perform(writer: &mut TcpStream, reader: &mut BufReader<TcpStream>, acts: Vec<Act>, id: &Value) -> bool {
     let mut streaming = false;
+    let mut more = String::new();
     for act in acts {
         let done = match act {
             Act::Answer(result) => {
-                answer(writer, 200, &json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string())
+                let body = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+                answer_with(writer, 200, &more, &body)
+            }
+            Act::Activate(uri) => {
+                more = format!("a2a-extensions: {uri}\r\n");
+                continue;
             }
             Act::Refuse(code, message) => {
                 let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
                 answer(writer, 200, &error.to_string())
             }
             Act::Body(status, body) => answer(writer, status, &body),
+            Act::Later(status, when) => {
+                write!(writer, "HTTP/1.1 {status} x\r\nretry-after: {when}\r\ncontent-length: 0\r\n\r\n")
+            }
             Act::Event(result) => {
                 let data = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
                 event(writer, &mut streaming, &data)
@@ -176,8 +189,12 @@ fn perform(writer: &mut TcpStream, reader: &mut BufReader<TcpStream>, acts: Vec<
 }
 
 fn answer(writer: &mut TcpStream, status: u16, body: &str) -> std::io::Result<()> {
-    let length = body.len();
-    write!(writer, "HTTP/1.1 {status} x\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+    answer_with(writer, status, "", body)
+}
+
+fn answer_with(writer: &mut TcpStream, status: u16, more: &str, body: &str) -> std::io::Result<()> {
+    let head = format!("HTTP/1.1 {status} x\r\ncontent-type: application/json\r\n{more}");
+    write!(writer, "{head}content-length: {}\r\n\r\n{body}", body.len())
 }
 
 fn event(writer: &mut TcpStream, streaming: &mut bool, data: &str) -> std::io::Result<()> {

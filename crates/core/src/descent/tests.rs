@@ -49,8 +49,37 @@ fn only_who_shows_a_key_is_believed() {
     assert_eq!((dropped.origin.chain.len(), dropped.origin.hops, dropped.deadline), (0, 0, None));
     assert_eq!(dropped.origin.provenance, Provenance::A2aExternal);
     assert_eq!(dropped.origin.trace, Trace::parse(PARENT, None), "a trace decides nothing");
-    assert_eq!(dropped.objection(), None);
-    assert!(of(&stranger, json!(7), told(Some("many"), false)).is_ok(), "what is dropped is not read");
+    let unread = of(&stranger, json!(7), told(Some("many"), false)).unwrap().unwrap();
+    assert_eq!((&unread.origin.claimed, unread.objection()), (&None, None), "what cannot be read is nothing");
+}
+
+#[test]
+fn a_stranger_s_word_counts_against_the_work_alone() {
+    let claimed = |ancestry, hops: Option<&str>| {
+        of(&Caller::anonymous(), ancestry, told(hops, false)).unwrap().unwrap().objection()
+    };
+    let ring = claimed(json!({"chain": chain(&[("here", "me"), ("there", "you")])}), None);
+    assert_eq!(ring, Some(Objection::Ring(vec!["me".into(), "you".into(), "me".into()])));
+    assert_eq!(claimed(Value::Null, Some("4")), Some(Objection::Hops { hops: 4, most: 3 }));
+    assert_eq!(claimed(json!({"hops": 3, "maxHops": 99}), None), None, "it allows nothing, and needs not");
+    assert_eq!(claimed(json!({"hops": 4, "maxHops": 99}), None), Some(Objection::Hops { hops: 4, most: 3 }));
+    assert_eq!(claimed(json!({"hops": 2, "maxHops": 1}), None), Some(Objection::Hops { hops: 2, most: 1 }));
+    assert_eq!(claimed(json!({"deadline": "1970-01-01T00:00:00Z"}), None), None);
+    let long: Vec<_> = (0..100).map(|_| ("far", "away")).collect();
+    let kept = of(&Caller::anonymous(), json!({"chain": chain(&long)}), Told::default()).unwrap().unwrap();
+    assert_eq!(kept.origin.claimed.as_ref().map(|claim| (claim.chain.len(), claim.hops)), Some((3, 100)));
+}
+
+#[test]
+fn a_claim_stays_one_when_somebody_who_is_believed_passes_it_on() {
+    let passed = |before: &[(&str, &str)], hops: u32| json!({"chain": chain(&[("there", "you")]), "hops": 1, "claimed": {"chain": chain(before), "hops": hops}});
+    let believed = of(&keyed(), passed(&[("far", "x")], 1), told(None, false)).unwrap().unwrap();
+    assert_eq!((believed.origin.chain.len(), believed.origin.hops, believed.objection()), (1, 1, None));
+    assert_eq!(judged(passed(&[("far", "x")], 3), None), Some(Objection::Hops { hops: 4, most: 3 }));
+    assert!(matches!(judged(passed(&[("here", "me")], 1), None), Some(Objection::Ring(names)) if names.len() == 3));
+    let stranger = of(&Caller::anonymous(), passed(&[("far", "x")], 1), Told::default()).unwrap().unwrap();
+    let claimed = stranger.origin.claimed.clone().unwrap();
+    assert_eq!((claimed.chain.len(), claimed.hops), (2, 2), "all of it is a stranger's word now");
 }
 
 #[test]

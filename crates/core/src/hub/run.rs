@@ -290,7 +290,8 @@ impl Hub {
         };
         let contract = self.contracted(live, &agent, &changes, start.run).await;
         if agent.link.is_remote() {
-            assignment.trail = self.trail(&head, &changes, &assignment.message, start).await?;
+            let trail = self.trail(&head, &changes, &assignment.message, start).await?;
+            assignment.trail = Trail { extensions: std::mem::take(&mut assignment.trail.extensions), ..trail };
         }
         Ok(Some((agent, assignment, contract)))
     }
@@ -303,7 +304,9 @@ impl Hub {
         (asked_at, asked): (Millis, &Event),
         start: Start,
     ) -> Option<Assignment> {
-        let Event::Asked { message, accepted_output_modes, metadata, from, ttl } = asked else { return None };
+        let Event::Asked { message, accepted_output_modes, metadata, from, ttl, extensions } = asked else {
+            return None;
+        };
         Some(Assignment {
             task_id: head.id.to_string(),
             context_id: head.context.to_string(),
@@ -317,7 +320,7 @@ impl Hub {
             from: from.clone(),
             ttl: *ttl,
             watched: start.watched,
-            trail: Trail::default(),
+            trail: Trail { extensions: extensions.clone(), ..Trail::default() },
             lineage: self.lineage(head, agent, start.run),
         })
     }

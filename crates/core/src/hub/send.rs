@@ -12,6 +12,7 @@ use crate::ports::{Dedupe, NotCommitted};
 use crate::project::{Artifacts, Want};
 use crate::registry::Agent;
 use crate::task::{Command, Head, Kind, Say};
+use flotilla_protocol::a2a::HUB_EXTENSIONS;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Message, Task};
 use flotilla_protocol::a2a::request::SendMessageRequest;
@@ -32,6 +33,8 @@ pub struct SendOptions {
     pub told: Told,
     /// The version the caller speaks, and the webhook that comes with the message is written in.
     pub version: Version,
+    /// The extensions the caller asks for.
+    pub extensions: Vec<String>,
 }
 
 /// The answer to a send: a task, or a direct Message.
@@ -70,14 +73,14 @@ pub(super) struct InLog {
 }
 
 impl Hub {
-    /// SendMessage (spec 3.1.1).
+    /// SendMessage (spec 3.1.1): the outcome, and which extensions an agent elsewhere activated.
     pub async fn send(
         self: &Arc<Self>,
         caller: &Caller,
         agent: &Arc<Agent>,
         request: SendMessageRequest,
         options: SendOptions,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<(Outcome, Vec<String>), Error> {
         let configuration = request.configuration.clone().unwrap_or_default();
         let want = Want { history: history_bound(configuration.history_length), artifacts: Artifacts::Include };
         if configuration.return_immediately {
@@ -150,11 +153,12 @@ impl Hub {
         tokio::time::timeout(patience, settled).await.unwrap_or(Waited::TooLong)
     }
 
-    async fn outcome(&self, live: &LiveRef, want: Want) -> Result<Outcome, Error> {
-        let (head, fold) = self.folded(live, u64::MAX).await?;
+    async fn outcome(&self, live: &LiveRef, want: Want) -> Result<(Outcome, Vec<String>), Error> {
+        let (head, mut fold) = self.folded(live, u64::MAX).await?;
+        let activated = std::mem::take(&mut fold.upstream.activated);
         match (head.kind, fold.answer.clone()) {
-            (Kind::Message, Some(answer)) => Ok(Outcome::Message(answer)),
-            (Kind::Task, _) => Ok(Outcome::Task(Box::new(fold.into_task(&head, want)))),
+            (Kind::Message, Some(answer)) => Ok((Outcome::Message(answer), activated)),
+            (Kind::Task, _) => Ok((Outcome::Task(Box::new(fold.into_task(&head, want))), activated)),
             _ => Err(Fault::new("a settled exchange without an outcome").into()),
         }
     }
@@ -184,7 +188,8 @@ impl Hub {
             };
         }
         let against = descent.as_ref().and_then(|descent| Some((descent.objection()?, Arc::clone(&descent.origin))));
-        let put = self.put_counted(caller, agent, request, descent, (options.version, dedupe, wait)).await;
+        let asked = (options.version, options.extensions);
+        let put = self.put_counted(caller, agent, request, descent, asked, (dedupe, wait)).await;
         if put.as_ref().map_or(true, |put| put.repeated) {
             self.uncount_send(agent.id);
         }
@@ -200,7 +205,8 @@ impl Hub {
         agent: &Arc<Agent>,
         request: SendMessageRequest,
         descent: Option<Box<Descent>>,
-        (version, dedupe, wait): (Version, Option<Dedupe>, Wait),
+        (version, mut extensions): (Version, Vec<String>),
+        (dedupe, wait): (Option<Dedupe>, Wait),
     ) -> Result<InLog, Error> {
         let ttl = request.ttl()?;
         let held = match self.held(agent, ttl) {
@@ -225,9 +231,23 @@ impl Hub {
         let watched = wait != Wait::Rest || hook.is_some() || ends_early;
         let from = if agent.link.is_remote() { caller.name.to_string() } else { String::new() };
         let message = Arc::new(message);
+        // What the hub implements itself concerns this hop alone.
+        extensions.retain(|uri| agent.link.is_remote() && !uri.starts_with(HUB_EXTENSIONS));
         let origin = descent.as_ref().map(|descent| Arc::clone(&descent.origin));
         let broke = self.broke(agent, origin.as_deref()).await?.map(Box::new);
-        let say = Say { message, accepted_output_modes, metadata, descent, as_task, watched, from, ttl, held, broke };
+        let say = Say {
+            message,
+            accepted_output_modes,
+            metadata,
+            descent,
+            as_task,
+            watched,
+            from,
+            ttl,
+            held,
+            extensions,
+            broke,
+        };
         if say.message.task_id.is_empty() {
             self.open(caller, agent, say, dedupe, hook, wait).await
         } else {

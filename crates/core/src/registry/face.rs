@@ -1,8 +1,8 @@
 //! What an agent's own card says of it, put beside what its entry says.
 
 use super::Agent;
-use flotilla_protocol::a2a::STREAM_RESUME;
-use flotilla_protocol::a2a::card::AgentSkill;
+use flotilla_protocol::a2a::card::{AgentExtension, AgentSkill};
+use flotilla_protocol::a2a::{HUB_EXTENSIONS, STREAM_RESUME};
 use std::fmt;
 
 /// What an agent's own card says of it, for an agent elsewhere.
@@ -13,6 +13,8 @@ pub struct Face {
     pub input_modes: Vec<String>,
     pub output_modes: Vec<String>,
     pub streaming: bool,
+    /// But for those that a hub implements itself.
+    pub extensions: Vec<AgentExtension>,
     /// The versions of A2A its interfaces speak.
     pub versions: Vec<String>,
 }
@@ -25,6 +27,7 @@ pub struct LeftOpen {
     pub input_modes: bool,
     pub output_modes: bool,
     pub streaming: bool,
+    pub extensions: bool,
 }
 
 impl Agent {
@@ -43,6 +46,10 @@ impl Agent {
         }
         if open.output_modes && !face.output_modes.is_empty() {
             self.output_modes = face.output_modes;
+        }
+        if open.extensions {
+            self.capabilities.extensions.retain(|extension| extension.uri.starts_with(HUB_EXTENSIONS));
+            self.capabilities.extensions.extend(face.extensions);
         }
         if open.streaming {
             self.capabilities.streaming = face.streaming;

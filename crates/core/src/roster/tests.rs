@@ -196,7 +196,7 @@ async fn a_worker_is_asked_to_end_a_run_now_or_when_it_is_back() {
     let end = script.desk.ask_to_end(first).expect("it answers");
     assert!(matches!(script.desk.order(worker.id()), Some(Order::Stop { task, .. }) if task == first));
     assert!(script.desk.ask_to_end(first).is_some() && script.desk.order(worker.id()).is_none(), "it is told once");
-    assert!(script.desk.ended(first) && *end.borrow() == End::Gone);
+    assert!(script.desk.ended(first) && *end.end.borrow() == End::Gone);
     assert!(!script.desk.ended(second), "nobody asked for that");
 
     script = Script::new();

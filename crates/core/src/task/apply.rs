@@ -45,7 +45,7 @@ fn apply_event(head: &mut Head, event: &Event, at: Millis) {
         Event::Status { state, .. } => {
             head.state = *state;
             head.status_at = at;
-            if state.is_terminal() || state.is_interrupted() {
+            if state.is_settled() {
                 end_run(head);
             }
         }

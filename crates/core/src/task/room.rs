@@ -65,6 +65,7 @@ mod tests {
             metadata: None,
             from: String::new(),
             ttl: None,
+            extensions: Vec::new(),
         }
     }
 

@@ -29,6 +29,8 @@ pub struct Say {
     pub from: String,
     /// How long it may wait for its agent, in seconds, where the caller says so.
     pub ttl: Option<u32>,
+    /// The extensions asked for, where the agent is elsewhere.
+    pub extensions: Vec<String>,
     /// Why it has to wait: its agent is not there.
     pub held: Option<String>,
     /// Why nothing can be begun: there is no budget left for it.
@@ -163,6 +165,7 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
         metadata: say.metadata,
         from: say.from,
         ttl: say.ttl,
+        extensions: say.extensions,
     });
     if let Some(objection) = objection {
         decision.events.push(Event::Opened {});

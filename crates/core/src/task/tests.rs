@@ -64,7 +64,7 @@ fn command(word: &str, head: &Head) -> Command {
         }
         "linked" | "context" => {
             let task = if verb == "linked" { "theirs".to_owned() } else { String::new() };
-            let upstream = Upstream { task, context: "theirs too".into() };
+            let upstream = Upstream { task, context: "theirs too".into(), ..Upstream::default() };
             report(Report::Linked { upstream, metadata: None, unknown: Vec::new() })
         }
         "leave" | "ruled" => Command::Ask(Box::new(Question {

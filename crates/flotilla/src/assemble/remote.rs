@@ -29,6 +29,7 @@ pub fn left_open(config: &AgentConfig) -> LeftOpen {
         input_modes: config.input_modes.is_none(),
         output_modes: config.output_modes.is_none(),
         streaming: config.streaming.is_none(),
+        extensions: config.extensions.is_empty(),
     }
 }
 

@@ -132,7 +132,7 @@ pub async fn ask(
                 failures = 0;
                 let state = answer.value.status.state;
                 session.watch.saw_task(id, Some(state.name()));
-                if state.is_terminal() || state.is_interrupted() {
+                if state.is_settled() {
                     return Ok(answer);
                 }
                 pause = if before == Some(state) { (pause * 3 / 2).min(pace.0 * SLOWEST) } else { pace.0 };

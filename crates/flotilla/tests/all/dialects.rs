@@ -15,6 +15,11 @@ pub fn old_message(id: &str, text: &str) -> Value {
     json!({"message": {"kind": "message", "messageId": id, "role": "user", "parts": parts}})
 }
 
+/// The same without kinds, as FastA2A sends it.
+pub fn bare_message(id: &str, text: &str) -> Value {
+    json!({"message": {"messageId": id, "role": "user", "parts": [{"text": text}]}})
+}
+
 /// A JSON-RPC call of 0.3 by a caller who names no version; the whole answer.
 pub fn call(client: &Client, method: &str, params: Value) -> Value {
     client.send(request(method, params)).json()

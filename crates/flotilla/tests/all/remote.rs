@@ -3,10 +3,12 @@
 mod bridge;
 mod cancel;
 mod crash;
+mod extensions;
 mod faults;
 mod garbage;
 mod refused;
 mod settings;
+mod stumbles;
 
 use crate::cast::{self, setup};
 use flotilla_testkit::{Act, HubProcess, StandIn};

@@ -9,7 +9,7 @@ use flotilla_protocol::a2a::model::{
 use flotilla_protocol::a2a::push::ListPushConfigsResponse;
 use flotilla_protocol::a2a::request::PushConfig;
 use flotilla_protocol::proto03::file::Files;
-use flotilla_protocol::proto03::{is_final, name, opaque};
+use flotilla_protocol::proto03::{name, opaque};
 
 fn part(part: &Part, files: Files) -> pb::Part {
     let file = |file: File| {
@@ -80,7 +80,7 @@ fn status_update(update: &StatusUpdate, files: Files) -> pb::TaskStatusUpdateEve
         task_id: update.task_id.clone(),
         context_id: update.context_id.clone(),
         status: Some(status(&update.status, files)),
-        r#final: is_final(update.status.state),
+        r#final: update.status.state.is_settled(),
         metadata: object(update.metadata.as_ref()),
     }
 }

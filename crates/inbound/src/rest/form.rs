@@ -129,7 +129,7 @@ impl Forms {
                 other.remove(&caller);
                 form
             }
-            Some(Form::Kind) => {
+            Some(Form::Kind | Form::Bare) => {
                 if other.len() >= REMEMBERED {
                     other.clear();
                 }

@@ -55,7 +55,7 @@ pub fn request(form: Form, target: &Target, uri: &Uri, body: &[u8]) -> Result<Re
 
 fn send(form: Form, uri: &Uri, body: &[u8]) -> Result<SendMessageRequest, Refusal> {
     let mut request = match form {
-        Form::Kind => {
+        Form::Kind | Form::Bare => {
             form::check(body)?;
             from_body::<V03<SendMessageRequest>>(body)?.0
         }
@@ -93,7 +93,7 @@ pub fn config_id(uri: &Uri) -> Option<String> {
 fn create(form: Form, id: &str, uri: &Uri, body: &[u8]) -> Result<PushConfig, Refusal> {
     let mut config = match form {
         Form::Proto | Form::ProtoBytes => proto::read_create_push(id, whole(body))?,
-        Form::Kind => {
+        Form::Kind | Form::Bare => {
             let place: Place = from_body(body)?;
             if place.config.is_some() {
                 from_body::<V03<PushConfig>>(body)?.0

@@ -68,7 +68,9 @@ pub struct Capabilities {
 #[serde(default)]
 pub struct Extension {
     pub uri: String,
+    pub description: String,
     pub required: bool,
+    pub params: Option<Value>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -6,8 +6,8 @@ use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::proto03::json as proto;
 use flotilla_protocol::v03;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -27,6 +27,9 @@ pub fn read<T: DeserializeOwned>(method: Method, json: String) -> Result<(T, Str
     if unreadable.is_unusable() && unreadable.to_string().contains("parts[") {
         return Err(unreadable);
     }
+    if wrapped(method, &json).len() > 1 {
+        return Err(unreadable);
+    }
     let again =
         upgraded(method, &json, Files::Text).ok().and_then(|json| Some((serde_json::from_str(&json).ok()?, json)));
     again.ok_or(unreadable)
@@ -34,7 +37,10 @@ pub fn read<T: DeserializeOwned>(method: Method, json: String) -> Result<(T, Str
 
 /// The JSON of an answer of 0.3, in either of its forms, as 1.0 has it; files as the agent has them.
 pub fn upgraded(method: Method, json: &str, files: Files) -> Result<String, ClientError> {
-    if is_proto(method, json) {
+    if let [first, second, ..] = wrapped(method, json).as_slice() {
+        return Err(ClientError::malformed(format!("it holds {first} and {second}, and may hold one of them")));
+    }
+    if is_proto(method, json) && !shows_parts(json) {
         return from_proto(method, json, files).map_err(|refusal| ClientError::malformed(refusal.message));
     }
     let inner = unwrapped(method, json);
@@ -62,6 +68,30 @@ fn is_proto(method: Method, json: &str) -> bool {
     }
 }
 
+/// Whether messages in it hold `parts`, as in every form but that of the proto; some mix what they took from several.
+fn shows_parts(json: &str) -> bool {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Signs {
+        parts: Option<IgnoredAny>,
+        status: Option<Box<Signs>>,
+        message: Option<Box<Signs>>,
+        task: Option<Box<Signs>>,
+        #[serde(alias = "status_update", rename = "statusUpdate")]
+        status_update: Option<Box<Signs>>,
+        history: Option<Vec<Signs>>,
+    }
+    impl Signs {
+        fn show(&self) -> bool {
+            let within = [&self.status, &self.message, &self.task, &self.status_update].into_iter().flatten();
+            self.parts.is_some()
+                || within.into_iter().any(|inner| inner.show())
+                || self.history.iter().flatten().any(Self::show)
+        }
+    }
+    serde_json::from_str::<Signs>(json).is_ok_and(|signs| signs.show())
+}
+
 fn from_proto(method: Method, json: &str, files: Files) -> Result<String, Refusal> {
     fn written<T: Serialize>(value: &T) -> Result<String, Refusal> {
         serde_json::to_string(value).map_err(|error| Refusal::invalid("", error.to_string()))
@@ -77,15 +107,22 @@ fn from_proto(method: Method, json: &str, files: Files) -> Result<String, Refusa
 
 /// What is wrapped as in the proto form, but written in the other one.
 fn unwrapped(method: Method, json: &str) -> Option<String> {
-    if !matches!(method, Method::SendMessage | Method::SendStreamingMessage | Method::SubscribeToTask) {
-        return None;
-    }
+    let name = wrapped(method, json).into_iter().next()?;
     let members: BTreeMap<String, &RawValue> = serde_json::from_str(json).ok()?;
-    if members.contains_key("kind") {
-        return None;
+    members.get(name).map(|inner| inner.get().to_owned())
+}
+
+/// The members that wrap what a send or a stream brings; more than one is not A2A.
+fn wrapped(method: Method, json: &str) -> Vec<&'static str> {
+    if !matches!(method, Method::SendMessage | Method::SendStreamingMessage | Method::SubscribeToTask) {
+        return Vec::new();
     }
-    let inner = WRAPPERS.iter().find_map(|name| members.get(*name))?;
-    Some(inner.get().to_owned())
+    let members: BTreeMap<String, &RawValue> = serde_json::from_str(json).unwrap_or_default();
+    if members.contains_key("kind") {
+        return Vec::new();
+    }
+    let is_there = |name: &&str| members.get(*name).is_some_and(|member| member.get() != "null");
+    WRAPPERS.into_iter().filter(is_there).collect()
 }
 
 /// Extensions under the name their header has in 0.3.
@@ -118,6 +155,22 @@ mod tests {
         assert_eq!(up(Method::GetTask, &kind), expected);
         for sent in [kind.clone(), json!({"task": kind}), json!({"task": proto})] {
             assert_eq!(up(Method::SendMessage, &sent), json!({"task": expected}), "{sent}");
+        }
+    }
+
+    #[test]
+    fn what_is_mixed_of_both_versions_is_read() {
+        let parts = json!([{"text": "hi"}, {"raw": "aGk=", "mediaType": "text/plain"}]);
+        let task = |state: &str, role: &str| {
+            json!({"id": "t", "contextId": "c", "status": {"state": state, "timestamp": "2026-01-31T12:00:00.123456"},
+                "history": [{"messageId": "m", "role": role, "parts": parts}],
+                "artifacts": [{"artifactId": "a", "parts": parts}]})
+        };
+        let mut expected = task("TASK_STATE_SUBMITTED", "ROLE_USER");
+        expected["status"]["timestamp"] = json!("2026-01-31T12:00:00.124Z");
+        for (state, role) in [("TASK_STATE_SUBMITTED", "ROLE_USER"), ("submitted", "user")] {
+            assert_eq!(up(Method::GetTask, &task(state, role)), expected);
+            assert_eq!(up(Method::SendMessage, &json!({"task": task(state, role)})), json!({"task": expected}));
         }
     }
 

@@ -4,6 +4,7 @@ use flotilla_protocol::a2a::error::Reason;
 use http::HeaderMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::time::Duration;
 
 /// What the transport called an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,6 +117,19 @@ impl ClientError {
         self.is(Reason::InvalidAgentResponse) || matches!(self, Self::TooLarge { .. })
     }
 
+    /// Whether the agent says that it does not do this at all.
+    pub fn is_not_offered(&self) -> bool {
+        let reasons = [Reason::MethodNotFound, Reason::UnsupportedOperation, Reason::VersionNotSupported];
+        reasons.into_iter().any(|reason| self.is(reason))
+    }
+
+    /// When the agent takes more again, where it said so.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let Self::Exhausted { retry: Some(retry), .. } = self else { return None };
+        let seconds = retry.strip_prefix("in ")?.strip_suffix(" s")?;
+        seconds.parse().ok().map(Duration::from_secs)
+    }
+
     /// Whether the same call may succeed a moment later.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Unconnected { .. } | Self::Broken(_) | Self::Exhausted { .. })
@@ -169,6 +183,10 @@ impl Told {
                 ClientError::AuthFailed { message, code }
             }
             (Reason::ResourceExhausted, code) => ClientError::Exhausted { message, code, retry: self.retry },
+            // Who says when to come back has not taken anything up.
+            (Reason::Unavailable, code) if self.retry.is_some() => {
+                ClientError::Exhausted { message, code, retry: self.retry }
+            }
             // What gRPC calls UNAVAILABLE.
             (Reason::Unavailable, _) => ClientError::Broken(message),
             (reason, code) => ClientError::Refused { name: name_of(reason), code, message },
@@ -185,7 +203,8 @@ impl Told {
             400 => Some(Reason::InvalidParams),
             404 | 405 | 501 => Some(Reason::MethodNotFound),
             429 => Some(Reason::ResourceExhausted),
-            503 => Some(Reason::Unavailable),
+            // Something before the agent speaks; what became of the call nobody can say.
+            502..=504 => Some(Reason::Unavailable),
             _ => None,
         };
         let by_grpc = || match self.grpc.as_deref()? {
@@ -229,7 +248,7 @@ mod tests {
     fn name(told: Told) -> String {
         match told.into_error(true) {
             ClientError::Refused { name, .. } => name.to_owned(),
-            other => format!("{other:?}").split([' ', '{']).next().unwrap_or_default().to_owned(),
+            other => format!("{other:?}").split([' ', '{', '(']).next().unwrap_or_default().to_owned(),
         }
     }
 
@@ -243,7 +262,10 @@ mod tests {
             "TaskNotFoundError"
         );
         assert_eq!(name(Told { http: Some(401), ..Told::default() }), "AuthFailed");
-        assert_eq!(name(Told { http: Some(502), ..Told::default() }), "InternalError");
+        assert_eq!(name(Told { http: Some(500), ..Told::default() }), "InternalError");
+        assert_eq!(name(Told { http: Some(502), ..Told::default() }), "Broken");
+        let later = Some("in 5 s".to_owned());
+        assert_eq!(name(Told { http: Some(503), retry: later, ..Told::default() }), "Exhausted");
         for told in [
             Told { rpc: Some(-32013), ..Told::default() },
             Told { http: Some(429), ..Told::default() },

@@ -31,7 +31,18 @@ struct OneOf {
 
 impl<'de> Deserialize<'de> for Sent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match OneOf::deserialize(deserializer)? {
+        let read = OneOf::deserialize(deserializer)?;
+        let held = [
+            ("task", read.task.is_some()),
+            ("message", read.message.is_some()),
+            ("statusUpdate", read.status_update.is_some()),
+            ("artifactUpdate", read.artifact_update.is_some()),
+        ];
+        let held: Vec<&str> = held.into_iter().filter_map(|(name, is_there)| is_there.then_some(name)).collect();
+        if held.len() > 1 {
+            return Err(D::Error::custom(format!("it holds {}, and may hold one of them", held.join(" and "))));
+        }
+        match read {
             OneOf { task: Some(task), .. } => Ok(Self::Task(task)),
             OneOf { message: Some(message), .. } => Ok(Self::Message(message)),
             OneOf { status_update: Some(update), .. } => Ok(Self::Status(update)),
@@ -63,8 +74,7 @@ impl Sent {
 
     /// Whether nothing has to come after it: the task ended, waits for its caller, or there is none.
     pub fn is_last(&self) -> bool {
-        let settled = |state: TaskState| state.is_terminal() || state.is_interrupted();
-        matches!(self, Self::Message(_)) || self.state().is_some_and(settled)
+        matches!(self, Self::Message(_)) || self.state().is_some_and(TaskState::is_settled)
     }
 }
 

@@ -153,7 +153,7 @@ async fn start(
             old::encode(request, client.files())
         }
     });
-    let response = client.net.send(outgoing, patience).await?;
+    let response = client.start(outgoing, patience).await?;
     let credentials = !client.attached.is_empty();
     if !response.status().is_success() {
         let http = response.status().as_u16();
@@ -193,8 +193,11 @@ pub async fn call(client: &Client, request: &Request, patience: Option<Duration>
     // The status comes after the message, and counts.
     incoming.next().await?;
     let json = match client.dialect() {
-        Dialect::Current => message::decode(request, &answer)?,
-        Dialect::Old => old::decode(request.method(), &answer, client.files())?,
+        Dialect::Current => message::decode(request, &answer, client.net.limits.depth)?,
+        Dialect::Old => {
+            let reader = v03::Reader { json_depth: client.net.limits.depth, files: client.files() };
+            old::decode(request.method(), &answer, reader)?
+        }
     };
     client.net.note(|| format!("< {json}"));
     Ok(json)
@@ -225,8 +228,8 @@ impl GrpcStream {
     pub async fn next(&mut self) -> Result<Option<Frame>, ClientError> {
         let Some(message) = self.incoming.next().await? else { return Ok(None) };
         let json = match self.dialect {
-            Dialect::Current => message::frame(&message)?,
-            Dialect::Old => old::frame(&message, self.files)?,
+            Dialect::Current => message::frame(&message, self.net.limits.depth)?,
+            Dialect::Old => old::frame(&message, v03::Reader { json_depth: self.net.limits.depth, files: self.files })?,
         };
         self.net.note(|| format!("< {json}"));
         self.cursor = after(self.cursor.take(), &json)?;

@@ -16,9 +16,16 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::time::Duration;
 
+/// The id of every request: one call has one answer here, whatever goes on beside it.
+const ID: u8 = 1;
+/// Characters that are shown of another id.
+const SHOWN: usize = 40;
+
 #[derive(Deserialize)]
 #[serde(expecting = "an object with 'result' or 'error'")]
 struct Envelope<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     result: Option<&'a RawValue>,
     #[serde(default)]
@@ -41,13 +48,13 @@ fn request(client: &Client, request: &Request) -> Result<Outgoing, ClientError> 
         Dialect::Current => (request.method().name(), operation::json(request)?),
         Dialect::Old => (v03::method::name(request.method()), operation::old_json(request)?),
     };
-    let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{method}\",\"params\":{params}}}");
+    let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{ID},\"method\":\"{method}\",\"params\":{params}}}");
     let url = client.choice.interface.url.clone();
     Ok(client.outgoing(Method::POST, url, Some(body), "application/json"))
 }
 
 pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
-    let response = client.net.send(request(client, asked)?, patience).await?;
+    let response = client.start(request(client, asked)?, patience).await?;
     let dialect = client.dialect();
     let json = whole(client, response).await?;
     in_current(dialect, asked.method(), json)
@@ -115,7 +122,19 @@ fn result(text: &str, http: Option<u16>) -> Result<String, Unanswered> {
     if let Some(status) = http {
         return Err(by_http(status));
     }
+    check_id(envelope.id).map_err(Unanswered::Malformed)?;
     Ok(envelope.result.map_or("null", RawValue::get).to_owned())
+}
+
+/// Of two calls under way, an answer under another id is that of the other. One without an id can only be this one's.
+fn check_id(id: Option<&RawValue>) -> Result<(), ClientError> {
+    match id.map(RawValue::get) {
+        None | Some("null" | "1" | "\"1\"") => Ok(()),
+        Some(other) => {
+            let shown: String = other.chars().take(SHOWN).collect();
+            Err(ClientError::malformed(format!("id: it is {shown}, and that of the request is {ID}")))
+        }
+    }
 }
 
 pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Result<Frames, ClientError> {
@@ -124,7 +143,7 @@ pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Resu
     if let Some(after) = after {
         outgoing.headers.push(("Last-Event-ID".into(), after.to_owned()));
     }
-    let response = client.net.send(outgoing, operation::patience(client, asked)).await?;
+    let response = client.start(outgoing, operation::patience(client, asked)).await?;
     if is_stream(&response) {
         return Ok(Frames::JsonRpc(Events::new(client.net.clone(), response), client.dialect()));
     }

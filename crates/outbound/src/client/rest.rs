@@ -123,7 +123,7 @@ async fn start(
             outgoing.headers.push(("Accept".into(), "text/event-stream".into()));
             outgoing.headers.extend(after.map(|after| ("Last-Event-ID".into(), after.to_owned())));
         }
-        client.net.send(outgoing, patience).await
+        client.start(outgoing, patience).await
     };
     if client.dialect() == Dialect::Current {
         return send(None).await;

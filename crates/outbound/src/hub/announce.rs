@@ -38,7 +38,8 @@ impl Hub {
             agent
         });
         let body = json!({"agents": named.collect::<Vec<Value>>(), "leaseSeconds": lease.as_secs()});
-        let response = self.call_with(Method::POST, "/api/announce", "application/json", Some(body.to_string())).await?;
+        let response =
+            self.call_with(Method::POST, "/api/announce", "application/json", Some(body.to_string())).await?;
         serde_json::from_str(&self.net.text(response).await?).map_err(ClientError::malformed)
     }
 

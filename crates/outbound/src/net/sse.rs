@@ -21,6 +21,8 @@ pub struct Decoder {
     /// How much of the buffer is known to hold no end of a line.
     searched: usize,
     began: bool,
+    /// The last line ended with a carriage return, to which a line feed that comes next belongs.
+    returned: bool,
     id: Option<String>,
     data: Option<String>,
 }
@@ -38,23 +40,25 @@ impl Decoder {
     /// The next whole event among what was pushed.
     pub fn take(&mut self) -> Option<Event> {
         loop {
+            if self.returned && !self.buffer.is_empty() {
+                self.returned = false;
+                if self.buffer[0] == b'\n' {
+                    self.buffer.drain(..1);
+                }
+            }
             let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
             let Some(end) = self.buffer[self.searched..].iter().position(ends).map(|at| self.searched + at) else {
                 self.searched = self.buffer.len();
                 return None;
             };
-            self.searched = end;
-            let mut length = end + 1;
-            if self.buffer[end] == b'\r' {
-                // Whether a line feed belongs to it is only known with the byte after it.
-                length += usize::from(*self.buffer.get(end + 1)? == b'\n');
-            }
+            // Nothing is waited for: the byte after it may be long in coming.
+            self.returned = self.buffer[end] == b'\r';
             let mut line = &self.buffer[..end];
             if !std::mem::replace(&mut self.began, true) {
                 line = line.strip_prefix(MARK).unwrap_or(line);
             }
             let line = String::from_utf8_lossy(line).into_owned();
-            self.buffer.drain(..length);
+            self.buffer.drain(..=end);
             self.searched = 0;
             if let Some(event) = self.line(&line) {
                 return Some(event);
@@ -142,6 +146,8 @@ mod tests {
     fn reads_what_the_standard_allows() {
         assert_eq!(events(&["id: 1\nda", "ta: a\n", "\n: alive\n\ndata:b\n\n"]), ["1=a", "1=b"]);
         assert_eq!(events(&["data: a\r\ndata: b\r", "\n\r\n"]), ["=a\nb"]);
+        assert_eq!(events(&["id: 1\rdata: a\r\r"]), ["1=a"], "before anything else comes");
+        assert_eq!(events(&["data: a\r", "data: b\r", "\r", "data: c\r\n", "\r", "\n"]), ["=a\nb", "=c"]);
         assert_eq!(events(&["event: x\nretry: 5\n\n", "data\n\n", "data: unfinished\n"]), ["="]);
         assert_eq!(events(&["\u{feff}id: 1\ndata: \u{feff}a\n\nid: 2\0\ndata: b\n\n"]), ["1=\u{feff}a", "1=b"]);
     }

@@ -2,12 +2,14 @@
 
 use super::Remote;
 use super::options::Place;
-use crate::client::card::Card;
+use crate::client::card::{Card, Extension};
 use crate::client::check;
 use crate::client::error::ClientError;
 use flotilla_core::ports::Checked;
 use flotilla_core::registry::{Face, Signed};
-use flotilla_protocol::a2a::card::AgentSkill;
+use flotilla_protocol::a2a::HUB_EXTENSIONS;
+use flotilla_protocol::a2a::card::{AgentExtension, AgentSkill};
+use flotilla_protocol::wire::Object;
 
 impl Remote {
     /// Reads the card anew. A problem is told with the agent's address.
@@ -50,7 +52,15 @@ fn face(card: &Card) -> Face {
         input_modes: skill.input_modes.clone(),
         output_modes: skill.output_modes.clone(),
     };
+    let own = |extension: &&Extension| !extension.uri.is_empty() && !extension.uri.starts_with(HUB_EXTENSIONS);
+    let extension = |extension: &Extension| AgentExtension {
+        uri: extension.uri.clone(),
+        description: extension.description.clone(),
+        required: extension.required,
+        params: extension.params.as_ref().and_then(|params| Object::of(params).ok()),
+    };
     Face {
+        extensions: card.capabilities.extensions.iter().filter(own).map(extension).collect(),
         description: card.description.clone(),
         skills: card.skills.iter().map(skill).collect(),
         input_modes: card.default_input_modes.clone(),

@@ -5,6 +5,7 @@ use super::seen::Garbage;
 use crate::client::error::{ClientError, name_of};
 use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::model::TaskState;
+use std::net::IpAddr;
 
 /// How a run ends.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub enum End {
     Failed(Failure),
     /// The agent took the work up and cannot be asked about it. It may go on, and is not told to stop.
     Lost(Failure),
+    /// The agent refused to stream, and has begun nothing.
+    Unstreamed(ClientError),
     /// Nobody knows what became of the message.
     Unknown(String),
 }
@@ -91,7 +94,10 @@ impl Failure {
 /// The problem without where it is, and without what its operator is to do about it: that is the owner's to know.
 pub fn bare(error: &ClientError) -> String {
     let problem = match error {
-        ClientError::Unreachable { problem, .. } | ClientError::Unconnected { problem, .. } => problem.clone(),
+        ClientError::Unreachable { url, problem } | ClientError::Unconnected { url, problem } => {
+            return without_places(problem, host(url));
+        }
+        ClientError::Broken(problem) => return without_places(&format!("the connection broke: {problem}"), None),
         ClientError::Untrusted { .. } => "its certificate is not accepted".into(),
         ClientError::CardNotFound { .. } => "its card is not where it should be".into(),
         ClientError::CardInvalid { .. } | ClientError::NoInterface(_) => "its card cannot be used".into(),
@@ -109,8 +115,56 @@ fn without_addresses(text: &str) -> String {
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
+/// The same for words of our own, which may hold a place in any form: a name that is known, a number, one with a port.
+fn without_places(text: &str, host: Option<&str>) -> String {
+    let is_place = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '[' | ']'));
+        let bare = word.trim_start_matches('[').trim_end_matches(']');
+        let named = word.rsplit_once(':').filter(|(name, port)| !name.is_empty() && port.parse::<u16>().is_ok());
+        let has_port = named.is_some_and(|(name, _)| name.contains(['.', ']']) || name == "localhost");
+        word.contains("://") || has_port || bare.parse::<IpAddr>().is_ok() || host.is_some_and(|host| host == word)
+    };
+    let word = |word: &str| if is_place(word) { "[address]".to_owned() } else { word.to_owned() };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The host of an origin.
+fn host(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    Some(rest.rsplit_once(':').map_or(rest, |(host, _)| host))
+}
+
 impl From<Failure> for End {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bare;
+    use crate::client::error::ClientError;
+
+    #[test]
+    fn callers_are_not_told_where_an_agent_is() {
+        let url = "http://agent.internal:9000".to_owned();
+        for (problem, told) in [
+            ("Connection refused (os error 111)", "Connection refused (os error 111)"),
+            (
+                "agent.internal cannot be called: the address 10.0.0.7 is private",
+                "[address] cannot be called: the address [address] is private",
+            ),
+            (
+                "tcp connect to 10.0.0.7:9000, [fe80::1]:9000 or localhost:80 failed",
+                "tcp connect to [address] [address] or [address] failed",
+            ),
+            ("see http://10.0.0.7/x", "see [address]"),
+            ("error: 3 of 5, at 12:30", "error: 3 of 5, at 12:30"),
+        ] {
+            let (url, problem) = (url.clone(), problem.to_owned());
+            assert_eq!(bare(&ClientError::Unconnected { url, problem }), told);
+        }
+        let broken = ClientError::Broken("10.0.0.7:9000 reset the stream".into());
+        assert_eq!(bare(&broken), "the connection broke: [address] reset the stream");
     }
 }

@@ -130,7 +130,8 @@ impl Way {
             }
             None => chosen,
         };
-        let client = Arc::new(client);
+        let before = self.chosen.load_full();
+        let client = Arc::new(before.iter().fold(client, |client, before| client.remembering(before)));
         self.chosen.store(Some(Arc::clone(&client)));
         self.stale.store(false, Ordering::Relaxed);
         Ok(client)

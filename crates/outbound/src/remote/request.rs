@@ -14,9 +14,16 @@ pub fn headers(assignment: &Assignment) -> Vec<(String, String)> {
     let onward = assignment.lineage.onward();
     let mut headers: Vec<(String, String)> =
         onward.headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let extensions = std::iter::once(ANCESTRY).chain(assignment.message.extensions.iter().map(String::as_str));
-    headers.push((EXTENSIONS.to_owned(), extensions.collect::<Vec<_>>().join(", ")));
+    let extensions: Vec<&str> = std::iter::once(ANCESTRY).chain(asked(assignment)).collect();
+    headers.push((EXTENSIONS.to_owned(), extensions.join(", ")));
     headers
+}
+
+/// The extensions the caller asks for: those of the request and those the message names, each once.
+pub fn asked(assignment: &Assignment) -> impl Iterator<Item = &str> {
+    let (request, message) = (&assignment.trail.extensions, &assignment.message.extensions);
+    let more = message.iter().filter(|uri| !request.contains(uri) && *uri != ANCESTRY);
+    request.iter().chain(more).map(String::as_str)
 }
 
 /// The key under which this message is the same, however often it is sent. Message ids are the callers', and two of

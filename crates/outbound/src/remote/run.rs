@@ -9,12 +9,11 @@ use super::search::{Found, search};
 use super::seen::Seen;
 use super::{request, seen};
 use crate::client::Client;
-use crate::client::error::ClientError;
+use crate::client::error::{ClientError, Code};
 use crate::client::frame::{Frames, Sent};
 use flotilla_core::hub::RunHandle;
 use flotilla_core::ids::TaskId;
 use flotilla_protocol::a2a::error::Reason;
-use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::a2a::request::GetTaskRequest;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::work::{Assignment, Contents, Report};
@@ -61,7 +60,8 @@ impl From<End> for Unsent {
 impl Run {
     pub fn new(remote: Arc<Remote>, task: TaskId, assignment: Assignment, handle: RunHandle) -> Self {
         let (entered, letters) = remote.calls.enter(task);
-        let (seen, headers) = (Seen::of(&assignment.trail), request::headers(&assignment));
+        let (seen, headers) =
+            (Seen::of(&assignment.trail, &assignment.message.message_id), request::headers(&assignment));
         Self { remote, assignment, handle, entered, letters, seen, headers, cursor: None, frames: 0 }
     }
 
@@ -87,6 +87,10 @@ impl Run {
         match end {
             End::Fenced => {}
             End::Failed(failure) | End::Lost(failure) => self.fail(failure).await,
+            End::Unstreamed(error) => {
+                let failure = Failure::of(self.name(), &error);
+                self.fail(failure).await;
+            }
             End::Unknown(reason) => {
                 let again = self.remote.options.send_again;
                 let then = if again { "; on_lost is retry, so it is sent again" } else { "" };
@@ -128,9 +132,10 @@ impl Run {
             match self.try_send(tries == retries.most).await {
                 Ok(()) => return Ok(()),
                 Err(Unsent::End(end)) => return Err(end),
-                Err(Unsent::NotYet(_)) if tries < retries.most => {
+                Err(Unsent::NotYet(error)) if tries < retries.most => {
                     tries += 1;
-                    self.pause(retries.pause(tries)).await?;
+                    let told = error.retry_after().unwrap_or_default().min(retries.longest);
+                    self.pause(retries.pause(tries).max(told)).await?;
                 }
                 Err(Unsent::NotYet(error)) => return Err(Failure::of(self.name(), &error).into()),
                 Err(Unsent::Perhaps(error)) => {
@@ -190,32 +195,60 @@ impl Run {
 
     /// A client with the headers of this run.
     async fn client(&self) -> Result<Client, ClientError> {
-        Ok(self.remote.way.client().await?.carrying(self.headers.iter().cloned()))
+        let client = self.remote.way.client().await?.carrying(self.headers.iter().cloned());
+        let asks = request::asked(&self.assignment).next().is_some();
+        Ok(if asks { client.listening() } else { client })
     }
 
     async fn call(&mut self, client: &Client) -> Result<Answered, Unsent> {
-        let streams = client.card().capabilities.streaming;
         let client = client.carrying([request::key(&self.assignment)]);
-        let watched = self.assignment.watched;
-        let asked = request::send(&self.assignment, self.seen.upstream(), watched && !streams);
-        let answered = match watched && streams {
-            true => client.send_streaming(asked).await.map(|frames| Answered::Stream(Box::new(frames))),
-            false => client.send(asked).await.map(|answer| Answered::Whole(Box::new(answer.value))),
-        };
-        match answered {
-            Ok(answered) => Ok(answered),
+        if !self.assignment.watched || !client.streams() {
+            return self.call_plainly(&client).await;
+        }
+        let asked = request::send(&self.assignment, self.seen.upstream(), false);
+        match client.send_streaming(asked).await {
+            Ok(frames) => Ok(Answered::Stream(Box::new(frames))),
+            Err(error) if offers_no_stream(&error) => self.call_without_stream(&client, error).await,
             Err(error) => Err(self.unsent(error, &client).await),
         }
     }
 
+    /// A caller who looks on gets a receipt, and is told what is asked for then.
+    async fn call_plainly(&mut self, client: &Client) -> Result<Answered, Unsent> {
+        let asked = request::send(&self.assignment, self.seen.upstream(), self.assignment.watched);
+        match client.send(asked).await {
+            Ok(answer) => Ok(Answered::Whole(Box::new(answer.value))),
+            Err(error) => Err(self.unsent(error, client).await),
+        }
+    }
+
+    /// The agent has no streams, whatever its card says. Nothing was begun by asking for one.
+    async fn call_without_stream(&mut self, client: &Client, refused: ClientError) -> Result<Answered, Unsent> {
+        let answered = self.call_plainly(client).await;
+        if answered.is_ok() && client.do_without_streams() {
+            tracing::warn!(agent = %self.name(), %refused, "the agent's card says that it streams, and it does not");
+        }
+        answered
+    }
+
     async fn take_in(&mut self, client: &Client, answered: Answered) -> Result<(), Unsent> {
-        match answered {
-            Answered::Whole(sent) => Ok(self.tell(vec![*sent]).await?),
-            Answered::Stream(mut frames) => match self.pump(client, &mut frames, true).await? {
-                Some(problem) if !self.seen.is_linked() => Err(Unsent::Perhaps(ClientError::Broken(problem))),
-                // What is missing is asked for.
-                _ => Ok(()),
-            },
+        let heard = client.heard();
+        let in_force = request::asked(&self.assignment).filter(|uri| heard.iter().any(|one| one == uri));
+        self.seen.activate(in_force.map(str::to_owned).collect());
+        let mut frames = match answered {
+            Answered::Whole(sent) => return Ok(self.tell(vec![*sent]).await?),
+            Answered::Stream(frames) => frames,
+        };
+        match self.pump(client, &mut frames, true).await {
+            Ok(Some(problem)) if !self.seen.is_linked() => Err(Unsent::Perhaps(ClientError::Broken(problem))),
+            // What is missing is asked for.
+            Ok(_) => Ok(()),
+            Err(End::Unstreamed(error)) => {
+                let client = client.carrying([request::key(&self.assignment)]);
+                let answered = self.call_without_stream(&client, error).await?;
+                Box::pin(self.take_in(&client, answered)).await
+            }
+            Err(end) => Err(end.into()),
         }
     }
 
@@ -269,7 +302,11 @@ impl Run {
                     return Box::pin(self.send()).await;
                 }
                 Ok(Found::Unknown(reason)) => return Err(End::Unknown(format!("{why}, and {reason}"))),
-                Err(error) if !error.is_unusable() && start.elapsed() < self.remote.options.times.lost => {
+                // One that cannot be reached may come back; one that answers and cannot say is asked a few times.
+                Err(error)
+                    if start.elapsed() < self.remote.options.times.lost
+                        && (error.is_passing() || tries < retries.most && !error.is_unusable()) =>
+                {
                     tries += 1;
                     self.pause(retries.pause(tries)).await?;
                 }
@@ -327,7 +364,8 @@ impl Run {
     }
 }
 
-/// Whether a state leaves something to wait for.
-fn is_open(state: TaskState) -> bool {
-    !state.is_terminal() && !state.is_interrupted()
+/// Whether a stream was refused because there are none, by a method, a path or an operation that is not there.
+fn offers_no_stream(error: &ClientError) -> bool {
+    let ClientError::Refused { code, .. } = error else { return false };
+    error.is_not_offered() || matches!(code, Some(Code::Number(404 | 405 | 501)))
 }

@@ -62,8 +62,11 @@ async fn among_all(client: &Client, assignment: &Assignment, upstream: &Upstream
     for _ in 0..PAGES {
         let page = match client.tasks(request.clone()).await {
             Ok(answer) => answer.value,
-            Err(error) if error.is_passing() => return Err(error),
-            Err(_) => return Ok(Found::Unknown("the agent does not list its tasks")),
+            Err(error) if error.is_not_offered() || error.is_unusable() => {
+                return Ok(Found::Unknown("the agent does not list its tasks"));
+            }
+            // A server that stumbles may find its feet.
+            Err(error) => return Err(error),
         };
         for task in page.tasks {
             if task.history.iter().any(|message| is_same(message, &assignment.message)) {

@@ -59,6 +59,8 @@ impl Held {
 #[derive(Debug)]
 pub struct Seen {
     upstream: Upstream,
+    /// The id of the message this run is about.
+    asked: String,
     /// The ids were reported in this run.
     linked: bool,
     said: HashSet<String>,
@@ -70,11 +72,12 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub fn of(trail: &Trail) -> Self {
+    pub fn of(trail: &Trail, asked: &str) -> Self {
         let artifacts =
             trail.artifacts.iter().map(|artifact| (artifact.artifact_id.clone(), Held::of(&artifact.parts)));
         Self {
-            upstream: trail.upstream.clone(),
+            upstream: Upstream { activated: Vec::new(), ..trail.upstream.clone() },
+            asked: asked.to_owned(),
             linked: trail.linked,
             said: trail.said.iter().cloned().collect(),
             artifacts: artifacts.collect(),
@@ -93,6 +96,11 @@ impl Seen {
         self.linked && !self.upstream.task.is_empty()
     }
 
+    /// Whether the agent has told of any artifact of the task.
+    pub fn has_artifacts(&self) -> bool {
+        !self.artifacts.is_empty()
+    }
+
     pub fn is_settled(&self) -> bool {
         self.settled
     }
@@ -103,29 +111,35 @@ impl Seen {
         self.linked = false;
     }
 
+    /// Which of the extensions it was asked for the agent says it activated.
+    pub fn activate(&mut self, extensions: Vec<String>) {
+        self.upstream.activated = extensions;
+    }
+
     /// What is new in something the agent said.
     pub fn take(&mut self, sent: Sent) -> Result<Vec<Report>, Garbage> {
         match sent {
             Sent::Task(task) => self.task(*task),
-            Sent::Message(message) => {
-                parts(&message.parts, "message")?;
-                Ok(self.message(*message))
-            }
+            Sent::Message(message) => self.message(*message),
             Sent::Status(update) => self.status_update(*update),
             Sent::Artifact(update) => self.artifact_update(*update),
         }
     }
 
-    fn link(&mut self, task: &str, context: &str, about: &str) -> Result<Option<Report>, Garbage> {
+    /// `place` and `id` say where the id of the task stands.
+    fn link(&mut self, task: &str, context: &str, (place, id): (&str, &str)) -> Result<Option<Report>, Garbage> {
         if task.is_empty() {
-            return Err(Garbage(format!("{about} is missing")));
+            return Err(Garbage(format!("{place}.{id} is missing")));
         }
         if !self.upstream.task.is_empty() && self.upstream.task != task {
             let known = &self.upstream.task;
-            return Err(Garbage(format!("{about} is '{task}', and the task asked for is '{known}'")));
+            return Err(Garbage(format!("{place}.{id} is '{task}', and the task asked for is '{known}'")));
         }
-        if self.linked && (context.is_empty() || self.upstream.context == context) {
-            return Ok(None);
+        if self.linked {
+            self.check_context(context, place)?;
+            if context.is_empty() || self.upstream.context == context {
+                return Ok(None);
+            }
         }
         task.clone_into(&mut self.upstream.task);
         if !context.is_empty() {
@@ -133,6 +147,15 @@ impl Seen {
         }
         self.linked = true;
         Ok(Some(self.linked_report(Vec::new())))
+    }
+
+    /// A task belongs to one context for as long as it lasts.
+    fn check_context(&self, context: &str, place: &str) -> Result<(), Garbage> {
+        let known = &self.upstream.context;
+        if context.is_empty() || known.is_empty() || known == context {
+            return Ok(());
+        }
+        Err(Garbage(format!("{place}.contextId is '{context}', and the task belongs to '{known}'")))
     }
 
     fn linked_report(&self, unknown: flotilla_protocol::wire::Unknown) -> Report {
@@ -143,16 +166,14 @@ impl Seen {
     fn task(&mut self, task: Task) -> Result<Vec<Report>, Garbage> {
         let state = known(task.status.state, "task.status.state")?;
         let labels_changed = task.metadata.is_some() && task.metadata != self.metadata;
-        if let Some(message) = &task.status.message {
-            parts(&message.parts, "task.status.message")?;
-        }
-        let link = self.link(&task.id, &task.context_id, "task.id")?;
+        let said = self.said_by_agent(task.status.message, "task.status.message")?;
+        let link = self.link(&task.id, &task.context_id, ("task", "id"))?;
         let mut reports = Vec::new();
         if link.is_some() || labels_changed {
             self.metadata.clone_from(&task.metadata);
             reports.push(self.linked_report(task.unknown));
         }
-        let latest = task.status.message.as_ref().map(|message| message.message_id.clone()).unwrap_or_default();
+        let latest = said.as_ref().map(|message| message.message_id.clone()).unwrap_or_default();
         for message in task.history {
             if message.role == Role::Agent && message.message_id != latest && self.is_new(&message) {
                 reports.push(status(TaskState::Working, Some(message), None));
@@ -169,40 +190,57 @@ impl Seen {
             parts(&artifact.parts, &format!("task.artifacts[{index}]"))?;
             reports.extend(self.artifact(artifact, state.is_terminal()));
         }
-        reports.extend(self.status(state, task.status.message, None));
+        reports.extend(self.status(state, said, None));
         Ok(reports)
     }
 
-    fn message(&mut self, message: Message) -> Vec<Report> {
+    fn message(&mut self, message: Message) -> Result<Vec<Report>, Garbage> {
+        parts(&message.parts, "message")?;
+        if message.role == Role::User {
+            return Err(Garbage("message.role is ROLE_USER, and an agent speaks as ROLE_AGENT".into()));
+        }
         // Within a task it is something said on the way.
         if self.is_linked() {
+            if !message.task_id.is_empty() {
+                self.link(&message.task_id, &message.context_id, ("message", "taskId"))?;
+            }
             let message = Arc::new(message);
             let new = self.is_new(&message);
-            return if new { vec![status(TaskState::Working, Some(message), None)] } else { Vec::new() };
+            return Ok(if new { vec![status(TaskState::Working, Some(message), None)] } else { Vec::new() });
         }
         self.settled = true;
         let context = message.context_id.clone();
         let answer = Report::Answer { contents: Contents::Message(Box::new(message)), metadata: None };
-        if context.is_empty() {
-            return vec![answer];
+        let activated = self.upstream.activated.clone();
+        if context.is_empty() && activated.is_empty() {
+            return Ok(vec![answer]);
         }
-        let upstream = Upstream { task: String::new(), context };
-        vec![Report::Linked { upstream, metadata: None, unknown: Vec::new() }, answer]
+        let upstream = Upstream { task: String::new(), context, activated };
+        Ok(vec![Report::Linked { upstream, metadata: None, unknown: Vec::new() }, answer])
     }
 
     fn status_update(&mut self, update: StatusUpdate) -> Result<Vec<Report>, Garbage> {
         let state = known(update.status.state, "statusUpdate.status.state")?;
-        if let Some(message) = &update.status.message {
-            parts(&message.parts, "statusUpdate.status.message")?;
+        let said = self.said_by_agent(update.status.message, "statusUpdate.status.message")?;
+        let link = self.link(&update.task_id, &update.context_id, ("statusUpdate", "taskId"))?;
+        Ok(link.into_iter().chain(self.status(state, said, update.metadata)).collect())
+    }
+
+    /// What the agent says with a status. Some put the message they were sent there, which is nothing they say.
+    fn said_by_agent(&self, said: Option<Arc<Message>>, place: &str) -> Result<Option<Arc<Message>>, Garbage> {
+        let Some(message) = said else { return Ok(None) };
+        parts(&message.parts, place)?;
+        match message.role {
+            Role::User if message.message_id == self.asked => Ok(None),
+            Role::User => Err(Garbage(format!("{place}.role is ROLE_USER, and an agent speaks as ROLE_AGENT"))),
+            Role::Agent | Role::Unspecified => Ok(Some(message)),
         }
-        let link = self.link(&update.task_id, &update.context_id, "statusUpdate.taskId")?;
-        Ok(link.into_iter().chain(self.status(state, update.status.message, update.metadata)).collect())
     }
 
     fn status(&mut self, state: TaskState, message: Option<Arc<Message>>, metadata: Option<Object>) -> Option<Report> {
         let message = message.filter(|message| self.is_new(message));
         let changes = state != self.state || message.is_some() || metadata.is_some();
-        self.settled = state.is_terminal() || state.is_interrupted();
+        self.settled = state.is_settled();
         // An agent's SUBMITTED is nothing the hub has not said itself.
         let tells = changes && (state != TaskState::Submitted || message.is_some());
         // A task that waits for its caller again says so again.
@@ -215,7 +253,7 @@ impl Seen {
     }
 
     fn artifact_update(&mut self, update: ArtifactUpdate) -> Result<Vec<Report>, Garbage> {
-        let link = self.link(&update.task_id, &update.context_id, "artifactUpdate.taskId")?;
+        let link = self.link(&update.task_id, &update.context_id, ("artifactUpdate", "taskId"))?;
         let ArtifactUpdate { artifact, append, last_chunk, metadata, .. } = update;
         if artifact.artifact_id.is_empty() {
             return Err(Garbage("artifactUpdate.artifact.artifactId is missing".into()));

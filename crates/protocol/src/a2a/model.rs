@@ -98,6 +98,11 @@ impl TaskState {
     pub fn is_interrupted(self) -> bool {
         matches!(self, Self::InputRequired | Self::AuthRequired)
     }
+
+    /// Nothing more comes by itself: ended, or waiting for the caller. In 0.3 a stream ends here (`final`).
+    pub fn is_settled(self) -> bool {
+        self.is_terminal() || self.is_interrupted()
+    }
 }
 
 wire_enum! {

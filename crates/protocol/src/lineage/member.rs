@@ -46,6 +46,35 @@ pub struct Ancestry {
     /// The most hops whoever began the chain allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_hops: Option<u32>,
+    /// What came before the chain, in the words of somebody who showed no key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<Claim>,
+}
+
+/// What somebody told of the calls before who showed no key. Nobody knows whether it is so, so it speaks only against
+/// the work: it can end a ring, and never allow anything.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Claim {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<Ancestor>,
+    #[serde(default)]
+    pub hops: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_hops: Option<u32>,
+}
+
+impl Claim {
+    /// All that an ancestry tells, as the word of a stranger. Of a chain that is too long the latest are kept.
+    pub fn of(told: Ancestry, most: usize) -> Self {
+        let Ancestry { mut chain, hops, max_hops, claimed, .. } = told;
+        let hops = hops.unwrap_or(0).max(u32::try_from(chain.len()).unwrap_or(u32::MAX));
+        let Self { chain: mut before, hops: earlier, max_hops: least } = claimed.unwrap_or_default();
+        before.append(&mut chain);
+        let max_hops = max_hops.into_iter().chain(least).min();
+        before.drain(..before.len().saturating_sub(most.min(MOST_ANCESTORS)));
+        Self { chain: before, hops: earlier.saturating_add(hops), max_hops }
+    }
 }
 
 impl Ancestry {
@@ -57,7 +86,7 @@ impl Ancestry {
             if let Some(json) = found.filter(|json| json.text() != "null") {
                 return Self::read(&json).map(Some).map_err(|problem| {
                     let text = format!(
-                        "'{ANCESTRY}' takes chain (a list of {{hub, agent, task}}), hops, deadline and maxHops: {problem}"
+                        "'{ANCESTRY}' takes chain (a list of {{hub, agent, task}}), hops, deadline, maxHops and claimed: {problem}"
                     );
                     Refusal::invalid(field, text)
                 });
@@ -79,20 +108,26 @@ impl Ancestry {
             };
             refusal.violations.first().map_or(refusal.message.clone(), told)
         })?;
-        if read.chain.len() > MOST_ANCESTORS {
-            return Err(format!("chain holds {} entries, and may hold {MOST_ANCESTORS}", read.chain.len()));
-        }
-        for (index, one) in read.chain.iter().enumerate() {
-            for (field, text, may_be_empty) in
-                [("hub", &one.hub, false), ("agent", &one.agent, false), ("task", &one.task, true)]
-            {
-                if text.len() > MOST_NAME || text.chars().any(char::is_control) || (text.is_empty() && !may_be_empty) {
-                    return Err(format!("chain[{index}].{field} must be a name of 1 to {MOST_NAME} bytes"));
-                }
-            }
-        }
+        check(&read.chain, "chain")?;
+        check(read.claimed.as_ref().map_or(&[], |claim| &claim.chain), "claimed.chain")?;
         Ok(read)
     }
+}
+
+fn check(chain: &[Ancestor], place: &str) -> Result<(), String> {
+    if chain.len() > MOST_ANCESTORS {
+        return Err(format!("{place} holds {} entries, and may hold {MOST_ANCESTORS}", chain.len()));
+    }
+    for (index, one) in chain.iter().enumerate() {
+        for (field, text, may_be_empty) in
+            [("hub", &one.hub, false), ("agent", &one.agent, false), ("task", &one.task, true)]
+        {
+            if text.len() > MOST_NAME || text.chars().any(char::is_control) || (text.is_empty() && !may_be_empty) {
+                return Err(format!("{place}[{index}].{field} must be a name of 1 to {MOST_NAME} bytes"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The members of an object, in their order.

@@ -1,6 +1,6 @@
 //! What is read of a lineage, and what is handed on.
 
-use super::{ANCESTRY, Ancestor, Ancestry, Lineage, Origin, SpanId, Trace, TraceId};
+use super::{ANCESTRY, Ancestor, Ancestry, Claim, Lineage, Origin, SpanId, Trace, TraceId};
 use crate::time::Millis;
 use crate::wire::{Json, Object};
 use serde_json::{Value, json};
@@ -59,6 +59,8 @@ fn ancestry_is_read_from_the_request_and_else_from_the_message() {
     assert_eq!(of(None, Some(&member(&json!(null)))), None);
     let escaped = object(r#"{"urn:flotilla:ext:ancestry\u003a1.0":{"hops":3}}"#);
     assert_eq!(of(Some(&escaped), None).unwrap().hops, Some(3));
+    let claimed = member(&json!({"hops": 1, "claimed": {"hops": 4, "chain": [{"hub": "h", "agent": "a"}]}}));
+    assert_eq!(of(Some(&claimed), None).unwrap().claimed.map(|claim| claim.hops), Some(4));
     let later = member(&json!({"chain": [{"hub": "h", "agent": "a", "more": 1}], "later": true}));
     assert_eq!(of(Some(&later), None).unwrap().chain[0].task, "");
 }
@@ -78,6 +80,7 @@ fn what_is_malformed_is_told_by_its_place() {
         (chain(json!({"hub": "h", "agent": "a\nb"})), "chain[0].agent"),
         (chain(json!({"hub": "h", "agent": "a", "task": "t".repeat(257)})), "chain[0].task"),
         (json!({"chain": vec![json!({"hub": "h", "agent": "a"}); 129]}), "129 entries"),
+        (json!({"claimed": {"chain": [{"hub": "", "agent": "a"}]}}), "claimed.chain[0].hub"),
     ];
     for (value, told) in wrong {
         let refusal = Ancestry::of(Some(&member(&value)), None).unwrap_err();
@@ -132,7 +135,8 @@ fn documented() -> Vec<Value> {
 fn the_document_says_what_is_read() {
     let [example, schema] = documented().try_into().expect("an example and a schema");
     let metadata = Object::of(&example["metadata"]).unwrap();
-    let read = Ancestry::of(Some(&metadata), None).unwrap().unwrap();
+    let mut read = Ancestry::of(Some(&metadata), None).unwrap().unwrap();
+    read.claimed = Some(Claim::default());
     assert_eq!((read.chain.len(), read.hops, read.max_hops), (2, Some(2), Some(4)));
     let names = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&schema["properties"]), names(&serde_json::to_value(&read).unwrap()));

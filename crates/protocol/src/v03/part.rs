@@ -1,15 +1,13 @@
 //! Parts: 1.0 names what a part holds by its member, 0.3 by `kind`.
 
-use super::{Members, Out, V03, Write, carried};
+use super::{Out, V03, Write, carried};
 use crate::a2a::model::Part;
+use crate::proto03::opaque;
 use crate::wire;
 use crate::wire::{AnyValue, Base64, Json, Named as _, Object, WireField as _};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde::ser::Serializer;
-
-/// In 0.3 data is an object. Anything else stands in one under `value`, marked as the official SDKs mark it.
-const WRAPPED: &str = "data_part_compat";
 
 /// Names a part of 0.3 has already, which nothing unknown may be written under.
 const TAKEN: &[&str] = &["kind", "text", "file", "data", "metadata", "filename", "mediaType"];
@@ -76,7 +74,7 @@ fn read(fields: Fields) -> Result<Part, String> {
         "data" if data.0.as_ref().is_none_or(|json| json.text() == "null") => {
             Err("of the kind 'data' needs the member 'data'".into())
         }
-        "data" => Ok(unwrapped(Part { data, ..rest })),
+        "data" => Ok(with_data(data, rest)),
         other => {
             let shown: String = other.chars().take(40).collect();
             Err(format!("has the kind '{shown}', which is not one of text, file, data"))
@@ -95,18 +93,15 @@ fn read_file(file: File, rest: Part) -> Result<Part, String> {
     }
 }
 
-/// Takes a value out of the object it was put into for 0.3.
-fn unwrapped(part: Part) -> Part {
-    let Some(metadata) = &part.metadata else { return part };
-    let mut members = Members::of(&metadata.0);
-    if !members.iter().any(|(name, value)| name == WRAPPED && value.text() == "true") {
-        return part;
+/// In 0.3 data is an object, which may stand for something else. Those who mix dialects send it as it is.
+fn with_data(data: AnyValue, mut rest: Part) -> Part {
+    match data.0 {
+        Some(json) if json.text().starts_with('{') => {
+            let (data, metadata) = opaque::unwrap(Object(json), rest.metadata.take());
+            Part { data: AnyValue(Some(data)), metadata, ..rest }
+        }
+        other => Part { data: AnyValue(other), ..rest },
     }
-    let inner = part.data.0.as_ref().map(Members::of).unwrap_or_default();
-    let Some((_, value)) = inner.into_iter().find(|(name, _)| name == "value") else { return part };
-    members.retain(|(name, _)| name != WRAPPED);
-    let metadata = if members.is_empty() { None } else { Members::object(members) };
-    Part { data: AnyValue(Some(value)), metadata, ..part }
 }
 
 impl Write for Part {
@@ -120,13 +115,9 @@ impl Write for Part {
         }
         if let Some(data) = &self.data.0 {
             out.always("kind", "data")?;
-            if data.text().starts_with('{') {
-                out.always("data", data)?;
-                out.put("metadata", &self.metadata)?;
-            } else {
-                out.always("data", &Members(vec![("value".into(), data.clone())]))?;
-                out.always("metadata", &marked(self.metadata.as_ref()))?;
-            }
+            let (data, metadata) = opaque::wrap(data, self.metadata.as_ref());
+            out.always("data", &data)?;
+            out.put("metadata", &metadata)?;
         } else {
             out.always("kind", "text")?;
             out.always("text", self.text.as_deref().unwrap_or_default())?;
@@ -137,13 +128,6 @@ impl Write for Part {
         out.put("mediaType", &self.media_type)?;
         out.rest(&self.unknown, TAKEN)
     }
-}
-
-fn marked(metadata: Option<&Object>) -> Members {
-    let mut members = metadata.map(|object| Members::of(&object.0)).unwrap_or_default();
-    members.retain(|(name, _)| name != WRAPPED);
-    members.extend(Json::of(&true).ok().map(|mark| (WRAPPED.to_owned(), mark)));
-    Members(members)
 }
 
 /// The file of a part.

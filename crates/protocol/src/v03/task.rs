@@ -114,11 +114,6 @@ impl<'de> Deserialize<'de> for V03<StatusUpdate> {
     }
 }
 
-/// Whether a stream of 0.3 ends with this: the task is over, or waits for its caller.
-pub fn is_final(update: &StatusUpdate) -> bool {
-    update.status.state.is_terminal() || update.status.state.is_interrupted()
-}
-
 impl Write for StatusUpdate {
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = Out::new(serializer)?;
@@ -126,7 +121,7 @@ impl Write for StatusUpdate {
         out.always("taskId", &self.task_id)?;
         out.always("contextId", &self.context_id)?;
         out.always("status", &V03(&self.status))?;
-        out.always("final", &is_final(self))?;
+        out.always("final", &self.status.state.is_settled())?;
         out.put("metadata", &self.metadata)?;
         out.rest(&self.unknown, StatusUpdateFields::NAMES)
     }

@@ -240,7 +240,11 @@ fn command(word: &str, head: &Head) -> Command {
             metadata: None,
         }),
         "linked" => {
-            let upstream = Upstream { task: format!("theirs-{}", head.seq), context: "theirs".into() };
+            let upstream = Upstream {
+                task: format!("theirs-{}", head.seq),
+                context: "theirs".into(),
+                activated: vec!["urn:x".into()],
+            };
             let metadata = Some(Object(Json::new(r#"{"n": 1.0}"#.into()).unwrap()));
             report(Report::Linked {
                 upstream,
@@ -275,7 +279,8 @@ fn descent(deadline: i64) -> Descent {
     let chain = vec![ancestor("first", "t"), ancestor("second", PARENT)];
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let trace = Trace::parse(parent, Some("vendor=1"));
-    let origin = Origin { provenance: Provenance::A2aRemote, chain, hops: 3, max_hops: Some(5), trace };
+    let origin =
+        Origin { provenance: Provenance::A2aRemote, chain, hops: 3, max_hops: Some(5), trace, ..Origin::default() };
     let (here, deadline) = (ancestor("here", ""), Some(Millis(deadline)));
     Descent { origin: Arc::new(origin), deadline, here, most_hops: 8, now: Millis(0) }
 }

@@ -78,6 +78,28 @@ fn a_ring_of_three_hubs_is_refused_where_it_closes() {
 }
 
 #[test]
+fn a_ring_of_hubs_that_do_not_know_each_other_is_refused_where_it_closes() {
+    let open = |relay: String| format!("hub: {{allow_anonymous: true}}\n{relay}");
+    for way in WAYS {
+        let mut first = setup().config(&open("agents:\n  alpha: {kind: echo}\n".into())).start();
+        let third = setup().config(&open(keyless_relay("gamma", way, &first, "alpha"))).start();
+        let second = setup().config(&open(keyless_relay("beta", way, &third, "gamma"))).start();
+        first.write_config(&open(keyless_relay("alpha", way, &second, "beta")));
+        first.restart();
+        let task = first.owner(Binding::JsonRpc).agent("alpha").say("round", "Hello");
+        assert_eq!(state(&task), "TASK_STATE_REJECTED", "{way:?}: {task}");
+        assert!(text(&task["status"]["message"]).contains("alpha to beta to gamma to alpha"), "{task}");
+        let strangers = first.stranger(Binding::HttpJson).agent("alpha").call("ListTasks", &json!({})).expect("a list");
+        let closing = owners_view(&first, &strangers["tasks"][0]);
+        let origin = &closing["origin"];
+        assert_eq!((&origin["provenance"], &origin["hops"]), (&json!("a2a-external"), &json!(0)), "nothing is known");
+        let claimed: Vec<&Value> = origin["claimed"]["chain"].as_array().expect("a chain").iter().collect();
+        assert_eq!((claimed.len(), &origin["claimed"]["hops"]), (3, &json!(3)));
+        assert_eq!(kinds(&closing), ["descended", "asked", "opened", "status"], "nothing was run");
+    }
+}
+
+#[test]
 fn an_agent_that_calls_itself_is_refused() {
     let mut hub = setup().config("agents:\n  alpha: {kind: echo}\n").start();
     hub.write_config(&relay("alpha", WAYS[0], &hub, "alpha"));

@@ -10,19 +10,36 @@ use serde_json::{Value, json};
 fn who_shows_no_key_is_not_believed() {
     let hub = hub_set("allow_anonymous: true");
     let here = hub_id(&hub);
-    let ancestry = json!({"chain": [{"hub": here, "agent": "mock"}], "hops": 99, "deadline": "2020-01-01T00:00:00Z"});
+    let chain = json!([{"hub": "far", "agent": "mock"}]);
+    let ancestry = json!({"chain": chain, "hops": 2, "maxHops": 99, "deadline": "2020-01-01T00:00:00Z"});
+    let ring = json!({"chain": [{"hub": here, "agent": "mock"}]});
     for binding in Binding::ALL {
         let params = descending(&format!("{binding:?}"), "complete", &ancestry);
-        let stranger = hub.stranger(binding).header("traceparent", PARENT).header("x-fleet-hops", "99");
+        let stranger = hub.stranger(binding).header("traceparent", PARENT).header("x-fleet-hops", "3");
         let task = sent(&stranger, &params);
         assert_eq!(state(&task), "TASK_STATE_COMPLETED", "{binding:?}");
         let view = owners_view(&hub, &task);
-        let trace = json!({"traceparent": PARENT});
-        assert_eq!(view["origin"], json!({"provenance": "a2a-external", "hops": 0, "trace": trace}));
-        assert_eq!((&view["traceId"], view.get("deadline")), (&json!(TRACE), None), "only the trace is kept");
+        let (trace, claimed) = (json!({"traceparent": PARENT}), json!({"chain": chain, "hops": 3, "maxHops": 99}));
+        let origin = json!({"provenance": "a2a-external", "hops": 0, "trace": trace, "claimed": claimed});
+        assert_eq!(view["origin"], origin, "it is told as what it is");
+        assert_eq!((&view["traceId"], view.get("deadline")), (&json!(TRACE), None));
+        for (index, (stranger, ancestry)) in [
+            (hub.stranger(binding), ring.clone()),
+            (hub.stranger(binding).header("x-fleet-hops", "99"), json!({"maxHops": 100})),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let params = descending(&format!("{binding:?}-{index}"), "complete", &ancestry);
+            assert_eq!(state(&sent(&stranger, &params)), "TASK_STATE_REJECTED", "it counts against its own work");
+        }
         let mut malformed = message(&format!("{binding:?}-malformed"), "complete");
         malformed["metadata"] = json!({ANCESTRY: "nonsense"});
-        assert_eq!(state(&sent(&hub.stranger(binding), &malformed)), "TASK_STATE_COMPLETED", "not even read");
+        assert_eq!(
+            state(&sent(&hub.stranger(binding), &malformed)),
+            "TASK_STATE_COMPLETED",
+            "what cannot be read is nothing"
+        );
         let task = sent(&hub.owner(binding), &params);
         assert_eq!(state(&task), "TASK_STATE_REJECTED", "with a key the same words count");
     }

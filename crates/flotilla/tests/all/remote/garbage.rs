@@ -19,6 +19,19 @@ fn answers() -> Vec<(Act, &'static str)> {
         (body("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"no\"}"), "expected an object with 'code' and 'message'"),
         (body("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"task\""), "EOF"),
         (body("\u{1}\u{2}"), "expected value"),
+        (
+            body(r#"{"jsonrpc":"2.0","id":7,"result":{"task":{"id":"t","status":{"state":"TASK_STATE_COMPLETED"}}}}"#),
+            "id: it is 7, and that of the request is 1",
+        ),
+        (
+            Act::Answer(json!({"task": task("t", "COMPLETED"),
+                "message": {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "x"}]}})),
+            "it holds task and message",
+        ),
+        (
+            Act::Answer(json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}})),
+            "message.role is ROLE_USER",
+        ),
         (Act::Answer(json!(null)), "null"),
         (Act::Answer(json!({"tusk": {}})), "neither task"),
         (Act::Answer(json!(7)), "expected an object with 'task'"),
@@ -65,12 +78,17 @@ fn a_send_answered_with_garbage_fails_and_says_why() {
 fn a_stream_of_garbage_fails_and_says_why() {
     let first = || Act::Event(json!({"task": task("t-1", "WORKING")}));
     let nameless = json!({"artifactUpdate": {"taskId": "t-1", "artifact": {"parts": [{"text": "x"}]}}});
+    let mut moved = status("t-1", "WORKING");
+    moved["statusUpdate"]["contextId"] = json!("another");
+    let foreign = json!({"jsonrpc": "2.0", "id": "theirs", "result": status("t-1", "COMPLETED")}).to_string();
     let cases = [
         (vec![Act::Line("not JSON".into())], "expected"),
         (vec![first(), Act::Event(status("t-2", "COMPLETED"))], "statusUpdate.taskId is 't-2'"),
         (vec![first(), Act::Event(chunk("t-2", "x", false))], "artifactUpdate.taskId is 't-2'"),
         (vec![first(), Act::Event(json!({"task": task("t-2", "COMPLETED")}))], "task.id is 't-2'"),
         (vec![first(), Act::Event(status("t-1", "DREAMING"))], "statusUpdate.status.state: "),
+        (vec![first(), Act::Event(moved)], "statusUpdate.contextId is 'another'"),
+        (vec![first(), Act::Line(foreign)], "id: it is \"theirs\""),
         (vec![first(), Act::Event(nameless)], "artifactUpdate.artifact.artifactId is missing"),
         (vec![first(), Act::Flood], "larger than"),
     ];

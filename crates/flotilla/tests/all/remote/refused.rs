@@ -77,7 +77,7 @@ fn whatever_goes_wrong_while_a_task_is_asked_for_is_asked_again() {
 #[test]
 fn an_agent_that_cannot_be_asked_for_too_long_is_given_up_and_not_told_to_stop() {
     for (act, told) in [
-        (Act::Body(502, "<html>".into()), "cannot be asked about it any more"),
+        (Act::Body(500, "<html>".into()), "cannot be asked about it any more"),
         (Act::Refuse(-32001, "no such task"), "does not know the task any more"),
     ] {
         let agent = StandIn::start(false, move |asked: &Asked| match asked.method.as_str() {

@@ -9,9 +9,6 @@ use prost::Message;
 use serde::Serialize;
 use serde_json::json;
 
-/// How deep an agent's opaque JSON may be nested.
-const READER: Reader = Reader { json_depth: 64 };
-
 /// The message behind its flag and length.
 pub fn encode(request: &Request) -> Vec<u8> {
     match request {
@@ -68,17 +65,18 @@ pub(super) fn json<T: Serialize>(value: Result<T, Refusal>) -> Result<String, Cl
     serde_json::to_string(&value).map_err(ClientError::malformed)
 }
 
-/// The answer to an operation that answers once.
-pub fn decode(request: &Request, bytes: &[u8]) -> Result<String, ClientError> {
+/// The answer to an operation that answers once; its opaque JSON may be nested so deep.
+pub fn decode(request: &Request, bytes: &[u8], json_depth: usize) -> Result<String, ClientError> {
+    let reader = Reader { json_depth };
     match request {
-        Request::SendMessage(_) => json(READER.sent(read(bytes)?)),
-        Request::SendStreamingMessage(_) | Request::SubscribeToTask(_) => frame(bytes),
-        Request::GetTask(_) | Request::CancelTask(_) => json(READER.task(read(bytes)?)),
-        Request::ListTasks(_) => json(READER.list(read(bytes)?)),
-        Request::CreatePushConfig(_) | Request::GetPushConfig(_) => json(Ok(READER.push_config(read(bytes)?))),
+        Request::SendMessage(_) => json(reader.sent(read(bytes)?)),
+        Request::SendStreamingMessage(_) | Request::SubscribeToTask(_) => frame(bytes, json_depth),
+        Request::GetTask(_) | Request::CancelTask(_) => json(reader.task(read(bytes)?)),
+        Request::ListTasks(_) => json(reader.list(read(bytes)?)),
+        Request::CreatePushConfig(_) | Request::GetPushConfig(_) => json(Ok(reader.push_config(read(bytes)?))),
         Request::ListPushConfigs(_) => {
             let page: pb::ListTaskPushNotificationConfigsResponse = read(bytes)?;
-            let configs: Vec<_> = page.configs.into_iter().map(|config| READER.push_config(config)).collect();
+            let configs: Vec<_> = page.configs.into_iter().map(|config| reader.push_config(config)).collect();
             Ok(json!({"configs": configs, "nextPageToken": page.next_page_token}).to_string())
         }
         Request::DeletePushConfig(_) => Ok("{}".to_owned()),
@@ -86,6 +84,6 @@ pub fn decode(request: &Request, bytes: &[u8]) -> Result<String, ClientError> {
     }
 }
 
-pub fn frame(bytes: &[u8]) -> Result<String, ClientError> {
-    json(READER.frame(read(bytes)?))
+pub fn frame(bytes: &[u8], json_depth: usize) -> Result<String, ClientError> {
+    json(Reader { json_depth }.frame(read(bytes)?))
 }

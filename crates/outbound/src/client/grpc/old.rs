@@ -10,11 +10,6 @@ use flotilla_protocol::a2a::push::ListPushConfigsResponse;
 use flotilla_protocol::a2a::request::Request;
 use flotilla_protocol::proto03::file::Files;
 
-/// How deep an agent's opaque JSON may be nested.
-fn reader(files: Files) -> Reader {
-    Reader { json_depth: 64, files }
-}
-
 /// What the operation is called.
 pub fn name(request: &Request) -> Result<&'static str, ClientError> {
     let none = "A2A 0.3 has no list of tasks over gRPC; use another binding, or remember the ids";
@@ -37,11 +32,10 @@ pub fn encode(request: &Request, files: Files) -> Vec<u8> {
 }
 
 /// The answer to an operation that answers once, as the JSON of 1.0.
-pub fn decode(method: Method, bytes: &[u8], files: Files) -> Result<String, ClientError> {
-    let reader = reader(files);
+pub fn decode(method: Method, bytes: &[u8], reader: Reader) -> Result<String, ClientError> {
     match method {
         Method::SendMessage => json(reader.sent(read(bytes)?)),
-        Method::SendStreamingMessage | Method::SubscribeToTask => frame(bytes, files),
+        Method::SendStreamingMessage | Method::SubscribeToTask => frame(bytes, reader),
         Method::GetTask | Method::CancelTask => json(reader.task(read(bytes)?)),
         Method::CreatePushConfig | Method::GetPushConfig => json(reader.push_config(read(bytes)?)),
         Method::ListPushConfigs => {
@@ -55,8 +49,8 @@ pub fn decode(method: Method, bytes: &[u8], files: Files) -> Result<String, Clie
     }
 }
 
-pub fn frame(bytes: &[u8], files: Files) -> Result<String, ClientError> {
-    json(reader(files).frame(read(bytes)?))
+pub fn frame(bytes: &[u8], reader: Reader) -> Result<String, ClientError> {
+    json(reader.frame(read(bytes)?))
 }
 
 /// The published SDKs write `TaskNotFoundError: text`. The reason behind such a name, and the text.

@@ -48,7 +48,7 @@ fn body(request: &Request, form: Form, files: Files) -> Result<Option<String>, C
             proto::write_send(r, files)
         }
         (Request::CreatePushConfig(config), Form::Proto | Form::ProtoBytes) => proto::write_create_push(config),
-        (request, Form::Kind) if has_form(request) => serde_json::to_string(&V03(request)),
+        (request, Form::Kind | Form::Bare) if has_form(request) => serde_json::to_string(&V03(request)),
         (Request::CancelTask(r), _) => Ok(json!({"name": name::of_task(&r.id)}).to_string()),
         _ => return Ok(None),
     };
@@ -77,6 +77,10 @@ pub fn refusal(client: &Client, text: &str, http: u16) -> Option<Told> {
     }
     let body: Value = serde_json::from_str(text).unwrap_or_default();
     let error = if body["error"].is_object() { &body["error"] } else { &body };
+    // A page in the place of an answer is not the agent's: what the status alone says counts.
+    if !error.is_object() && http >= 500 && http != 501 {
+        return None;
+    }
     let message = error["message"].as_str().map_or_else(|| format!("HTTP {http}"), str::to_owned);
     let rpc = error["code"].as_i64().filter(|code| *code < 0);
     let by_status = match http {

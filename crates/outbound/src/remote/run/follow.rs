@@ -1,6 +1,6 @@
 //! Following a task at an agent elsewhere: by stream as long as one holds, then by asking.
 
-use super::{Run, is_open};
+use super::{Run, offers_no_stream};
 use crate::client::Client;
 use crate::client::choose::Dialect;
 use crate::client::error::ClientError;
@@ -8,6 +8,7 @@ use crate::client::frame::{Frame, Frames, Sent};
 use crate::remote::fault::{End, Failure, bare};
 use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::error::Reason;
+use flotilla_protocol::a2a::model::{StatusUpdate, TaskState, TaskStatus};
 use flotilla_protocol::a2a::request::GetTaskRequest;
 use std::time::{Duration, Instant};
 
@@ -124,7 +125,7 @@ impl Run {
             Ok(None) => Ok(Resumed::Settled),
             Ok(Some(_)) => Ok(Resumed::Broke { fruitful: self.frames > before }),
             // A stream may be refused by its first event.
-            Err(End::Failed(_)) if self.frames == before => Ok(Resumed::Unwilling),
+            Err(End::Failed(_) | End::Unstreamed(_)) if self.frames == before => Ok(Resumed::Unwilling),
             Err(end) => Err(end),
         }
     }
@@ -137,7 +138,7 @@ impl Run {
         frames: &mut Frames,
         exact: bool,
     ) -> Result<Option<String>, End> {
-        let idle = self.remote.options.times.idle;
+        let (idle, before) = (self.remote.options.times.idle, self.frames);
         while !self.seen.is_settled() {
             let next = tokio::select! {
                 biased;
@@ -151,6 +152,9 @@ impl Run {
                 Err(_) => return Ok(Some(format!("no event within {} s", idle.as_secs()))),
                 Ok(Ok(None)) => return Ok(Some("the agent closed the stream before the task was done".into())),
                 Ok(Err(error)) if self.breaks(&error) => return Ok(Some(bare(&error))),
+                Ok(Err(error)) if self.frames == before && offers_no_stream(&error) => {
+                    return Err(End::Unstreamed(error));
+                }
                 Ok(Err(error)) => return Err(Failure::of(self.name(), &error).into()),
                 Ok(Ok(Some(frame))) => frame,
             };
@@ -173,13 +177,14 @@ impl Run {
 
     async fn take(&mut self, client: &Client, frames: Vec<Frame>, exact: bool) -> Result<(), End> {
         self.frames += frames.len();
-        let settles = frames.iter().any(|frame| frame.sent.state().is_some_and(|state| !is_open(state)));
+        let settles = frames.iter().any(|frame| frame.sent.state().is_some_and(TaskState::is_settled));
         if let Some(id) = frames.iter().rev().find_map(|frame| frame.id.clone()) {
             self.cursor = Some(id);
         }
         // A whole task can be told at any time: only what is new in it counts.
         let whole = frames.iter().all(|frame| matches!(frame.sent, Sent::Task(_)));
-        if !exact && !whole && self.seen.is_linked() {
+        let has_gaps = !exact || (!self.seen.has_artifacts() && ends_empty(&frames, &self.seen.upstream().task));
+        if has_gaps && !whole && self.seen.is_linked() {
             // Nothing is lost if this fails: what settles the task is asked for again.
             let failed = self.ask(client).await?;
             if failed.is_none() || settles {
@@ -193,7 +198,18 @@ impl Run {
 /// The usual server of 0.3 adds what it streams to a second reader to its own task once more, so such a task is asked
 /// for instead.
 fn may_subscribe(client: &Client) -> bool {
-    client.card().capabilities.streaming && client.dialect() == Dialect::Current
+    client.streams() && client.dialect() == Dialect::Current
+}
+
+/// Whether a task is said to be complete with nothing to show. Some stream how it goes and not what comes of it, so the
+/// task is asked for before that is believed.
+fn ends_empty(frames: &[Frame], task: &str) -> bool {
+    let is_silent = |update: &StatusUpdate| {
+        let TaskStatus { state, message, .. } = &update.status;
+        *state == TaskState::Completed && message.is_none() && update.task_id == task
+    };
+    frames.iter().any(|frame| matches!(&frame.sent, Sent::Status(update) if is_silent(update)))
+        && !frames.iter().any(|frame| matches!(frame.sent, Sent::Artifact(_)))
 }
 
 /// Whatever else the stream holds already, so that it is reported together.

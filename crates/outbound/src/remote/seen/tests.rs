@@ -26,7 +26,7 @@ fn line(report: &Report) -> String {
         }
         Report::Answer { contents, .. } => format!("answer {}", words(contents)),
         Report::Linked { upstream, .. } => format!("linked {}/{}", upstream.task, upstream.context),
-        Report::Note { .. } | Report::Received { .. } => panic!("none of these come from elsewhere"),
+        Report::Note { .. } | Report::TookUp | Report::Received { .. } => panic!("none of these come from elsewhere"),
     }
 }
 
@@ -41,7 +41,7 @@ fn task(state: &str, artifacts: &Value, history: &Value) -> Value {
 
 #[test]
 fn a_stream_and_the_whole_task_after_it_are_told_once() {
-    let mut seen = Seen::of(&Trail::default());
+    let mut seen = Seen::of(&Trail::default(), "u");
     assert_eq!(told(&mut seen, &task("SUBMITTED", &json!([]), &json!([]))).unwrap(), ["linked t/c"]);
     let status = json!({"statusUpdate": {"taskId": "t", "contextId": "c", "status": {"state": "TASK_STATE_WORKING",
         "message": {"messageId": "m1", "role": "ROLE_AGENT", "parts": [text("hm")]}}}});
@@ -76,7 +76,7 @@ fn what_the_log_holds_is_not_told_again() {
     trail.upstream.task = "t".into();
     trail.upstream.context = "c".into();
     trail.artifacts = vec![artifact.into()];
-    let mut seen = Seen::of(&trail);
+    let mut seen = Seen::of(&trail, "u");
     let history = json!([{"messageId": "m1", "role": "ROLE_AGENT", "parts": [text("hm")]}]);
     let artifacts = json!([{"artifactId": "a", "parts": [text("1")]}]);
     assert!(told(&mut seen, &task("WORKING", &artifacts, &history)).unwrap().is_empty());
@@ -84,7 +84,7 @@ fn what_the_log_holds_is_not_told_again() {
 
 #[test]
 fn a_message_is_an_answer() {
-    let mut seen = Seen::of(&Trail::default());
+    let mut seen = Seen::of(&Trail::default(), "u");
     let message = json!({"message": {"messageId": "m", "contextId": "c", "role": "ROLE_AGENT", "parts": [text("hi")]}});
     assert_eq!(told(&mut seen, &message).unwrap(), ["linked /c", "answer m:hi"]);
     assert!(seen.is_settled());
@@ -93,7 +93,7 @@ fn a_message_is_an_answer() {
 #[test]
 fn what_is_wrong_is_named() {
     let problem = |frames: &[Value]| {
-        let mut seen = Seen::of(&Trail::default());
+        let mut seen = Seen::of(&Trail::default(), "u");
         frames.iter().find_map(|frame| told(&mut seen, frame).err()).expect("something is wrong").0
     };
     let other = json!({"statusUpdate": {"taskId": "x", "status": {"state": "TASK_STATE_WORKING"}}});
@@ -104,5 +104,24 @@ fn what_is_wrong_is_named() {
     let nameless = task("WORKING", &json!([{"parts": [text("x")]}]), &json!([]));
     assert_eq!(problem(&[nameless]), "task.artifacts[0].artifactId is missing");
     let nameless = json!({"artifactUpdate": {"taskId": "t", "artifact": {"parts": []}}});
-    assert_eq!(problem(&[good, nameless]), "artifactUpdate.artifact.artifactId is missing");
+    assert_eq!(problem(&[good.clone(), nameless]), "artifactUpdate.artifact.artifactId is missing");
+    let moved = json!({"statusUpdate": {"taskId": "t", "contextId": "d", "status": {"state": "TASK_STATE_WORKING"}}});
+    let told = "statusUpdate.contextId is 'd', and the task belongs to 'c'";
+    assert_eq!(problem(&[good.clone(), moved]), told);
+    let spoken = |role: &str, task: &str| json!({"message": {"messageId": "m", "taskId": task, "role": role, "parts": [text("x")]}});
+    assert_eq!(problem(&[good, spoken("ROLE_AGENT", "x")]), "message.taskId is 'x', and the task asked for is 't'");
+    let told = "message.role is ROLE_USER, and an agent speaks as ROLE_AGENT";
+    assert_eq!(problem(&[spoken("ROLE_USER", "")]), told);
+}
+
+#[test]
+fn the_caller_s_own_words_are_nothing_the_agent_says() {
+    let spoken = |id: &str| {
+        json!({"statusUpdate": {"taskId": "t", "contextId": "c", "status": {"state": "TASK_STATE_SUBMITTED",
+        "message": {"messageId": id, "role": "ROLE_USER", "parts": [text("ask")]}}}})
+    };
+    let mut seen = Seen::of(&Trail::default(), "u");
+    assert_eq!(told(&mut seen, &spoken("u")).unwrap(), ["linked t/c"]);
+    let Garbage(problem) = told(&mut seen, &spoken("v")).unwrap_err();
+    assert_eq!(problem, "statusUpdate.status.message.role is ROLE_USER, and an agent speaks as ROLE_AGENT");
 }

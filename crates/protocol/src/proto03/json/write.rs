@@ -5,7 +5,7 @@ use crate::a2a::model::{Artifact, ArtifactUpdate, Message, Part, StatusUpdate, S
 use crate::a2a::push::ListPushConfigsResponse;
 use crate::a2a::request::{PushConfig, SendMessageRequest};
 use crate::proto03::file::Files;
-use crate::proto03::{is_final, name, opaque};
+use crate::proto03::{name, opaque};
 use crate::wire::{Base64, Object};
 use serde::{Serialize, Serializer};
 
@@ -128,7 +128,7 @@ fn status_update(update: &StatusUpdate, files: Files) -> old::StatusUpdate {
         task_id: update.task_id.clone(),
         context_id: update.context_id.clone(),
         status: Some(status(&update.status, files)),
-        last: is_final(update.status.state),
+        last: update.status.state.is_settled(),
         metadata: update.metadata.clone(),
         ..Default::default()
     }

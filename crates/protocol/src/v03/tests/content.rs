@@ -37,7 +37,7 @@ fn data_that_is_no_object_is_wrapped() {
         r#"{"data":[1,2.50]}"#,
     );
     same::<Part>(
-        r#"{"kind":"data","data":{"value":null},"metadata":{"a":1,"data_part_compat":true}}"#,
+        r#"{"kind":"data","data":{"value":null},"metadata":{"data_part_compat":true,"a":1}}"#,
         r#"{"data":null,"metadata":{"a":1}}"#,
     );
     // An object that only looks like one of ours stays as it is.
