@@ -1,6 +1,7 @@
 //! The configuration file: what may stand in it, its defaults and its checks.
 
 mod agent;
+mod auth;
 mod card;
 mod command;
 mod doors;
@@ -17,12 +18,12 @@ mod spelling;
 mod tls;
 
 pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
+pub use auth::AuthConfig;
 pub use card::CardForm;
 pub use limits::LimitsConfig;
 pub use origin::Origin;
 pub use push::{PushSettings, TargetsConfig};
 pub use registry::RegistryConfig;
-pub use remote::AuthConfig;
 pub use sockets::SocketsConfig;
 pub use span::Span;
 pub use spelling::{inward, merge, outward};
