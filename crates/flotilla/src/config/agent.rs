@@ -2,10 +2,11 @@
 
 use super::Span;
 use super::acp::AcpConfig;
+use super::auth::AuthConfig;
 use super::claude::ClaudeConfig;
 use super::codex::CodexConfig;
 use super::command::CommandConfig;
-use super::remote::{AuthConfig, BreakerConfig, PollConfig, RetriesConfig, TimeoutsConfig};
+use super::remote::{BreakerConfig, PollConfig, RetriesConfig, TimeoutsConfig};
 use super::sockets::{Connections, SocketsConfig, check_ttl};
 use anyhow::{Result, bail};
 use flotilla_core::key::FullName;

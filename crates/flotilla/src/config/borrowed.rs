@@ -1,6 +1,6 @@
 //! Variables of other A2A programs (`A2A_PORT` and the like), taken where the file and the hub's own say nothing.
 
-use super::remote::SecretPlace;
+use super::auth::SecretPlace;
 use super::{Config, Secret};
 use anyhow::{Result, bail};
 use serde::Deserialize;
