@@ -73,7 +73,7 @@ pub fn report(report: &Value) {
         let told = format!("{} {} {}", word("binding"), word("protocolVersion"), word("url"));
         text.address("Interface", &told);
     }
-    text.field("Would be called by", &format!("{} {}", word("binding"), word("protocolVersion")).trim());
+    text.field("Would be called by", format!("{} {}", word("binding"), word("protocolVersion")).trim());
     skills(&mut text, report);
     text.field("Wants", &words(&report["securitySchemes"]));
     findings(&mut text, &report["findings"]);
