@@ -27,7 +27,7 @@ use run::{Ended, Halt, Run};
 use session::{Held, Sessions};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Where Claude Code is, what it is given, and what a run may cost.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ pub struct Settings {
 pub struct Claude {
     settings: Settings,
     installed: Installed,
-    sessions: Arc<Sessions>,
+    sessions: Sessions,
     records: Option<Records>,
     facts: Mutex<Option<Facts>>,
 }
