@@ -99,11 +99,28 @@ impl Sessions {
         (if is_taken { own() } else { plain }, false)
     }
 
-    async fn change(self: &Arc<Self>, change: impl FnOnce(&mut Known)) -> Result<(), String> {
+    /// Changes what is known. The file follows: losing the last change costs a try, and nothing waits for the disk.
+    fn change(self: &Arc<Self>, change: impl FnOnce(&mut Known)) {
+        change(&mut lock(&self.known));
+        if self.file.is_none() {
+            return;
+        }
+        let sessions = Arc::clone(self);
+        tokio::task::spawn_blocking(move || {
+            if let Err(problem) = sessions.write() {
+                tracing::error!(problem, "a conversation of Claude Code is not remembered");
+            }
+        });
+    }
+
+    /// Writes what is known now, so that of two writes the later one holds all.
+    fn write(&self) -> Result<(), String> {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _one = lock(&ONE_AT_A_TIME);
+        let Some(file) = &self.file else { return Ok(()) };
         let stored = {
             let mut known = lock(&self.known);
-            change(&mut known);
-            if known.len() > REMEMBERED {
+            while known.len() > REMEMBERED {
                 let oldest = known.iter().min_by_key(|(_, (_, used_at))| *used_at).map(|(whose, _)| whose.clone());
                 oldest.map(|whose| known.remove(&whose));
             }
@@ -114,31 +131,25 @@ impl Sessions {
             };
             Stored { sessions: known.iter().map(entry).collect() }
         };
-        let Some(file) = self.file.clone() else { return Ok(()) };
-        let written = tokio::task::spawn_blocking(move || write(&file, &stored)).await;
-        written.map_err(|error| error.to_string())?
+        write(file, &stored)
     }
 }
 
 impl Held {
     /// The conversation exists from now on.
-    pub async fn begun(&mut self) -> Result<(), String> {
-        let (whose, session) = (self.whose.clone(), self.id);
+    pub fn begun(&mut self) {
         self.is_known = true;
-        let change = |known: &mut Known| {
-            known.insert(whose, (session, seconds_now()));
-        };
-        self.sessions.change(change).await
+        self.sessions.change(|known| {
+            known.insert(self.whose.clone(), (self.id, seconds_now()));
+        });
     }
 
     /// The program does not know the conversation any more.
-    pub async fn lost(&mut self) -> Result<(), String> {
+    pub fn lost(&mut self) {
         self.is_known = false;
-        let whose = self.whose.clone();
-        let change = |known: &mut Known| {
-            known.remove(&whose);
-        };
-        self.sessions.change(change).await
+        self.sessions.change(|known| {
+            known.remove(&self.whose);
+        });
     }
 }
 
@@ -167,8 +178,6 @@ fn read(file: &Path) -> Result<Vec<Entry>, String> {
 
 /// Whole or not at all: a file that a crash left half-written would lose every conversation.
 fn write(file: &Path, stored: &Stored) -> Result<(), String> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _one = lock(&ONE_AT_A_TIME);
     let attempt = || -> std::io::Result<()> {
         let folder = file.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder)?;
@@ -185,6 +194,7 @@ fn write(file: &Path, stored: &Stored) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::{Sessions, named};
+    use std::sync::Arc;
 
     #[test]
     fn names_are_those_other_bridges_use() {
@@ -195,22 +205,33 @@ mod tests {
     async fn a_conversation_is_its_callers_and_outlives_the_process() {
         let folder = std::env::temp_dir().join(format!("flotilla-sessions-{}", std::process::id()));
         let file = folder.join("sessions.json");
-        {
+        let weak = {
             let sessions = Sessions::open(Some(file.clone())).unwrap();
             let mut held = sessions.hold("1", "c").await;
             assert!(!held.is_known && held.id == named("c"));
-            held.begun().await.unwrap();
+            held.begun();
+            sessions.write().unwrap();
             let other = sessions.hold("2", "c").await;
             assert!(!other.is_known && other.id != held.id, "another caller's words name another conversation");
+            Arc::downgrade(&sessions)
+        };
+        while weak.strong_count() > 0 {
+            tokio::task::yield_now().await;
         }
         let sessions = Sessions::open(Some(file.clone())).unwrap();
         let mut held = sessions.hold("1", "c").await;
         assert!(held.is_known && held.id == named("c"), "read back from the file");
-        held.lost().await.unwrap();
+        held.lost();
         drop(held);
         assert!(!sessions.hold("1", "c").await.is_known);
-        std::fs::write(&file, "{").unwrap();
+        sessions.write().unwrap();
+        // The writes in the background hold it until they are done.
+        let weak = Arc::downgrade(&sessions);
         drop(sessions);
+        while weak.strong_count() > 0 {
+            tokio::task::yield_now().await;
+        }
+        std::fs::write(&file, "{").unwrap();
         assert!(Sessions::open(Some(file)).unwrap_err().contains("move the file away"));
         std::fs::remove_dir_all(folder).unwrap();
     }
