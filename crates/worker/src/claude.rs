@@ -118,8 +118,7 @@ impl Claude {
                     "the conversation exists already, and is gone on with"
                 }
                 Ended::NotFound => {
-                    run.note(held.lost().await.err().into_iter().map(|problem| Block::text(&problem)).collect())
-                        .await?;
+                    held.lost();
                     "the conversation is not there any more, and is begun anew"
                 }
             };

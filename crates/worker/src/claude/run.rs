@@ -212,9 +212,7 @@ impl<'a> Run<'a> {
             Next::Begun(facts) => {
                 self.began = true;
                 self.claude.learn(|known| *known = Some(facts));
-                if let Err(problem) = held.begun().await {
-                    self.note(vec![Block::text(&problem)]).await?;
-                }
+                held.begun();
             }
             Next::Answer(request) => self.answer(&request, line).await,
             Next::Over(outcome) => {
