@@ -55,7 +55,9 @@ impl Learned {
             }
             Some("tool_call") => {
                 if let Some(name) = update["name"].as_str() {
-                    self.learn(|facts| drop(facts.tools.insert(name.to_owned())));
+                    self.learn(|facts| {
+                        facts.tools.insert(name.to_owned());
+                    });
                 }
             }
             _ => {}
