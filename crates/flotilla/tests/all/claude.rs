@@ -21,7 +21,7 @@ fn hub(more: &str) -> HubProcess {
     setup().config(&config(more)).env("SECRET", "hidden").start()
 }
 
-fn config(more: &str) -> String {
+pub fn config(more: &str) -> String {
     let home = std::env::temp_dir().join(format!("flotilla-claude-{}", uuid::Uuid::new_v4()));
     std::fs::create_dir_all(&home).expect("a home");
     format!(
