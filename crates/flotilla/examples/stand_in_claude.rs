@@ -29,6 +29,9 @@ const HELP: &str = "Options:
 const UNLISTED: [&str; 1] = ["--permission-prompt-tool"];
 
 fn main() {
+    if let Some(megabytes) = std::env::var("HOLD").ok().and_then(|text| text.parse().ok()) {
+        hold(megabytes);
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
         Some("--version") => return println!("9.9.9 (Stand-in)"),
@@ -110,9 +113,12 @@ fn act(text: &str, arguments: &[String]) {
         "flood" => loop {
             println!("{}", "x".repeat(1000));
         },
-        "memory" => {
-            let much = vec![1u8; 200 << 20];
-            spoken(&format!("I have {}.", much.iter().map(|byte| usize::from(*byte)).sum::<usize>()));
+        "memory" => hold(200),
+        // Each by itself does not hold too much.
+        "crowd" => {
+            let own = std::env::current_exe().unwrap_or_default();
+            let started: Vec<_> = (0..3).map(|_| Command::new(&own).env("HOLD", "60").spawn()).collect();
+            spoken(&format!("We are {}.", started.len()));
             wait();
         }
         "spin" => loop {
@@ -125,6 +131,13 @@ fn act(text: &str, arguments: &[String]) {
         "told" => spoken(&told(arguments)),
         _ => spoken(&format!("{} characters", text.len())),
     }
+}
+
+/// Holds memory, all of it written to.
+fn hold(megabytes: usize) -> ! {
+    let much = vec![1u8; megabytes << 20];
+    spoken(&format!("I have {}.", much.iter().map(|byte| usize::from(*byte)).sum::<usize>()));
+    wait()
 }
 
 /// What it was started with.

@@ -111,12 +111,10 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Print a script that completes commands in a shell.
     Completion(completion::Completion),
-    /// Run a program for the hub, and end all of it when the hub is gone.
-    #[command(hide = true)]
-    Reap(Reap),
 }
 
-#[derive(Debug, Args)]
+/// Runs a program to its end with everything below it. For the hub itself, once for each run, so nothing else is read.
+#[derive(Debug, Parser)]
 struct Reap {
     #[arg(long)]
     grace_ms: u64,
@@ -202,10 +200,20 @@ struct DataDir {
 /// Reads the command line and does what it says.
 pub fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == "reap") {
+        return Reap::parse_from(&words[1..]).run();
+    }
     let parsed = usage::command(&words).try_get_matches_from(&words).and_then(|found| Cli::from_arg_matches(&found));
     match parsed {
         Ok(cli) => cli.run(),
         Err(error) => usage::told(&error, &words),
+    }
+}
+
+impl Reap {
+    fn run(self) -> ExitCode {
+        let ceiling = Ceiling { memory_bytes: self.memory_bytes, cpu_seconds: self.cpu_seconds };
+        reaper::main(Duration::from_millis(self.grace_ms), ceiling, &self.program, &self.arguments)
     }
 }
 
@@ -229,10 +237,6 @@ impl Cli {
                 for_agents(show.client.clone(), async |session| show.run(session))
             }
             Command::Worker(worker) => worker.run(),
-            Command::Reap(reap) => {
-                let ceiling = Ceiling { memory_bytes: reap.memory_bytes, cpu_seconds: reap.cpu_seconds };
-                reaper::main(Duration::from_millis(reap.grace_ms), ceiling, &reap.program, &reap.arguments)
-            }
             other => match other.on_this_machine() {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => {
@@ -271,8 +275,7 @@ impl Command {
             | Self::Dispatch(_)
             | Self::Listen(_)
             | Self::Doctor(_)
-            | Self::Worker(_)
-            | Self::Reap(_) => unreachable!("these are run before"),
+            | Self::Worker(_) => unreachable!("these are run before"),
         }
     }
 }

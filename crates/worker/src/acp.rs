@@ -2,12 +2,14 @@
 
 mod choice;
 mod conversation;
+mod facts;
 mod permission;
 mod prompt;
 mod servers;
 mod turn;
 mod wire;
 
+pub use facts::{Facts, Learned};
 pub use permission::Permission;
 
 use crate::agent::{Outbox, Stop, Stopped};
@@ -52,6 +54,7 @@ pub struct Acp {
     pub mcp_servers: BTreeMap<String, Definition>,
     pub sessions: Arc<Sessions>,
     pub git: Plan,
+    pub learned: Arc<Learned>,
 }
 
 /// Why a run went no further.

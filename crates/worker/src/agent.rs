@@ -8,6 +8,7 @@ use crate::echo;
 use crate::script::Script;
 use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::approval::{ApprovalDecision, ApprovalRequest};
+use flotilla_protocol::fleet::Announce;
 use flotilla_protocol::work::{Assignment, Report};
 use std::fmt;
 use std::sync::Arc;
@@ -33,6 +34,15 @@ impl Agent {
     /// Whether it takes up what its caller says while it works.
     pub fn takes_more(&self) -> bool {
         matches!(self, Self::Claude(claude) if claude.takes_more())
+    }
+
+    /// Puts what its sessions have said of themselves into an announcement.
+    pub fn announce(&self, announce: &mut Announce) {
+        match self {
+            Self::Acp(acp) => acp.learned.facts().fill(announce),
+            Self::Claude(claude) => claude.facts().into_iter().for_each(|facts| facts.fill(announce)),
+            Self::Echo | Self::Script(_) | Self::Command(_) | Self::Codex(_) => {}
+        }
     }
 
     /// Works until all is said, nobody listens any more, or it is asked to stop. May be dropped at any await: a program

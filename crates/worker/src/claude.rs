@@ -27,7 +27,7 @@ use run::{Ended, Halt, Run};
 use session::{Held, Sessions};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Where Claude Code is, what it is given, and what a run may cost.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ pub struct Settings {
 pub struct Claude {
     settings: Settings,
     installed: Installed,
-    sessions: Arc<Sessions>,
+    sessions: Sessions,
     records: Option<Records>,
     facts: Mutex<Option<Facts>>,
 }
@@ -118,8 +118,7 @@ impl Claude {
                     "the conversation exists already, and is gone on with"
                 }
                 Ended::NotFound => {
-                    run.note(held.lost().await.err().into_iter().map(|problem| Block::text(&problem)).collect())
-                        .await?;
+                    held.lost();
                     "the conversation is not there any more, and is begun anew"
                 }
             };

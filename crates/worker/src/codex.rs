@@ -92,7 +92,7 @@ impl Codex {
         if matches!(result, Err(Halt::NotFound)) {
             let words = "the session is not there any more, and is begun anew";
             outbox.report(Report::Note { blocks: vec![Block::text(words)] }).await?;
-            let _ = held.lost().await;
+            held.lost();
             result = self.run(assignment, outbox, &mut stop, &site, &mut held, &prompt).await;
         }
         let seen = site.close(result.is_ok()).await;
@@ -201,11 +201,7 @@ impl Codex {
                 Err(Silence::TooMuch(what)) => return Err(Halt::Failed(format!("Codex was stopped: {what}"))),
             };
             match course.turn.hear(&line, &held.memo) {
-                Said::Session(session) => {
-                    if let Err(problem) = held.begun(&session).await {
-                        outbox.report(Report::Note { blocks: vec![Block::text(&problem)] }).await?;
-                    }
-                }
+                Said::Session(session) => held.begun(&session),
                 Said::Reports(reports) => {
                     for report in reports {
                         outbox.report(report).await?;
@@ -215,7 +211,7 @@ impl Codex {
                     for report in reports {
                         outbox.report(report).await?;
                     }
-                    let _ = held.remember(total).await;
+                    held.remember(total);
                     course.settled = Some(Ok(()));
                     return Ok(());
                 }

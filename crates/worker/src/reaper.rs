@@ -5,7 +5,7 @@
 
 pub mod tree;
 
-use rustix::process::{Resource, Rlimit, Signal, WaitOptions, WaitStatus, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, prlimit};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
@@ -56,11 +56,11 @@ pub fn main(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[
 
 fn run(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsString]) -> Result<u8, String> {
     let pipe = open_pipe()?;
-    ceiling.set().map_err(|error| format!("this machine does not take the limits of the run: {error}"))?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("this machine does not let a process adopt orphans: {error}"))?;
     let started = Command::new(program).args(arguments).env_remove(PIPE).spawn();
     let child = started.map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
+    ceiling.put_on(child.id());
     std::thread::spawn(move || listen(pipe, grace));
     let code = wait(child.id());
     clear();
@@ -68,15 +68,15 @@ fn run(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsStr
 }
 
 impl Ceiling {
-    /// Sets it for this process, which hands it down to all below; the reaper itself uses next to nothing.
-    fn set(self) -> rustix::io::Result<()> {
-        if let Some(bytes) = self.memory_bytes {
-            setrlimit(Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) })?;
+    /// Sets it for the program, which hands it down to all it starts. The reaper itself must be able to go on.
+    fn put_on(self, child: u32) {
+        let Some(child) = i32::try_from(child).ok().and_then(Pid::from_raw) else { return };
+        let memory = self.memory_bytes.map(|most| (Resource::Data, most, most));
+        let time = self.cpu_seconds.map(|most| (Resource::Cpu, most, most + LAST_SECONDS));
+        for (resource, current, maximum) in memory.into_iter().chain(time) {
+            // A program that has ended already needs none.
+            let _ = prlimit(Some(child), resource, Rlimit { current: Some(current), maximum: Some(maximum) });
         }
-        if let Some(seconds) = self.cpu_seconds {
-            setrlimit(Resource::Cpu, Rlimit { current: Some(seconds), maximum: Some(seconds + LAST_SECONDS) })?;
-        }
-        Ok(())
     }
 }
 

@@ -93,47 +93,66 @@ impl Sessions {
         Held { sessions: Arc::clone(self), whose, known, memo, _turn }
     }
 
-    async fn change(&self, change: impl FnOnce(&mut HashMap<Whose, Known>)) -> Result<(), String> {
+    /// Whether a session belongs to some context already.
+    pub fn is_taken(&self, session: &str) -> bool {
+        lock(&self.known).values().any(|known| known.session == session)
+    }
+
+    /// Changes what is known. The file follows: a change that a crash loses costs a session, and nothing waits for the disk.
+    fn change(self: &Arc<Self>, change: impl FnOnce(&mut HashMap<Whose, Known>)) {
+        change(&mut lock(&self.known));
+        if self.file.is_none() {
+            return;
+        }
+        let sessions = Arc::clone(self);
+        tokio::task::spawn_blocking(move || {
+            if let Err(problem) = sessions.write() {
+                tracing::error!(problem, "a session is not remembered");
+            }
+        });
+    }
+
+    /// Writes what is known now, so that of two writes the later one holds all.
+    fn write(&self) -> Result<(), String> {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _one = lock(&ONE_AT_A_TIME);
+        let Some(file) = &self.file else { return Ok(()) };
         let stored = {
             let mut known = lock(&self.known);
-            change(&mut known);
-            if known.len() > REMEMBERED {
+            while known.len() > REMEMBERED {
                 let oldest = known.iter().min_by_key(|(_, known)| known.used_at).map(|(whose, _)| whose.clone());
                 oldest.map(|whose| known.remove(&whose));
             }
             let entry = |(whose, known): (&Whose, &Known)| Entry { whose: whose.clone(), known: known.clone() };
             Stored { sessions: known.iter().map(entry).collect() }
         };
-        let Some(file) = self.file.clone() else { return Ok(()) };
-        let written = tokio::task::spawn_blocking(move || write(&file, &stored)).await;
-        written.map_err(|error| error.to_string())?
+        write(file, &stored)
     }
 }
 
 impl Held {
     /// The context goes on in this session from now on.
-    pub async fn begun(&mut self, session: &str) -> Result<(), String> {
+    pub fn begun(&mut self, session: &str) {
         if self.known.as_deref() != Some(session) {
             self.memo = Value::Null;
         }
         self.known = Some(session.to_owned());
         let known = Known { session: session.to_owned(), used_at: seconds_now(), memo: self.memo.clone() };
-        let whose = self.whose.clone();
-        self.sessions.change(|all| drop(all.insert(whose, known))).await
+        self.sessions.change(|all| drop(all.insert(self.whose.clone(), known)));
     }
 
     /// Keeps something with the session, in the place of what was kept.
-    pub async fn remember(&mut self, memo: Value) -> Result<(), String> {
-        let Some(session) = self.known.clone() else { return Ok(()) };
-        self.memo = memo;
-        self.begun(&session).await
+    pub fn remember(&mut self, memo: Value) {
+        if let Some(session) = self.known.clone() {
+            self.memo = memo;
+            self.begun(&session);
+        }
     }
 
     /// The program does not know the session any more.
-    pub async fn lost(&mut self) -> Result<(), String> {
+    pub fn lost(&mut self) {
         (self.known, self.memo) = (None, Value::Null);
-        let whose = self.whose.clone();
-        self.sessions.change(|known| drop(known.remove(&whose))).await
+        self.sessions.change(|all| drop(all.remove(&self.whose)));
     }
 }
 
@@ -141,7 +160,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn seconds_now() -> u64 {
+pub(crate) fn seconds_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
@@ -158,8 +177,6 @@ fn read(file: &Path) -> Result<Vec<Entry>, String> {
 
 /// Whole or not at all: a file that a crash left half-written would lose every session.
 fn write(file: &Path, stored: &Stored) -> Result<(), String> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _one = lock(&ONE_AT_A_TIME);
     let attempt = || -> std::io::Result<()> {
         let folder = file.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder)?;
@@ -176,27 +193,38 @@ fn write(file: &Path, stored: &Stored) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::Sessions;
+    use std::sync::Arc;
+
+    /// The writes in the background hold it until they are done.
+    async fn let_go(sessions: Arc<Sessions>) {
+        let weak = Arc::downgrade(&sessions);
+        drop(sessions);
+        while weak.strong_count() > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
 
     #[tokio::test]
     async fn a_session_is_its_callers_and_outlives_the_process() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("below/sessions.json");
-        {
-            let sessions = Sessions::open(Some(file.clone())).unwrap();
-            let mut held = sessions.hold("1", "c").await;
-            assert_eq!(held.known, None);
-            held.begun("s-1").await.unwrap();
-            held.remember(7.into()).await.unwrap();
-            assert_eq!(sessions.hold("2", "c").await.known, None, "another caller's words name another session");
-        }
+        let sessions = Sessions::open(Some(file.clone())).unwrap();
+        let mut held = sessions.hold("1", "c").await;
+        assert_eq!(held.known, None);
+        held.begun("s-1");
+        held.remember(7.into());
+        assert_eq!(sessions.hold("2", "c").await.known, None, "another caller's words name another session");
+        assert!(sessions.is_taken("s-1") && !sessions.is_taken("s-2"));
+        drop(held);
+        let_go(sessions).await;
         let sessions = Sessions::open(Some(file.clone())).unwrap();
         let mut held = sessions.hold("1", "c").await;
         assert_eq!((held.known.as_deref(), &held.memo), (Some("s-1"), &7.into()), "read back from the file");
-        held.lost().await.unwrap();
+        held.lost();
         drop(held);
         assert_eq!(sessions.hold("1", "c").await.known, None);
+        let_go(sessions).await;
         std::fs::write(&file, "{").unwrap();
-        drop(sessions);
         assert!(Sessions::open(Some(file)).unwrap_err().contains("move the file away"));
     }
 

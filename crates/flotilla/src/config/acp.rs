@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A program that speaks ACP, how it is started, what its sessions are given and what a run of it may cost.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -175,6 +176,7 @@ impl AcpConfig {
             },
             sessions: sessions.map_err(anyhow::Error::msg)?,
             git: self.git.plan(state),
+            learned: Arc::default(),
         })
     }
 }

@@ -6,6 +6,7 @@ use super::auth::AuthConfig;
 use super::claude::ClaudeConfig;
 use super::codex::CodexConfig;
 use super::command::CommandConfig;
+use super::kind::Kind;
 use super::remote::{BreakerConfig, PollConfig, RetriesConfig, TimeoutsConfig};
 use super::sockets::{Connections, SocketsConfig, check_ttl};
 use anyhow::{Result, bail};
@@ -122,29 +123,6 @@ pub struct AgentConfig {
     pub poll: Option<PollConfig>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Sends back what it is sent.
-    Echo,
-    /// Does what its script says.
-    Script,
-    /// Connects to the hub by itself; see docs/sockets.md.
-    Socket,
-    /// Is elsewhere, and speaks A2A.
-    A2a,
-    /// Is a program on this machine.
-    Command,
-    /// Is a program on this machine that speaks the Agent Client Protocol.
-    Acp,
-    /// Is opencode on this machine.
-    Opencode,
-    /// Is Codex on this machine.
-    Codex,
-    /// Is Claude Code on this machine.
-    ClaudeCode,
-}
-
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
@@ -168,23 +146,6 @@ pub enum OnLost {
     #[default]
     Fail,
     Retry,
-}
-
-impl Kind {
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Echo => "echo",
-            Self::Script => "script",
-            Self::Socket => "socket",
-            Self::A2a => "a2a",
-            Self::Command => "command",
-            Self::Acp => "acp",
-            Self::Opencode => "opencode",
-            Self::Codex => "codex",
-            Self::ClaudeCode => "claude-code",
-        }
-    }
 }
 
 impl From<Visibility> for registry::Visibility {

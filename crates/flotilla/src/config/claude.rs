@@ -148,7 +148,7 @@ impl ClaudeConfig {
         if let Some(file) = self.mcp_config.as_ref().filter(|file| !file.is_file()) {
             bail!("mcp_config: {} is not a file", file.display());
         }
-        if self.max_budget_usd.is_some_and(|most| !(most > 0.0)) || self.max_turns == Some(0) {
+        if self.max_budget_usd.is_some_and(|most| most.is_nan() || most <= 0.0) || self.max_turns == Some(0) {
             bail!("max_budget_usd and max_turns must be more than nothing");
         }
         if self.allowed_tools.iter().chain(&self.disallowed_tools).any(|tool| tool.trim().is_empty()) {

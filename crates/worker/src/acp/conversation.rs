@@ -79,9 +79,7 @@ impl<'a> Conversation<'a> {
         let capabilities = self.greet().await?;
         let blocks = prompt::blocks(&self.assignment.message, Takes::of(&capabilities)).map_err(Halt::Rejected)?;
         let session = self.open(folder, held, &capabilities).await?;
-        if let Err(problem) = held.begun(&session).await {
-            self.outbox.report(aside(&problem)).await?;
-        }
+        held.begun(&session);
         self.session = Some(session.clone());
         self.turn.begin();
         let prompt = json!({"sessionId": session, "prompt": blocks});
@@ -108,6 +106,7 @@ impl<'a> Conversation<'a> {
             let version = &answer["protocolVersion"];
             return Err(Halt::Failed(format!("the agent speaks version {version} of ACP, and the hub {VERSION}")));
         }
+        self.agent.learned.greeted(&answer);
         if let Some(method) = &self.agent.sign_in {
             let answer = self.ask("authenticate", &json!({"methodId": method})).await;
             answer.map_err(|trouble| self.plain("let itself be signed in", trouble))?;
@@ -135,7 +134,7 @@ impl<'a> Conversation<'a> {
                             refused.message
                         );
                         self.outbox.report(aside(&words)).await?;
-                        let _ = held.lost().await;
+                        held.lost();
                         None
                     }
                     Err(trouble) => return Err(self.plain("went on with its session", trouble)),
@@ -161,6 +160,7 @@ impl<'a> Conversation<'a> {
                 (session.ok_or_else(|| Halt::Failed("the agent began a session without a name".into()))?, answer)
             }
         };
+        self.agent.learned.opened(&answer);
         self.choose(&session, &answer).await?;
         Ok(session)
     }
@@ -170,7 +170,8 @@ impl<'a> Conversation<'a> {
             let Some(wanted) = wanted else { continue };
             if let Some((method, params)) = choice.request(wanted, session, opened).map_err(Halt::Failed)? {
                 let set = self.ask(method, &params).await;
-                set.map_err(|trouble| self.plain("let itself be set as the configuration says", trouble))?;
+                let set = set.map_err(|trouble| self.plain("let itself be set as the configuration says", trouble))?;
+                self.agent.learned.opened(&set);
             }
         }
         Ok(())
@@ -229,6 +230,7 @@ impl<'a> Conversation<'a> {
         if self.session.is_some() && params["sessionId"].as_str() != self.session.as_deref() {
             return Ok(());
         }
+        self.agent.learned.updated(&params["update"]);
         for report in self.turn.update(&params["update"]) {
             self.outbox.report(report).await?;
         }

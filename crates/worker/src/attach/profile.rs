@@ -1,7 +1,6 @@
 //! What an agent is and has now: looked at again and again, announced when it changes, and held against work that comes.
 
 use super::post::{LocalAgent, Post};
-use crate::agent::Agent;
 use crate::probe::mcp::Prober;
 use crate::probe::{Subject, Watch, observe};
 use flotilla_protocol::fleet::Announce;
@@ -65,19 +64,10 @@ pub async fn keep_looking(post: Arc<Post>, every: Duration) {
 async fn see(agent: &LocalAgent) -> Announce {
     let places = u32::try_from(agent.places).unwrap_or(u32::MAX);
     let mut seen = match &agent.looks {
-        Some(Looks { subject, prober }) => observe(subject, prober, |announce| learned(&agent.doer, announce)).await,
+        Some(Looks { subject, prober }) => observe(subject, prober, |announce| agent.doer.announce(announce)).await,
         None => Announce::default(),
     };
     seen.worker.agent_id.clone_from(&agent.name);
     seen.capabilities.max_concurrent = Some(places);
     seen
-}
-
-/// What an agent's own sessions have said of themselves.
-fn learned(agent: &Agent, announce: &mut Announce) {
-    if let Agent::Claude(claude) = agent
-        && let Some(facts) = claude.facts()
-    {
-        facts.fill(announce);
-    }
 }

@@ -1,6 +1,7 @@
 //! What the installed Claude Code can do, found by asking it: versions differ, and nothing is assumed.
 
-use super::{Settings, session};
+use super::Settings;
+use crate::sessions::seconds_now;
 use crate::supervise::{Launch, Limits, Streams};
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -90,7 +91,7 @@ async fn run(settings: &Settings, arguments: &[&str]) -> Result<String, String> 
         arguments: arguments.iter().map(OsString::from).collect(),
         environment: settings.environment.clone(),
         folder: settings.folder.clone(),
-        mark: format!("claude-code.{}", session::seconds_now()),
+        mark: format!("claude-code.{}", seconds_now()),
         grace: settings.bounds.grace,
         limits: Limits::default(),
     };

@@ -2,13 +2,14 @@
 
 use super::frame::Frame;
 use super::permission::{self, Matter, Verdict, Wish};
-use super::session::{Held, seconds_now};
+use super::session::Held;
 use super::turn::{Next, Turn};
 use super::{Claude, frame, prompt};
 use crate::agent::{More, Outbox, Stop, Stopped};
 use crate::command::Talk;
 use crate::command::lines::Heard;
 use crate::command::watch::{Reader, Silence};
+use crate::sessions::seconds_now;
 use crate::supervise::{Exit, Running, Streams, Used};
 use flotilla_protocol::a2a::model::{Message, TaskState};
 use flotilla_protocol::approval::ApprovalRequest;
@@ -211,9 +212,7 @@ impl<'a> Run<'a> {
             Next::Begun(facts) => {
                 self.began = true;
                 self.claude.learn(|known| *known = Some(facts));
-                if let Err(problem) = held.begun().await {
-                    self.note(vec![Block::text(&problem)]).await?;
-                }
+                held.begun();
             }
             Next::Answer(request) => self.answer(&request, line).await,
             Next::Over(outcome) => {

@@ -1,185 +1,57 @@
-//! Which conversation of Claude Code belongs to which context: kept in a file, one run of each at a time.
+//! Which conversation of Claude Code belongs to which context: named by the context, remembered once it was begun.
 
-use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
+use crate::sessions;
+use std::path::PathBuf;
+use std::sync::Arc;
 use uuid::Uuid;
 
-/// Conversations that are remembered; of more, the longest unused are forgotten, and begun anew when they go on.
-const REMEMBERED: usize = 10_000;
-
-/// A context is its caller's: two callers may use the same words for it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct Whose {
-    caller: String,
-    context: String,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Entry {
-    #[serde(flatten)]
-    whose: Whose,
-    session: String,
-    /// In seconds since 1970.
-    used_at: u64,
-}
-
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Stored {
-    sessions: Vec<Entry>,
-}
-
-/// The name of each conversation, and when it was last used.
-type Known = HashMap<Whose, (Uuid, u64)>;
-
 /// The conversations of one agent.
-#[derive(Debug, Default)]
-pub struct Sessions {
-    /// None keeps them in memory only.
-    file: Option<PathBuf>,
-    known: Mutex<Known>,
-    busy: Mutex<HashMap<Whose, Weak<tokio::sync::Mutex<()>>>>,
-}
+#[derive(Debug)]
+pub struct Sessions(Arc<sessions::Sessions>);
 
 /// A conversation that nobody else speaks in as long as this is held.
 pub struct Held {
-    sessions: Arc<Sessions>,
-    whose: Whose,
+    context: sessions::Held,
     pub id: Uuid,
     /// It was begun before, so it is resumed.
     pub is_known: bool,
-    _turn: tokio::sync::OwnedMutexGuard<()>,
 }
 
-/// One for each file in this process, so that a configuration read again shares it with the runs under way.
-static OPEN: OnceLock<Mutex<HashMap<PathBuf, Weak<Sessions>>>> = OnceLock::new();
-
 impl Sessions {
-    pub fn open(file: Option<PathBuf>) -> Result<Arc<Self>, String> {
-        let Some(file) = file else { return Ok(Arc::default()) };
-        let mut open = lock(OPEN.get_or_init(Mutex::default));
-        if let Some(shared) = open.get(&file).and_then(Weak::upgrade) {
-            return Ok(shared);
-        }
-        let entry = |entry: Entry| Some((entry.whose, (Uuid::try_parse(&entry.session).ok()?, entry.used_at)));
-        let known = read(&file)?.into_iter().filter_map(entry).collect();
-        let sessions = Arc::new(Self { file: Some(file.clone()), known: Mutex::new(known), busy: Mutex::default() });
-        open.insert(file, Arc::downgrade(&sessions));
-        Ok(sessions)
+    /// Without a file they are kept in memory only.
+    pub fn open(file: Option<PathBuf>) -> Result<Self, String> {
+        sessions::Sessions::open(file).map(Self)
     }
 
-    /// Waits until no other run speaks in the caller's context.
-    pub async fn hold(self: &Arc<Self>, caller: &str, context: &str) -> Held {
-        let whose = Whose { caller: caller.to_owned(), context: context.to_owned() };
-        let turn = {
-            let mut busy = lock(&self.busy);
-            busy.retain(|_, turn| turn.strong_count() > 0);
-            let turn = busy.get(&whose).and_then(Weak::upgrade).unwrap_or_default();
-            busy.insert(whose.clone(), Arc::downgrade(&turn));
-            turn
+    /// Waits until no other run speaks in the caller's context. The name of a conversation follows from its context
+    /// alone, as other A2A bridges of Claude Code have it; a second caller with the same context gets one of its own.
+    pub async fn hold(&self, caller: &str, context: &str) -> Held {
+        let held = self.0.hold(caller, context).await;
+        let known = held.known.as_deref().and_then(|session| Uuid::try_parse(session).ok());
+        let own = || {
+            let plain = named(context);
+            if self.0.is_taken(&plain.to_string()) { named(&format!("{context}\n{caller}")) } else { plain }
         };
-        let _turn = turn.lock_owned().await;
-        let (id, is_known) = self.find(&whose);
-        Held { sessions: Arc::clone(self), whose, id, is_known, _turn }
-    }
-
-    /// The name of a conversation follows from its context alone, as other A2A bridges of Claude Code have it; a second
-    /// caller with the same context gets one of its own.
-    fn find(&self, whose: &Whose) -> (Uuid, bool) {
-        let known = lock(&self.known);
-        if let Some((session, _)) = known.get(whose) {
-            return (*session, true);
-        }
-        let plain = named(&whose.context);
-        let is_taken = known.values().any(|(session, _)| *session == plain);
-        let own = || named(&format!("{}\n{}", whose.context, whose.caller));
-        (if is_taken { own() } else { plain }, false)
-    }
-
-    async fn change(self: &Arc<Self>, change: impl FnOnce(&mut Known)) -> Result<(), String> {
-        let stored = {
-            let mut known = lock(&self.known);
-            change(&mut known);
-            if known.len() > REMEMBERED {
-                let oldest = known.iter().min_by_key(|(_, (_, used_at))| *used_at).map(|(whose, _)| whose.clone());
-                oldest.map(|whose| known.remove(&whose));
-            }
-            let entry = |(whose, (session, used_at)): (&Whose, &(Uuid, u64))| Entry {
-                whose: whose.clone(),
-                session: session.to_string(),
-                used_at: *used_at,
-            };
-            Stored { sessions: known.iter().map(entry).collect() }
-        };
-        let Some(file) = self.file.clone() else { return Ok(()) };
-        let written = tokio::task::spawn_blocking(move || write(&file, &stored)).await;
-        written.map_err(|error| error.to_string())?
+        Held { context: held, id: known.unwrap_or_else(own), is_known: known.is_some() }
     }
 }
 
 impl Held {
     /// The conversation exists from now on.
-    pub async fn begun(&mut self) -> Result<(), String> {
-        let (whose, session) = (self.whose.clone(), self.id);
+    pub fn begun(&mut self) {
         self.is_known = true;
-        let change = |known: &mut Known| {
-            known.insert(whose, (session, seconds_now()));
-        };
-        self.sessions.change(change).await
+        self.context.begun(&self.id.to_string());
     }
 
     /// The program does not know the conversation any more.
-    pub async fn lost(&mut self) -> Result<(), String> {
+    pub fn lost(&mut self) {
         self.is_known = false;
-        let whose = self.whose.clone();
-        let change = |known: &mut Known| {
-            known.remove(&whose);
-        };
-        self.sessions.change(change).await
+        self.context.lost();
     }
 }
 
 fn named(context: &str) -> Uuid {
     Uuid::new_v5(&Uuid::NAMESPACE_URL, format!("a2a:{context}").as_bytes())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(super) fn seconds_now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
-fn read(file: &Path) -> Result<Vec<Entry>, String> {
-    let told = |problem: String| format!("{}: {problem}; move the file away to begin anew", file.display());
-    match std::fs::read(file) {
-        Ok(text) => {
-            serde_json::from_slice::<Stored>(&text).map(|s| s.sessions).map_err(|error| told(error.to_string()))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(told(error.to_string())),
-    }
-}
-
-/// Whole or not at all: a file that a crash left half-written would lose every conversation.
-fn write(file: &Path, stored: &Stored) -> Result<(), String> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _one = lock(&ONE_AT_A_TIME);
-    let attempt = || -> std::io::Result<()> {
-        let folder = file.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
-        let new = file.with_extension("new");
-        let mut writing = std::fs::File::create(&new)?;
-        writing.write_all(&serde_json::to_vec(stored)?)?;
-        writing.sync_all()?;
-        std::fs::rename(&new, file)?;
-        std::fs::File::open(folder)?.sync_all()
-    };
-    attempt().map_err(|error| format!("the conversation cannot be remembered in {}: {error}", file.display()))
 }
 
 #[cfg(test)]
@@ -192,26 +64,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_conversation_is_its_callers_and_outlives_the_process() {
-        let folder = std::env::temp_dir().join(format!("flotilla-sessions-{}", std::process::id()));
-        let file = folder.join("sessions.json");
-        {
-            let sessions = Sessions::open(Some(file.clone())).unwrap();
-            let mut held = sessions.hold("1", "c").await;
-            assert!(!held.is_known && held.id == named("c"));
-            held.begun().await.unwrap();
-            let other = sessions.hold("2", "c").await;
-            assert!(!other.is_known && other.id != held.id, "another caller's words name another conversation");
-        }
-        let sessions = Sessions::open(Some(file.clone())).unwrap();
+    async fn a_conversation_is_named_by_its_context_and_is_its_callers() {
+        let sessions = Sessions::open(None).unwrap();
         let mut held = sessions.hold("1", "c").await;
-        assert!(held.is_known && held.id == named("c"), "read back from the file");
-        held.lost().await.unwrap();
+        assert!(!held.is_known && held.id == named("c"));
+        held.begun();
+        let other = sessions.hold("2", "c").await;
+        assert!(!other.is_known && other.id != held.id, "another caller's words name another conversation");
         drop(held);
-        assert!(!sessions.hold("1", "c").await.is_known);
-        std::fs::write(&file, "{").unwrap();
-        drop(sessions);
-        assert!(Sessions::open(Some(file)).unwrap_err().contains("move the file away"));
-        std::fs::remove_dir_all(folder).unwrap();
+        let mut held = sessions.hold("1", "c").await;
+        assert!(held.is_known && held.id == named("c"));
+        held.lost();
+        assert!(!held.is_known);
     }
 }

@@ -96,7 +96,7 @@ fn tools_and_agents_below_are_the_owners_alone() {
             r#"note {"parent_tool_use_id":"t","type":"text","text":"psst"}"#,
             r#"note {"type":"tool_result","tool_use_id":"t","content":"ok"}"#,
             r#"note {"type":"claude_code","frame":{"type":"hologram"}}"#,
-            r#"note {"type":"text","text":"garbage"}"#,
+            r#"note {"text":"garbage","type":"text"}"#,
         ]
     );
 }

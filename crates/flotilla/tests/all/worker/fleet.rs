@@ -1,6 +1,6 @@
 //! A worker among others: announced as it is, asked about by its owner, and careful about what it takes.
 
-use super::{agent, attached, config, connected, hub, said};
+use super::{agent, alive, attached, config, connected, hub, log, made, said};
 use crate::cast::{id, reached, setup, state};
 use crate::socket::agent_key;
 use flotilla_testkit::client::message;
@@ -125,4 +125,41 @@ fn a_hub_behind_tls_is_reached_with_a_certificate_of_one_s_own() {
     worker.kill();
     worker.start_with(&["--ca", &certificate.display().to_string()]);
     connected(&worker, 1);
+}
+
+#[test]
+fn claude_code_works_through_a_worker_as_it_does_in_the_hub() {
+    let hub = hub("");
+    let _worker = attached(&hub, &crate::claude::config("      follow_up: steer\n"));
+    let client = agent(&hub, "coder");
+    let completed = |task: &Value| reached(&client, id(task), "TASK_STATE_COMPLETED");
+    // A permission is asked of the owner.
+    let task = client.start("m", "permission");
+    let owner = hub.owner(Binding::HttpJson);
+    let question = until("a question to the owner", || {
+        let open = owner.get("/api/approvals?state=open").json();
+        open["approvals"].as_array()?.first()?["id"].as_str().map(str::to_owned)
+    });
+    let answer = json!({"decision": "deny", "note": "not today"}).to_string();
+    owner.send(Request::post(&format!("/api/approvals/{question}"), answer).header("content-type", "application/json"));
+    assert!(made(&completed(&task)).contains("not today"));
+    // What is said during a run steers it.
+    let task = client.start("m2", "more");
+    reached(&client, id(&task), "TASK_STATE_WORKING");
+    let mut request = message("m3", "and more");
+    request["message"]["taskId"] = json!(id(&task));
+    request["configuration"] = json!({"returnImmediately": true});
+    client.call("SendMessage", &request).expect("it is taken");
+    assert_eq!(made(&completed(&task)), "Go on.\n\nYou said and more.");
+    let log = log(&hub, id(&task));
+    assert!(log.contains("taken_up") && !log.contains(r#""run":2"#), "{log}");
+    // A cancel leaves nothing.
+    let task = client.start("m4", "stall");
+    until("it runs", || (alive(id(&task)) > 0).then_some(()));
+    let canceled = client.call("CancelTask", &json!({"id": id(&task)})).expect("it can be canceled");
+    assert_eq!((state(&canceled), alive(id(&task))), ("TASK_STATE_CANCELED", 0));
+    // What its session said of itself is announced.
+    until("its model is announced", || {
+        owner.get("/api/fleet/coder").json()["announce"]["worker"]["model"].is_string().then_some(())
+    });
 }

@@ -143,7 +143,7 @@ mod tests {
     fn programs_and_places_are_told_apart_by_type_or_by_what_they_have() {
         let program = Program { command: "npx".into(), arguments: vec!["-y".into()], ..Program::default() };
         let stdio = Definition::Stdio(program);
-        assert_eq!(definitions(r#"{"a":{"command":"npx","args":["-y"]}}"#), [stdio.clone()]);
+        assert_eq!(definitions(r#"{"a":{"command":"npx","args":["-y"]}}"#), std::slice::from_ref(&stdio));
         assert_eq!(definitions(r#"{"a":{"type":"stdio","command":"npx","args":["-y"],"timeout":5}}"#), [stdio]);
         let place = Place { url: "https://x.example".into(), ..Place::default() };
         for kind in ["", r#""type":"http","#, r#""type":"streamableHttp","#] {

@@ -29,13 +29,14 @@ struct Agent {
 
 fn main() {
     let locked = std::env::var_os("LOCKED").is_some();
-    let mut agent =
-        Agent { mode: "ask".into(), model: "small".into(), signed_in: !locked, ..Agent::default() };
+    let mut agent = Agent { mode: "ask".into(), model: "small".into(), signed_in: !locked, ..Agent::default() };
     while let Some(message) = next() {
         let (id, params) = (message["id"].clone(), message["params"].clone());
         match message["method"].as_str().unwrap_or_default() {
             "session/new" | "session/load" if !agent.signed_in => {
-                say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": "Authentication required"}}));
+                say(
+                    &json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": "Authentication required"}}),
+                );
             }
             "initialize" => answer(&id, hello(&read(params))),
             "authenticate" => {
@@ -111,7 +112,8 @@ impl Agent {
             _ => "",
         };
         match words {
-            "settings" => self.update(SessionUpdate::AgentMessageChunk(text(&format!("mode {}, model {}", self.mode, self.model)))),
+            "settings" => self
+                .update(SessionUpdate::AgentMessageChunk(text(&format!("mode {}, model {}", self.mode, self.model)))),
             "count" => {
                 let kinds: Vec<&str> = request.prompt.iter().map(kind).collect();
                 self.update(SessionUpdate::AgentMessageChunk(text(&format!("{}; turn {turn}", kinds.join(", ")))));
@@ -136,7 +138,8 @@ impl Agent {
     /// Which option was chosen.
     fn leave(&self) -> String {
         let option = |id: &'static str, kind| PermissionOption::new(id, id, kind);
-        let options = vec![option("allow", PermissionOptionKind::AllowOnce), option("reject", PermissionOptionKind::RejectOnce)];
+        let options =
+            vec![option("allow", PermissionOptionKind::AllowOnce), option("reject", PermissionOptionKind::RejectOnce)];
         let call = ToolCallUpdate::new("t1", ToolCallUpdateFields::new());
         let params = RequestPermissionRequest::new(self.session.clone(), call, options);
         say(&json!({"jsonrpc": "2.0", "id": "ask", "method": "session/request_permission", "params": params}));
