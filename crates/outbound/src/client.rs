@@ -9,6 +9,7 @@ pub(crate) mod dialect;
 pub mod error;
 pub mod fold;
 pub mod follow;
+mod found;
 pub mod frame;
 pub(crate) mod grpc;
 pub(crate) mod jsonrpc;
@@ -33,7 +34,6 @@ use flotilla_protocol::a2a::request::{
 use flotilla_protocol::lineage::ANCESTRY;
 use flotilla_protocol::proto03::file::Files;
 use frame::{Frames, Sent};
-use reqwest::Response;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -101,7 +101,7 @@ pub struct Client {
     card: Arc<Card>,
     choice: Arc<Choice>,
     attached: Arc<Attached>,
-    parameters: Vec<(String, String)>,
+    parameters: Arc<Vec<(String, String)>>,
     versions: Versions,
     /// Where the agent turned out to speak another dialect than its card says.
     other_dialect: Arc<AtomicBool>,
@@ -133,7 +133,7 @@ impl Client {
             card: Arc::new(card),
             choice: Arc::new(choice),
             attached: Arc::new(attached),
-            parameters: options.parameters,
+            parameters: Arc::new(options.parameters),
             versions: options.versions,
             other_dialect: Arc::default(),
             kind_form: Arc::default(),
@@ -146,26 +146,6 @@ impl Client {
     pub fn dialect(&self) -> Dialect {
         let chosen = self.choice.dialect;
         if self.other_dialect.load(Ordering::Relaxed) { chosen.other() } else { chosen }
-    }
-
-    /// What was found out about the agent counts until its card changes.
-    #[must_use]
-    pub fn remembering(self, before: &Self) -> Self {
-        if self.card.json != before.card.json || self.choice.interface.url != before.choice.interface.url {
-            return self;
-        }
-        let (other_dialect, kind_form) = (Arc::clone(&before.other_dialect), Arc::clone(&before.kind_form));
-        Self { other_dialect, kind_form, streamless: Arc::clone(&before.streamless), ..self }
-    }
-
-    /// Whether the agent streams, as far as is known.
-    pub fn streams(&self) -> bool {
-        self.card.capabilities.streaming && !self.streamless.load(Ordering::Relaxed)
-    }
-
-    /// It does not, whatever its card says. True the first time.
-    pub fn do_without_streams(&self) -> bool {
-        !self.streamless.swap(true, Ordering::Relaxed)
     }
 
     /// How the agent has files in the proto of 0.3. A hub of ours, known by what every card of it declares, has them as
@@ -209,35 +189,8 @@ impl Client {
     /// The same agent, called with these headers beside the others.
     #[must_use]
     pub fn carrying(&self, headers: impl IntoIterator<Item = (String, String)>) -> Self {
-        let mut client = self.clone();
-        client.parameters.extend(headers);
-        client
-    }
-
-    /// The same agent, of whom it is remembered which extensions it says it activates.
-    #[must_use]
-    pub fn listening(self) -> Self {
-        Self { heard: Some(Arc::default()), ..self }
-    }
-
-    /// The extensions the agent named in its latest answer.
-    pub fn heard(&self) -> Vec<String> {
-        let heard =
-            self.heard.as_ref().map(|heard| heard.lock().expect("no panic while holding what was heard").clone());
-        heard.unwrap_or_default()
-    }
-
-    /// Sends, and listens to what the answer's head says.
-    async fn start(&self, outgoing: Outgoing, patience: Option<Duration>) -> Result<Response, ClientError> {
-        let response = self.net.send(outgoing, patience).await?;
-        if let Some(heard) = &self.heard {
-            let named = ["a2a-extensions", "x-a2a-extensions"].into_iter();
-            let values =
-                named.flat_map(|name| response.headers().get_all(name)).filter_map(|value| value.to_str().ok());
-            let uris = values.flat_map(|value| value.split(',')).map(str::trim).filter(|uri| !uri.is_empty());
-            *heard.lock().expect("no panic while holding what was heard") = uris.map(str::to_owned).collect();
-        }
-        Ok(response)
+        let parameters = self.parameters.iter().cloned().chain(headers).collect();
+        Self { parameters: Arc::new(parameters), ..self.clone() }
     }
 
     /// The same agent, called over another network.

@@ -2,12 +2,16 @@
 
 pub mod address;
 pub(crate) mod certificate;
+mod exchange;
+mod line;
 pub mod redact;
 pub mod sse;
 
 use crate::client::error::{ClientError, Code};
 use crate::guard::Resolver;
+pub use exchange::Received;
 use flotilla_protocol::decode::is_deeper;
+use line::Lines;
 use redact::Redactor;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use std::sync::{Arc, OnceLock};
@@ -74,6 +78,8 @@ pub struct Net {
     idle: Option<Duration>,
     observer: Option<Observer>,
     redactor: Arc<Redactor>,
+    /// For plain calls to where the operator led; the HTTP client's own connections are for all others.
+    lines: Option<Arc<Lines>>,
     pub limits: Limits,
 }
 
@@ -96,7 +102,7 @@ impl Net {
         let limits = Limits::default();
         let http = builder(limits, insecure).build().map_err(unusable)?;
         let (h2c, redactor) = (Arc::default(), Arc::new(redactor));
-        Ok(Self { http, h2c, insecure, resolver: None, idle: None, observer, redactor, limits })
+        Ok(Self { http, h2c, insecure, resolver: None, idle: None, observer, redactor, lines: None, limits })
     }
 
     /// For calls from one machine to another: within other limits, and to where a resolver leads. No connection is
@@ -105,6 +111,8 @@ impl Net {
         let mut net = Self::new(false, redactor, None)?;
         (net.limits, net.resolver, net.idle) = (limits, resolver, Some(KEPT));
         net.http = net.builder().build().map_err(unusable)?;
+        // Where a resolver leads is asked of it for each connection.
+        net.lines = net.resolver.is_none().then(Arc::default);
         Ok(net)
     }
 
@@ -191,10 +199,7 @@ impl Net {
         }
         let mut call = self.client(outgoing)?.request(outgoing.method.clone(), url);
         for (name, value) in &outgoing.headers {
-            let name = reqwest::header::HeaderName::try_from(name.as_str())
-                .map_err(|_| ClientError::Setting(format!("'{name}' cannot be the name of a header")))?;
-            let value = reqwest::header::HeaderValue::try_from(value.as_str())
-                .map_err(|_| ClientError::Setting(format!("the value of '{name}' cannot stand in a header")))?;
+            let (name, value) = exchange::header(name, value)?;
             call = call.header(name, value);
         }
         Ok(match (&outgoing.grpc, &outgoing.body) {
@@ -218,6 +223,10 @@ impl Net {
             }
             body.extend_from_slice(&chunk);
         }
+        self.checked(body)
+    }
+
+    fn checked(&self, body: Vec<u8>) -> Result<String, ClientError> {
         let text = String::from_utf8(body).map_err(|_| ClientError::malformed("the answer is not UTF-8 text"))?;
         self.note(|| format!("< {text}"));
         self.limits.check_depth(&text)?;

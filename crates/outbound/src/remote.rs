@@ -24,6 +24,7 @@ use flotilla_core::ids::TaskId;
 use flotilla_core::ports::{Checked, Link, Reach, Stopped, Stopping};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::work::Assignment;
+use metrics::{Counter, counter};
 use options::Options;
 use reach::Way;
 use std::pin::Pin;
@@ -36,15 +37,31 @@ pub struct Remote {
     way: Way,
     breaker: Switch,
     calls: Arc<Calls>,
+    meters: Meters,
+}
+
+/// How calls went, counted.
+struct Meters {
+    answered: Counter,
+    refused: Counter,
+    unreached: Counter,
+}
+
+impl Meters {
+    fn new(agent: &str) -> Self {
+        let counter = |outcome: &'static str| counter!("flotilla_remote_calls_total", "agent" => agent.to_owned(), "outcome" => outcome);
+        Self { answered: counter("answered"), refused: counter("refused"), unreached: counter("unreached") }
+    }
 }
 
 impl Remote {
     /// Nothing is called yet: the agent may be down. The guard says where a card that is fetched may lead.
     pub fn new(options: Options, guard: Guard) -> Result<Self, ClientError> {
         let breaker = Switch::new(&options.name, options.breaker);
+        let meters = Meters::new(&options.name);
         let options = Arc::new(options);
         let way = Way::new(Arc::clone(&options), guard)?;
-        Ok(Self { options, way, breaker, calls: Arc::default() })
+        Ok(Self { options, way, breaker, calls: Arc::default(), meters })
     }
 }
 

@@ -3,8 +3,8 @@
 use super::error::{ClientError, Told};
 use super::frame::{Frame, Frames};
 use super::{Client, Dialect, dialect, operation};
-use crate::net::Outgoing;
 use crate::net::sse::Events;
+use crate::net::{Outgoing, Received};
 use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::method::Method as Called;
 use flotilla_protocol::a2a::request::Request;
@@ -54,9 +54,9 @@ fn request(client: &Client, request: &Request) -> Result<Outgoing, ClientError> 
 }
 
 pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
-    let response = client.start(request(client, asked)?, patience).await?;
+    let received = client.exchange(request(client, asked)?, patience).await?;
     let dialect = client.dialect();
-    let json = whole(client, response).await?;
+    let json = whole(client, &received)?;
     in_current(dialect, asked.method(), json)
 }
 
@@ -69,12 +69,10 @@ fn in_current(dialect: Dialect, method: Called, json: String) -> Result<String, 
 }
 
 /// The result of an answer that comes in one piece.
-async fn whole(client: &Client, response: Response) -> Result<String, ClientError> {
-    let status = response.status();
-    let retry = Told::retry_in(response.headers());
-    let text = client.net.text(response).await?;
+fn whole(client: &Client, Received { status, headers, text }: &Received) -> Result<String, ClientError> {
+    let retry = Told::retry_in(headers);
     let http = (!status.is_success()).then(|| status.as_u16());
-    result(&text, http).map_err(|told| match told {
+    result(text, http).map_err(|told| match told {
         Unanswered::Refused(told) => Told { retry, ..told }.into_error(!client.attached.is_empty()),
         Unanswered::Malformed(error) => error,
     })
@@ -147,7 +145,7 @@ pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Resu
     if is_stream(&response) {
         return Ok(Frames::JsonRpc(Events::new(client.net.clone(), response), client.dialect()));
     }
-    let json = in_current(client.dialect(), asked.method(), whole(client, response).await?)?;
+    let json = in_current(client.dialect(), asked.method(), whole(client, &client.net.received(response).await?)?)?;
     Ok(Frames::Single(Some(Box::new(Frame::read(None, &json)?))))
 }
 

@@ -5,8 +5,8 @@ pub mod old;
 use super::error::{ClientError, Told};
 use super::frame::{Frame, Frames};
 use super::{Client, Dialect, dialect, jsonrpc, operation};
-use crate::net::Outgoing;
 use crate::net::sse::Events;
+use crate::net::{Outgoing, Received};
 use flotilla_protocol::a2a::request::{ListTasksRequest, PushConfigRequest, Request};
 use flotilla_protocol::v03::Form;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -99,11 +99,13 @@ fn request(client: &Client, asked: &Request) -> Result<Outgoing, ClientError> {
 }
 
 pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
-    let response = start(client, asked, None, patience).await?;
-    let json = whole(client, response).await?;
     match client.dialect() {
-        Dialect::Current => Ok(json),
-        Dialect::Old => dialect::upgraded(asked.method(), &json, client.files()),
+        Dialect::Current => whole(client, client.exchange(request(client, asked)?, patience).await?),
+        Dialect::Old => {
+            let response = start(client, asked, None, patience).await?;
+            let json = whole(client, client.net.received(response).await?)?;
+            dialect::upgraded(asked.method(), &json, client.files())
+        }
     }
 }
 
@@ -141,10 +143,8 @@ async fn start(
     Ok(if understood { second } else { first })
 }
 
-async fn whole(client: &Client, response: Response) -> Result<String, ClientError> {
-    let status = response.status();
-    let retry = Told::retry_in(response.headers());
-    let text = client.net.text(response).await?;
+fn whole(client: &Client, Received { status, headers, text }: Received) -> Result<String, ClientError> {
+    let retry = Told::retry_in(&headers);
     if status.is_success() {
         return Ok(if text.is_empty() { "{}".to_owned() } else { text });
     }
@@ -175,7 +175,7 @@ pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Resu
     if jsonrpc::is_stream(&response) {
         return Ok(Frames::HttpJson(Events::new(client.net.clone(), response), dialect, client.files()));
     }
-    let json = whole(client, response).await?;
+    let json = whole(client, client.net.received(response).await?)?;
     Ok(Frames::Single(Some(Box::new(Frame::read_in(dialect, client.files(), None, &json)?))))
 }
 

@@ -2,7 +2,7 @@
 
 use flotilla_protocol::a2a::model::{Message, Role};
 use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
-use flotilla_protocol::lineage::ANCESTRY;
+use flotilla_protocol::lineage::{ANCESTRY, Onward};
 use flotilla_protocol::work::{Assignment, Upstream};
 
 /// Names the hub's message, so that an agent that knows the header does not do the same work twice.
@@ -10,10 +10,9 @@ const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 const EXTENSIONS: &str = "A2A-Extensions";
 
 /// The headers of every call made for an assignment.
-pub fn headers(assignment: &Assignment) -> Vec<(String, String)> {
-    let onward = assignment.lineage.onward();
+pub fn headers(assignment: &Assignment, onward: &Onward) -> Vec<(String, String)> {
     let mut headers: Vec<(String, String)> =
-        onward.headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        onward.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     let extensions: Vec<&str> = std::iter::once(ANCESTRY).chain(asked(assignment)).collect();
     headers.push((EXTENSIONS.to_owned(), extensions.join(", ")));
     headers
@@ -33,8 +32,7 @@ pub fn key(assignment: &Assignment) -> (String, String) {
 }
 
 /// The message as its caller wrote it, under the agent's own ids. `at_once` asks for a receipt instead of the result.
-pub fn send(assignment: &Assignment, upstream: &Upstream, at_once: bool) -> SendMessageRequest {
-    let onward = assignment.lineage.onward();
+pub fn send(assignment: &Assignment, onward: &Onward, upstream: &Upstream, at_once: bool) -> SendMessageRequest {
     let theirs = |id: &String| {
         let known = assignment.trail.references.iter().find(|(ours, _)| ours == id);
         known.map_or_else(|| id.clone(), |(_, theirs)| theirs.clone())

@@ -16,8 +16,8 @@ use flotilla_core::ids::TaskId;
 use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::request::GetTaskRequest;
 use flotilla_protocol::block::Block;
+use flotilla_protocol::lineage::Onward;
 use flotilla_protocol::work::{Assignment, Contents, Report};
-use metrics::counter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -29,6 +29,7 @@ pub struct Run {
     entered: Entered,
     letters: UnboundedReceiver<Letter>,
     seen: Seen,
+    onward: Onward,
     headers: Vec<(String, String)>,
     /// The last event of a stream that can be gone on from.
     cursor: Option<String>,
@@ -60,9 +61,10 @@ impl From<End> for Unsent {
 impl Run {
     pub fn new(remote: Arc<Remote>, task: TaskId, assignment: Assignment, handle: RunHandle) -> Self {
         let (entered, letters) = remote.calls.enter(task);
-        let (seen, headers) =
-            (Seen::of(&assignment.trail, &assignment.message.message_id), request::headers(&assignment));
-        Self { remote, assignment, handle, entered, letters, seen, headers, cursor: None, frames: 0 }
+        let seen = Seen::of(&assignment.trail, &assignment.message.message_id);
+        let onward = assignment.lineage.onward();
+        let headers = request::headers(&assignment, &onward);
+        Self { remote, assignment, handle, entered, letters, seen, onward, headers, cursor: None, frames: 0 }
     }
 
     pub async fn perform(mut self) {
@@ -175,18 +177,18 @@ impl Run {
                     admitted.failed(&error.to_string());
                 }
                 self.remote.way.doubt();
-                "unreached"
+                &self.remote.meters.unreached
             }
             Err(_) => {
                 admitted.reached();
-                "refused"
+                &self.remote.meters.refused
             }
             Ok(_) => {
                 admitted.reached();
-                "answered"
+                &self.remote.meters.answered
             }
         };
-        counter!("flotilla_remote_calls_total", "agent" => self.name().to_owned(), "outcome" => outcome).increment(1);
+        outcome.increment(1);
         if matches!(&answered, Err(Unsent::NotYet(_))) {
             self.entered.call.rewind();
         }
@@ -205,7 +207,7 @@ impl Run {
         if !self.assignment.watched || !client.streams() {
             return self.call_plainly(&client).await;
         }
-        let asked = request::send(&self.assignment, self.seen.upstream(), false);
+        let asked = request::send(&self.assignment, &self.onward, self.seen.upstream(), false);
         match client.send_streaming(asked).await {
             Ok(frames) => Ok(Answered::Stream(Box::new(frames))),
             Err(error) if offers_no_stream(&error) => self.call_without_stream(&client, error).await,
@@ -215,7 +217,7 @@ impl Run {
 
     /// A caller who looks on gets a receipt, and is told what is asked for then.
     async fn call_plainly(&mut self, client: &Client) -> Result<Answered, Unsent> {
-        let asked = request::send(&self.assignment, self.seen.upstream(), self.assignment.watched);
+        let asked = request::send(&self.assignment, &self.onward, self.seen.upstream(), self.assignment.watched);
         match client.send(asked).await {
             Ok(answer) => Ok(Answered::Whole(Box::new(answer.value))),
             Err(error) => Err(self.unsent(error, client).await),

@@ -1,0 +1,71 @@
+//! What calls find out about an agent that its card does not say: how it streams, and which extensions it activates.
+
+use super::Client;
+use super::error::ClientError;
+use crate::net::{Outgoing, Received};
+use http::HeaderMap;
+use reqwest::Response;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+impl Client {
+    /// What was found out about the agent counts until its card changes.
+    #[must_use]
+    pub fn remembering(self, before: &Self) -> Self {
+        if self.card.json != before.card.json || self.choice.interface.url != before.choice.interface.url {
+            return self;
+        }
+        let (other_dialect, kind_form) = (Arc::clone(&before.other_dialect), Arc::clone(&before.kind_form));
+        Self { other_dialect, kind_form, streamless: Arc::clone(&before.streamless), ..self }
+    }
+
+    /// Whether the agent streams, as far as is known.
+    pub fn streams(&self) -> bool {
+        self.card.capabilities.streaming && !self.streamless.load(Ordering::Relaxed)
+    }
+
+    /// It does not, whatever its card says. True the first time.
+    pub fn do_without_streams(&self) -> bool {
+        !self.streamless.swap(true, Ordering::Relaxed)
+    }
+
+    /// The same agent, of whom it is remembered which extensions it says it activates.
+    #[must_use]
+    pub fn listening(self) -> Self {
+        Self { heard: Some(Arc::default()), ..self }
+    }
+
+    /// The extensions the agent named in its latest answer.
+    pub fn heard(&self) -> Vec<String> {
+        let heard =
+            self.heard.as_ref().map(|heard| heard.lock().expect("no panic while holding what was heard").clone());
+        heard.unwrap_or_default()
+    }
+
+    /// Sends, and listens to what the answer's head says.
+    pub(super) async fn start(&self, outgoing: Outgoing, patience: Option<Duration>) -> Result<Response, ClientError> {
+        let response = self.net.send(outgoing, patience).await?;
+        self.listen(response.headers());
+        Ok(response)
+    }
+
+    /// The same for an answer in one piece.
+    pub(super) async fn exchange(
+        &self,
+        outgoing: Outgoing,
+        patience: Option<Duration>,
+    ) -> Result<Received, ClientError> {
+        let received = self.net.exchange(outgoing, patience).await?;
+        self.listen(&received.headers);
+        Ok(received)
+    }
+
+    fn listen(&self, headers: &HeaderMap) {
+        let Some(heard) = &self.heard else { return };
+        let named = ["a2a-extensions", "x-a2a-extensions"].into_iter();
+        let values = named.flat_map(|name| headers.get_all(name)).filter_map(|value| value.to_str().ok());
+        let uris = values.flat_map(|value| value.split(',')).map(str::trim).filter(|uri| !uri.is_empty());
+        *heard.lock().expect("no panic while holding what was heard") = uris.map(str::to_owned).collect();
+    }
+}
