@@ -77,6 +77,8 @@ fn describe() {
         ("flotilla_changes_committed_total", "Decisions committed to the log."),
         ("flotilla_events_committed_total", "Events committed to the log."),
         ("flotilla_push_attempts_total", "Attempts at webhooks, by result."),
+        ("flotilla_approvals_asked_total", "What agents asked their owners leave for."),
+        ("flotilla_approvals_settled_total", "What came of that, by state."),
         ("flotilla_store_flushes_total", "Batches of commits flushed to the store's journal."),
     ] {
         metrics::describe_counter!(name, help);
@@ -86,6 +88,9 @@ fn describe() {
         ("flotilla_streams_open", "Streams that are being read."),
         ("flotilla_runs_live", "Runs under way."),
         ("flotilla_push_configs_active", "Webhooks that are still told of their tasks."),
+        ("flotilla_approvals_open", "Approvals that wait for an answer."),
+        ("flotilla_workers", "Workers of the fleet, by health."),
+        ("flotilla_fleet_waiting", "Dispatched work that waits for a worker."),
         ("flotilla_tasks_in_memory", "Tasks somebody is working on or looking at."),
     ] {
         metrics::describe_gauge!(name, help);

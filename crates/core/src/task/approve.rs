@@ -99,6 +99,7 @@ pub fn settled(id: ApprovalId) -> Refusal {
 /// Whatever ends the run takes its open questions back.
 pub fn withdraw(head: &Head, events: &mut Vec<Event>) {
     let ends = |event: &Event| match event {
+        Event::Routed { step, .. } => step.ends_run(),
         Event::Answered { .. } | Event::RunLost { .. } | Event::RunQueued { .. } => true,
         Event::Status { state, .. } => state.is_terminal() || state.is_interrupted(),
         _ => false,
