@@ -16,7 +16,7 @@ mod tls;
 
 pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
 pub use card::CardForm;
-pub use fleet::FleetConfig;
+pub use fleet::{FleetConfig, NotifyConfig};
 pub use limits::LimitsConfig;
 pub use push::{PushSettings, TargetsConfig};
 pub use sockets::SocketsConfig;

@@ -1,6 +1,6 @@
 //! JSON Schemas that orchestrators send: whether one is usable, and what of a reply is not as it says.
 
-use boon::{Compiler, SchemaIndex, Schemas, UrlLoader};
+use boon::{CompileError, Compiler, SchemaIndex, Schemas, UrlLoader};
 use serde_json::Value;
 use std::error::Error;
 
@@ -22,7 +22,10 @@ fn compiled(schema: &Value) -> Result<(Schemas, SchemaIndex), String> {
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
     compiler.use_loader(Box::new(Nowhere));
     compiler.add_resource(HERE, schema.clone()).map_err(|error| error.to_string())?;
-    let index = compiler.compile(HERE, &mut schemas).map_err(|error| error.to_string())?;
+    let index = compiler.compile(HERE, &mut schemas).map_err(|error| match error {
+        CompileError::LoadUrlError { src, .. } => src.to_string(),
+        other => other.to_string(),
+    })?;
     Ok((schemas, index))
 }
 

@@ -1,5 +1,6 @@
 //! Work under a contract: found a worker for, given to it, and given to another when that one cannot.
 
+use super::judged::Went;
 use super::run::RunHandle;
 use super::{Hub, LiveRef};
 use crate::dispatch::{Choice, Target, Verdict};
@@ -126,6 +127,7 @@ impl Hub {
         let last = last.or_else(|| past.shunned.last().filter(|_| stays).map(|shunned| &shunned.worker));
         Order {
             task: head.id,
+            run: head.run,
             dispatch: Arc::clone(&contract.dispatch),
             target: last.map_or_else(|| contract.target.clone(), |worker| Target::Worker(worker.to_string())),
             shunned: past.shunned.clone(),
@@ -133,6 +135,7 @@ impl Hub {
             workspace: agent.workspace,
             context: Arc::clone(&head.context),
             since: head.created_at,
+            direct: agent.name != FLEET,
         }
     }
 
@@ -317,6 +320,7 @@ impl Hub {
         let _release = Release { hub: self, order: &order };
         if self.route(&run, Step::Resumed { worker: worker.to_string() }, None).await {
             let again = contract.past.violations.is_some();
+            run.profile = self.fleet.profile(&worker);
             run.judge = Some(Box::new(Judge::new(worker, order.dispatch.clone(), again)));
             self.work(&agent, work, run).await;
         }
@@ -328,10 +332,13 @@ impl Hub {
         let turn = run.turn();
         agent.link.run(work, run).await;
         let now = self.clock.now();
-        let told = turn.lock().expect("no panic while holding a turn").take();
+        let told = std::mem::take(&mut *turn.lock().expect("no panic while holding a turn"));
         let failure = match told {
-            Some(failure) => Some(failure),
-            None => lost(&live, number, deadline, now).then(|| Some("the run was lost".to_owned())),
+            Went::Well => Some(None),
+            Went::Wrong(failure) => Some(Some(failure)),
+            // It says nothing of the worker that it did not begin.
+            Went::Nowhere => None,
+            Went::Unheard => lost(&live, number, deadline, now).then(|| Some("the run was lost".to_owned())),
         };
         if let Some(failure) = failure {
             self.fleet.turned(&agent.name, failure, now);
@@ -354,7 +361,8 @@ struct Release<'a> {
 
 impl Drop for Release<'_> {
     fn drop(&mut self) {
-        self.hub.fleet.release(self.order.task, &self.hub.registry.load(), self.hub.clock.now());
+        let work = (self.order.task, self.order.run);
+        self.hub.fleet.release(work, &self.hub.registry.load(), self.hub.clock.now());
     }
 }
 

@@ -9,7 +9,7 @@ use crate::ids::PrincipalId;
 use crate::ports::Tail;
 use crate::task::{Head, Kind};
 use flotilla_protocol::a2a::error::Refusal;
-use flotilla_protocol::event::Change;
+use flotilla_protocol::event::{Change, Event};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,9 +78,22 @@ impl Hub {
         if !agent || head.kind == Kind::Message {
             return Err(Refusal::no_task(id).into());
         }
-        let record = self.store.record(Scope::Admin, live.id()).await?.ok_or_else(|| Refusal::no_task(id))?;
-        let pruned = record.fold.is_some();
-        Ok(LogPage { head: record.head, changes: record.changes, pruned })
+        let (mut changes, mut after, mut pruned) = (Vec::new(), 0, false);
+        while after < head.seq {
+            match self.store.after(Scope::Admin, live.id(), after, PAGE).await? {
+                Tail::Changes(page) if !page.is_empty() => {
+                    after = page.last().map_or(head.seq, |change| change.last_seq());
+                    let decides =
+                        |change: &Arc<Change>| change.events.iter().any(|e| matches!(e, Event::Routed { .. }));
+                    changes.extend(page.into_iter().filter(decides));
+                }
+                tail => {
+                    pruned = matches!(tail, Tail::Pruned);
+                    break;
+                }
+            }
+        }
+        Ok(LogPage { head, changes, pruned })
     }
 
     /// A task of an agent the caller owns. A key that is limited to agents shows the tasks of these only.

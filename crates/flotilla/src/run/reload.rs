@@ -36,6 +36,7 @@ async fn reload(running: &Running) -> Result<()> {
     running.app.hub.fleet().replace_settings(config.fleet.settings(), &running.app.hub.registry());
     roster.replace_welcome(config.sockets.welcome());
     watched.into_iter().for_each(|agent| agent.start(&running.app.hub));
+    running.notifiers.store(Arc::new(config.fleet.notify.clone()));
     running.app.hub.replace_limits(config.limits.limits());
     running.app.replace_settings(flotilla_inbound::Settings {
         // Who may come in is decided at the start, and cards must say what is.
