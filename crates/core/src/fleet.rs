@@ -6,6 +6,7 @@ pub mod contract;
 pub mod form;
 pub mod outcome;
 pub mod queue;
+pub mod reasons;
 mod roster;
 pub mod schema;
 pub mod settings;

@@ -40,13 +40,13 @@ use crate::error::{Error, Fault};
 use crate::fleet::Fleet;
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::limits::Limits;
-use crate::notice::{Notice, Notices, What};
+use crate::notice::Notices;
 use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Store};
 use crate::push::Desk;
 use crate::rate::Rate;
 use crate::registry::{Agent, Registry};
 use crate::roster::Roster;
-use crate::task::{Command, Effect, Head, Kind, apply, room, step};
+use crate::task::{Command, Effect, Head, apply, room, step};
 use arc_swap::ArcSwap;
 use deadline::Deadlines;
 use flotilla_protocol::a2a::error::Refusal;
@@ -152,10 +152,6 @@ impl Hub {
         registry.keep_hidden(&self.registry.load());
         self.fleet.describe(&registry);
         self.registry.store(Arc::new(registry));
-    }
-
-    pub fn notices(&self) -> &Notices {
-        &self.notices
     }
 
     pub fn roster(&self) -> &Arc<Roster> {
@@ -368,17 +364,6 @@ impl Hub {
                 }
             }
         })
-    }
-}
-
-impl Hub {
-    /// A task's log grew. A direct answer is no task, and nothing to tell of.
-    fn tell_of(&self, head: &Head, at: Millis) {
-        if head.kind != Kind::Task || !self.notices.has_listeners() {
-            return;
-        }
-        let what = What::Task { task: head.id, caller: head.principal, state: head.state.name(), seq: head.seq };
-        self.notices.tell(Notice { at, owner: head.owner, agent: head.agent, what });
     }
 }
 

@@ -70,6 +70,7 @@ pub(crate) fn rank(order: &Order, number: u64, now: Millis, settings: &Settings)
 }
 
 /// Work in the queue; dropped, it is there no more.
+#[must_use]
 pub struct Queued<'a> {
     fleet: &'a Fleet,
     work: (TaskId, u32),

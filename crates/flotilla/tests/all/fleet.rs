@@ -1,5 +1,6 @@
 //! Workers that announce themselves over real sockets, and the work the hub gives them.
 
+mod alerts;
 mod blocked;
 mod dispatch;
 mod kills;

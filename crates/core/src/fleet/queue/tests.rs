@@ -58,7 +58,7 @@ fn given(orders: Vec<Order>) -> Vec<usize> {
     fleet.place(&first, &registry, NOW).expect("it is free");
     let tasks: Vec<TaskId> = orders.iter().map(|order| order.task).collect();
     let mut queued: Vec<Option<Queued<'_>>> =
-        orders.into_iter().map(|order| Some(fleet.enqueue(order, &registry, NOW).ok().expect("it is busy"))).collect();
+        orders.into_iter().map(|order| Some(fleet.enqueue(order, &registry, NOW).expect("it is busy"))).collect();
     let (mut has, mut order) = (first.task, Vec::new());
     for _ in 0..tasks.len() {
         fleet.release((has, 1), &registry, NOW);
@@ -106,8 +106,8 @@ fn whoever_gives_up_waiting_is_passed_over() {
     let (fleet, registry) = fleet(1);
     let (first, second) = (order(Priority::Normal, None, NOW), order(Priority::Urgent, None, NOW));
     fleet.place(&first, &registry, NOW).expect("it is free");
-    let gone = fleet.enqueue(second, &registry, NOW).ok().expect("it is busy");
-    let mut stays = fleet.enqueue(order(Priority::Low, None, NOW), &registry, NOW).ok().expect("it is busy");
+    let gone = fleet.enqueue(second, &registry, NOW).expect("it is busy");
+    let mut stays = fleet.enqueue(order(Priority::Low, None, NOW), &registry, NOW).expect("it is busy");
     drop(gone);
     assert_eq!(fleet.waiting(), 1);
     fleet.release((first.task, 1), &registry, NOW);
@@ -127,7 +127,7 @@ fn a_pause_ends_by_itself_and_one_that_ends_late_frees_its_own_place() {
     fleet.changed(&registry, NOW);
     let shunned = Shunned { worker, epoch: None, revision: 1, until: Some(until), reason: BlockedReason::UsageLimit };
     let again = Order { run: 2, shunned: vec![shunned], ..first.clone() };
-    let mut queued = fleet.enqueue(again, &registry, NOW).ok().expect("it is paused");
+    let mut queued = fleet.enqueue(again, &registry, NOW).expect("it is paused");
     fleet.release((first.task, 1), &registry, NOW);
     assert!(queued.placed.try_recv().is_err());
     let (_, next) = fleet.changed(&registry, NOW);
