@@ -6,6 +6,7 @@ pub mod contract;
 pub mod form;
 pub mod outcome;
 pub mod queue;
+pub mod reasons;
 mod roster;
 pub mod schema;
 pub mod settings;
@@ -25,6 +26,7 @@ use metrics::gauge;
 use queue::{Given, Waiting};
 use roster::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Notify;
 
@@ -69,12 +71,14 @@ pub(crate) struct State {
     /// Work that waits, by the order it came in.
     waiting: BTreeMap<u64, Waiting>,
     next: u64,
-    /// Who has which task's work.
-    given: HashMap<TaskId, Given>,
+    /// Who has which task's work, by run: one that ends late must not take the place of the next.
+    given: BTreeMap<(TaskId, u32), Given>,
     /// Who did the last work of a context.
     contexts: Contexts,
     /// How many change files in a repository.
     writers: HashMap<String, u32>,
+    /// Accounts that have used up what they may.
+    pauses: HashMap<Arc<str>, Pause>,
 }
 
 /// A pause until a limit is reset.
@@ -87,6 +91,8 @@ pub(crate) fn pause(until: Millis, detail: &str) -> Pause {
 pub struct Fleet {
     state: Mutex<State>,
     settings: ArcSwap<Settings>,
+    /// Whether anybody ever announced itself.
+    populated: AtomicBool,
     /// One announcement is kept at a time, so that the newest is what stays.
     pub(crate) keeping: tokio::sync::Mutex<()>,
     /// Something may happen sooner than was thought.
@@ -115,9 +121,15 @@ impl Fleet {
         }
     }
 
-    /// Whether an agent announced itself.
+    /// Whether an agent announced itself. Asked for every message, so a hub without workers does not look far.
     pub fn has(&self, worker: &str) -> bool {
-        self.state().workers.contains_key(worker)
+        self.populated.load(Ordering::Relaxed) && self.state().workers.contains_key(worker)
+    }
+
+    /// What a worker has announced by now: the hub's count, and its own.
+    pub(crate) fn profile(&self, worker: &str) -> (u64, Option<u64>) {
+        let state = self.state();
+        state.workers.get(worker).map_or((0, None), |entry| (entry.worker.revision, entry.worker.announce.epoch))
     }
 
     /// Remembers how a worker's turn went.
@@ -131,6 +143,9 @@ impl Fleet {
     pub(crate) fn pause(&self, worker: &str, pause: Pause) {
         let mut state = self.state();
         let account = state.workers.get(worker).and_then(|entry| entry.worker.account.clone());
+        if let Some(account) = &account {
+            state.pauses.insert(Arc::clone(account), pause.clone());
+        }
         for (name, entry) in &mut state.workers {
             let shares = account.is_some() && entry.worker.account == account;
             if shares || **name == *worker {
@@ -158,6 +173,7 @@ impl Fleet {
             entry.worker.take(Arc::new(announce), settings.lease_from(now), now);
             entry.worker.draining = draining;
             state.workers.insert(Arc::clone(&entry.worker.name), entry);
+            self.populated.store(true, Ordering::Relaxed);
         }
     }
 
@@ -169,7 +185,9 @@ impl Fleet {
         if !known {
             state.workers.extend([fresh()]);
         }
-        let entry = state.workers.get_mut(agent.name.as_str()).expect("it was just put there");
+        self.populated.store(true, Ordering::Relaxed);
+        let State { workers, pauses, .. } = &mut *state;
+        let entry = workers.get_mut(agent.name.as_str()).expect("it was just put there");
         entry.look(Some(agent), now, &settings);
         let before = entry.worker.revision;
         let taken = entry.worker.take(Arc::new(announce), settings.lease_from(now), now);
@@ -177,6 +195,9 @@ impl Fleet {
             (entry.announced_at, entry.heard_at, entry.via) = (now, now, via);
             entry.describe(Some(agent), &settings);
             entry.look(Some(agent), now, &settings);
+            pauses.retain(|_, pause| now < pause.until);
+            let pause = entry.worker.account.as_ref().and_then(|account| pauses.get(account));
+            entry.worker.paused = pause.or(entry.worker.paused.as_ref()).cloned();
             entry.open = true;
         }
         let news = taken && entry.worker.revision != before;

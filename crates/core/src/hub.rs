@@ -193,10 +193,6 @@ impl Hub {
         self.vigil.wake();
     }
 
-    pub fn notices(&self) -> &Notices {
-        &self.notices
-    }
-
     pub fn roster(&self) -> &Arc<Roster> {
         &self.roster
     }

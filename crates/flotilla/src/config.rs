@@ -35,7 +35,7 @@ pub use approvals::ApprovalsConfig;
 pub use auth::AuthConfig;
 pub use budgets::BudgetsConfig;
 pub use card::CardForm;
-pub use fleet::FleetConfig;
+pub use fleet::{FleetConfig, NotifyConfig};
 pub use kind::Kind;
 pub use limits::LimitsConfig;
 pub use origin::Origin;

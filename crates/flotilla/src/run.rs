@@ -6,6 +6,7 @@ mod announce;
 mod banner;
 mod connection;
 mod keys;
+mod notify;
 pub use keys::preset as preset_owner_key;
 pub use secret::preset as preset_secret;
 mod reload;
@@ -31,6 +32,7 @@ use flotilla_outbound::signature::sign::Signing;
 use flotilla_store::memory::Memory;
 use flotilla_store::sqlite::{Sqlite, Sync};
 use metrics_exporter_prometheus::PrometheusHandle;
+use notify::Notifiers;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -86,6 +88,8 @@ struct Running {
     app: Arc<App>,
     address: SocketAddr,
     log_level: LogLevel,
+    /// Whom alerts are told.
+    notifiers: Notifiers,
     /// How TLS is spoken, if it is.
     tls: ArcSwapOption<TlsAcceptor>,
 }
@@ -127,6 +131,7 @@ async fn serve_until_stopped(
     let registry = assemble::registry(&config, place, &recruiter).await?;
     let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
     let push = assemble::push(&config, &master)?;
+    let courier = Arc::clone(&push.courier);
     let kept = (!overrides.memory).then_some(dir.as_path());
     let ring = signing::ensure(kept, clock.now())?;
     let signing = Arc::new(Signing::new(&master, &ring, Arc::clone(&clock)).map_err(anyhow::Error::msg)?);
@@ -156,8 +161,11 @@ async fn serve_until_stopped(
     tokio::spawn(telemetry::fold_metrics(metrics));
 
     banner::show(&config, &app, (!overrides.memory).then_some(dir.as_path()), new_key.as_deref());
+    let notifiers = Arc::new(ArcSwap::from_pointee(config.fleet.notify.clone()));
     let (config, tls) = (ArcSwap::from_pointee(config), ArcSwapOption::from(tls));
-    let running = Arc::new(Running { overrides, config, recruiter, app, address, log_level, tls });
+    let running = Arc::new(Running { overrides, config, recruiter, app, address, log_level, notifiers, tls });
+    let notifiers = Arc::clone(&running.notifiers);
+    tokio::spawn(notify::tell(Arc::clone(&running.app.hub), courier, notifiers));
     // Reads the index of sends now rather than while the first caller waits. No send has this key.
     tokio::spawn(running.app.hub.store().sent([0; 32]));
     tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 #[derive(Debug, Clone)]
 pub struct Order {
     pub task: TaskId,
+    pub run: u32,
     pub dispatch: Arc<Dispatch>,
     pub target: Target,
     pub shunned: Vec<Shunned>,
@@ -26,6 +27,14 @@ pub struct Order {
     pub workspace: WorkspaceId,
     pub context: Arc<str>,
     pub since: Millis,
+    /// The worker itself was called, so its caller may call it.
+    pub direct: bool,
+}
+
+impl Order {
+    fn may_have(&self, entry: &Entry) -> bool {
+        self.direct || entry.is_for(self.principal, self.workspace)
+    }
 }
 
 /// A worker that was found, and all that were looked at.
@@ -61,15 +70,23 @@ pub(crate) fn rank(order: &Order, number: u64, now: Millis, settings: &Settings)
 }
 
 /// Work in the queue; dropped, it is there no more.
+#[must_use]
 pub struct Queued<'a> {
     fleet: &'a Fleet,
+    work: (TaskId, u32),
     number: u64,
     pub placed: oneshot::Receiver<Placed>,
 }
 
 impl Drop for Queued<'_> {
     fn drop(&mut self) {
-        self.fleet.state().waiting.remove(&self.number);
+        let settings = self.fleet.settings();
+        let mut state = self.fleet.state();
+        state.waiting.remove(&self.number);
+        // It was given in the moment its waiting ended.
+        if self.placed.try_recv().is_ok() {
+            state.take_back(self.work, &settings);
+        }
     }
 }
 
@@ -77,7 +94,7 @@ impl State {
     /// Who could do it, the best first.
     fn choice(&self, order: &Order, settings: &Settings, now: Millis) -> Choice {
         let begun = Instant::now();
-        let seen = self.workers.values().filter(|entry| entry.is_for(order.principal, order.workspace));
+        let seen = self.workers.values().filter(|entry| order.may_have(entry));
         let last = self.contexts.get(&order.context).map(|worker| &**worker);
         let wanted = Wanted { dispatch: &order.dispatch, target: &order.target, last, shunned: &order.shunned };
         let choice = choose(seen.map(|entry| &entry.worker), wanted, &settings.policy, now);
@@ -95,7 +112,10 @@ impl State {
         if let Target::Worker(name) = &order.target
             && !self.workers.contains_key(name.as_str())
         {
-            return unknown(order, name, registry, settings, now);
+            let placed = unknown(order, name, registry, settings, now)?;
+            let given = Given { worker: name.as_str().into(), context: Arc::clone(&order.context), repository: None };
+            self.given.insert((order.task, order.run), given);
+            return Ok(placed);
         }
         let choice = self.choice(order, settings, now);
         self.give(order, choice, settings)
@@ -113,8 +133,12 @@ impl State {
         for number in there {
             let Some(waiting) = self.waiting.remove(&number) else { continue };
             match self.place(&waiting.order, registry, settings, now) {
-                // Whoever waited is gone: nothing was counted for it.
-                Ok(placed) => drop(waiting.tell.send(placed)),
+                Ok(placed) => {
+                    if let Err(unheard) = waiting.tell.send(placed) {
+                        drop(unheard);
+                        self.take_back((waiting.order.task, waiting.order.run), settings);
+                    }
+                }
                 Err(_) => drop(self.waiting.insert(number, waiting)),
             }
         }
@@ -144,7 +168,7 @@ impl State {
             self.crowd(repository, settings);
         }
         let given = Given { worker: Arc::clone(worker), context: Arc::clone(&order.context), repository };
-        self.given.insert(order.task, given);
+        self.given.insert((order.task, order.run), given);
     }
 
     /// Whether a repository has room for another who changes its files is known to all who work in it.
@@ -164,8 +188,7 @@ impl State {
         for (number, waiting) in &self.waiting {
             let order = &waiting.order;
             let rank = rank(order, *number, now, settings);
-            if best.as_ref().is_some_and(|(_, known)| *known <= rank) || !entry.is_for(order.principal, order.workspace)
-            {
+            if best.as_ref().is_some_and(|(_, known)| *known <= rank) || !order.may_have(entry) {
                 continue;
             }
             let wanted =
@@ -196,7 +219,7 @@ impl State {
                 Ok(placed) => {
                     if let Err(unheard) = waiting.tell.send(placed) {
                         drop(unheard);
-                        self.take_back(waiting.order.task, settings);
+                        self.take_back((waiting.order.task, waiting.order.run), settings);
                     }
                 }
                 // It was found fit a moment ago, so this is not reached; it must not be lost if it is.
@@ -208,8 +231,8 @@ impl State {
         }
     }
 
-    fn take_back(&mut self, task: TaskId, settings: &Settings) -> Option<Given> {
-        let given = self.given.remove(&task)?;
+    fn take_back(&mut self, work: (TaskId, u32), settings: &Settings) -> Option<Given> {
+        let given = self.given.remove(&work)?;
         if let Some(entry) = self.workers.get_mut(&given.worker) {
             entry.worker.active = entry.worker.active.saturating_sub(1);
             entry.open = true;
@@ -253,11 +276,11 @@ impl Fleet {
             return Err(Box::new(placed));
         }
         state.next += 1;
-        let number = state.next;
+        let (number, work) = (state.next, (order.task, order.run));
         state.waiting.insert(number, Waiting { order, number, tell });
         drop(state);
         self.stir();
-        Ok(Queued { fleet: self, number, placed })
+        Ok(Queued { fleet: self, work, number, placed })
     }
 
     /// Counts work as given that a worker has from before.
@@ -274,9 +297,10 @@ impl Fleet {
     }
 
     /// A worker is done with a task's work, however that came about.
-    pub(crate) fn release(&self, task: TaskId, registry: &Registry, now: Millis) {
+    pub(crate) fn release(&self, work: (TaskId, u32), registry: &Registry, now: Millis) {
         let (mut state, settings) = self.looked(registry, now);
-        if let Some(given) = state.take_back(task, &settings) {
+        if let Some(given) = state.take_back(work, &settings).filter(|given| state.workers.contains_key(&given.worker))
+        {
             state.contexts.put(given.context, given.worker);
         }
         state.offer(&settings, now);
@@ -285,7 +309,9 @@ impl Fleet {
     }
 
     pub(crate) fn given(&self, task: TaskId) -> Option<Arc<str>> {
-        self.state().given.get(&task).map(|given| Arc::clone(&given.worker))
+        let state = self.state();
+        let latest = state.given.range((task, 0)..=(task, u32::MAX)).next_back();
+        latest.map(|(_, given)| Arc::clone(&given.worker))
     }
 
     /// How much work waits.
@@ -306,3 +332,6 @@ fn unknown(order: &Order, name: &str, registry: &Registry, settings: &Settings, 
         _ => Err(choice),
     }
 }
+
+#[cfg(test)]
+mod tests;

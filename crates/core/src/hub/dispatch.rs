@@ -1,12 +1,14 @@
 //! Work under a contract: found a worker for, given to it, and given to another when that one cannot.
 
+use super::judged::Went;
 use super::run::RunHandle;
 use super::{Hub, LiveRef};
-use crate::dispatch::{Choice, Target, Verdict};
+use crate::dispatch::{Choice, Target};
 use crate::fleet::contract::{Contract, Past};
 use crate::fleet::form::{self, Told};
 use crate::fleet::outcome::{Judge, refused};
 use crate::fleet::queue::{Order, Placed};
+use crate::fleet::reasons::{listed, obstacle};
 use crate::fleet::settings::after;
 use crate::fleet::{FLEET, contract, schema};
 use crate::notice::{Notice, What};
@@ -17,15 +19,13 @@ use flotilla_protocol::a2a::model::{Message, TaskState};
 use flotilla_protocol::event::Change;
 use flotilla_protocol::fleet::dispatch::OnBlocked;
 use flotilla_protocol::fleet::result::BlockedReason;
-use flotilla_protocol::fleet::route::{Candidate, Considered, Obstacle, Step};
+use flotilla_protocol::fleet::route::Step;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::work::{Assignment, Trail};
 use metrics::counter;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So many workers are listed with a decision; the others are counted.
-const LISTED: usize = 64;
 /// So many workers are tried before work is given up, whatever its policy says.
 const MOST_TRIES: usize = 64;
 
@@ -126,6 +126,7 @@ impl Hub {
         let last = last.or_else(|| past.shunned.last().filter(|_| stays).map(|shunned| &shunned.worker));
         Order {
             task: head.id,
+            run: head.run,
             dispatch: Arc::clone(&contract.dispatch),
             target: last.map_or_else(|| contract.target.clone(), |worker| Target::Worker(worker.to_string())),
             shunned: past.shunned.clone(),
@@ -133,6 +134,7 @@ impl Hub {
             workspace: agent.workspace,
             context: Arc::clone(&head.context),
             since: head.created_at,
+            direct: agent.name != FLEET,
         }
     }
 
@@ -155,12 +157,12 @@ impl Hub {
                     }
                 }
                 OnBlocked::Alert => {
-                    let (reason, detail) = obstacle(&choice, contract);
+                    let (reason, detail) = obstacle(&choice, &contract.target);
                     self.alert(run, contract, reason, &detail).await;
                 }
             }
         }
-        let (reason, detail) = obstacle(&choice, contract);
+        let (reason, detail) = obstacle(&choice, &contract.target);
         let passed = contract.dispatch.deadline.is_some_and(|deadline| deadline <= self.clock.now());
         let reason = if passed { BlockedReason::DeadlinePassed } else { reason };
         Search::Nobody(reason, detail, choice)
@@ -317,6 +319,7 @@ impl Hub {
         let _release = Release { hub: self, order: &order };
         if self.route(&run, Step::Resumed { worker: worker.to_string() }, None).await {
             let again = contract.past.violations.is_some();
+            run.profile = self.fleet.profile(&worker);
             run.judge = Some(Box::new(Judge::new(worker, order.dispatch.clone(), again)));
             self.work(&agent, work, run).await;
         }
@@ -328,10 +331,13 @@ impl Hub {
         let turn = run.turn();
         agent.link.run(work, run).await;
         let now = self.clock.now();
-        let told = turn.lock().expect("no panic while holding a turn").take();
+        let told = std::mem::take(&mut *turn.lock().expect("no panic while holding a turn"));
         let failure = match told {
-            Some(failure) => Some(failure),
-            None => lost(&live, number, deadline, now).then(|| Some("the run was lost".to_owned())),
+            Went::Well => Some(None),
+            Went::Wrong(failure) => Some(Some(failure)),
+            // It says nothing of the worker that it did not begin.
+            Went::Nowhere => None,
+            Went::Unheard => lost(&live, number, deadline, now).then(|| Some("the run was lost".to_owned())),
         };
         if let Some(failure) = failure {
             self.fleet.turned(&agent.name, failure, now);
@@ -354,49 +360,11 @@ struct Release<'a> {
 
 impl Drop for Release<'_> {
     fn drop(&mut self) {
-        self.hub.fleet.release(self.order.task, &self.hub.registry.load(), self.hub.clock.now());
+        let work = (self.order.task, self.order.run);
+        self.hub.fleet.release(work, &self.hub.registry.load(), self.hub.clock.now());
     }
 }
 
 fn between(now: Millis, then: Millis) -> Duration {
     Duration::from_millis(u64::try_from(then.0.saturating_sub(now.0)).unwrap_or(0))
-}
-
-/// The one reason that tells most: of the worker that came closest.
-fn obstacle(choice: &Choice, contract: &Contract) -> (BlockedReason, String) {
-    let unfit = choice.considered.iter().filter_map(|considered| match &considered.verdict {
-        Verdict::Unfit(reasons) => Some(reasons),
-        Verdict::Fit { .. } => None,
-    });
-    let closest = unfit.min_by_key(|reasons| (reasons.iter().filter(|reason| !reason.waits).count(), reasons.len()));
-    if let Some(first) = closest.and_then(|reasons| reasons.first()) {
-        return (first.reason.clone(), first.detail.clone());
-    }
-    let nobody = match &contract.target {
-        Target::Any => "no worker has announced itself".to_owned(),
-        Target::Worker(name) => format!("there is no worker '{name}'"),
-        Target::Label(label) => format!("no worker has the label '{label}'"),
-        Target::Skill(skill) => format!("no worker has the skill '{skill}'"),
-    };
-    (BlockedReason::OverCapacity, nobody)
-}
-
-fn listed(choice: &Choice) -> Considered {
-    let workers = choice.considered.iter().take(LISTED).map(|considered| {
-        let (score, points, obstacles) = match &considered.verdict {
-            Verdict::Fit { score, points, .. } => {
-                let points = points.iter().map(|(name, point)| ((*name).to_owned(), *point)).collect();
-                (Some(*score), points, Vec::new())
-            }
-            Verdict::Unfit(reasons) => {
-                let told = reasons.iter().map(|unfit| {
-                    let (reason, detail) = (unfit.reason.clone(), unfit.detail.clone());
-                    Obstacle { reason, detail }
-                });
-                (None, Vec::new(), told.collect())
-            }
-        };
-        Candidate { worker: considered.worker.to_string(), epoch: considered.epoch, score, points, obstacles }
-    });
-    Considered { workers: workers.collect(), others: choice.considered.len().saturating_sub(LISTED) }
 }

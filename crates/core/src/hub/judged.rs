@@ -14,16 +14,27 @@ use metrics::counter;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How a turn went: what the worker did wrong, if it did; none at all if it says nothing of the worker.
-pub(super) type Turn = Arc<Mutex<Option<Option<String>>>>;
+/// How a turn went for the worker.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) enum Went {
+    /// It was not heard how.
+    #[default]
+    Unheard,
+    Well,
+    Wrong(String),
+    /// It did not begin.
+    Nowhere,
+}
+
+pub(super) type Turn = Arc<Mutex<Went>>;
 
 impl RunHandle {
     pub(super) fn turn(&self) -> Turn {
         Arc::clone(&self.turn)
     }
 
-    fn went(&self, failure: Option<String>) {
-        *self.turn.lock().expect("no panic while holding a turn") = Some(failure);
+    fn went(&self, went: Went) {
+        *self.turn.lock().expect("no panic while holding a turn") = went;
     }
 
     /// The reports that go into the log, or the end of the run.
@@ -50,7 +61,7 @@ impl RunHandle {
                 Err(Fenced)
             }
             Ruling::Over { reports, step, fault } => {
-                self.went(fault);
+                self.went(fault.map_or(Went::Well, Went::Wrong));
                 counter!("flotilla_dispatches_total", "outcome" => "ended").increment(1);
                 let hub = Arc::clone(&self.hub);
                 if !hub.route(self, step, None).await {
@@ -81,6 +92,7 @@ impl RunHandle {
     }
 
     async fn end_with(&mut self, step: Step) {
+        self.went(Went::Nowhere);
         let run = self.run;
         let command = || Command::Again { run, step: Box::new(step.clone()) };
         if let Err(error) = self.hub.change(&self.live, command).await {
@@ -111,7 +123,8 @@ fn retry_at(reason: &BlockedReason, retryable: Option<bool>, seconds: Option<u64
         _ => None,
     };
     let seconds = if retryable == Some(false) { None } else { seconds.or(usual) };
-    seconds.map(|seconds| after(now, Duration::from_secs(seconds)))
+    // Somebody who says "at once" again and again must not be asked again and again at once.
+    seconds.map(|seconds| after(now, Duration::from_secs(seconds.max(1))))
 }
 
 /// Words of workers' own are not counted each: there is no end to them.

@@ -6,10 +6,12 @@ use super::{Hub, LiveRef};
 use crate::caller::{Caller, Scope};
 use crate::error::Error;
 use crate::ids::PrincipalId;
+use crate::notice::{Notice, Notices, What};
 use crate::ports::Tail;
 use crate::task::{Head, Kind};
 use flotilla_protocol::a2a::error::Refusal;
-use flotilla_protocol::event::Change;
+use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::time::Millis;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +55,19 @@ pub struct OwnerFollow {
 }
 
 impl Hub {
+    pub fn notices(&self) -> &Notices {
+        &self.notices
+    }
+
+    /// A task's log grew. A direct answer is no task, and nothing to tell of.
+    pub(super) fn tell_of(&self, head: &Head, at: Millis) {
+        if head.kind != Kind::Task || !self.notices.has_listeners() {
+            return;
+        }
+        let what = What::Task { task: head.id, caller: head.principal, state: head.state.name(), seq: head.seq };
+        self.notices.tell(Notice { at, owner: head.owner, agent: head.agent, what });
+    }
+
     /// The events after `seq`, as many as fit a page.
     pub async fn owner_log(&self, caller: &Caller, id: &str, seq: u64) -> Result<LogPage, Error> {
         let scope = caller.as_owner();
@@ -78,9 +93,22 @@ impl Hub {
         if !agent || head.kind == Kind::Message {
             return Err(Refusal::no_task(id).into());
         }
-        let record = self.store.record(Scope::Admin, live.id()).await?.ok_or_else(|| Refusal::no_task(id))?;
-        let pruned = record.fold.is_some();
-        Ok(LogPage { head: record.head, changes: record.changes, pruned })
+        let (mut changes, mut after, mut pruned) = (Vec::new(), 0, false);
+        while after < head.seq {
+            match self.store.after(Scope::Admin, live.id(), after, PAGE).await? {
+                Tail::Changes(page) if !page.is_empty() => {
+                    after = page.last().map_or(head.seq, |change| change.last_seq());
+                    let decides =
+                        |change: &Arc<Change>| change.events.iter().any(|e| matches!(e, Event::Routed { .. }));
+                    changes.extend(page.into_iter().filter(decides));
+                }
+                tail => {
+                    pruned = matches!(tail, Tail::Pruned);
+                    break;
+                }
+            }
+        }
+        Ok(LogPage { head, changes, pruned })
     }
 
     /// A task of an agent the caller owns. A key that is limited to agents shows the tasks of these only.

@@ -9,6 +9,7 @@ use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
 use flotilla_protocol::approval::ApprovalState;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::fleet::route::Step;
 use flotilla_protocol::lineage::{Ancestor, Origin};
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::work::{Contents, Report, Upstream};
@@ -47,6 +48,15 @@ fn command(word: &str, head: &Head) -> Command {
         }
         "taken" => Command::Taken { run },
         "hold" => Command::Hold { run, reason: "it went away".into() },
+        "assigned" | "assigned10" => {
+            let step = Step::Resumed { worker: "w".into() };
+            let deadline = (verb == "assigned10").then_some(Millis(10));
+            Command::Route { run, step: Box::new(step), deadline }
+        }
+        "blocked" => {
+            let step = Step::AskedAgain { worker: "w".into(), violations: Vec::new() };
+            Command::Again { run, step: Box::new(step) }
+        }
         "open" => Command::Open,
         "started" => report(status(TaskState::Working)),
         "ask" => report(status(TaskState::InputRequired)),
@@ -337,4 +347,18 @@ fn a_budget_that_is_used_up_ends_work_or_begins_none() {
     let poor = check("poor", "REJECTED");
     assert_eq!((poor.run, poor.run_state), (0, RunState::Idle));
     check("say, ask, poor", "UNDECIDED INPUT_REQUIRED RESOURCE_EXHAUSTED");
+}
+
+#[test]
+fn dispatched_work_is_a_task_and_blocked_ends_the_run_alone() {
+    let head = check(
+        "say, assigned, blocked, assigned, started, done",
+        "UNDECIDED SUBMITTED SUBMITTED SUBMITTED WORKING COMPLETED",
+    );
+    assert_eq!((head.run, head.waiting), (2, 0));
+    let head = check("say, assigned, started, blocked, done@1", "UNDECIDED SUBMITTED WORKING SUBMITTED SUBMITTED");
+    assert_eq!((head.run, head.run_state), (2, RunState::Claimed), "what an old run says changes nothing");
+    check("say, assigned, done, blocked@1", "UNDECIDED SUBMITTED COMPLETED COMPLETED");
+    let head = check("say, assigned10, at9, at10", "UNDECIDED SUBMITTED SUBMITTED FAILED");
+    assert_eq!(head.deadline, Some(Millis(10)), "the deadline of a dispatch counts from when it is given");
 }

@@ -28,6 +28,17 @@ pub struct FleetConfig {
     /// What is known of workers beside what they announce, by the agent's name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub workers: BTreeMap<String, WorkerConfig>,
+    /// Who is told of alerts: webhooks, signed as push is, and programs that get the alert on standard input.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notify: Vec<NotifyConfig>,
+}
+
+/// `webhook: URL`, or `command: [PROGRAM, ARGUMENT, …]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NotifyConfig {
+    Webhook(String),
+    Command(Vec<String>),
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +64,7 @@ impl Default for FleetConfig {
             writers_per_repository: settings.writers_per_repository,
             tiers: ["haiku", "sonnet", "opus"].map(str::to_owned).to_vec(),
             workers: BTreeMap::new(),
+            notify: Vec::new(),
         }
     }
 }
@@ -82,6 +94,17 @@ impl FleetConfig {
         }
         if self.writers_per_repository == 0 {
             bail!("fleet.writers_per_repository: must be at least 1, or nothing that changes files could be done");
+        }
+        for notifier in &self.notify {
+            match notifier {
+                NotifyConfig::Webhook(url) if !url.starts_with("http://") && !url.starts_with("https://") => {
+                    bail!("fleet.notify: webhook: '{url}' must be an http or https URL");
+                }
+                NotifyConfig::Command(words) if words.first().is_none_or(|program| !program.starts_with('/')) => {
+                    bail!("fleet.notify: command: must begin with the whole path of a program");
+                }
+                _ => {}
+            }
         }
         if self.tiers.is_empty() {
             bail!("fleet.tiers: must name at least one tier, the least first");

@@ -48,6 +48,7 @@ async fn reload(running: &Running) -> Result<()> {
     hub.replace_approval_policy(config.approvals.policy());
     hub.replace_limits(config.limits.limits());
     hub.replace_budgets(config.budgets.budgets());
+    running.notifiers.store(Arc::new(config.fleet.notify.clone()));
     running.app.replace_settings(flotilla_inbound::Settings {
         // Who may come in is decided at the start, and cards must say what is.
         anonymous: before.hub.allow_anonymous,

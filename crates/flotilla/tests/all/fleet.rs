@@ -1,5 +1,10 @@
 //! Workers that announce themselves over real sockets, and the work the hub gives them.
 
+mod alerts;
+mod blocked;
+mod dispatch;
+mod kills;
+mod results;
 mod roster;
 
 use crate::socket::{SCOPES, dial};
@@ -57,4 +62,51 @@ pub fn shown(hub: &HubProcess, name: &str) -> Value {
 /// Waits until a worker is said to be like this.
 pub fn is(hub: &HubProcess, name: &str, health: &str) -> Value {
     until(&format!("{name} is {health}"), || Some(shown(hub, name)).filter(|worker| worker["health"] == health))
+}
+
+/// A dispatch with these terms; `with` is laid over it.
+pub fn dispatch(with: &Value) -> Value {
+    let mut whole = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": "Do it"});
+    whole.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
+    whole
+}
+
+/// Gives work; the task and the agent it is with.
+pub fn give(hub: &HubProcess, with: &Value) -> (String, Client) {
+    let given = post(&owner(hub), "/api/dispatch", &dispatch(with));
+    assert_eq!(given.status, 200, "{}", given.text());
+    let given = given.json();
+    let agent = given["agent"].as_str().expect("an agent");
+    (given["task"]["id"].as_str().expect("an id").to_owned(), owner(hub).agent(agent))
+}
+
+/// What was decided about a task, one word and a worker or reason each.
+pub fn why(hub: &HubProcess, task: &str) -> Vec<Value> {
+    let told = owner(hub).get(&format!("/api/tasks/{task}/why")).json();
+    told["steps"].as_array().unwrap_or_else(|| panic!("{told}")).clone()
+}
+
+pub fn steps(hub: &HubProcess, task: &str) -> String {
+    let word = |step: &Value| {
+        let what = [&step["worker"], &step["reason"], &step["standing"]].into_iter().find_map(Value::as_str);
+        format!("{} {}", step["step"].as_str().expect("a step"), what.unwrap_or_default()).trim_end().to_owned()
+    };
+    why(hub, task).iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// Answers a run with a TASK_RESULT, as an artifact of its own.
+pub fn result(socket: &mut Socket, message: &Value, result: &Value) {
+    let mut whole = json!({"type": "TASK_RESULT", "protocol_version": "2.0"});
+    whole.as_object_mut().expect("an object").extend(result.as_object().expect("an object").clone());
+    let part = json!({"kind": "data", "data": whole, "mimeType": "application/vnd.flotilla.task-result+json"});
+    let state = if result["status"] == "blocked" { "rejected" } else { "completed" };
+    socket.send(&json!({"type": "task_response", "taskId": message["taskId"], "run": message["run"],
+        "status": {"state": state}, "artifact": {"artifactId": "r", "parts": [part]}, "lastChunk": true}));
+}
+
+/// The TASK_RESULT of a task.
+pub fn told(task: &Value) -> Value {
+    let artifacts = task["artifacts"].as_array().unwrap_or_else(|| panic!("no artifacts in {task}"));
+    let data = artifacts.iter().map(|artifact| &artifact["parts"][0]["data"]);
+    data.into_iter().find(|data| data["type"] == "TASK_RESULT").unwrap_or_else(|| panic!("no result in {task}")).clone()
 }

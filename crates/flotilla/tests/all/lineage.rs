@@ -60,7 +60,7 @@ fn hub_id(hub: &HubProcess) -> String {
 }
 
 /// So long from now, as it is written.
-fn in_time(left: Duration) -> String {
+pub fn in_time(left: Duration) -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a clock that is set");
     Millis(i64::try_from((now + left).as_millis()).expect("not that far")).to_string()
 }

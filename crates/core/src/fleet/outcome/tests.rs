@@ -1,1 +1,157 @@
-//! Results.
+//! What reports come to: where a result is found, what is believed, and what is asked for again.
+
+use super::{Judge, Ruling, refused};
+use flotilla_protocol::a2a::model::{Artifact, Part, TaskState};
+use flotilla_protocol::block::Block;
+use flotilla_protocol::fleet::dispatch::{Dispatch, ReplySchema};
+use flotilla_protocol::fleet::result::BlockedReason;
+use flotilla_protocol::fleet::route::{Standing, Step};
+use flotilla_protocol::wire::{AnyValue, Json};
+use flotilla_protocol::work::{Contents, Report};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+fn judge(reply_schema: ReplySchema, json_schema: Option<Value>, asked_again: bool) -> Judge {
+    let mut dispatch = Dispatch { brief: "x".into(), ..Dispatch::default() };
+    (dispatch.task.reply_schema, dispatch.task.json_schema) = (reply_schema, json_schema);
+    dispatch.task.task_id = Some("mine".into());
+    Judge::new("w".into(), Arc::new(dispatch), asked_again)
+}
+
+fn plain() -> Judge {
+    judge(ReplySchema::Prose, None, false)
+}
+
+fn status(state: TaskState, text: &str) -> Report {
+    let contents = (!text.is_empty()).then(|| Contents::text(text));
+    Report::Status { state, contents, metadata: None }
+}
+
+fn artifact(parts: Vec<Part>) -> Report {
+    let artifact = Box::new(Artifact { artifact_id: "theirs".into(), ..Artifact::default() });
+    Report::Artifact { artifact, contents: Contents::Parts(parts), append: false, last_chunk: true, metadata: None }
+}
+
+fn data(value: &Value) -> Part {
+    Part { data: AnyValue(Json::of(value).ok()), ..Part::default() }
+}
+
+fn result(with: &Value) -> Value {
+    let mut whole = json!({"type": "TASK_RESULT", "protocol_version": "2.0"});
+    whole.as_object_mut().unwrap().extend(with.as_object().unwrap().clone());
+    whole
+}
+
+/// The state, the result and the standing that reports come to.
+fn over(judge: &mut Judge, reports: Vec<Report>) -> (TaskState, Value, Standing) {
+    let (ruling, _) = judge.rule(reports);
+    let Ruling::Over { reports, step: Step::Judged { standing, .. }, .. } = ruling else { panic!("{ruling:?}") };
+    let (mut state, mut told) = (TaskState::Unspecified, Value::Null);
+    for report in reports {
+        match report {
+            Report::Status { state: ended, .. } => state = ended,
+            Report::Artifact { contents: Contents::Parts(parts), .. } => {
+                let data = parts.first().and_then(|part| part.data.0.as_ref());
+                told = data.map_or(Value::Null, |data| serde_json::from_str(data.text()).unwrap());
+            }
+            _ => {}
+        }
+    }
+    (state, told, standing)
+}
+
+#[test]
+fn a_result_is_found_wherever_it_stands() {
+    let done = result(&json!({"status": "done"}));
+    let places = [
+        vec![artifact(vec![data(&done)]), status(TaskState::Completed, "")],
+        vec![artifact(vec![Part::text(done.to_string())]), status(TaskState::Completed, "")],
+        vec![status(TaskState::Completed, &done.to_string())],
+        vec![status(TaskState::Completed, &format!("Here:\n```json\n{done}\n```\n"))],
+        vec![status(TaskState::Completed, &format!("{{not json}} and then {done}"))],
+        vec![Report::Answer { contents: Contents::Parts(vec![data(&done)]), metadata: None }],
+    ];
+    for reports in places {
+        let shown = format!("{reports:?}");
+        let (state, told, standing) = over(&mut plain(), reports);
+        assert_eq!((state, standing), (TaskState::Completed, Standing::Accepted), "{shown}");
+        assert_eq!(told["task_id"], "mine", "the orchestrator's own id is repeated");
+    }
+}
+
+#[test]
+fn worse_counts_where_a_worker_contradicts_itself() {
+    for (state, told, expected, standing) in [
+        (TaskState::Completed, json!({"status": "error", "error": "no"}), TaskState::Failed, Standing::Accepted),
+        (TaskState::Failed, json!({"status": "done"}), TaskState::Failed, Standing::Reported),
+        (
+            TaskState::Completed,
+            json!({"status": "partial", "remaining": ["x"]}),
+            TaskState::Completed,
+            Standing::Accepted,
+        ),
+    ] {
+        let reports = vec![artifact(vec![data(&result(&told))]), status(state, "")];
+        let (state, _, stands) = over(&mut plain(), reports);
+        assert_eq!((state, stands), (expected, standing), "{told}");
+    }
+}
+
+#[test]
+fn what_never_began_is_told_apart() {
+    let blocked = result(&json!({"status": "blocked", "blocked_reason": "dirty_tree", "retry_after": 5}));
+    let (ruling, _) = plain().rule(vec![status(TaskState::Rejected, &blocked.to_string())]);
+    assert!(matches!(ruling, Ruling::Blocked(told) if told.blocked_reason == Some(BlockedReason::DirtyTree)));
+    let (ruling, _) = plain().rule(vec![status(TaskState::Rejected, "Not my job")]);
+    assert!(matches!(ruling, Ruling::Blocked(told) if told.detail.as_deref() == Some("Not my job") && told.inferred));
+    let (ruling, _) = plain().rule(vec![status(TaskState::Canceled, "stopped")]);
+    assert!(matches!(ruling, Ruling::Pass(_)));
+    let reports = refused(&Dispatch::default(), &BlockedReason::TierTooLow, "sonnet", false);
+    assert!(matches!(reports.as_slice(), [Report::Artifact { .. }, Report::Status { state: TaskState::Rejected, .. }]));
+}
+
+#[test]
+fn prose_is_inferred_and_only_a_worker_without_a_word_is_at_fault() {
+    let (state, told, standing) = over(&mut plain(), vec![status(TaskState::Completed, "Done it")]);
+    assert_eq!((state, standing, &told["inferred"]), (TaskState::Completed, Standing::Reported, &json!(true)));
+    let faults = |report: Report| match plain().rule(vec![report]).0 {
+        Ruling::Over { fault, .. } => fault,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(faults(status(TaskState::Failed, "crashed")).as_deref(), Some("crashed"));
+    let error = result(&json!({"status": "error", "error": "no such file"}));
+    assert_eq!(faults(status(TaskState::Failed, &error.to_string())), None, "a task that cannot be done is no fault");
+}
+
+#[test]
+fn tokens_are_counted_and_what_is_not_known_is_null() {
+    let claims = result(&json!({"status": "done", "tokens_spent": 99}));
+    let ends = || status(TaskState::Completed, &claims.to_string());
+    let (_, told, _) = over(&mut plain(), vec![ends()]);
+    assert_eq!((&told["tokens_spent"], &told["tokens_claimed"]), (&Value::Null, &json!(99)));
+    let usage = |json: Value| Block::new(Json::of(&json).unwrap()).unwrap();
+    let note = Report::Note {
+        blocks: vec![
+            usage(json!({"type": "usage", "input_tokens": 1, "output_tokens": 2})),
+            usage(json!({"type": "usage", "output_tokens": 3, "cache_read_input_tokens": 4})),
+        ],
+    };
+    let (_, told, _) = over(&mut plain(), vec![note, ends()]);
+    assert_eq!((&told["tokens_spent"], &told["usage"]["output_tokens"]), (&json!(10), &json!(5)));
+}
+
+#[test]
+fn a_wrong_reply_is_asked_for_once() {
+    let schema = json!({"type": "object", "required": ["n"]});
+    let json = |again| judge(ReplySchema::Json, Some(schema.clone()), again);
+    let reply = |text: &str| vec![status(TaskState::Completed, text)];
+    assert!(matches!(json(false).rule(reply("{}")).0, Ruling::Again(violations) if violations.len() == 1));
+    let (state, told, _) = over(&mut json(true), reply("{}"));
+    assert_eq!(state, TaskState::Failed);
+    assert!(told["error"].as_str().unwrap().starts_with("The reply is not valid: "), "{told}");
+    let (state, _, standing) = over(&mut json(false), reply("```json\n{\"n\": 1}\n```"));
+    assert_eq!((state, standing), (TaskState::Completed, Standing::Reported), "valid, but no TASK_RESULT");
+    let both = vec![artifact(vec![data(&json!({"n": 1})), data(&result(&json!({"status": "done"})))])];
+    let (ruling, _) = json(false).rule(both);
+    assert!(matches!(ruling, Ruling::Pass(reports) if reports.len() == 1), "the reply itself goes on");
+}

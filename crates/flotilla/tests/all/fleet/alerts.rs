@@ -1,0 +1,46 @@
+//! Alerts reach people: a webhook that is signed, and a program of the operator's own.
+
+use super::{give, steps};
+use crate::cast::{CONFIG, reached, setup};
+use flotilla_testkit::{Binding, Receiver, until};
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt as _;
+
+#[test]
+fn work_nobody_takes_is_told_to_webhooks_and_programs() {
+    let receiver = Receiver::start();
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let (program, told) = (home.path().join("page-me"), home.path().join("told.json"));
+    std::fs::write(&program, format!("#!/bin/sh\ncat > {0}.part && mv {0}.part {0}\n", told.display()))
+        .expect("written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("it may be run");
+    let notify = json!([{"webhook": receiver.url()}, {"command": [program]}]);
+    let config = format!("{CONFIG}\nfleet: {{notify: {notify}}}\ntargets: {{allow: [127.0.0.1]}}");
+    let hub = setup().config(&config).start();
+    let (task, client) = give(&hub, &json!({"to": "label:moon", "on_blocked": ["alert"]}));
+    reached(&client, &task, "TASK_STATE_REJECTED");
+    assert_eq!(steps(&hub, &task), "alerted over_capacity, rejected over_capacity");
+    let webhook = receiver.wait(1).remove(0);
+    let alert = webhook.json();
+    assert_eq!((&alert["type"], &alert["taskId"], &alert["agent"]), (&json!("alert"), &json!(task), &json!("fleet")));
+    assert!(alert["text"].as_str().expect("a text").contains("no worker has the label 'moon'"), "{alert}");
+    assert!(webhook.header("webhook-signature").is_some_and(|signature| signature.starts_with("v1a,")));
+    let program_heard = until("the program is told", || std::fs::read_to_string(&told).ok());
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&program_heard).expect("JSON"), alert);
+    until("both are counted", || {
+        let metrics = hub.stranger(Binding::HttpJson).get("/metrics").text().to_owned();
+        metrics.contains(r#"flotilla_notifications_total{outcome="delivered"} 2"#).then_some(())
+    });
+}
+
+#[test]
+fn a_notifier_that_cannot_be_is_refused() {
+    for (notify, told) in [
+        ("[{webhook: ftp://x}]", "must be an http or https URL"),
+        ("[{command: [page-me]}]", "must begin with the whole path of a program"),
+        ("[{command: []}]", "must begin with the whole path of a program"),
+    ] {
+        let refused = setup().config(&format!("fleet: {{notify: {notify}}}")).refused();
+        assert!(refused.contains(told), "{refused}");
+    }
+}

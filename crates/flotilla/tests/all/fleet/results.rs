@@ -1,0 +1,141 @@
+//! Results: each status and the state it comes to, replies against a schema, and what is believed of what.
+
+use super::{give, is, result, say, shown, steps, told, why, worker};
+use crate::cast::{hub, reached};
+use crate::socket::answer;
+use flotilla_testkit::socket::Socket;
+use serde_json::{Value, json};
+
+const URI: &str = "urn:flotilla:ext:fleet-handshake:2.0";
+
+fn respond(socket: &mut Socket, message: &Value, with: &Value) {
+    let mut frame = json!({"type": "task_response", "taskId": message["taskId"], "run": message["run"]});
+    frame.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
+    socket.send(&frame);
+}
+
+#[test]
+fn each_status_comes_to_its_state() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    for (with, expected, standing) in [
+        (
+            json!({"status": "done", "next_steps": ["test"], "artifacts": {"pr": "https://git.example/72"}}),
+            "TASK_STATE_COMPLETED",
+            "accepted",
+        ),
+        (json!({"status": "error", "error": "It broke"}), "TASK_STATE_FAILED", "accepted"),
+        (json!({"status": "partial", "remaining": ["the rest"]}), "TASK_STATE_COMPLETED", "accepted"),
+        (json!({"status": "done", "evidence": {"files_changed": false}}), "TASK_STATE_COMPLETED", "reported"),
+        (json!({"status": "done", "task_id": "another"}), "TASK_STATE_COMPLETED", "reported"),
+    ] {
+        let (task, client) = give(&hub, &json!({"task": {"task_id": "mine"}}));
+        let message = ada.kind("message");
+        result(&mut ada, &message, &with);
+        let ended = reached(&client, &task, expected);
+        let mut expected = with.clone();
+        expected["task_id"] = json!("mine");
+        for (name, value) in expected.as_object().expect("an object") {
+            assert_eq!(told(&ended)[name], *value, "{name} of {with}");
+        }
+        let artifact = &ended["artifacts"][0];
+        assert_eq!(artifact["artifactId"], "r", "it keeps the worker's name");
+        assert_eq!(artifact["metadata"][URI]["standing"], standing, "{with}");
+        assert_eq!(why(&hub, &task)[1]["standing"], standing);
+    }
+    let (task, client) = give(&hub, &json!({}));
+    let message = ada.kind("message");
+    let asks = json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "partial", "remaining": ["which?"]});
+    respond(&mut ada, &message, &json!({"status": {"state": "input-required", "message": asks.to_string()}}));
+    assert_eq!(told(&reached(&client, &task, "TASK_STATE_INPUT_REQUIRED"))["status"], "partial");
+}
+
+#[test]
+fn prose_is_kept_and_what_it_comes_to_is_said_to_be_inferred() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    for (status, expected, inferred) in [
+        (json!({"state": "completed", "message": "All done"}), "TASK_STATE_COMPLETED", "done"),
+        (json!({"state": "failed", "message": "No disk"}), "TASK_STATE_FAILED", "error"),
+    ] {
+        let (task, client) = give(&hub, &json!({}));
+        let message = ada.kind("message");
+        respond(&mut ada, &message, &json!({"status": status}));
+        let ended = reached(&client, &task, expected);
+        assert_eq!((&told(&ended)["status"], &told(&ended)["inferred"]), (&json!(inferred), &json!(true)));
+        assert_eq!(ended["status"]["message"]["parts"][0]["text"], status["message"], "the words are kept");
+    }
+    // A worker that fails again and again without a word gets nothing more until it announces something new.
+    for _ in 0..2 {
+        let (task, client) = give(&hub, &json!({"to": "ada"}));
+        let message = ada.kind("message");
+        respond(&mut ada, &message, &json!({"status": {"state": "failed", "message": "No disk"}}));
+        reached(&client, &task, "TASK_STATE_FAILED");
+    }
+    let broken = is(&hub, "ada", "BROKEN");
+    assert_eq!(broken["reason"], "3 turns in a row failed, the last: No disk");
+    say(&mut ada, &super::announce("ada", 2));
+    is(&hub, "ada", "AVAILABLE");
+}
+
+#[test]
+fn a_result_is_found_at_the_end_of_words_and_tokens_are_counted_not_believed() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let (task, client) = give(&hub, &json!({"task": {"reply_schema": "structured"}}));
+    let message = ada.kind("message");
+    let whole = json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "done", "tokens_spent": 12,
+        "usage": {"input_tokens": 3, "output_tokens": 4}});
+    answer(&mut ada, &message, &format!("I did it.\n```json\n{whole}\n```"));
+    let done = told(&reached(&client, &task, "TASK_STATE_COMPLETED"));
+    assert_eq!((&done["tokens_spent"], &done["tokens_claimed"]), (&json!(7), &json!(12)));
+    let (task, client) = give(&hub, &json!({}));
+    let message = ada.kind("message");
+    result(&mut ada, &message, &json!({"status": "done", "tokens_spent": 12}));
+    let done = told(&reached(&client, &task, "TASK_STATE_COMPLETED"));
+    assert_eq!((&done["tokens_spent"], &done["tokens_claimed"]), (&Value::Null, &json!(12)), "unknown is not 0");
+}
+
+#[test]
+fn a_reply_that_is_not_valid_is_asked_for_once_more() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let schema = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
+    let terms = json!({"task": {"reply_schema": "json", "json_schema": schema}});
+    let (task, client) = give(&hub, &terms);
+    let first = ada.kind("message");
+    answer(&mut ada, &first, r#"{"n": "seven"}"#);
+    let second = ada.kind("message");
+    let text = crate::socket::asked(&second);
+    assert!(second["run"] == 2 && text.contains("- /n: ") && text.starts_with("Do it"), "{text}");
+    answer(&mut ada, &second, r#"{"n": 7}"#);
+    reached(&client, &task, "TASK_STATE_COMPLETED");
+    assert_eq!(steps(&hub, &task), "assigned ada, asked_again ada, assigned ada, judged ada");
+
+    let (task, client) = give(&hub, &terms);
+    for _ in 0..2 {
+        let message = ada.kind("message");
+        answer(&mut ada, &message, "no JSON at all");
+    }
+    let failed = reached(&client, &task, "TASK_STATE_FAILED");
+    assert_eq!(told(&failed)["error"], "The reply is not valid: the reply holds no JSON");
+}
+
+#[test]
+fn an_announcement_in_a_reply_is_taken() {
+    let hub = hub();
+    let mut ada = crate::socket::connected(&hub, "ada");
+    let (task, client) = give(&hub, &json!({"to": "ada"}));
+    let message = ada.kind("message");
+    let part = json!({"kind": "data", "data": super::announce("ada", 5),
+        "mimeType": "application/vnd.flotilla.session-announce+json"});
+    respond(
+        &mut ada,
+        &message,
+        &json!({"artifact": {"artifactId": "a", "parts": [part, {"kind": "text", "text": "hi"}]}}),
+    );
+    respond(&mut ada, &message, &json!({"status": {"state": "completed"}}));
+    let done = reached(&client, &task, "TASK_STATE_COMPLETED");
+    assert_eq!((&shown(&hub, "ada")["epoch"], &shown(&hub, "ada")["via"]), (&json!(5), &json!("reply")));
+    assert_eq!(done["artifacts"][0]["parts"][0]["text"], "hi", "what else was there is passed on");
+}
