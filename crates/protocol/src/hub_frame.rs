@@ -187,7 +187,6 @@ pub fn error(refusal: &Refusal, about: Option<&str>) -> String {
 mod tests {
     use super::{Said, error, welcome};
     use crate::a2a::error::{Reason, Refusal};
-    use crate::approval::Asking;
 
     fn said(text: &str) -> Result<Said, String> {
         let kind: serde_json::Value = serde_json::from_str(text).unwrap();
