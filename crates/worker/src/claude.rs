@@ -5,6 +5,7 @@ mod frame;
 mod installed;
 mod options;
 mod permission;
+mod pipe;
 mod prompt;
 mod run;
 mod session;

@@ -5,11 +5,11 @@
 
 pub mod tree;
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getrlimit, prlimit, setrlimit};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
-use std::process::{Command, ExitCode};
+use std::io::{ErrorKind, Read};
+use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
 /// The environment variable that names the pipe.
@@ -58,9 +58,8 @@ fn run(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsStr
     let pipe = open_pipe()?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("this machine does not let a process adopt orphans: {error}"))?;
-    let started = Command::new(program).args(arguments).env_remove(PIPE).spawn();
+    let started = ceiling.start(Command::new(program).args(arguments).env_remove(PIPE));
     let child = started.map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
-    ceiling.put_on(child.id());
     std::thread::spawn(move || listen(pipe, grace));
     let code = wait(child.id());
     clear();
@@ -68,12 +67,44 @@ fn run(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsStr
 }
 
 impl Ceiling {
-    /// Sets it for the program, which hands it down to all it starts. The reaper itself must be able to go on.
-    fn put_on(self, child: u32) {
-        let Some(child) = i32::try_from(child).ok().and_then(Pid::from_raw) else { return };
+    /// Starts a program under it. The program must find it there: what reserves memory at its start goes by it.
+    fn start(self, command: &mut Command) -> std::io::Result<Child> {
+        let before = self.put_on_self();
+        let started = command.spawn();
+        for (resource, limit) in before {
+            // It was so a moment ago.
+            let _ = setrlimit(resource, limit);
+        }
+        let child = match started {
+            // Less than this process holds itself; then the program gets it a moment late.
+            Err(error) if error.kind() == ErrorKind::OutOfMemory => command.spawn()?,
+            started => started?,
+        };
+        self.put_on(child.id());
+        Ok(child)
+    }
+
+    fn limits(self) -> impl Iterator<Item = (Resource, u64, u64)> {
         let memory = self.memory_bytes.map(|most| (Resource::Data, most, most));
         let time = self.cpu_seconds.map(|most| (Resource::Cpu, most, most + LAST_SECONDS));
-        for (resource, current, maximum) in memory.into_iter().chain(time) {
+        memory.into_iter().chain(time)
+    }
+
+    /// For what is started next; in a way that can be undone. What was before.
+    fn put_on_self(self) -> Vec<(Resource, Rlimit)> {
+        let lower = |(resource, most, _): (Resource, u64, u64)| {
+            let before = getrlimit(resource);
+            let most = before.maximum.map_or(most, |highest| most.min(highest));
+            let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: before.maximum });
+            (resource, before)
+        };
+        self.limits().map(lower).collect()
+    }
+
+    /// For good, and for all the program starts. The reaper itself must be able to go on.
+    fn put_on(self, child: u32) {
+        let Some(child) = i32::try_from(child).ok().and_then(Pid::from_raw) else { return };
+        for (resource, current, maximum) in self.limits() {
             // A program that has ended already needs none.
             let _ = prlimit(Some(child), resource, Rlimit { current: Some(current), maximum: Some(maximum) });
         }

@@ -6,12 +6,11 @@ use super::{Hub, LiveRef};
 use crate::caller::{Caller, Scope};
 use crate::error::Error;
 use crate::ids::PrincipalId;
-use crate::notice::{Notice, Notices, What};
+use crate::notice::Notices;
 use crate::ports::Tail;
 use crate::task::{Head, Kind};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::{Change, Event};
-use flotilla_protocol::time::Millis;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,16 +57,6 @@ impl Hub {
     pub fn notices(&self) -> &Notices {
         &self.notices
     }
-
-    /// A task's log grew. A direct answer is no task, and nothing to tell of.
-    pub(super) fn tell_of(&self, head: &Head, at: Millis) {
-        if head.kind != Kind::Task || !self.notices.has_listeners() {
-            return;
-        }
-        let what = What::Task { task: head.id, caller: head.principal, state: head.state.name(), seq: head.seq };
-        self.notices.tell(Notice { at, owner: head.owner, agent: head.agent, what });
-    }
-
     /// The events after `seq`, as many as fit a page.
     pub async fn owner_log(&self, caller: &Caller, id: &str, seq: u64) -> Result<LogPage, Error> {
         let scope = caller.as_owner();

@@ -107,6 +107,7 @@ async fn command(words: Vec<String>, body: Vec<u8>) -> Result<(), String> {
         folder: std::env::current_dir().map_err(|error| error.to_string())?,
         mark: format!("notify.{}", uuid::Uuid::now_v7()),
         grace: GRACE,
+        limits: Limits::default(),
     };
     let reaper = std::env::current_exe().map_err(|error| error.to_string())?;
     let (mut running, Streams { mut stdin, stdout, stderr }) = launch.start(&reaper)?;

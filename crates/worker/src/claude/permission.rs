@@ -1,7 +1,9 @@
 //! What Claude Code asks while it works: whether it may use a tool, and questions for whoever called.
 
 use super::frame::{Asked, Request};
+use crate::agent::{Outbox, Stopped};
 use flotilla_protocol::a2a::model::Part;
+use flotilla_protocol::approval::ApprovalRequest;
 use flotilla_protocol::wire::{AnyValue, Json};
 use flotilla_protocol::work::Contents;
 use serde::{Deserialize, Serialize};
@@ -52,6 +54,24 @@ pub fn matter(asked: &Asked) -> Matter {
         description: asked.description.clone().unwrap_or_default(),
         tool_use: asked.tool_use_id.clone(),
     })
+}
+
+/// Asks the owner. A no says what the owner said about it, and a run that is over gets a no too.
+pub async fn decide(id: &str, wish: Wish, outbox: &Outbox) -> Verdict {
+    let Wish { tool, input, description, tool_use } = wish;
+    let request = ApprovalRequest {
+        id: tool_use.unwrap_or_else(|| id.to_owned()),
+        input: Some(input.clone()),
+        text: description,
+        tool: tool.clone(),
+        ..ApprovalRequest::default()
+    };
+    match outbox.ask(request).await {
+        Ok(decision) if decision.is_allowed() => Verdict::Allow(decision.input.unwrap_or(input)),
+        Ok(decision) if !decision.note.is_empty() => Verdict::Deny(decision.note),
+        Ok(decision) => Verdict::Deny(format!("The use of {tool} was not allowed ({}).", decision.state.name())),
+        Err(Stopped) => Verdict::Deny("The run is over.".into()),
+    }
 }
 
 #[derive(Deserialize)]

@@ -1,7 +1,8 @@
 //! One process of Claude Code, from its start until nothing of it is left.
 
 use super::frame::Frame;
-use super::permission::{self, Matter, Verdict, Wish};
+use super::permission::{self, Matter};
+use super::pipe::{cut_off, leave, tell};
 use super::session::Held;
 use super::turn::{Next, Turn};
 use super::{Claude, frame, prompt};
@@ -10,17 +11,13 @@ use crate::command::Talk;
 use crate::command::lines::Heard;
 use crate::command::watch::{Reader, Silence};
 use crate::sessions::seconds_now;
-use crate::supervise::{Exit, Running, Streams, Used};
+use crate::supervise::{Streams, Used};
 use flotilla_protocol::a2a::model::{Message, TaskState};
-use flotilla_protocol::approval::ApprovalRequest;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::wire::Json;
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use serde_json::json;
-use std::convert::Infallible;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
@@ -280,7 +277,8 @@ impl<'a> Run<'a> {
         match permission::matter(&request.request) {
             Matter::Permission(wish) => {
                 let outbox = self.outbox.clone();
-                line.verdicts.spawn(async move { permission::verdict(&id, &decide(&id, wish, &outbox).await) });
+                line.verdicts
+                    .spawn(async move { permission::verdict(&id, &permission::decide(&id, wish, &outbox).await) });
             }
             Matter::Question(question) => {
                 self.turn.ask(question);
@@ -345,57 +343,6 @@ impl Line<'_> {
     async fn tell(&mut self, text: String) {
         let _ = self.say.send(text).await;
     }
-}
-
-/// Asks the owner. A no says what the owner said about it, and a run that is over gets a no too.
-async fn decide(id: &str, wish: Wish, outbox: &Outbox) -> Verdict {
-    let Wish { tool, input, description, tool_use } = wish;
-    let request = ApprovalRequest {
-        id: tool_use.unwrap_or_else(|| id.to_owned()),
-        input: Some(input.clone()),
-        text: description,
-        tool: tool.clone(),
-        ..ApprovalRequest::default()
-    };
-    match outbox.ask(request).await {
-        Ok(decision) if decision.is_allowed() => Verdict::Allow(decision.input.unwrap_or(input)),
-        Ok(decision) if !decision.note.is_empty() => Verdict::Deny(decision.note),
-        Ok(decision) => Verdict::Deny(format!("The use of {tool} was not allowed ({}).", decision.state.name())),
-        Err(Stopped) => Verdict::Deny("The run is over.".into()),
-    }
-}
-
-/// Writes what is to be said, for as long as this is polled.
-async fn tell(mut stdin: ChildStdin, mut lines: mpsc::Receiver<String>) -> Infallible {
-    while let Some(line) = lines.recv().await {
-        // A program that does not read is told by its silence.
-        let _ = stdin.write_all(line.as_bytes()).await;
-        let _ = stdin.flush().await;
-    }
-    std::future::pending().await
-}
-
-/// Waits for a program that was told to end, and ends it if it lingers.
-async fn leave(running: &mut Running, reader: &mut Reader, grace: Duration) -> Exit {
-    let leaving = async {
-        let (exit, ()) = tokio::join!(running.ended(), reader.drain());
-        exit
-    };
-    if let Ok(exit) = tokio::time::timeout(grace, leaving).await {
-        return exit;
-    }
-    let (exit, ()) = tokio::join!(running.kill(), reader.drain());
-    exit
-}
-
-fn cut_off(exit: Exit) -> String {
-    let how = match exit {
-        Exit::Code(code) => format!("ended with exit code {code}"),
-        Exit::Signal(number) => format!("was ended by signal {number}"),
-        Exit::NotStarted => "could not be run".into(),
-        Exit::Unknown => "ended, nobody knows how,".into(),
-    };
-    format!("Claude Code {how} before it was done.")
 }
 
 fn context_window(usage: &Json) -> Option<u64> {
