@@ -1,6 +1,6 @@
 //! A plain call: a request out, the whole answer back. Over a kept line where there may be one.
 
-use super::line::{Cut, Target};
+use super::line::{Cut, Lines, Target};
 use super::{AGENT, Net, Outgoing, address, origin};
 use crate::client::error::ClientError;
 use bytes::Bytes;
@@ -18,6 +18,9 @@ pub struct Received {
     pub text: String,
 }
 
+/// The lines a call may take, and where they lead.
+type Way<'a> = (&'a Arc<Lines>, Arc<Target>);
+
 /// A header as it is sent.
 pub fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ClientError> {
     let sent = HeaderName::try_from(name)
@@ -30,11 +33,10 @@ pub fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Clie
 impl Net {
     /// Sends, and reads all that is answered; `patience` bounds the wait for the answer's head.
     pub async fn exchange(&self, outgoing: Outgoing, patience: Option<Duration>) -> Result<Received, ClientError> {
-        let Some(target) = self.target(&outgoing)? else {
+        let Some((lines, target)) = self.target(&outgoing)? else {
             let response = self.send(outgoing, patience).await?;
             return self.received(response).await;
         };
-        let Some(lines) = &self.lines else { return Err(ClientError::Setting("there are no lines".into())) };
         let mut request = Request::new(Full::new(outgoing.body.map(Bytes::from).unwrap_or_default()));
         (*request.method_mut(), *request.uri_mut()) = (outgoing.method, target.uri.clone());
         let headers = request.headers_mut();
@@ -58,13 +60,13 @@ impl Net {
     }
 
     /// Where a line may lead: in the clear, without secrets in the address, and with nobody looking on.
-    fn target(&self, outgoing: &Outgoing) -> Result<Option<Arc<Target>>, ClientError> {
+    fn target(&self, outgoing: &Outgoing) -> Result<Option<Way<'_>>, ClientError> {
         let Some(lines) = self.lines.as_ref().filter(|_| self.observer.is_none()) else { return Ok(None) };
         if outgoing.grpc.is_some() || !outgoing.query.is_empty() || !outgoing.url.starts_with("http://") {
             return Ok(None);
         }
         if let Some(known) = lines.target(&outgoing.url) {
-            return Ok(Some(known));
+            return Ok(Some((lines, known)));
         }
         let url = address::check(&outgoing.url)?;
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return Ok(None) };
@@ -75,7 +77,8 @@ impl Net {
             return Ok(None);
         };
         let place = format!("{host}:{port}").into();
-        Ok(Some(lines.know(Target { url: outgoing.url.clone(), place, host: named, uri })))
+        let target = Target { url: outgoing.url.clone(), place, host: named, uri };
+        Ok(Some((lines, lines.know(target))))
     }
 
     fn cut(&self, cut: Cut, url: &str, patience: Option<Duration>) -> ClientError {

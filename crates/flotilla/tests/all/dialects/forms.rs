@@ -1,4 +1,4 @@
-//! HTTP+JSON of 0.3 in its two forms: each request is answered in the form it came in.
+//! The forms 0.3 is spoken in: each request is answered in the form it came in.
 
 use super::old_message;
 use crate::cast::hub;
@@ -147,4 +147,29 @@ fn every_operation_is_below_v1() {
     }
     assert_eq!(client.send(Request::new("DELETE", "/v1/tasks/x")).status, 405);
     assert_eq!(client.get("/v1/tasks/nowhere").json()["data"]["reason"], "TASK_NOT_FOUND");
+}
+
+#[test]
+fn what_comes_without_kinds_is_answered_without_kinds() {
+    let hub = hub();
+    let client = hub.owner(Binding::JsonRpc).agent("echo").without("a2a-version");
+    let parts = json!([{"text": "hi"}, {"raw": "aGk=", "filename": "a.txt", "mediaType": "text/plain"}, {"data": [1]}]);
+    let send = |id: &str| json!({"message": {"messageId": id, "role": "user", "parts": parts}});
+    let call = |id: Value, method: &str, params: &Value| {
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        post(&client, "/agents/echo", &body)
+    };
+    let task = call(json!(1), "message/send", &send("m-1")).json()["result"]["task"].clone();
+    assert_eq!((&task["status"]["state"], &task["artifacts"][0]["parts"]), (&json!("completed"), &parts), "{task}");
+    assert_eq!((&task["history"][0]["role"], task.get("kind")), (&json!("user"), None));
+    let asked = json!({"id": task["id"]});
+    let bare = call(Value::Null, "tasks/get", &asked).json();
+    assert_eq!((&bare["id"], &bare["result"]), (&Value::Null, &task), "known by the id null");
+    assert_eq!(call(json!(2), "tasks/get", &asked).json()["result"]["kind"], "task", "others read what they know");
+    let stream = call(json!(3), "message/stream", &send("m-2")).text().to_owned();
+    let events = stream.lines().filter_map(|line| line.strip_prefix("data: "));
+    let results: Vec<Value> = events.filter_map(|data| serde_json::from_str(data).ok()).collect();
+    let held = |name: &str| results.iter().find_map(|event| event["result"].get(name)).expect(name).clone();
+    assert_eq!(held("artifactUpdate")["artifact"]["parts"], parts);
+    assert_eq!(held("statusUpdate")["status"]["state"], "completed");
 }
