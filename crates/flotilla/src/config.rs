@@ -2,6 +2,7 @@
 
 mod agent;
 mod announce;
+mod auth;
 mod borrowed;
 mod card;
 mod command;
@@ -20,12 +21,12 @@ mod tls;
 
 pub use agent::{AgentConfig, Dedupe, ExtendedConfig, Kind, OnLost, SkillConfig, Visibility, anything};
 pub use announce::AnnounceConfig;
+pub use auth::AuthConfig;
 pub use card::CardForm;
 pub use limits::LimitsConfig;
 pub use origin::Origin;
 pub use push::{PushSettings, TargetsConfig};
 pub use registry::RegistryConfig;
-pub use remote::AuthConfig;
 pub use sockets::SocketsConfig;
 pub use span::Span;
 pub use spelling::{inward, merge, outward};

@@ -1,8 +1,9 @@
 //! An agent in the configuration.
 
 use super::Span;
+use super::auth::AuthConfig;
 use super::command::CommandConfig;
-use super::remote::{AuthConfig, BreakerConfig, PollConfig, RetriesConfig, TimeoutsConfig};
+use super::remote::{BreakerConfig, PollConfig, RetriesConfig, TimeoutsConfig};
 use super::sockets::{Connections, SocketsConfig, check_ttl};
 use anyhow::{Result, bail};
 use flotilla_core::key::FullName;

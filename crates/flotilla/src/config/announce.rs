@@ -1,7 +1,8 @@
 //! The `announce` section: where the hub says that its agents are there, by itself.
 
 use super::Span;
-use super::remote::{AuthConfig, SecretPlace, check_url};
+use super::auth::{AuthConfig, SecretPlace};
+use super::remote::check_url;
 use anyhow::{Context as _, Result, bail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

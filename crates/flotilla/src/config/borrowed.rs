@@ -1,6 +1,6 @@
 //! Variables of other A2A programs (`A2A_PORT` and the like), taken where the file and the hub's own say nothing.
 
-use super::remote::SecretPlace;
+use super::auth::SecretPlace;
 use super::{Config, Secret};
 use anyhow::{Result, bail};
 use serde::Deserialize;
@@ -68,7 +68,7 @@ impl Config {
                 counted.push("A2A_REGISTRY_URL");
             }
             if value("A2A_REGISTRY_AUTH_TOKEN").is_some() && announce.key.is_none() {
-                announce.key = Some(SecretPlace::variable("A2A_REGISTRY_AUTH_TOKEN"));
+                announce.key = Some(SecretPlace("env:A2A_REGISTRY_AUTH_TOKEN".into()));
                 counted.push("A2A_REGISTRY_AUTH_TOKEN");
             }
         }

@@ -23,6 +23,10 @@ fn everything_that_is_described_is_there() {
             request.verb = verb.to_uppercase();
             let response = client.send(request);
             let reason = response.text().to_owned();
+            if path == "/api/agents/discover" && verb != "post" {
+                // An agent may have that name.
+                continue;
+            }
             let is_there = response.status != 405 && !reason.contains("METHOD_NOT_FOUND");
             assert_eq!(is_there, item.get(verb).is_some(), "{verb} {path}: {} {reason}", response.status);
         }

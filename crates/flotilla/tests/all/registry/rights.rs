@@ -27,7 +27,7 @@ fn adding_needs_its_own_scope() {
         assert!(told(&refused).contains("agents:write"), "{}", told(&refused));
         assert_eq!(ask(&hub.stranger(Binding::HttpJson), verb, target, &body).status, 401);
     }
-    let reader = hub.stranger(Binding::HttpJson).key(&hub.make_key(&["tasks", "--scope", "tasks:read"]));
+    let reader = hub.stranger(Binding::HttpJson).key(&hub.make_key(&["reader", "--scope", "tasks:read"]));
     assert_eq!(reader.get("/api/agents").status, 403);
 }
 
@@ -116,7 +116,7 @@ fn others_see_what_is_there_for_them() {
     assert_eq!(names(&mate.get("/api/agents")), ["echo", "teams"]);
     assert_eq!(names(&owner(&hub).get("/api/agents")), ["annas", "echo", "olgas", "teams"]);
     let (gone, never) = (mate.get("/api/agents/annas"), mate.get("/api/agents/nobody"));
-    assert_eq!((gone.status, gone.text().replace("annas", "nobody")), (404, never.text().to_owned()));
+    assert_eq!((gone.status, told(&gone).replace("annas", "nobody")), (404, told(&never)));
     for target in ["/api/agents/annas", "/api/agents/olgas"] {
         assert_eq!(ask(&mate, "DELETE", target, &json!({})).status, 404, "{target}");
         assert_eq!(ask(&mate, "POST", &format!("{target}/check"), &json!({})).status, 404, "{target}");
