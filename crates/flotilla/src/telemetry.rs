@@ -77,11 +77,13 @@ fn describe() {
         ("flotilla_changes_committed_total", "Decisions committed to the log."),
         ("flotilla_events_committed_total", "Events committed to the log."),
         ("flotilla_push_attempts_total", "Attempts at webhooks, by result."),
+        ("flotilla_agent_checks_total", "Checks of agents elsewhere, by result."),
         ("flotilla_store_flushes_total", "Batches of commits flushed to the store's journal."),
     ] {
         metrics::describe_counter!(name, help);
     }
     for (name, help) in [
+        ("flotilla_agents", "Agents by state."),
         ("flotilla_connections_open", "Connections that are served."),
         ("flotilla_streams_open", "Streams that are being read."),
         ("flotilla_runs_live", "Runs under way."),
@@ -92,6 +94,7 @@ fn describe() {
     }
     for (name, help) in [
         ("flotilla_request_seconds", "Time to answer a request, by binding and method; for a stream, to begin it."),
+        ("flotilla_agent_check_seconds", "Time a check of an agent elsewhere took."),
         ("flotilla_store_batch_commits", "Commits flushed together."),
         ("flotilla_store_flush_seconds", "Time to write and flush a batch of commits."),
         ("flotilla_store_apply_seconds", "Time to put gathered commits into the store's tables."),
