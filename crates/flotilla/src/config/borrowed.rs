@@ -68,7 +68,7 @@ impl Config {
                 counted.push("A2A_REGISTRY_URL");
             }
             if value("A2A_REGISTRY_AUTH_TOKEN").is_some() && announce.key.is_none() {
-                announce.key = Some(SecretPlace::variable("A2A_REGISTRY_AUTH_TOKEN"));
+                announce.key = Some(SecretPlace("env:A2A_REGISTRY_AUTH_TOKEN".into()));
                 counted.push("A2A_REGISTRY_AUTH_TOKEN");
             }
         }

@@ -9,7 +9,7 @@ use flotilla_core::push::{Came, Target};
 use flotilla_protocol::a2a::push::PushOptions;
 use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::lineage::Trace;
-use flotilla_worker::supervise::{Exit, Launch, Streams};
+use flotilla_worker::supervise::{Exit, Launch, Limits, Streams};
 use metrics::counter;
 use serde_json::json;
 use std::ffi::OsString;

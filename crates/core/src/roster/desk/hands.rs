@@ -1,0 +1,52 @@
+//! Which connection has what: loads, tokens, and runs that change hands.
+
+use super::{Standing, State};
+
+impl State {
+    pub(super) fn wake_all(&self) {
+        for seat in &self.seats {
+            seat.wake.notify_one();
+        }
+    }
+
+    /// Of each connection, how many runs it was sent and has not taken, and how many it has in all.
+    pub(super) fn loads(&self) -> Vec<(usize, usize)> {
+        let mut loads = vec![(0, 0); self.seats.len()];
+        for entry in self.runs.values() {
+            let (on, sent) = match entry.stands() {
+                Standing::Sent(on) => (on, 1),
+                Standing::Taken(on) => (on, 0),
+                _ => continue,
+            };
+            if let Some(index) = self.seats.iter().position(|seat| seat.id == on) {
+                loads[index].0 += sent;
+                loads[index].1 += 1;
+            }
+        }
+        loads
+    }
+
+    /// The number of the connection a token was given to.
+    pub(super) fn take_token(&mut self, token: &str) -> Option<u64> {
+        if let Some(index) = self.cut.iter().position(|(known, _)| known == token) {
+            return self.cut.remove(index).map(|(_, id)| id);
+        }
+        self.seats.iter().find(|seat| seat.token == token).map(|seat| seat.id)
+    }
+
+    /// The runs of one connection go on on another.
+    pub(super) fn hand_over(&mut self, old: u64, new: u64) {
+        let held = self.held.remove(&old).unwrap_or_default();
+        for (task, entry) in &self.runs {
+            match entry.stands() {
+                Standing::Taken(on) if on == old => drop(entry.standing.send_replace(Standing::Taken(new))),
+                Standing::Away(_) if held.contains(task) => drop(entry.standing.send_replace(Standing::Taken(new))),
+                Standing::Sent(on) if on == old => {
+                    entry.standing.send_replace(Standing::Waiting);
+                    self.queue.insert(entry.place, *task);
+                }
+                _ => {}
+            }
+        }
+    }
+}
