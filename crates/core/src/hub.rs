@@ -4,6 +4,7 @@ mod agents;
 mod approve;
 mod budget;
 mod cancel;
+mod committed;
 mod deadline;
 mod deliver;
 mod descend;
@@ -61,20 +62,18 @@ use crate::push::Desk;
 use crate::rate::Rate;
 use crate::registry::{Keeping, Registry};
 use crate::roster::Roster;
-use crate::task::{Command, Effect, Head, apply, room, step};
+use crate::task::{Command, apply, room, step};
 use approve::Approvals;
 use arc_swap::ArcSwap;
 use budget::Purses;
+use committed::{Follows, Tell};
 use deadline::Deadlines;
-use early::{Begun, Remains};
+use early::Begun;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
-use flotilla_protocol::time::Millis;
 use lease::Leases;
 use live::{Lives, Loaded};
 use meters::Meters;
-use queue::Places;
-use run::Start;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use tally::{Place, Tally};
@@ -336,82 +335,6 @@ impl Hub {
         self.store.commit(Commit { head, state_before, change, body, dedupe, done });
         Ok(true)
     }
-
-    /// What happens once the store has spoken: show the change, then start the work that follows from it.
-    fn when_committed(
-        self: &Arc<Self>,
-        live: &LiveRef,
-        head: &Head,
-        change: &Arc<Change>,
-        size: usize,
-        Follows { effects, mut remains, mut places, ends, deadline_before }: Follows,
-        (tell, permit): (Tell, OwnedSemaphorePermit),
-    ) -> crate::ports::Done {
-        let (hub, live, head, change) = (Arc::clone(self), live.clone(), head.clone(), Arc::clone(change));
-        Box::new(move |result| {
-            drop(permit);
-            let last = change.last_seq();
-            match result {
-                Ok(()) => {
-                    hub.meters.changed(&head, &change);
-                    hub.tell_of(&head, &change);
-                    if ends {
-                        hub.open_tasks.leave(head.principal);
-                    }
-                    let deadline = head.deadline.filter(|_| !head.is_over());
-                    hub.deadlines.changed(live.id(), deadline_before, deadline);
-                    hub.approvals.changed(live.id(), &change);
-                    hub.weigh_later(&live, &head, &change);
-                    let shows = change.peer_count() > 0;
-                    live.publish(head, change, size);
-                    if shows {
-                        hub.desk.changed(live.id());
-                    }
-                    for Effect::StartRun { run, watched } in effects {
-                        let place = places.run.take();
-                        match remains.take() {
-                            Some(remains) => hub.go_on(*remains, hub.handle(&live, run, place)),
-                            None => hub.start_run(&live, Start { run, watched, resumed: false }, place),
-                        }
-                    }
-                    if let Tell::Each(tell) = tell {
-                        // A caller that hung up is not told; the task goes on all the same.
-                        let _ = tell.send(Ok(last));
-                    }
-                }
-                Err(why) => {
-                    if places.opens {
-                        hub.open_tasks.leave(head.principal);
-                    }
-                    match tell {
-                        Tell::Each(tell) => {
-                            live.forget_decided(None);
-                            let _ = tell.send(Err(why));
-                        }
-                        Tell::AtRest => live.forget_decided(Some(why)),
-                    }
-                }
-            }
-        })
-    }
-}
-
-/// Who hears what became of a commit.
-enum Tell {
-    /// Whoever submitted it, at once.
-    Each(oneshot::Sender<Result<u64, NotCommitted>>),
-    /// Whoever waits for the task to rest; only if it failed. Waking them for a success in between is wasted.
-    AtRest,
-}
-
-/// What comes of a change once it is committed.
-struct Follows {
-    effects: Vec<Effect>,
-    /// The rest of a run that has begun.
-    remains: Option<Box<Remains>>,
-    places: Places,
-    ends: bool,
-    deadline_before: Option<Millis>,
 }
 
 async fn settled(committed: oneshot::Receiver<Result<u64, NotCommitted>>) -> Result<u64, NotCommitted> {

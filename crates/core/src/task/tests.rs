@@ -48,15 +48,7 @@ fn command(word: &str, head: &Head) -> Command {
         }
         "taken" => Command::Taken { run },
         "hold" => Command::Hold { run, reason: "it went away".into() },
-        "assigned" | "assigned10" => {
-            let step = Step::Resumed { worker: "w".into() };
-            let deadline = (verb == "assigned10").then_some(Millis(10));
-            Command::Route { run, step: Box::new(step), deadline }
-        }
-        "blocked" => {
-            let step = Step::AskedAgain { worker: "w".into(), violations: Vec::new() };
-            Command::Again { run, step: Box::new(step) }
-        }
+        "assigned" | "assigned10" | "blocked" => routed(verb, run),
         "open" => Command::Open,
         "started" => report(status(TaskState::Working)),
         "ask" => report(status(TaskState::InputRequired)),
@@ -77,17 +69,7 @@ fn command(word: &str, head: &Head) -> Command {
             let upstream = Upstream { task, context: "theirs too".into(), ..Upstream::default() };
             report(Report::Linked { upstream, metadata: None, unknown: Vec::new() })
         }
-        "leave" | "ruled" => Command::Ask(Box::new(Question {
-            id: ApprovalId::of(head.id, run, "q"),
-            run,
-            request: Arc::default(),
-            expires: None,
-            answer: (verb == "ruled").then(|| Answer::new(ApprovalState::Denied, "rule 1")),
-        })),
-        "yes" => {
-            let answer = Answer::new(ApprovalState::Allowed, "anna");
-            Command::Settle(Box::new(Settling { id: ApprovalId::of(head.id, run, "q"), answer }))
-        }
+        "leave" | "ruled" | "yes" => approval(verb, run, head),
         "near" => Command::NearBudget { limit: "tokens".into(), used: 5, most: 10 },
         "broke" => Command::Overspent(Broke::after("of this task")),
         "poor" => {
@@ -99,6 +81,36 @@ fn command(word: &str, head: &Head) -> Command {
         "lost-always" => Command::Lost { run, reason: "gone".into(), retry: Retry::Always },
         "lost-never" => Command::Lost { run, reason: "gone".into(), retry: Retry::Never },
         other => panic!("no such step: {other}"),
+    }
+}
+
+fn routed(verb: &str, run: u32) -> Command {
+    match verb {
+        "assigned" | "assigned10" => {
+            let step = Step::Resumed { worker: "w".into() };
+            let deadline = (verb == "assigned10").then_some(Millis(10));
+            Command::Route { run, step: Box::new(step), deadline }
+        }
+        _ => {
+            let step = Step::AskedAgain { worker: "w".into(), violations: Vec::new() };
+            Command::Again { run, step: Box::new(step) }
+        }
+    }
+}
+
+fn approval(verb: &str, run: u32, head: &Head) -> Command {
+    match verb {
+        "leave" | "ruled" => Command::Ask(Box::new(Question {
+            id: ApprovalId::of(head.id, run, "q"),
+            run,
+            request: Arc::default(),
+            expires: None,
+            answer: (verb == "ruled").then(|| Answer::new(ApprovalState::Denied, "rule 1")),
+        })),
+        _ => {
+            let answer = Answer::new(ApprovalState::Allowed, "anna");
+            Command::Settle(Box::new(Settling { id: ApprovalId::of(head.id, run, "q"), answer }))
+        }
     }
 }
 

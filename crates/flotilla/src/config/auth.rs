@@ -21,10 +21,6 @@ impl SecretPlace {
         }
     }
 
-    pub(super) fn variable(name: &str) -> Self {
-        Self(format!("env:{name}"))
-    }
-
     pub(super) fn read(&self, name: &str) -> Result<String> {
         self.check(name)?;
         let value = match self.0.split_once(':') {
