@@ -3,7 +3,7 @@
 use crate::home::Home;
 use crate::random::Random;
 use flotilla_core::fleet::Kept;
-use flotilla_core::ids::{PrincipalId, WorkspaceId};
+use flotilla_core::ids::{AgentId, PrincipalId, WorkspaceId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::registry::{Registration, Visibility};
 use flotilla_core::rights::{Right, Rights};
