@@ -77,6 +77,10 @@ fn describe() {
         ("flotilla_changes_committed_total", "Decisions committed to the log."),
         ("flotilla_events_committed_total", "Events committed to the log."),
         ("flotilla_push_attempts_total", "Attempts at webhooks, by result."),
+        ("flotilla_dispatches_total", "Dispatched work, by what came of it: assigned, ended, rejected."),
+        ("flotilla_blocked_total", "Answers of workers that they cannot, by reason."),
+        ("flotilla_alerts_total", "Alerts about work no worker takes, by reason."),
+        ("flotilla_notifications_total", "Alerts told to notifiers, by outcome."),
         ("flotilla_store_flushes_total", "Batches of commits flushed to the store's journal."),
     ] {
         metrics::describe_counter!(name, help);
@@ -85,6 +89,8 @@ fn describe() {
         ("flotilla_connections_open", "Connections that are served."),
         ("flotilla_streams_open", "Streams that are being read."),
         ("flotilla_runs_live", "Runs under way."),
+        ("flotilla_workers", "Workers that announced themselves, by health."),
+        ("flotilla_fleet_waiting", "Dispatched work that waits for a worker."),
         ("flotilla_push_configs_active", "Webhooks that are still told of their tasks."),
         ("flotilla_tasks_in_memory", "Tasks somebody is working on or looking at."),
     ] {
@@ -93,6 +99,7 @@ fn describe() {
     for (name, help) in [
         ("flotilla_request_seconds", "Time to answer a request, by binding and method; for a stream, to begin it."),
         ("flotilla_store_batch_commits", "Commits flushed together."),
+        ("flotilla_fleet_decision_seconds", "Time to choose among workers."),
         ("flotilla_store_flush_seconds", "Time to write and flush a batch of commits."),
         ("flotilla_store_apply_seconds", "Time to put gathered commits into the store's tables."),
     ] {
