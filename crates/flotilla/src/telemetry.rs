@@ -80,6 +80,10 @@ fn describe() {
         ("flotilla_approvals_asked_total", "What agents asked their owners leave for."),
         ("flotilla_approvals_settled_total", "What came of that, by state."),
         ("flotilla_agent_checks_total", "Checks of agents elsewhere, by result."),
+        ("flotilla_dispatches_total", "Dispatched work, by what came of it: assigned, ended, rejected."),
+        ("flotilla_blocked_total", "Answers of workers that they cannot, by reason."),
+        ("flotilla_alerts_total", "Alerts about work no worker takes, by reason."),
+        ("flotilla_notifications_total", "Alerts told to notifiers, by outcome."),
         ("flotilla_store_flushes_total", "Batches of commits flushed to the store's journal."),
     ] {
         metrics::describe_counter!(name, help);
@@ -89,6 +93,8 @@ fn describe() {
         ("flotilla_connections_open", "Connections that are served."),
         ("flotilla_streams_open", "Streams that are being read."),
         ("flotilla_runs_live", "Runs under way."),
+        ("flotilla_workers", "Workers that announced themselves, by health."),
+        ("flotilla_fleet_waiting", "Dispatched work that waits for a worker."),
         ("flotilla_push_configs_active", "Webhooks that are still told of their tasks."),
         ("flotilla_approvals_open", "Approvals that wait for an answer."),
         ("flotilla_workers", "Workers of the fleet, by health."),
@@ -101,6 +107,7 @@ fn describe() {
         ("flotilla_request_seconds", "Time to answer a request, by binding and method; for a stream, to begin it."),
         ("flotilla_agent_check_seconds", "Time a check of an agent elsewhere took."),
         ("flotilla_store_batch_commits", "Commits flushed together."),
+        ("flotilla_fleet_decision_seconds", "Time to choose among workers."),
         ("flotilla_store_flush_seconds", "Time to write and flush a batch of commits."),
         ("flotilla_store_apply_seconds", "Time to put gathered commits into the store's tables."),
     ] {

@@ -93,6 +93,8 @@ impl RunHandle {
 
     async fn end_with(&mut self, step: Step) {
         self.went(Went::Nowhere);
+        // Before the next run looks for a worker: this one's place must not stand in its way.
+        self.hub.fleet.release((self.live.id(), self.run), &self.hub.registry(), self.hub.clock.now());
         let run = self.run;
         let command = || Command::Again { run, step: Box::new(step.clone()) };
         if let Err(error) = self.hub.change(&self.live, command).await {
