@@ -7,6 +7,7 @@ use flotilla_protocol::fleet::dispatch::ReplySchema;
 use flotilla_protocol::fleet::result::{BlockedReason, Status, Usage};
 use flotilla_protocol::fleet::route::{Check, Standing, Step};
 use flotilla_protocol::fleet::{Announce, Dispatch, Found, HANDSHAKE, Handshake, Kind, TaskResult, read, version};
+use flotilla_protocol::lineage;
 use flotilla_protocol::wire::{AnyValue, Json, Object};
 use flotilla_protocol::work::{Contents, Report};
 use serde_json::{Value, json};
@@ -134,6 +135,9 @@ impl Judge {
                     if let Some(contents) = &contents {
                         self.sift(contents, &mut announced);
                     }
+                    if state.is_terminal() && self.result.is_none() {
+                        self.result = metadata.as_ref().and_then(|metadata| self.stopped_by(metadata));
+                    }
                     if state.is_terminal() && state != TaskState::Canceled {
                         return (self.over(passed, state, contents), announced);
                     }
@@ -222,6 +226,21 @@ impl Judge {
         passed.push(Report::Status { state, contents, metadata: None });
         let step = Step::Judged { worker: self.worker.to_string(), standing, checks };
         Ruling::Over { reports: passed, step, fault }
+    }
+
+    /// What kept an agent from going on, where it says no more than that: a usage limit, say.
+    fn stopped_by(&self, metadata: &Object) -> Option<Box<TaskResult>> {
+        let told: Value = serde_json::from_str(lineage::find_member(metadata, HANDSHAKE)?.text()).ok()?;
+        let reason = BlockedReason::of(told["blocked_reason"].as_str()?);
+        Some(Box::new(TaskResult {
+            protocol_version: version::CURRENT,
+            status: Status::Blocked,
+            blocked_reason: Some(reason),
+            detail: Some(shortened(&self.said)).filter(|said| !said.is_empty()),
+            retryable: told["retryable"].as_bool(),
+            retry_after: told["retry_after"].as_u64(),
+            ..TaskResult::default()
+        }))
     }
 
     /// What a worker's end comes to that said nothing of the kind.

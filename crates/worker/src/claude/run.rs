@@ -227,6 +227,10 @@ impl<'a> Run<'a> {
                     }
                     return Ok(None);
                 }
+                let asides = line.reader.asides().await;
+                if !asides.is_empty() {
+                    self.note(asides.iter().map(|aside| Block::text(aside)).collect()).await?;
+                }
                 self.end(&outcome).await?;
                 return Ok(Some(Ended::Done));
             }

@@ -104,6 +104,23 @@ impl Reader {
         }
     }
 
+    /// What has been said aside by now, without waiting for more.
+    pub async fn asides(&mut self) -> Vec<String> {
+        // What is there is seen only after the runtime has looked.
+        tokio::task::yield_now().await;
+        while self.err.open && self.read <= self.bounds.output {
+            tokio::select! {
+                biased;
+                count = self.err.more() => {
+                    self.err.open = count > 0;
+                    self.read += count;
+                }
+                () = std::future::ready(()) => break,
+            }
+        }
+        std::iter::from_fn(|| self.err.line()).collect()
+    }
+
     /// Reads on to the end, for nobody.
     pub async fn drain(&mut self) {
         while self.out.open || self.err.open {

@@ -3,10 +3,11 @@
 use super::{Judge, Ruling, refused};
 use flotilla_protocol::a2a::model::{Artifact, Part, TaskState};
 use flotilla_protocol::block::Block;
+use flotilla_protocol::fleet::HANDSHAKE;
 use flotilla_protocol::fleet::dispatch::{Dispatch, ReplySchema};
 use flotilla_protocol::fleet::result::BlockedReason;
 use flotilla_protocol::fleet::route::{Standing, Step};
-use flotilla_protocol::wire::{AnyValue, Json};
+use flotilla_protocol::wire::{AnyValue, Json, Object};
 use flotilla_protocol::work::{Contents, Report};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -108,6 +109,17 @@ fn what_never_began_is_told_apart() {
     assert!(matches!(ruling, Ruling::Pass(_)));
     let reports = refused(&Dispatch::default(), &BlockedReason::TierTooLow, "sonnet", false);
     assert!(matches!(reports.as_slice(), [Report::Artifact { .. }, Report::Status { state: TaskState::Rejected, .. }]));
+}
+
+#[test]
+fn an_agent_that_is_kept_from_going_on_says_so_beside_its_state() {
+    let said = json!({HANDSHAKE: {"blocked_reason": "usage_limit", "retryable": true, "retry_after": 60}});
+    let metadata = Object::of(&said).ok();
+    let report = Report::Status { state: TaskState::Failed, contents: Some(Contents::text("Limit reached")), metadata };
+    let (ruling, _) = plain().rule(vec![report]);
+    let Ruling::Blocked(told) = ruling else { panic!("{ruling:?}") };
+    assert_eq!((told.blocked_reason, told.retry_after), (Some(BlockedReason::UsageLimit), Some(60)));
+    assert_eq!((told.retryable, told.detail.as_deref()), (Some(true), Some("Limit reached")));
 }
 
 #[test]

@@ -106,7 +106,9 @@ fn named(answer: fn() -> Says) -> (i32, String, Value) {
 fn an_agent_s_nonsense_is_named_and_never_taken_for_a_result() {
     let internal = "InternalError".to_owned();
     assert_eq!(named(|| Says::Error(-32603, "boom")), (1, internal.clone(), json!(-32603)));
-    assert_eq!(named(|| Says::Status(502, json!("bad gateway"))), (1, internal, json!(502)));
+    assert_eq!(named(|| Says::Status(500, json!("boom"))), (1, internal, json!(500)));
+    let away = (3, "A2ACLI_ERR_UNREACHABLE".to_owned(), Value::Null);
+    assert_eq!(named(|| Says::Status(502, json!("bad gateway"))), away, "what is in front of it did not reach it");
     assert_eq!(named(|| Says::Result(json!([1]))), (1, "InvalidAgentResponseError".into(), Value::Null));
     assert_eq!(named(|| Says::Json(json!("hm"))), (1, "InvalidAgentResponseError".into(), Value::Null));
     assert_eq!(named(|| Says::Error(-32700, "x")).1, "JSONParseError");
