@@ -60,7 +60,8 @@ macro_rules! fuzz {
 }
 
 fuzz! {
-    json_rpc, parameters, http_json, grpc_request, grpc_frame, wire_values, config, credential, cursor, page_token,
+    json_rpc, parameters, http_json, grpc_request, grpc_frame, wire_values, catalog_search, announcement, config, credential,
+    cursor, page_token,
     grpc_deadline, proxy, journal_file, journal_entry, stored_events, lineage, old_request, old_result, old_card,
     grpc_request_03, grpc_answer_03, proto_json_03, answer_03, agent_card, card_signature, sse, stream_frame, grpc_answer,
     grpc_messages, grpc_status, oauth, socket_frame, gopherhole_request, webhook_url, address_shown, ranges,

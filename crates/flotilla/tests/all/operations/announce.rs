@@ -57,7 +57,7 @@ fn standing(hub: &HubProcess, key: &str) -> Vec<(String, String)> {
 #[test]
 fn an_announced_agent_is_called_through_and_is_gone_when_nobody_speaks_of_it() {
     let (here, mut there) = (here(), there());
-    let key = writer(&there, "fleet");
+    let key = writer(&there, "harbour");
     let body = json!({"agents": [{"name": "mirror", "card": card(&here, "mirror")}], "leaseSeconds": 2});
     let answer = announce(&there, &key, &body);
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -83,7 +83,7 @@ fn an_announced_agent_is_called_through_and_is_gone_when_nobody_speaks_of_it() {
 #[test]
 fn a_hub_that_is_restarted_forgets_nobody() {
     let (here, mut there) = (here(), there());
-    let key = writer(&there, "fleet");
+    let key = writer(&there, "harbour");
     announce(
         &there,
         &key,
@@ -98,7 +98,7 @@ fn a_hub_that_is_restarted_forgets_nobody() {
 #[test]
 fn a_hub_announces_its_own_agents_and_says_good_bye() {
     let there = there();
-    let key = writer(&there, "fleet");
+    let key = writer(&there, "harbour");
     let config = format!("{HERE}\nannounce: {{key: env:THERE_KEY, every: 1s, prefix: far-}}");
     let mut here = setup().config(&config).env("A2A_REGISTRY_URL", &there.url()).env("THERE_KEY", &key).start();
     let announced = |name: &str, state: &str| {
@@ -118,7 +118,7 @@ fn a_hub_announces_its_own_agents_and_says_good_bye() {
 #[test]
 fn the_command_line_announces_too() {
     let (here, there) = (here(), there());
-    let key = writer(&there, "fleet");
+    let key = writer(&there, "harbour");
     let place = Place::new().env("FLOTILLA_URL", &here.url()).env("A2A_REGISTRY_AUTH_TOKEN", &key);
     let ran = place.run(&["announce", "--to", &there.url(), "--once", "--every", "20s"]).ok();
     assert!(ran.out.contains("announced: mirror") && !ran.out.contains("hidden"), "{ran:?}");
