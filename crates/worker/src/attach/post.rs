@@ -345,13 +345,22 @@ impl Hand {
         if self.over || *self.stop.borrow() {
             return Ok(());
         }
-        match self.spool.tell(reports, most) {
+        match self.keep_all(reports, most) {
             Ok(()) => Ok(()),
             Err(problem @ NotKept::Full(_)) => Err(format!(
                 "its worker ended it: {problem}; the hub was away too long, or the agent says too much (worker.buffer_bytes)"
             )),
             Err(problem) => Err(format!("its worker ended it: {problem}")),
         }
+    }
+
+    /// Together if they fit; otherwise one by one, as far as they do.
+    fn keep_all(&mut self, reports: Vec<Report>, most: usize) -> Result<(), NotKept> {
+        let size: usize = reports.iter().map(Report::size).sum();
+        if reports.len() == 1 || (size < most / 2 && self.spool.has_room(2 * size)) {
+            return self.spool.tell(reports, most);
+        }
+        reports.into_iter().try_for_each(|report| self.spool.tell(vec![report], most))
     }
 
     fn end(&mut self, reason: String) {

@@ -150,6 +150,11 @@ impl Spool {
         Ok(())
     }
 
+    /// Whether so many bytes more could be kept.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.room.used.load(Ordering::Relaxed).saturating_add(bytes as u64) <= self.room.most
+    }
+
     /// Keeps what the agent said, in a frame of at most so many bytes.
     pub fn tell(&mut self, reports: Vec<Report>, most: usize) -> Result<(), NotKept> {
         let told = Told { task_id: self.task.clone(), run: self.run, number: self.next, reports };
