@@ -19,7 +19,7 @@ use crate::ids::{AgentId, PrincipalId, TaskId};
 use crate::key::{FullName, KeyRecord, Principal};
 use crate::log::Epoch;
 use crate::project::Fold;
-use crate::registry::{Added, Registration};
+use crate::registry::{Added, Registration, Signed};
 use crate::roster::{Presence, Terms};
 use crate::task::Head;
 use flotilla_protocol::a2a::card::AgentCardSignature;
@@ -283,6 +283,11 @@ pub trait Link: Send + Sync + 'static {
     /// Looks whether an agent elsewhere is there, and what its card says. A problem is told in words for its owner.
     fn check(&self) -> Pin<Box<dyn Future<Output = Result<Checked, String>> + Send>> {
         Box::pin(std::future::ready(Err("it needs no check".to_owned())))
+    }
+
+    /// What the signatures of the last card are worth that it showed, used or not.
+    fn signed(&self) -> Option<Signed> {
+        None
     }
 }
 

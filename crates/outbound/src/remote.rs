@@ -22,6 +22,7 @@ use call::Calls;
 use flotilla_core::hub::RunHandle;
 use flotilla_core::ids::TaskId;
 use flotilla_core::ports::{Checked, Link, Reach, Stopped, Stopping};
+use flotilla_core::registry::Signed;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::work::Assignment;
 use metrics::{Counter, counter};
@@ -109,5 +110,9 @@ impl Link for RemoteLink {
     fn check(&self) -> Pin<Box<dyn Future<Output = Result<Checked, String>> + Send>> {
         let remote = Arc::clone(&self.0);
         Box::pin(async move { remote.check().await })
+    }
+
+    fn signed(&self) -> Option<Signed> {
+        self.0.way.word()
     }
 }

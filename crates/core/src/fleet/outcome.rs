@@ -23,6 +23,8 @@ pub struct Judge {
     /// It was asked for its reply a second time: there is no third.
     asked_again: bool,
     result: Option<Box<TaskResult>>,
+    /// What is wrong with a result it told, if that cannot be read.
+    wrong: Option<String>,
     /// What it called the artifact with its result.
     artifact: Option<String>,
     /// The last JSON it made, and its last words.
@@ -48,6 +50,8 @@ pub enum Ruling {
 enum Held {
     Result(Box<TaskResult>),
     Announce(Box<Announce>),
+    /// A result that cannot be read. It is content too, so that its owner sees what it was.
+    Wrong(String),
     Content,
 }
 
@@ -61,7 +65,7 @@ fn held(part: &Part) -> Held {
     match found {
         Found::Handshake(Handshake::Result(result)) => Held::Result(result),
         Found::Handshake(Handshake::Announce(announce)) => Held::Announce(announce),
-        // One that is wrong is content, so that its owner sees what it was.
+        Found::Wrong(problem) if problem.starts_with(Kind::Result.name()) => Held::Wrong(problem),
         _ => Held::Content,
     }
 }
@@ -102,6 +106,7 @@ impl Judge {
             dispatch,
             asked_again,
             result: None,
+            wrong: None,
             artifact: None,
             json: None,
             said: String::new(),
@@ -158,9 +163,12 @@ impl Judge {
         let mut kept = Vec::new();
         for part in &parts {
             match held(part) {
-                Held::Result(result) => self.result = Some(result),
+                Held::Result(result) => (self.result, self.wrong) = (Some(result), None),
                 Held::Announce(announce) => announced.push(*announce),
-                Held::Content => {
+                content @ (Held::Wrong(_) | Held::Content) => {
+                    if let Held::Wrong(problem) = content {
+                        self.wrong = Some(problem);
+                    }
                     let json = part.data.0.as_ref().map(Json::text).or(part.text.as_deref());
                     if let Some(value) = json.and_then(|json| serde_json::from_str(bare(json)).ok()) {
                         self.json = Some(value);
@@ -247,6 +255,11 @@ impl Judge {
     fn inferred(&self, state: TaskState) -> TaskResult {
         let mut result = TaskResult { inferred: true, protocol_version: version::CURRENT, ..TaskResult::default() };
         let said = shortened(&self.said);
+        // Whoever means to tell how it went, and does so wrongly, is not taken to be done.
+        if let Some(problem) = &self.wrong {
+            (result.status, result.error) = (Status::Error, Some(format!("The result cannot be read: {problem}")));
+            return result;
+        }
         match state {
             TaskState::Rejected => {
                 (result.status, result.blocked_reason) = (Status::Blocked, Some(BlockedReason::of("rejected")));

@@ -156,6 +156,8 @@ impl Hub {
                 *known = Watched::new(agent);
             }
             let face = known.take_in(&agent.name, checked, self.clock.now(), latency);
+            // A card that is not used for its signature's sake still shows its word.
+            known.pulse.signed = agent.link.signed().or(known.pulse.signed.take());
             known.round += 1;
             let seed = known.round.wrapping_mul(611).wrapping_add(agent.id.0.unsigned_abs().wrapping_mul(367));
             known.next = Instant::now() + known.pulse.pause(every, seed);

@@ -14,6 +14,7 @@ use crate::oauth;
 use crate::signature::origin::{Fetch, judge};
 use crate::signature::verify::{Outcome, Word};
 use arc_swap::ArcSwapOption;
+use flotilla_core::registry::Signed;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -38,6 +39,8 @@ pub struct Way {
     token: Mutex<Option<(String, Instant)>>,
     /// The last card whose signatures were judged, and what they are worth.
     judged: Mutex<Option<(String, Outcome)>>,
+    /// Its card was verified once.
+    verified: AtomicBool,
 }
 
 impl Way {
@@ -60,6 +63,7 @@ impl Way {
             reading: Mutex::default(),
             token: Mutex::default(),
             judged: Mutex::default(),
+            verified: AtomicBool::new(false),
         })
     }
 
@@ -100,13 +104,7 @@ impl Way {
 
     async fn read(&self) -> Result<Arc<Client>, ClientError> {
         let card = self.fetch().await?;
-        if !self.options.pins.is_empty() {
-            let Outcome { word, reason, .. } = self.judge(&card).await;
-            if word != Word::Verified {
-                let problem = format!("no pinned key signed it ({word}: {reason})");
-                return Err(ClientError::CardInvalid { reference: address::shown(&card.source), problem });
-            }
-        }
+        self.check_signature(&card).await?;
         // The same card leads to the same choice, and what was learned of the agent meanwhile is not forgotten.
         if let Some(chosen) = self.chosen().filter(|chosen| chosen.card().json == card.json) {
             self.stale.store(false, Ordering::Relaxed);
@@ -183,6 +181,33 @@ impl Way {
                 outcome
             }
         }
+    }
+
+    /// What the last card's signatures were worth.
+    pub fn word(&self) -> Option<Signed> {
+        let judged = self.judged.try_lock().ok()?;
+        judged.as_ref().map(|(_, outcome)| Signed { word: outcome.word, reason: outcome.reason.clone() })
+    }
+
+    /// A card whose signature does not hold is not used, nor is one without, once the agent's card was verified: whoever
+    /// changed it on the way might have the agent's secrets sent elsewhere.
+    async fn check_signature(&self, card: &Card) -> Result<(), ClientError> {
+        let (pinned, verified) = (!self.options.pins.is_empty(), self.verified.load(Ordering::Relaxed));
+        if !pinned && !verified && !card.json.contains("\"signatures\"") {
+            return Ok(());
+        }
+        let Outcome { word, reason, .. } = self.judge(card).await;
+        let problem = match word {
+            Word::Verified => {
+                self.verified.store(true, Ordering::Relaxed);
+                return Ok(());
+            }
+            _ if pinned => format!("no pinned key signed it ({word}: {reason})"),
+            Word::Failed => format!("its signature does not hold (failed: {reason})"),
+            Word::Absent if verified => "it is not signed any more, and was before (absent)".to_owned(),
+            Word::Absent | Word::Unverifiable => return Ok(()),
+        };
+        Err(ClientError::CardInvalid { reference: address::shown(&card.source), problem })
     }
 
     /// Whether anyone is where the agent's interface is, whatever they answer.

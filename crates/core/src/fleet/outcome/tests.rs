@@ -112,6 +112,16 @@ fn what_never_began_is_told_apart() {
 }
 
 #[test]
+fn a_result_that_cannot_be_read_is_not_taken_for_done() {
+    for wrong in [json!({"status": "error"}), json!({"status": "partial"}), json!({"status": "splendid"})] {
+        let reports = vec![artifact(vec![data(&result(&wrong))]), status(TaskState::Completed, "")];
+        let (state, told, standing) = over(&mut plain(), reports);
+        assert_eq!((state, standing), (TaskState::Failed, Standing::Reported), "{wrong}");
+        assert!(told["error"].as_str().is_some_and(|error| error.contains("TASK_RESULT")), "{told}");
+    }
+}
+
+#[test]
 fn an_agent_that_is_kept_from_going_on_says_so_beside_its_state() {
     let said = json!({HANDSHAKE: {"blocked_reason": "usage_limit", "retryable": true, "retry_after": 60}});
     let metadata = Object::of(&said).ok();
