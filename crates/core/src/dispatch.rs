@@ -31,6 +31,8 @@ pub struct Worker {
     pub lease_until: Millis,
     /// Whether it can be reached now, as far as the hub can see.
     pub present: bool,
+    /// It was away since it last announced itself: what it says now is new, whatever its number.
+    pub returned: bool,
     /// Runs the hub has given it that have not ended.
     pub active: u32,
     pub draining: bool,
@@ -122,6 +124,7 @@ impl Worker {
             skills: BTreeSet::new(),
             lease_until: Millis(i64::MAX),
             present: true,
+            returned: false,
             active: 0,
             draining: false,
             turns: Turns::default(),
@@ -167,7 +170,7 @@ impl Worker {
     /// new as its coming. Returns whether it was taken.
     pub fn take(&mut self, announce: Arc<Announce>, lease_until: Millis, now: Millis) -> bool {
         let is_older = matches!((announce.epoch, self.announce.epoch), (Some(new), Some(known)) if new < known);
-        if is_older && self.health(now) != Health::Offline {
+        if is_older && !self.returned && self.health(now) != Health::Offline {
             return false;
         }
         // Whoever comes back with something new to say is given another chance.
@@ -175,7 +178,7 @@ impl Worker {
             self.turns.failures = 0;
             self.revision += 1;
         }
-        (self.announce, self.announced) = (announce, true);
+        (self.announce, self.announced, self.returned) = (announce, true, false);
         self.lease_until = self.lease_until.max(lease_until);
         true
     }

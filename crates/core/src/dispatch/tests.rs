@@ -159,19 +159,21 @@ fn each_candidate_is_told_of_and_others_are_not_asked() {
     assert_eq!(all.considered[0].epoch, Some(5));
 }
 
+fn with_epoch(worker: &Worker, epoch: u64) -> Arc<Announce> {
+    Arc::new(Announce { epoch: Some(epoch), ..(*worker.announce).clone() })
+}
+
 #[test]
 fn an_older_announcement_changes_nothing_and_a_newer_one_is_another_chance() {
     let mut worker = worker("w", "sonnet");
     (0..3).for_each(|_| worker.turns.count(NOW, Some("no".into())));
-    let with = |epoch: u64| {
-        let mut announce = (*worker.announce).clone();
-        announce.epoch = Some(epoch);
-        Arc::new(announce)
-    };
-    let (older, newer) = (with(4), with(6));
+    let (older, newer) = (with_epoch(&worker, 4), with_epoch(&worker, 6));
     assert!(!worker.take(older, Millis(9), NOW) && worker.announce.epoch == Some(5));
     assert!(worker.take(newer, Millis(NOW.0 + 50), NOW));
     assert_eq!(worker.health(NOW), Health::Available);
+    worker.returned = true;
+    assert!(worker.take(with_epoch(&worker, 1), Millis(NOW.0 + 50), NOW), "it was away: what it says now is new");
+    assert!(!worker.take(with_epoch(&worker, 0), Millis(NOW.0 + 50), NOW), "and from then on as before");
 }
 
 #[test]

@@ -126,7 +126,8 @@ impl Judge {
                 Report::Artifact { artifact, contents, append, last_chunk, metadata } => {
                     let (parts, kept) = self.sift(&contents, &mut announced);
                     if self.result.is_some() && kept.is_empty() && !parts.is_empty() {
-                        self.artifact = Some(artifact.artifact_id.clone());
+                        // What was said under the same name before stays what it is.
+                        self.artifact = (!append).then(|| artifact.artifact_id.clone());
                         continue;
                     }
                     let contents = if kept.len() == parts.len() { contents } else { Contents::Parts(kept) };

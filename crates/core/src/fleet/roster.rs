@@ -96,6 +96,7 @@ impl Entry {
 
     /// Looks whether it can be reached now. A connection that is open is a lease that goes on.
     pub fn look(&mut self, agent: Option<&Arc<Agent>>, now: Millis, settings: &Settings) {
+        self.worker.returned |= self.worker.health(now) == Health::Offline;
         let Some(agent) = agent else {
             self.worker.present = false;
             return;

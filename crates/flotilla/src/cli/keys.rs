@@ -65,8 +65,8 @@ struct Create {
     #[arg(long, value_name = "NAME")]
     principal: Option<String>,
     /// What it may be used for (may be given several times): agents:read,
-    /// tasks:read, tasks:write, push:write, agents:connect, agents:write, admin
-    /// [default: the first four]
+    /// tasks:read, tasks:write, push:write, agents:connect, agents:write,
+    /// approvals:write, admin [default: the first four]
     #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
     scopes: Vec<Right>,
     /// Let it call only this agent (may be given several times)

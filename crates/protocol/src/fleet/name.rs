@@ -22,8 +22,9 @@ const TOOLS: [(&str, &[&str]); 6] = [
 /// Whether a worker that has these tools has what a requirement names.
 pub fn has_tool(tools: &[String], wanted: &str) -> bool {
     let wanted = folded(wanted);
-    let others = TOOLS.iter().find(|(word, _)| *word == wanted).map_or(&[][..], |(_, others)| *others);
-    tools.iter().map(|tool| folded(tool)).any(|tool| tool == wanted || others.contains(&tool.as_str()))
+    let names = |word: &str, name: &str| TOOLS.iter().any(|(known, others)| *known == word && others.contains(&name));
+    // Either side may use the word, or one of the names it stands for.
+    tools.iter().map(|tool| folded(tool)).any(|tool| tool == wanted || names(&wanted, &tool) || names(&tool, &wanted))
 }
 
 #[cfg(test)]
@@ -44,6 +45,8 @@ mod tests {
         {
             assert_eq!(has_tool(&tools, wanted), expected, "{wanted}");
         }
-        assert!(has_tool(&["terminal".to_owned()], "terminal"));
+        let words = vec!["terminal".to_owned(), "file".to_owned()];
+        assert!(has_tool(&words, "terminal") && has_tool(&words, "Bash") && has_tool(&words, "Edit"));
+        assert!(!has_tool(&words, "grep"));
     }
 }

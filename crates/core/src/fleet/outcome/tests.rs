@@ -112,6 +112,23 @@ fn what_never_began_is_told_apart() {
 }
 
 #[test]
+fn text_under_the_name_of_the_result_stays() {
+    let said = json!({"status": "done", "task_id": "mine"});
+    let Report::Artifact { artifact, contents, .. } = artifact(vec![data(&result(&said))]) else {
+        panic!("an artifact")
+    };
+    let chunk = Report::Artifact { artifact, contents, append: true, last_chunk: true, metadata: None };
+    let reports = vec![self::artifact(vec![Part::text("Look here")]), chunk, status(TaskState::Completed, "")];
+    let (ruling, _) = plain().rule(reports);
+    let Ruling::Over { reports, .. } = ruling else { panic!("{ruling:?}") };
+    let named = |report: &Report| match report {
+        Report::Artifact { artifact, .. } => Some(artifact.artifact_id.clone()),
+        _ => None,
+    };
+    assert_eq!(reports.iter().filter_map(named).collect::<Vec<_>>(), ["theirs", "task-result"]);
+}
+
+#[test]
 fn a_result_that_cannot_be_read_is_not_taken_for_done() {
     for wrong in [json!({"status": "error"}), json!({"status": "partial"}), json!({"status": "splendid"})] {
         let reports = vec![artifact(vec![data(&result(&wrong))]), status(TaskState::Completed, "")];

@@ -7,6 +7,8 @@ use flotilla_outbound::signature::ring::SigningKey;
 use flotilla_testkit::stand_in::card;
 use flotilla_testkit::{Act, Asked, Client, Page, Pages, StandIn};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const CARD: &str = "/.well-known/agent-card.json";
 
@@ -188,6 +190,33 @@ fn the_four_words_are_shown_everywhere() {
         let listed = hub.cli_ok(&["agents", "list", name]);
         assert!(listed.contains(&format!("Signature: {word}")), "{listed}");
     }
+    let task = client.clone().agent("failed").say("m-1", "go");
+    assert!(state(&task) == "TASK_STATE_FAILED" && task.to_string().contains("card"), "{task}");
+}
+
+#[test]
+fn a_card_that_was_verified_is_not_exchanged_for_one_without_a_signature() {
+    let hub = hub();
+    let client = owner(&hub);
+    let stripped = Arc::new(AtomicBool::new(false));
+    let (now, by) = (Arc::clone(&stripped), key(1));
+    let site = Pages::start(move |path, url| match path {
+        CARD if now.load(Ordering::SeqCst) => Page::json(card("http://127.0.0.1:1", true)),
+        CARD => Page::json(signed_card(card(url, true), &by, json!({}))),
+        "/.well-known/jwks.json" => {
+            let mut jwk = by.jwk.clone();
+            jwk["kid"] = json!("k");
+            Page::json(json!({ "keys": [jwk] }))
+        }
+        _ => Page::status(404),
+    });
+    assert_eq!(super::add(&client, &json!({"name": "far", "url": site.url()})).status, 201);
+    let check = || ask(&client, "POST", "/api/agents/far/check", &json!({})).json();
+    assert_eq!(check()["signature"]["word"], "verified");
+    stripped.store(true, Ordering::SeqCst);
+    let checked = check();
+    assert_eq!(checked["signature"]["word"], "absent", "{checked}");
+    assert!(checked["checks"]["lastError"].as_str().is_some_and(|text| text.contains("was before")), "{checked}");
 }
 
 #[test]
