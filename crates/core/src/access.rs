@@ -4,12 +4,13 @@ use crate::caller::Caller;
 use crate::error::{Error, Fault};
 use crate::key::{KeyRecord, is_key, same, sha256};
 use crate::limits::Limit;
+use crate::map::IdMap;
 use crate::ports::{Clock, Digest, Store};
 use crate::rate::{Pace, Rate};
 use arc_swap::ArcSwap;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::time::Millis;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
@@ -31,7 +32,7 @@ struct Known {
 struct Table {
     revision: u64,
     /// Found by their first bytes, then compared whole.
-    keys: HashMap<u64, Known>,
+    keys: IdMap<u64, Known>,
 }
 
 fn place(hash: &Digest) -> u64 {

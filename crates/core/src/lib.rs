@@ -16,6 +16,7 @@ pub mod keyring;
 pub mod limits;
 pub mod log;
 pub mod loops;
+pub mod map;
 pub mod media;
 pub mod notice;
 pub mod page;

@@ -1,6 +1,6 @@
 //! How often something may happen, per caller, agent or address: so many at once, and then at a steady pace.
 
-use std::collections::HashMap;
+use crate::map::IdMap;
 use std::hash::Hash;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub struct Pace {
 
 /// The generic cell rate algorithm: per key, one moment at which all it did would be paid off at its pace.
 pub struct Rate<K> {
-    paid_off: Mutex<HashMap<K, Instant>>,
+    paid_off: Mutex<IdMap<K, Instant>>,
 }
 
 impl<K> Default for Rate<K> {
@@ -38,14 +38,17 @@ impl<K: Copy + Eq + Hash> Rate<K> {
     pub fn take(&self, key: K, pace: Pace) -> Result<(), Duration> {
         let now = Instant::now();
         let mut paid_off = self.paid_off.lock().expect("no panic while holding a rate");
-        let after = after(paid_off.get(&key), pace, now)?;
-        if paid_off.len() >= KEPT && !paid_off.contains_key(&key) {
+        if let Some(moment) = paid_off.get_mut(&key) {
+            *moment = after(Some(moment), pace, now)?;
+            return Ok(());
+        }
+        if paid_off.len() >= KEPT {
             paid_off.retain(|_, moment| *moment > now);
             if paid_off.len() >= KEPT {
                 paid_off.clear();
             }
         }
-        paid_off.insert(key, after);
+        paid_off.insert(key, after(None, pace, now)?);
         Ok(())
     }
 

@@ -15,6 +15,7 @@ pub use search::{Found, Search};
 use crate::caller::Caller;
 use crate::fleet::FLEET;
 use crate::ids::{AgentId, PrincipalId, WorkspaceId};
+use crate::map::IdMap;
 use crate::ports::Link;
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentProvider, AgentSkill};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
@@ -23,7 +24,7 @@ use flotilla_protocol::a2a::{PUSH_OPTIONS, STREAM_RESUME, VERSION};
 use flotilla_protocol::lineage::ANCESTRY;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::v03;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Names no agent may have: they are first segments of the hub's own paths, or stand for all workers.
@@ -261,7 +262,7 @@ pub fn hub_capabilities(streaming: bool, push_notifications: bool) -> AgentCapab
 #[derive(Clone, Default)]
 pub struct Registry {
     agents: BTreeMap<String, Arc<Agent>>,
-    names: HashMap<AgentId, String>,
+    names: IdMap<AgentId, String>,
     default: Option<String>,
     /// Agents that are gone, for those who have tasks with them.
     departed: BTreeMap<String, Arc<Agent>>,

@@ -14,10 +14,11 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{StreamResponse, Task};
 use flotilla_protocol::a2a::push::ListPushConfigsResponse;
 use flotilla_protocol::a2a::request::{
-    ListPushConfigsRequest, ListTasksResponse, PushConfig, PushConfigRequest, Request,
+    ListPushConfigsRequest, ListTasksResponse, PushConfig, PushConfigRequest, Request, SendMessageRequest,
 };
 use flotilla_protocol::a2a::validate;
 use http::HeaderValue;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// What an operation comes to.
@@ -74,32 +75,35 @@ struct Asked<'a> {
 }
 
 /// The answer, and, where an agent elsewhere has said it, which extensions it activated.
-async fn operate(
-    app: &App,
-    asked: Asked<'_>,
-    parameters: &Parameters,
+type Operated = Result<(Answer, Option<Vec<String>>), Error>;
+
+/// In a box of its own kind: otherwise each would be as large as the largest of them, on the way of every request.
+fn operate<'a>(
+    app: &'a App,
+    asked: Asked<'a>,
+    parameters: &'a Parameters,
     request: Request,
-) -> Result<(Answer, Option<Vec<String>>), Error> {
+) -> Pin<Box<dyn Future<Output = Operated> + Send + 'a>> {
     match request {
-        Request::SendMessage(request) => {
-            let Asked { caller, agent, dialect, .. } = asked;
-            let mut leave = app.access.leave(caller);
-            // In a box: every call on the way here would be as large as the largest of them, and is moved about.
-            let sending = Box::pin(app.hub.send(caller, agent, request, options(parameters, dialect)));
-            let (outcome, activated) = tokio::select! {
-                biased;
-                outcome = sending => outcome?,
-                // The wait ends with the key; the task goes on.
-                refusal = leave.ended() => return Err(refusal.into()),
-            };
-            let answer = Answer::Sent(match outcome {
-                Outcome::Task(task) => StreamResponse::Task(*task),
-                Outcome::Message(message) => StreamResponse::Message(message),
-            });
-            Ok((answer, agent.link.is_remote().then_some(activated)))
-        }
-        other => Ok((operate_otherwise(app, asked, parameters, other).await?, None)),
+        Request::SendMessage(request) => Box::pin(send(app, asked, parameters, Box::new(request))),
+        other => Box::pin(async move { Ok((operate_otherwise(app, asked, parameters, other).await?, None)) }),
     }
+}
+
+async fn send(app: &App, asked: Asked<'_>, parameters: &Parameters, request: Box<SendMessageRequest>) -> Operated {
+    let Asked { caller, agent, dialect, .. } = asked;
+    let mut leave = app.access.leave(caller);
+    let (outcome, activated) = tokio::select! {
+        biased;
+        outcome = app.hub.send(caller, agent, request, options(parameters, dialect)) => outcome?,
+        // The wait ends with the key; the task goes on.
+        refusal = leave.ended() => return Err(refusal.into()),
+    };
+    let answer = Answer::Sent(match outcome {
+        Outcome::Task(task) => StreamResponse::Task(*task),
+        Outcome::Message(message) => StreamResponse::Message(message),
+    });
+    Ok((answer, agent.link.is_remote().then_some(activated)))
 }
 
 fn options(parameters: &Parameters, dialect: Dialect) -> SendOptions {
@@ -123,7 +127,7 @@ async fn operate_otherwise(
         Request::SendMessage(_) => Err(Fault::new("a send is operated on by itself").into()),
         Request::SendStreamingMessage(request) => {
             let options = options(parameters, dialect);
-            let follow = Box::pin(hub.send_streaming(caller, agent, request, options)).await?;
+            let follow = Box::pin(hub.send_streaming(caller, agent, Box::new(request), options)).await?;
             Ok(Answer::Stream(Box::new(follow), app.access.leave(caller)))
         }
         Request::GetTask(request) => Ok(Answer::Task(Box::new(hub.get_task(scope, &request).await?))),

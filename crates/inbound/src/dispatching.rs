@@ -56,7 +56,7 @@ async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     let agent = Arc::clone(app.hub.registry().resolve(&caller, Some(&named), "")?);
     let idempotency_key = parameters.idempotency_key.clone();
     let options = SendOptions { idempotency_key, told: parameters.told.clone(), ..SendOptions::default() };
-    let outcome = Box::pin(app.hub.send(&caller, &agent, message(&dispatch)?, options)).await?;
+    let outcome = Box::pin(app.hub.send(&caller, &agent, Box::new(message(&dispatch)?), options)).await?;
     let (Outcome::Task(task), _) = outcome else { return Err(Fault::new("dispatched work that is no task").into()) };
     encoded(&serde_json::json!({ "agent": agent.name, "task": task }))
 }

@@ -128,7 +128,7 @@ async fn send_to(app: &Arc<App>, caller: &Caller, to: &str, request: SendMessage
     }
     let registry = app.hub.registry();
     let agent = registry.resolve(caller, Some(to), "")?;
-    let (outcome, _) = Box::pin(app.hub.send(caller, agent, request, SendOptions::default())).await?;
+    let (outcome, _) = Box::pin(app.hub.send(caller, agent, Box::new(request), SendOptions::default())).await?;
     let Outcome::Task(task) = outcome else {
         return Err(Fault::new("a send that returns at once has a task").into());
     };

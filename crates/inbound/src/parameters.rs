@@ -7,12 +7,22 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::a2a::{HUB_EXTENSIONS, STREAM_RESUME};
 use flotilla_protocol::lineage::{HOPS, TRACEPARENT, TRACESTATE, Trace};
-use http::{HeaderMap, HeaderValue, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 
 /// The longest Idempotency-Key a caller may choose.
 const MAX_KEY: usize = 256;
+
+// Names made once: every request is asked for each of them.
+static VERSION: HeaderName = HeaderName::from_static("a2a-version");
+static EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
+static OLD_EXTENSIONS: HeaderName = HeaderName::from_static("x-a2a-extensions");
+static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+static FLEET_HOPS: HeaderName = HeaderName::from_static(HOPS);
+static PARENT: HeaderName = HeaderName::from_static(TRACEPARENT);
+static STATE: HeaderName = HeaderName::from_static(TRACESTATE);
 
 #[derive(Debug, Clone, Default)]
 pub struct Parameters {
@@ -52,14 +62,14 @@ fn decode(text: &str) -> Cow<'_, str> {
 impl Parameters {
     /// Headers first; what may be a query parameter instead is looked for there.
     pub fn of(headers: &HeaderMap, uri: &Uri) -> Self {
-        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let mut parameters = Self {
-            version: text("a2a-version"),
+            version: text(&VERSION),
             // 0.3 had the name with an X.
-            extensions: list(headers.get_all("a2a-extensions").iter().chain(headers.get_all("x-a2a-extensions"))),
-            cursor: text("last-event-id"),
-            idempotency_key: text("idempotency-key"),
-            told: Told { trace: trace(headers), hops: text(HOPS) },
+            extensions: list(headers.get_all(&EXTENSIONS).iter().chain(headers.get_all(&OLD_EXTENSIONS))),
+            cursor: text(&LAST_EVENT_ID),
+            idempotency_key: text(&IDEMPOTENCY_KEY),
+            told: Told { trace: trace(headers), hops: text(&FLEET_HOPS) },
         };
         for (name, value) in query(uri) {
             if name.eq_ignore_ascii_case("a2a-version") {
@@ -136,9 +146,9 @@ impl Parameters {
 
 /// The trace a request belongs to. Of a header that may be there once, two are none (W3C trace context 3.2).
 fn trace(headers: &HeaderMap) -> Option<Trace> {
-    let mut parents = headers.get_all(TRACEPARENT).iter();
+    let mut parents = headers.get_all(&PARENT).iter();
     let (parent, None) = (parents.next()?.to_str().ok()?, parents.next()) else { return None };
-    let states: Vec<&str> = headers.get_all(TRACESTATE).iter().filter_map(|value| value.to_str().ok()).collect();
+    let states: Vec<&str> = headers.get_all(&STATE).iter().filter_map(|value| value.to_str().ok()).collect();
     Trace::parse(parent, Some(&states.join(",")))
 }
 

@@ -30,30 +30,33 @@ pub async fn serve(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     }
 }
 
+/// All but the commonest way are in boxes of their own, so that it is not as large as the largest of them.
 async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> Response<Body> {
-    let old = path::in_03(segments).filter(|(_, rest)| path::is_ours_in_03(rest));
     match segments {
-        [service, method] if grpc::is_asked(&request) => grpc::serve(&app, service, method, request).await,
+        [service, method] if grpc::is_asked(&request) => Box::pin(grpc::serve(&app, service, method, request)).await,
         path if is_json_rpc(request.method(), path) => jsonrpc::serve(&app, path.get(1).copied(), request).await,
-        _ if old.is_some() => {
-            serve_rest(&app, old.and_then(|(agent, _)| agent), old.map_or(&[], |(_, rest)| rest), Version::V03, request)
-                .await
-        }
-        ["agents", agent, rest @ ..] if path::is_ours(rest) => {
-            serve_rest(&app, Some(agent), rest, Version::V10, request).await
-        }
-        rest if path::is_ours(rest) => serve_rest(&app, None, rest, Version::V10, request).await,
+        path => Box::pin(dispatch_otherwise(&app, path, request)).await,
+    }
+}
+
+async fn dispatch_otherwise(app: &Arc<App>, segments: &[&str], request: Request<Body>) -> Response<Body> {
+    let old = path::in_03(segments).filter(|(_, rest)| path::is_ours_in_03(rest));
+    let (agent, rest, version) = match segments {
+        _ if let Some((agent, rest)) = old => (agent, rest, Version::V03),
+        ["agents", agent, rest @ ..] if path::is_ours(rest) => (Some(*agent), rest, Version::V10),
+        rest if path::is_ours(rest) => (None, rest, Version::V10),
         [tenant, rest @ ..] if !matches!(*tenant, "api" | "v1") && path::is_ours(rest) => {
-            serve_rest(&app, Some(tenant), rest, Version::V10, request).await
+            (Some(*tenant), rest, Version::V10)
         }
-        ["ws"] => ws::serve(&app, request).await,
-        ["api", rest @ ..] => api::serve(&app, rest, request).await,
+        ["ws"] => return ws::serve(app, request).await,
+        ["api", rest @ ..] => return Box::pin(api::serve(app, rest, request)).await,
         other => {
             let (parts, body) = request.into_parts();
-            let response = without_body(&app, other, &parts).await;
-            answer::after(&app, &parts.headers, body, response).await
+            let response = without_body(app, other, &parts).await;
+            return answer::after(app, &parts.headers, body, response).await;
         }
-    }
+    };
+    serve_rest(app, agent, rest, version, request).await
 }
 
 /// Split first, decode then: an encoded slash belongs to its segment.

@@ -122,9 +122,14 @@ impl Hub {
         self.notices.tell(Notice { at: self.clock.now(), owner: head.owner, agent: head.agent, what });
     }
 
+    /// Whether there is any ceiling that work could count against.
+    pub(super) fn may_be_broke(&self, origin: Option<&Origin>) -> bool {
+        !self.purses.policy.load().is_empty() || origin.is_some_and(|origin| !origin.chain.is_empty())
+    }
+
     /// Why work for an agent cannot begin, if a hard ceiling it would count against is reached already.
     pub async fn broke(&self, agent: &Agent, origin: Option<&Origin>) -> Result<Option<Broke>, Fault> {
-        if self.purses.policy.load().is_empty() && origin.is_none_or(|origin| origin.chain.is_empty()) {
+        if !self.may_be_broke(origin) {
             return Ok(None);
         }
         let purses = self.purses_of(Some(agent), None, origin).await?;

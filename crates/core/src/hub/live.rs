@@ -1,10 +1,11 @@
 //! Live tasks in memory: one sequencer each, and the latest committed changes for those who follow.
 
 use crate::ids::TaskId;
+use crate::map::IdMap;
 use crate::ports::NotCommitted;
 use crate::task::Head;
 use flotilla_protocol::event::Change;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Notify;
@@ -184,7 +185,7 @@ struct Entry {
     holders: usize,
 }
 
-type Shard = Mutex<HashMap<TaskId, Entry>>;
+type Shard = Mutex<IdMap<TaskId, Entry>>;
 
 /// All live tasks. One is kept exactly as long as somebody holds it.
 pub struct Lives {
@@ -199,7 +200,7 @@ impl Default for Lives {
 
 impl Lives {
     /// The last byte of an id is random, so it spreads well.
-    fn shard(&self, id: TaskId) -> MutexGuard<'_, HashMap<TaskId, Entry>> {
+    fn shard(&self, id: TaskId) -> MutexGuard<'_, IdMap<TaskId, Entry>> {
         let index = usize::from(id.bytes()[15]) % SHARDS;
         self.shards[index].lock().expect("no panic while holding a shard")
     }

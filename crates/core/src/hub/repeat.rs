@@ -19,6 +19,20 @@ impl Hub {
         }
     }
 
+    /// What is refused now may have been sent before, and needs nothing then.
+    pub(super) async fn again_or(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: &Agent,
+        dedupe: Option<Dedupe>,
+        refusal: Refusal,
+    ) -> Result<InLog, Error> {
+        match self.sent_before(dedupe).await? {
+            Some(sent) => self.attach(caller, agent, sent, dedupe).await,
+            None => Err(refusal.into()),
+        }
+    }
+
     /// The same send again gets the same task; another text under the same key is a conflict.
     pub(super) async fn attach(
         self: &Arc<Self>,

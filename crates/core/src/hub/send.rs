@@ -78,14 +78,15 @@ impl Hub {
         self: &Arc<Self>,
         caller: &Caller,
         agent: &Arc<Agent>,
-        request: SendMessageRequest,
+        request: Box<SendMessageRequest>,
         options: SendOptions,
     ) -> Result<(Outcome, Vec<String>), Error> {
-        let configuration = request.configuration.clone().unwrap_or_default();
-        let want = Want { history: history_bound(configuration.history_length), artifacts: Artifacts::Include };
-        if configuration.return_immediately {
-            let sent = self.put(caller, agent, request, options, Wait::None).await?;
-            self.change(&sent.live, || Command::Open).await?;
+        let configuration = request.configuration.as_ref();
+        let history = history_bound(configuration.and_then(|configuration| configuration.history_length));
+        let want = Want { history, artifacts: Artifacts::Include };
+        if configuration.is_some_and(|configuration| configuration.return_immediately) {
+            let sent = Box::pin(self.put(caller, agent, request, options, Wait::None)).await?;
+            Box::pin(self.change(&sent.live, || Command::Open)).await?;
             return self.outcome(&sent.live, want).await;
         }
         // Whoever is not there is not waited for as long as one who works.
@@ -99,12 +100,12 @@ impl Hub {
                 Waited::Rested => break,
                 Waited::TooLong => {
                     // The caller has waited long enough; the task has not.
-                    self.change(&sent.live, || Command::Open).await?;
+                    Box::pin(self.change(&sent.live, || Command::Open)).await?;
                     break;
                 }
                 Waited::Refused(why) => {
                     self.uncount_send(agent.id);
-                    sent = self.not_opened(caller, agent, why, sent.dedupe).await?;
+                    sent = Box::pin(self.not_opened(caller, agent, why, sent.dedupe)).await?;
                 }
             }
         }
@@ -116,7 +117,7 @@ impl Hub {
         self: &Arc<Self>,
         caller: &Caller,
         agent: &Arc<Agent>,
-        request: SendMessageRequest,
+        request: Box<SendMessageRequest>,
         options: SendOptions,
     ) -> Result<Follow, Error> {
         if !agent.capabilities.streaming {
@@ -169,7 +170,7 @@ impl Hub {
         self: &Arc<Self>,
         caller: &Caller,
         agent: &Arc<Agent>,
-        request: SendMessageRequest,
+        request: Box<SendMessageRequest>,
         options: SendOptions,
         wait: Wait,
     ) -> Result<InLog, Error> {
@@ -182,10 +183,7 @@ impl Hub {
         let webhook = webhook.map(|config| config.url.as_str());
         let dedupe = dedupe(caller, agent, message, webhook, options.idempotency_key.as_deref());
         if let Err(refusal) = self.count_send(agent.id) {
-            return match self.sent_before(dedupe).await? {
-                Some(sent) => self.attach(caller, agent, sent, dedupe).await,
-                None => Err(refusal.into()),
-            };
+            return Box::pin(self.again_or(caller, agent, dedupe, refusal)).await;
         }
         let against = descent.as_ref().and_then(|descent| Some((descent.objection()?, Arc::clone(&descent.origin))));
         let asked = (options.version, options.extensions);
@@ -203,7 +201,7 @@ impl Hub {
         self: &Arc<Self>,
         caller: &Caller,
         agent: &Arc<Agent>,
-        request: SendMessageRequest,
+        request: Box<SendMessageRequest>,
         descent: Option<Box<Descent>>,
         (version, mut extensions): (Version, Vec<String>),
         (dedupe, wait): (Option<Dedupe>, Wait),
@@ -212,15 +210,15 @@ impl Hub {
         let held = match self.held(agent, ttl) {
             Ok(held) => held,
             // It may not wait, but one that was sent before needs not.
-            Err(refusal) => match self.sent_before(dedupe).await? {
-                Some(sent) => return self.attach(caller, agent, sent, dedupe).await,
-                None => return Err(refusal.into()),
-            },
+            Err(refusal) => return Box::pin(self.again_or(caller, agent, dedupe, refusal)).await,
         };
         let configuration = request.configuration.as_ref();
-        let hook = self.inline_hook(configuration, request.metadata.as_ref(), version).await?;
+        let hook = match configuration.is_some_and(|configuration| configuration.push_config.is_some()) {
+            true => Box::pin(self.inline_hook(configuration, request.metadata.as_ref(), version)).await?,
+            false => None,
+        };
         let accepted_output_modes = configuration.map(|c| c.accepted_output_modes.clone()).unwrap_or_default();
-        let SendMessageRequest { message, metadata, .. } = request;
+        let SendMessageRequest { message, metadata, .. } = *request;
         let mut message = message.unwrap_or_default();
         // It stays in memory as long as its task is live.
         message.parts.shrink_to_fit();
@@ -234,8 +232,11 @@ impl Hub {
         // What the hub implements itself concerns this hop alone.
         extensions.retain(|uri| agent.link.is_remote() && !uri.starts_with(HUB_EXTENSIONS));
         let origin = descent.as_ref().map(|descent| Arc::clone(&descent.origin));
-        let broke = self.broke(agent, origin.as_deref()).await?.map(Box::new);
-        let say = Say {
+        let broke = match self.may_be_broke(origin.as_deref()) {
+            true => Box::pin(self.broke(agent, origin.as_deref())).await?.map(Box::new),
+            false => None,
+        };
+        let say = Box::new(Say {
             message,
             accepted_output_modes,
             metadata,
@@ -247,11 +248,11 @@ impl Hub {
             held,
             extensions,
             broke,
-        };
+        });
         if say.message.task_id.is_empty() {
             self.open(caller, agent, say, dedupe, hook, wait).await
         } else {
-            self.continue_task(caller, agent, say, dedupe, hook).await
+            Box::pin(self.continue_task(caller, agent, say, dedupe, hook)).await
         }
     }
 
@@ -259,7 +260,7 @@ impl Hub {
         self: &Arc<Self>,
         caller: &Caller,
         agent: &Arc<Agent>,
-        mut say: Say,
+        mut say: Box<Say>,
         dedupe: Option<Dedupe>,
         hook: Option<NewHook>,
         wait: Wait,
@@ -275,7 +276,7 @@ impl Hub {
         live.load(head.clone());
         // Before the task: what the agent says first must find it.
         let hook = match hook {
-            Some(new) => Some(self.hang(&head, new).await?),
+            Some(new) => Some(Box::pin(self.hang(&head, new)).await?),
             None => None,
         };
         // What was hung is taken down again if the task is not opened, so that must be known.
@@ -283,7 +284,7 @@ impl Hub {
         let opened = self.open_with(caller, agent, &live, say, dedupe, wait).await;
         let is_new = opened.as_ref().is_ok_and(|opened| opened.live.id() == live.id());
         if let Some(hook) = hook.filter(|_| !is_new) {
-            self.unhang(&hook).await?;
+            Box::pin(self.unhang(&hook)).await?;
         }
         opened
     }
@@ -293,7 +294,7 @@ impl Hub {
         caller: &Caller,
         agent: &Arc<Agent>,
         live: &LiveRef,
-        say: Say,
+        say: Box<Say>,
         dedupe: Option<Dedupe>,
         wait: Wait,
     ) -> Result<InLog, Error> {
@@ -305,14 +306,11 @@ impl Hub {
                 (Tell::Each(tell), Some(told))
             }
         };
-        match self.submit_with(live, Command::Say(Box::new(say)), dedupe, permit, tell) {
+        match self.submit_with(live, Command::Say(say), dedupe, permit, tell) {
             Ok(true) => {}
             Ok(false) => return Err(Fault::new("a first message that changes nothing").into()),
             // There is no place for a new task, but a send that was made before needs none.
-            Err(Error::Refused(refusal)) => match self.sent_before(dedupe).await? {
-                Some(sent) => return self.attach(caller, agent, sent, dedupe).await,
-                None => return Err(refusal.into()),
-            },
+            Err(Error::Refused(refusal)) => return Box::pin(self.again_or(caller, agent, dedupe, refusal)).await,
             Err(failed) => return Err(failed),
         }
         let committed = match told {
@@ -321,7 +319,7 @@ impl Hub {
         };
         match committed {
             Ok(()) => Ok(InLog { live: live.clone(), dedupe, after: 0, repeated: false }),
-            Err(why) => self.not_opened(caller, agent, why, dedupe).await,
+            Err(why) => Box::pin(self.not_opened(caller, agent, why, dedupe)).await,
         }
     }
 
@@ -344,7 +342,7 @@ impl Hub {
         self: &Arc<Self>,
         caller: &Caller,
         agent: &Arc<Agent>,
-        mut say: Say,
+        mut say: Box<Say>,
         dedupe: Option<Dedupe>,
         hook: Option<NewHook>,
     ) -> Result<InLog, Error> {
@@ -360,7 +358,7 @@ impl Hub {
         }
         for _ in 0..super::ATTEMPTS {
             let permit = self.permit().await?;
-            let Some(committed) = self.submit(&live, Command::Say(Box::new(say.clone())), dedupe, permit)? else {
+            let Some(committed) = self.submit(&live, Command::Say(say.clone()), dedupe, permit)? else {
                 return Err(Fault::new("a message that changes nothing").into());
             };
             match settled(committed).await {

@@ -1,6 +1,6 @@
 //! Bounded counts, in all and per caller or agent: a place is taken before the work and given back after it.
 
-use std::collections::HashMap;
+use crate::map::IdMap;
 use std::hash::Hash;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,13 +14,13 @@ pub struct Tally<K> {
 }
 
 struct Counts<K> {
-    each: HashMap<K, usize>,
+    each: IdMap<K, usize>,
     all: usize,
 }
 
 impl<K> Default for Tally<K> {
     fn default() -> Self {
-        Self { counts: Mutex::new(Counts { each: HashMap::new(), all: 0 }), empty: Notify::new() }
+        Self { counts: Mutex::new(Counts { each: IdMap::default(), all: 0 }), empty: Notify::new() }
     }
 }
 

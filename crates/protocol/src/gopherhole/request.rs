@@ -52,6 +52,10 @@ pub struct Search {
     pub offset: Option<usize>,
 }
 
+/// One of these is in every message of the dialect, or the beginning of a name that is written in another way. Nearly
+/// all messages have none, and need not be read to know that.
+const SIGNS: [&str; 5] = ["\"kind\"", "agentId", "contextId", "x-gopherhole", "\\u"];
+
 /// What only this dialect has: an agent in the configuration, members of its own there, and parts that are named by kind
 /// under the method names of 1.0.
 pub fn is_dialect(method: &str, params: &str) -> bool {
@@ -70,7 +74,8 @@ pub fn is_dialect(method: &str, params: &str) -> bool {
         #[serde(default)]
         parts: Vec<BTreeMap<String, Json>>,
     }
-    let sends = method == Method::SendMessage.name() || method == v03::method::name(Method::SendMessage);
+    let sends = (method == Method::SendMessage.name() || method == v03::method::name(Method::SendMessage))
+        && SIGNS.iter().any(|sign| params.contains(sign));
     let Some(signs) = sends.then(|| serde_json::from_str::<Signs>(params).ok()).flatten() else { return false };
     // No version of A2A has these there.
     let own = |name: &String| matches!(name.as_str(), "agentId" | "contextId") || name.starts_with("x-gopherhole");

@@ -6,10 +6,10 @@ use super::{approval, chain, fault, send, usage};
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
 use flotilla_core::log::Epoch;
+use flotilla_core::map::IdMap;
 use flotilla_core::task::Head;
 use flotilla_protocol::lineage::Origin;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
-use std::collections::HashMap;
 use std::path::Path;
 
 /// Batches of a journal that go into the tables in one transaction.
@@ -68,9 +68,9 @@ pub fn applied(connection: &Connection) -> Result<u64, Fault> {
 fn write_all(connection: &Connection, entries: &[Entry], through: u64) -> Result<(), Fault> {
     let mut changes = chain::Appender::new(connection)?;
     let mut sends = send::Appender::new(connection)?;
-    let mut counts: Counts = HashMap::new();
+    let mut counts = Counts::default();
     let mut tasks: Vec<Latest<'_>> = Vec::new();
-    let mut places: HashMap<TaskId, usize> = HashMap::new();
+    let mut places: IdMap<TaskId, usize> = IdMap::default();
     for entry in entries {
         let id = entry.head.id;
         let place = *match places.entry(id) {
@@ -211,7 +211,7 @@ fn change_head(
 }
 
 /// Tasks by principal, agent and state.
-pub type Counts = HashMap<(i64, i64, u8), i64>;
+pub type Counts = IdMap<(i64, i64, u8), i64>;
 
 fn count(counts: &mut Counts, entry: &Entry) {
     let head = &entry.head;

@@ -3,16 +3,16 @@
 use super::fault;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
+use flotilla_core::map::IdMap;
 use rusqlite::{Connection, OptionalExtension};
-use std::collections::HashMap;
 
 /// Tasks in one of the two generations: far more than can be on their way to the tables, so that what is forgotten here
 /// is there.
 const GENERATION: usize = 65_536;
 
 pub struct Known {
-    recent: HashMap<TaskId, u64>,
-    before: HashMap<TaskId, u64>,
+    recent: IdMap<TaskId, u64>,
+    before: IdMap<TaskId, u64>,
     /// Tasks with greater ids are known here, or are not there: ids grow with time.
     floor: Option<TaskId>,
 }
@@ -22,7 +22,7 @@ impl Known {
         let newest: Option<[u8; 16]> = connection
             .query_row("SELECT max(id) FROM tasks", [], |row| row.get(0))
             .map_err(fault("looking for the newest task"))?;
-        Ok(Self { recent: HashMap::new(), before: HashMap::new(), floor: newest.map(TaskId::from_bytes) })
+        Ok(Self { recent: IdMap::default(), before: IdMap::default(), floor: newest.map(TaskId::from_bytes) })
     }
 
     /// The task's version after all commits that were accepted; 0 for one that is not there.

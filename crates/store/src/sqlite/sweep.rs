@@ -6,10 +6,10 @@ use super::{approval, chain, fault, push, task};
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
+use flotilla_core::map::IdMap;
 use flotilla_core::ports::{Folded, Record, Retention, Swept};
 use flotilla_protocol::time::Millis;
 use rusqlite::{Connection, TransactionBehavior, params};
-use std::collections::HashMap;
 
 /// How much one call does: short enough that commits hardly wait for it.
 const STEP: i64 = 200;
@@ -77,7 +77,7 @@ fn remove_task(connection: &Connection, id: TaskId) -> Result<(), Fault> {
     for table in ["folds WHERE task", "tasks WHERE id"] {
         connection.execute(&format!("DELETE FROM {table} = ?1"), [id.bytes()]).map_err(fault("removing a task"))?;
     }
-    let counts = HashMap::from([((head.principal.0, head.agent.0, head.state_code()), -1)]);
+    let counts = IdMap::from_iter([((head.principal.0, head.agent.0, head.state_code()), -1)]);
     add_counts(connection, &counts)
 }
 

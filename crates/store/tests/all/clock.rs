@@ -120,7 +120,7 @@ async fn a_clock_that_jumps_changes_nothing_about_the_schedule() {
     let caller = flotilla_core::caller::Caller::anonymous();
     let registry = hub.registry();
     let agent = registry.by_name("done").unwrap();
-    assert!(hub.send(&caller, agent, request(), SendOptions::default()).await.is_ok());
+    assert!(hub.send(&caller, agent, Box::new(request()), SendOptions::default()).await.is_ok());
     let (first, mut last) = told.recv().await.unwrap();
     for seconds in [5.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0, 50400.0, 72000.0, 86400.0] {
         let (id, at) = told.recv().await.unwrap();
