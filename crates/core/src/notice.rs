@@ -43,7 +43,11 @@ pub enum What {
 
 /// The hub's one place to tell and to listen. The latest notices are kept for whoever was cut off and comes back.
 #[derive(Debug, Clone, Default)]
-pub struct Notices(Arc<Shared>);
+pub struct Notices {
+    all: Arc<Shared>,
+    /// Once more by themselves: who wants only these need not be woken for each task, nor misses one among many.
+    alerts: Arc<Shared>,
+}
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -72,50 +76,66 @@ impl Shared {
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().expect("no panic while holding the notices")
     }
+
+    fn tell(&self, notice: Arc<Notice>) {
+        let mut kept = self.kept();
+        kept.next += 1;
+        kept.latest.push_back(notice);
+        if kept.latest.len() > BACKLOG {
+            kept.latest.pop_front();
+        }
+        drop(kept);
+        self.told.notify_waiters();
+    }
+
+    fn listen_from(self: &Arc<Self>, next: u64) -> Listener {
+        self.listeners.fetch_add(1, Ordering::AcqRel);
+        let next = next.min(self.kept().next);
+        Listener { shared: Arc::clone(self), next }
+    }
 }
 
 impl Notices {
     /// Whether it is worth making a notice at all.
     pub fn has_listeners(&self) -> bool {
-        if self.0.listeners.load(Ordering::Acquire) > 0 {
+        if self.all.listeners.load(Ordering::Acquire) > 0 {
             return true;
         }
-        if !self.0.lingers.load(Ordering::Acquire) {
+        if !self.all.lingers.load(Ordering::Acquire) {
             return false;
         }
-        let mut kept = self.0.kept();
+        let mut kept = self.all.kept();
         if kept.left_at.is_some_and(|left| left.elapsed() < LINGER) {
             return true;
         }
         // From here on nothing is told, so whoever comes back later has missed something.
         kept.latest.clear();
         kept.next += 1;
-        self.0.lingers.store(false, Ordering::Release);
+        self.all.lingers.store(false, Ordering::Release);
         false
     }
 
     pub fn tell(&self, notice: Notice) {
-        let mut kept = self.0.kept();
-        kept.next += 1;
-        kept.latest.push_back(Arc::new(notice));
-        if kept.latest.len() > BACKLOG {
-            kept.latest.pop_front();
+        let notice = Arc::new(notice);
+        if matches!(notice.what, What::Alert { .. }) {
+            self.alerts.tell(Arc::clone(&notice));
         }
-        drop(kept);
-        self.0.told.notify_waiters();
+        self.all.tell(notice);
     }
 
     /// From now on.
     pub fn listen(&self) -> Listener {
-        let next = self.0.kept().next;
-        self.listen_from(next)
+        self.all.listen_from(u64::MAX)
     }
 
     /// From a notice on; what is no longer kept of it is said to be missed.
     pub fn listen_from(&self, next: u64) -> Listener {
-        self.0.listeners.fetch_add(1, Ordering::AcqRel);
-        let next = next.min(self.0.kept().next);
-        Listener { shared: Arc::clone(&self.0), next }
+        self.all.listen_from(next)
+    }
+
+    /// From now on, and to alerts alone.
+    pub fn listen_to_alerts(&self) -> Listener {
+        self.alerts.listen_from(u64::MAX)
     }
 }
 
@@ -183,6 +203,20 @@ mod tests {
     fn notice(epoch: u64) -> Notice {
         let what = What::Worker { worker: "w".into(), health: "AVAILABLE", epoch: Some(epoch) };
         Notice { at: Millis(0), owner: PrincipalId(1), agent: AgentId(1), what }
+    }
+
+    #[tokio::test]
+    async fn an_alert_is_heard_among_however_many_others() {
+        let notices = Notices::default();
+        let mut alerts = notices.listen_to_alerts();
+        assert!(!notices.has_listeners(), "nothing else need be told for it");
+        let alert = What::Alert { task: None, reason: "no_worker".into(), text: "nobody takes it".into() };
+        let alert = Notice { what: alert, ..notice(0) };
+        notices.tell(alert.clone());
+        for epoch in 0..2 * BACKLOG as u64 {
+            notices.tell(notice(epoch));
+        }
+        assert!(matches!(alerts.next().await, Some(Heard::Notice(heard)) if *heard == alert));
     }
 
     #[tokio::test]

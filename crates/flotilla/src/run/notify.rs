@@ -30,20 +30,19 @@ pub type Notifiers = Arc<ArcSwap<Vec<NotifyConfig>>>;
 
 /// Runs until the hub stops.
 pub async fn tell(hub: Arc<Hub>, courier: Arc<dyn Courier>, notifiers: Notifiers) {
-    let mut listener = hub.notices().listen();
+    let mut listener = hub.notices().listen_to_alerts();
     loop {
         let heard = tokio::select! {
             heard = listener.next() => heard,
             () = hub.stopped() => return,
         };
         match heard {
-            Some(Heard::Notice(notice)) if matches!(notice.what, What::Alert { .. }) => {
+            Some(Heard::Notice(notice)) => {
                 for notifier in notifiers.load().iter().cloned() {
                     tokio::spawn(one(Arc::clone(&hub), Arc::clone(&courier), notifier, Arc::clone(&notice)));
                 }
             }
-            Some(Heard::Notice(_)) => {}
-            Some(Heard::Missed(count)) => tracing::warn!(count, "alerts may not have been told to their notifiers"),
+            Some(Heard::Missed(count)) => tracing::warn!(count, "alerts were not told to their notifiers"),
             None => return,
         }
     }
