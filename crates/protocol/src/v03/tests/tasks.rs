@@ -12,6 +12,14 @@ fn every_state_has_its_name() {
         assert_eq!(state::from_name(state.name()), Some(*state), "agents mix dialects");
     }
     assert_eq!(state::from_name("TASK_STATE_CANCELLED"), Some(TaskState::Canceled), "as the proto file has it");
+    for (spelled, state) in [
+        ("cancelled", TaskState::Canceled),
+        ("input_required", TaskState::InputRequired),
+        ("COMPLETED", TaskState::Completed),
+    ] {
+        assert_eq!(state::from_name(spelled), Some(state), "as some agents have it");
+    }
+    assert_eq!(state::from_name("done"), None);
     same::<TaskStatus>(r#"{"state":"input-required"}"#, r#"{"state":"TASK_STATE_INPUT_REQUIRED"}"#);
     same::<TaskStatus>(r#"{"state":"auth-required"}"#, r#"{"state":"TASK_STATE_AUTH_REQUIRED"}"#);
     assert!(newer::<TaskStatus>(r#"{"state":"busy"}"#).unwrap_err().contains("input-required"));
