@@ -100,9 +100,9 @@ impl Seen {
         self.linked && !self.upstream.task.is_empty()
     }
 
-    /// Whether the agent has told of any artifact of the task.
-    pub fn has_artifacts(&self) -> bool {
-        !self.artifacts.is_empty()
+    /// Whether the agent has told anything that the task came to: artifacts, or messages within it.
+    pub fn has_results(&self) -> bool {
+        !self.artifacts.is_empty() || !self.pieces.is_empty()
     }
 
     pub fn is_settled(&self) -> bool {

@@ -183,7 +183,7 @@ impl Run {
         }
         // A whole task can be told at any time: only what is new in it counts.
         let whole = frames.iter().all(|frame| matches!(frame.sent, Sent::Task(_)));
-        let has_gaps = !exact || (!self.seen.has_artifacts() && ends_empty(&frames, &self.seen.upstream().task));
+        let has_gaps = !exact || (!self.seen.has_results() && ends_empty(&frames, &self.seen.upstream().task));
         if has_gaps && !whole && self.seen.is_linked() {
             // Nothing is lost if this fails: what settles the task is asked for again. An agent that cannot be asked is
             // believed in what its first stream says.
@@ -211,7 +211,7 @@ fn ends_empty(frames: &[Frame], task: &str) -> bool {
         *state == TaskState::Completed && message.is_none() && update.task_id == task
     };
     frames.iter().any(|frame| matches!(&frame.sent, Sent::Status(update) if is_silent(update)))
-        && !frames.iter().any(|frame| matches!(frame.sent, Sent::Artifact(_)))
+        && !frames.iter().any(|frame| matches!(frame.sent, Sent::Artifact(_) | Sent::Message(_)))
 }
 
 /// Whatever else the stream holds already, so that it is reported together.
