@@ -14,7 +14,7 @@ use crate::parameters::Parameters;
 use crate::reading::Reading;
 use crate::spoken::Spoken;
 use crate::sse::{self, Dress};
-use crate::{body, caller, well_known};
+use crate::{body, caller, jsonrpc, well_known};
 use axum::body::Body;
 use flotilla_core::error::{Error, Fault};
 use flotilla_protocol::a2a::error::Refusal;
@@ -38,14 +38,10 @@ pub async fn serve(
     request: Request<Body>,
 ) -> Response<Body> {
     let started = Instant::now();
-    let method = target.method();
     let (parts, mut body) = request.into_parts();
     let mut asking = Asking::of(version, &parts);
-    match answer(app, agent, target, &mut asking, &parts, &mut body).await {
-        Ok(response) => {
-            app.meters.served(Binding::Rest, method, started);
-            response
-        }
+    match answer(app, agent, target, &mut asking, &parts, &mut body, started).await {
+        Ok(response) => response,
         Err(error) => answer::after(app, &parts.headers, body, refuse_as(app, &app.refusal(error), asking)).await,
     }
 }
@@ -109,12 +105,18 @@ async fn answer(
     asking: &mut Asking,
     parts: &Parts,
     body: &mut Body,
+    started: Instant,
 ) -> Result<Response<Body>, Error> {
     let caller = caller::identify(app, parts).await?;
     let parameters = Parameters::of(&parts.headers, &parts.uri);
     dialect::check(asking.dialect.version(), &parameters)?;
     let limits = app.hub.limits();
     let bytes = body::read(&parts.headers, body, &limits).await?;
+    if form::is_json_rpc(asking.dialect, &target, &bytes) {
+        let request = Request::from_parts(parts.clone(), Body::from(bytes));
+        return Ok(jsonrpc::serve(app, agent, request).await);
+    }
+    let method = target.method();
     body::check_depth(&bytes, &limits, 0)?;
     if !bytes.is_empty() {
         body::check_type(&parts.headers)?;
@@ -133,7 +135,9 @@ async fn answer(
         }
     };
     let answered = perform(app, &caller, agent, asking.dialect, &parameters, request).await?;
-    encode(app, parts, asking.clone(), answered)
+    let response = encode(app, parts, asking.clone(), answered)?;
+    app.meters.served(Binding::Rest, method, started);
+    Ok(response)
 }
 
 fn encode(app: &Arc<App>, request: &Parts, asking: Asking, answered: Answered) -> Result<Response<Body>, Error> {

@@ -16,6 +16,7 @@ pub(crate) mod jsonrpc;
 mod operation;
 pub mod resolve;
 pub(crate) mod rest;
+mod turn;
 
 pub use rest::{escape, segment};
 
@@ -25,7 +26,6 @@ use choose::{Binding, Choice, Dialect, Versions, choose};
 use credential::{Attached, Credentials, attach};
 use error::ClientError;
 use flotilla_protocol::a2a::error::Reason;
-use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::Task;
 use flotilla_protocol::a2a::request::{
     CancelTaskRequest, ExtendedCardRequest, GetTaskRequest, ListPushConfigsRequest, ListTasksRequest, PushConfig,
@@ -33,6 +33,7 @@ use flotilla_protocol::a2a::request::{
 };
 use flotilla_protocol::lineage::ANCESTRY;
 use flotilla_protocol::proto03::file::Files;
+use flotilla_protocol::wire::Json;
 use frame::{Frames, Sent};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -88,11 +89,6 @@ pub struct PushConfigPage {
 /// As everywhere in ProtoJSON.
 fn null_is_absent<'de, D: serde::Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
-}
-
-/// Whether the agent knows neither the method nor the version. Nothing was begun by such a call.
-fn is_unknown(error: &ClientError) -> bool {
-    error.is(Reason::MethodNotFound) || error.is(Reason::VersionNotSupported)
 }
 
 #[derive(Clone)]
@@ -161,31 +157,6 @@ impl Client {
         if chosen { self.choice.version.clone() } else { self.dialect().version().to_owned() }
     }
 
-    /// Whether the agent says that it does not know the dialect its card speaks of, and both may be spoken. Only calls
-    /// that begin work ask: to another method the same words mean that the agent does not offer that method.
-    fn may_turn(&self, asked: Method, error: &ClientError) -> bool {
-        let begins = matches!(asked, Method::SendMessage | Method::SendStreamingMessage);
-        begins && self.versions == Versions::Any && is_unknown(error)
-    }
-
-    /// The same agent in one dialect, whatever other calls find out meanwhile.
-    fn speaking(&self, dialect: Dialect) -> Self {
-        Self { other_dialect: Arc::new(AtomicBool::new(dialect != self.choice.dialect)), ..self.clone() }
-    }
-
-    /// What came of a call made again in the other dialect, which is spoken from now on if the agent took it.
-    fn turned<T>(&self, probe: &Self, outcome: Result<T, ClientError>, first: ClientError) -> Result<T, ClientError> {
-        match outcome {
-            Ok(answer) => {
-                self.other_dialect.store(probe.other_dialect.load(Ordering::Relaxed), Ordering::Relaxed);
-                Ok(answer)
-            }
-            Err(error) if is_unknown(&error) || error.is_unusable() => Err(first),
-            // It may have begun something.
-            Err(error) => Err(error),
-        }
-    }
-
     /// The same agent, called with these headers beside the others.
     #[must_use]
     pub fn carrying(&self, headers: impl IntoIterator<Item = (String, String)>) -> Self {
@@ -225,6 +196,16 @@ impl Client {
     pub async fn send_streaming(&self, request: SendMessageRequest) -> Result<Frames, ClientError> {
         self.must_stream()?;
         self.open(Request::SendStreamingMessage(request), None).await
+    }
+
+    /// A question about a task. Agents with an address for each operation find it only by its context, too.
+    pub fn asking(&self, id: &str, context: &str) -> GetTaskRequest {
+        let mut request = GetTaskRequest { id: id.to_owned(), ..GetTaskRequest::default() };
+        let by_context = jsonrpc::base_of_operation(&self.choice.interface.url).is_some() && !context.is_empty();
+        if let Some(context) = by_context.then(|| Json::of(context).ok()).flatten() {
+            request.unknown.push(("contextId".to_owned(), context));
+        }
+        request
     }
 
     /// GetTask (spec 3.1.3).
@@ -317,11 +298,11 @@ impl Client {
             Binding::JsonRpc => {
                 let now = self.speaking(self.dialect());
                 match jsonrpc::call(&now, &request, patience).await {
-                    Err(error) if self.may_turn(request.method(), &error) => {
-                        let probe = self.speaking(now.dialect().other());
-                        self.turned(&probe, jsonrpc::call(&probe, &request, patience).await, error)
-                    }
-                    answer => answer,
+                    Ok(answer) => Ok(answer),
+                    Err(error) => match self.other_way(&now, request.method(), &error).await {
+                        Some(other) => self.turned(&other, jsonrpc::call(&other, &request, patience).await, error),
+                        None => Err(error),
+                    },
                 }
             }
             Binding::HttpJson => rest::call(self, &request, patience).await,
@@ -337,11 +318,11 @@ impl Client {
             Binding::JsonRpc => {
                 let now = self.speaking(self.dialect());
                 match jsonrpc::open(&now, &request, after).await {
-                    Err(error) if self.may_turn(request.method(), &error) => {
-                        let probe = self.speaking(now.dialect().other());
-                        self.turned(&probe, jsonrpc::open(&probe, &request, after).await, error)
-                    }
-                    frames => frames,
+                    Ok(frames) => Ok(frames),
+                    Err(error) => match self.other_way(&now, request.method(), &error).await {
+                        Some(other) => self.turned(&other, jsonrpc::open(&other, &request, after).await, error),
+                        None => Err(error),
+                    },
                 }
             }
             Binding::HttpJson => rest::open(self, &request, after).await,

@@ -18,7 +18,7 @@ const DEPTH: usize = 64;
 
 /// The result in an event of a JSON-RPC stream.
 pub fn json_rpc_event(text: &str) -> Result<String, ClientError> {
-    jsonrpc::event(text)
+    jsonrpc::event(text).map(Option::unwrap_or_default)
 }
 
 /// An event of an HTTP+JSON stream.

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 pub struct Asked {
     /// The JSON-RPC method, or the path of what was got.
     pub method: String,
+    pub path: String,
     pub params: Value,
     pub headers: Vec<(String, String)>,
     /// How many of the same method came before.
@@ -224,6 +225,6 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<(Asked, Value)> {
     let mut body = vec![0; length.and_then(|(_, text)| text.parse().ok()).unwrap_or(0)];
     reader.read_exact(&mut body).ok()?;
     let call: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let method = call["method"].as_str().map_or(path, str::to_owned);
-    Some((Asked { method, params: call["params"].clone(), headers, nth: 0 }, call["id"].clone()))
+    let method = call["method"].as_str().map_or_else(|| path.clone(), str::to_owned);
+    Some((Asked { method, path, params: call["params"].clone(), headers, nth: 0 }, call["id"].clone()))
 }

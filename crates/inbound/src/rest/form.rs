@@ -2,6 +2,7 @@
 
 use super::old;
 use super::path::Target;
+use crate::dialect::Dialect;
 use crate::parameters::query;
 use flotilla_core::ids::PrincipalId;
 use flotilla_protocol::a2a::error::Refusal;
@@ -74,6 +75,19 @@ pub fn of(target: &Target, uri: &Uri, body: &[u8]) -> Option<Form> {
         | Target::DeletePush(..)
         | Target::ExtendedCard => None,
     }
+}
+
+/// Whether a message of 0.3 comes in the envelope of JSON-RPC, as Agno's clients send it to the paths of HTTP+JSON.
+pub fn is_json_rpc(dialect: Dialect, target: &Target, body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Envelope {
+        #[serde(rename = "jsonrpc")]
+        _version: Json,
+        #[serde(rename = "method")]
+        _method: Json,
+    }
+    let sends = matches!(target, Target::Send | Target::Stream) && dialect != Dialect::V10;
+    sends && serde_json::from_slice::<Envelope>(body).is_ok()
 }
 
 /// The form the query asks the answer to be in.

@@ -174,6 +174,7 @@ impl Card {
         })?;
         card.json = json.to_owned();
         card.source = source.to_owned();
+        card.supported_interfaces.iter_mut().for_each(|interface| interface.settle(source));
         Ok(card)
     }
 }
@@ -208,6 +209,16 @@ fn drop_nulls(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(drop_nulls),
         _ => {}
+    }
+}
+
+impl Interface {
+    /// Some name a path alone, which is one where the card came from.
+    fn settle(&mut self, source: &str) {
+        let whole = if self.url.starts_with('/') { url::Url::parse(source).ok() } else { None };
+        if let Some(whole) = whole.and_then(|source| source.join(&self.url).ok()) {
+            self.url = whole.into();
+        }
     }
 }
 

@@ -19,7 +19,8 @@ const WRAPPERS: [&str; 7] =
 /// An answer and its JSON. Some agents answer in 0.3 whatever they are asked in; that is read too.
 pub fn read<T: DeserializeOwned>(method: Method, json: String) -> Result<(T, String), ClientError> {
     let problem = match serde_json::from_str(&json) {
-        Ok(value) => return Ok((value, json)),
+        Ok(value) if !holds_old_files(&json) => return Ok((value, json)),
+        Ok(value) => return Ok(in_current(method, &json).unwrap_or((value, json))),
         Err(problem) => problem,
     };
     // Parts have the same name in 1.0 alone: what is wrong in one of them is no sign of 0.3.
@@ -30,9 +31,18 @@ pub fn read<T: DeserializeOwned>(method: Method, json: String) -> Result<(T, Str
     if wrapped(method, &json).len() > 1 {
         return Err(unreadable);
     }
-    let again =
-        upgraded(method, &json, Files::Text).ok().and_then(|json| Some((serde_json::from_str(&json).ok()?, json)));
-    again.ok_or(unreadable)
+    in_current(method, &json).ok_or(unreadable)
+}
+
+/// An answer of 0.3, where it is one.
+fn in_current<T: DeserializeOwned>(method: Method, json: &str) -> Option<(T, String)> {
+    let json = upgraded(method, json, Files::Text).ok()?;
+    Some((serde_json::from_str(&json).ok()?, json))
+}
+
+/// Whether files in it may be as 0.3 has them. Some write tasks as 1.0 has them around parts that are not.
+fn holds_old_files(json: &str) -> bool {
+    json.contains("\"file\"") && json.contains("\"kind\"")
 }
 
 /// The JSON of an answer of 0.3, in either of its forms, as 1.0 has it; files as the agent has them.
@@ -54,9 +64,15 @@ fn is_proto(method: Method, json: &str) -> bool {
     if is_typed(&value) {
         return false;
     }
+    // The proto writes states and roles in its own way.
+    let is_plain = |inner: &Value| {
+        let words = [&inner["status"]["state"], &inner["role"]].into_iter().filter_map(Value::as_str);
+        words.into_iter().any(|word| !word.starts_with("TASK_STATE_") && !word.starts_with("ROLE_"))
+    };
     match method {
         Method::SendMessage | Method::SendStreamingMessage | Method::SubscribeToTask => {
-            WRAPPERS.iter().filter_map(|name| value.get(*name)).any(|inner| inner.is_object() && !is_typed(inner))
+            let is_of_proto = |inner: &Value| inner.is_object() && !is_typed(inner) && !is_plain(inner);
+            WRAPPERS.iter().filter_map(|name| value.get(*name)).any(is_of_proto)
         }
         Method::GetTask | Method::CancelTask => {
             let state = value["status"]["state"].as_str().unwrap_or("TASK_STATE_UNSPECIFIED");
@@ -70,10 +86,34 @@ fn is_proto(method: Method, json: &str) -> bool {
 
 /// Whether messages in it hold `parts`, as in every form but that of the proto; some mix what they took from several.
 fn shows_parts(json: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Held {
+        kind: Option<IgnoredAny>,
+        raw: Option<IgnoredAny>,
+        url: Option<IgnoredAny>,
+        data: Option<Value>,
+    }
+    impl Held {
+        /// In the proto all but text is in something, and data in `data`.
+        fn show(&self) -> bool {
+            let is_bare = self.data.as_ref().is_some_and(|data| !data["data"].is_object());
+            self.kind.is_some() || self.raw.is_some() || self.url.is_some() || is_bare
+        }
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Parts {
+        parts: Vec<Held>,
+    }
     #[derive(Deserialize, Default)]
     #[serde(default)]
     struct Signs {
         parts: Option<IgnoredAny>,
+        // The proto has parts here too.
+        artifacts: Option<Vec<Parts>>,
+        artifact: Option<Parts>,
+        #[serde(alias = "artifact_update", rename = "artifactUpdate")]
+        artifact_update: Option<Box<Signs>>,
         status: Option<Box<Signs>>,
         message: Option<Box<Signs>>,
         task: Option<Box<Signs>>,
@@ -83,8 +123,11 @@ fn shows_parts(json: &str) -> bool {
     }
     impl Signs {
         fn show(&self) -> bool {
-            let within = [&self.status, &self.message, &self.task, &self.status_update].into_iter().flatten();
+            let within = [&self.status, &self.message, &self.task, &self.status_update, &self.artifact_update];
+            let within = within.into_iter().flatten();
+            let mut artifacts = self.artifacts.iter().flatten().chain(&self.artifact);
             self.parts.is_some()
+                || artifacts.any(|artifact| artifact.parts.iter().any(Held::show))
                 || within.into_iter().any(|inner| inner.show())
                 || self.history.iter().flatten().any(Self::show)
         }
@@ -172,6 +215,24 @@ mod tests {
             assert_eq!(up(Method::GetTask, &task(state, role)), expected);
             assert_eq!(up(Method::SendMessage, &json!({"task": task(state, role)})), json!({"task": expected}));
         }
+    }
+
+    #[test]
+    fn frames_of_1_0_in_words_of_0_3_are_read() {
+        let status = json!({"statusUpdate": {"taskId": "t", "contextId": "c", "status": {"state": "completed"}}});
+        let read = up(Method::SendStreamingMessage, &status);
+        assert_eq!(read["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");
+        for part in
+            [json!({"data": {"n": 1}}), json!({"data": [1]}), json!({"raw": "aGk="}), json!({"url": "http://u"})]
+        {
+            let frame = json!({"artifactUpdate": {"taskId": "t", "contextId": "c",
+                "artifact": {"artifactId": "a", "parts": [part]}}});
+            assert_eq!(up(Method::SendStreamingMessage, &frame)["artifactUpdate"]["artifact"]["parts"][0], part);
+        }
+        let proto = json!({"artifactUpdate": {"taskId": "t", "contextId": "c",
+            "artifact": {"artifactId": "a", "parts": [{"data": {"data": {"n": 1}}}]}}});
+        let read = up(Method::SendStreamingMessage, &proto);
+        assert_eq!(read["artifactUpdate"]["artifact"]["parts"][0], json!({"data": {"n": 1}}));
     }
 
     #[test]

@@ -115,21 +115,28 @@ pub enum Frames {
 }
 
 impl Frames {
+    /// The id and the JSON of the next event that holds anything.
+    async fn event(events: &mut Events, is_enveloped: bool) -> Result<Option<(Option<String>, String)>, ClientError> {
+        while let Some(event) = events.next().await? {
+            let json = if is_enveloped { jsonrpc::event(&event.data)? } else { Some(rest::unrefused(event.data)?) };
+            if let Some(json) = json {
+                return Ok(Some((event.id, json)));
+            }
+        }
+        Ok(None)
+    }
+
     /// The next frame; none when the agent closed the stream.
     pub async fn next(&mut self) -> Result<Option<Frame>, ClientError> {
-        let (events, dialect, files) = match self {
-            Self::JsonRpc(events, dialect) => (events, *dialect, Files::Text),
-            Self::HttpJson(events, dialect, files) => (events, *dialect, *files),
+        let (events, dialect, files, is_enveloped) = match self {
+            Self::JsonRpc(events, dialect) => (events, *dialect, Files::Text, true),
+            Self::HttpJson(events, dialect, files) => (events, *dialect, *files, false),
             Self::Grpc(stream) => return stream.next().await,
             Self::Single(frame) => return Ok(frame.take().map(|frame| *frame)),
         };
-        let Some(event) = events.next().await? else { return Ok(None) };
         let net = events.net().clone();
-        let json = match self {
-            Self::JsonRpc(..) => jsonrpc::event(&event.data),
-            _ => rest::unrefused(event.data),
-        };
-        let frame = json.and_then(|json| Frame::read_in(dialect, files, event.id, &json));
-        frame.map(Some).map_err(|error| error.masked(|text| net.clean(text)))
+        let read = Self::event(events, is_enveloped).await;
+        let frame = read.and_then(|read| read.map(|(id, json)| Frame::read_in(dialect, files, id, &json)).transpose());
+        frame.map_err(|error| error.masked(|text| net.clean(text)))
     }
 }

@@ -12,6 +12,7 @@ use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::v03;
 use reqwest::{Method, Response};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::time::Duration;
@@ -30,6 +31,8 @@ struct Envelope<'a> {
     result: Option<&'a RawValue>,
     #[serde(default)]
     error: Option<Failure>,
+    #[serde(default)]
+    jsonrpc: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -46,11 +49,33 @@ struct Failure {
 fn request(client: &Client, request: &Request) -> Result<Outgoing, ClientError> {
     let (method, params) = match client.dialect() {
         Dialect::Current => (request.method().name(), operation::json(request)?),
-        Dialect::Old => (v03::method::name(request.method()), operation::old_json(request)?),
+        Dialect::Old => {
+            let is_mixed = client.choice.dialect == Dialect::Current;
+            (v03::method::name(request.method()), operation::old_json(request, is_mixed)?)
+        }
     };
     let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{ID},\"method\":\"{method}\",\"params\":{params}}}");
-    let url = client.choice.interface.url.clone();
+    let url = place(&client.choice.interface.url, request.method());
     Ok(client.outgoing(Method::POST, url, Some(body), "application/json"))
+}
+
+/// What is before the operation that an address names, where it names one.
+pub fn base_of_operation(url: &str) -> Option<&str> {
+    ["/message:stream", "/message:send"].iter().find_map(|operation| url.strip_suffix(operation))
+}
+
+/// Where a method is called. Cards of Agno name the address of one operation of HTTP+JSON, where JSON-RPC is taken; other
+/// operations are beside it.
+fn place(url: &str, method: Called) -> String {
+    let base = base_of_operation(url);
+    let operation = match method {
+        Called::SendMessage => "message:send",
+        Called::SendStreamingMessage => "message:stream",
+        Called::GetTask => "tasks:get",
+        Called::CancelTask => "tasks:cancel",
+        _ => return url.to_owned(),
+    };
+    base.map_or_else(|| url.to_owned(), |base| format!("{base}/{operation}"))
 }
 
 pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
@@ -84,9 +109,12 @@ enum Unanswered {
     Malformed(ClientError),
 }
 
-/// The result in an event of a stream.
-pub fn event(text: &str) -> Result<String, ClientError> {
-    result(text, None).map_err(|told| match told {
+/// The result in an event of a stream; none in one that only says that the stream ends, as some add.
+pub fn event(text: &str) -> Result<Option<String>, ClientError> {
+    if matches!(text.trim(), "{}" | "[DONE]") {
+        return Ok(None);
+    }
+    result(text, None).map(Some).map_err(|told| match told {
         Unanswered::Refused(told) => told.into_error(true),
         Unanswered::Malformed(error) => error,
     })
@@ -119,6 +147,10 @@ fn result(text: &str, http: Option<u16>) -> Result<String, Unanswered> {
     }
     if let Some(status) = http {
         return Err(by_http(status));
+    }
+    // Some leave the envelope out, in streams above all.
+    if envelope.jsonrpc.is_none() && envelope.result.is_none() {
+        return Ok(text.to_owned());
     }
     check_id(envelope.id).map_err(Unanswered::Malformed)?;
     Ok(envelope.result.map_or("null", RawValue::get).to_owned())

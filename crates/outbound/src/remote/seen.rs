@@ -63,7 +63,10 @@ pub struct Seen {
     asked: String,
     /// The ids were reported in this run.
     linked: bool,
-    said: HashSet<String>,
+    /// What the agent said, by id: a hash of what was in it, unless that was before this run.
+    said: HashMap<String, Option<u64>>,
+    /// Of those, the ids of messages that came as such within a task.
+    pieces: HashSet<String>,
     artifacts: HashMap<String, Held>,
     state: TaskState,
     metadata: Option<Object>,
@@ -79,7 +82,8 @@ impl Seen {
             upstream: Upstream { activated: Vec::new(), ..trail.upstream.clone() },
             asked: asked.to_owned(),
             linked: trail.linked,
-            said: trail.said.iter().cloned().collect(),
+            said: trail.said.iter().map(|id| (id.clone(), None)).collect(),
+            pieces: HashSet::new(),
             artifacts: artifacts.collect(),
             state: trail.state,
             metadata: None,
@@ -96,9 +100,9 @@ impl Seen {
         self.linked && !self.upstream.task.is_empty()
     }
 
-    /// Whether the agent has told of any artifact of the task.
-    pub fn has_artifacts(&self) -> bool {
-        !self.artifacts.is_empty()
+    /// Whether the agent has told anything that the task came to: artifacts, or messages within it.
+    pub fn has_results(&self) -> bool {
+        !self.artifacts.is_empty() || !self.pieces.is_empty()
     }
 
     pub fn is_settled(&self) -> bool {
@@ -131,7 +135,9 @@ impl Seen {
         if task.is_empty() {
             return Err(Garbage(format!("{place}.{id} is missing")));
         }
-        if !self.upstream.task.is_empty() && self.upstream.task != task {
+        // Some begin another task of the same conversation with whatever is said to one that waits.
+        let goes_on = !self.linked && !context.is_empty() && self.upstream.context == context;
+        if !self.upstream.task.is_empty() && self.upstream.task != task && !goes_on {
             let known = &self.upstream.task;
             return Err(Garbage(format!("{place}.{id} is '{task}', and the task asked for is '{known}'")));
         }
@@ -181,15 +187,15 @@ impl Seen {
             }
         }
         for (index, artifact) in task.artifacts.unwrap_or_default().into_iter().enumerate() {
-            if artifact.artifact_id.is_empty() {
-                return Err(Garbage(format!("task.artifacts[{index}].artifactId is missing")));
-            }
+            // In a whole task its place tells which one it is.
+            let artifact = if artifact.artifact_id.is_empty() { named(&artifact, index) } else { artifact };
             if artifact.parts.is_empty() {
                 return Err(Garbage(format!("task.artifacts[{index}].parts is empty")));
             }
             parts(&artifact.parts, &format!("task.artifacts[{index}]"))?;
             reports.extend(self.artifact(artifact, state.is_terminal()));
         }
+        let said = said.filter(|message| self.is_news(state, message));
         reports.extend(self.status(state, said, None));
         Ok(reports)
     }
@@ -205,7 +211,7 @@ impl Seen {
                 self.link(&message.task_id, &message.context_id, ("message", "taskId"))?;
             }
             let message = Arc::new(message);
-            let new = self.is_new(&message);
+            let new = self.is_piece(&message);
             return Ok(if new { vec![status(TaskState::Working, Some(message), None)] } else { Vec::new() });
         }
         self.settled = true;
@@ -223,6 +229,7 @@ impl Seen {
         let state = known(update.status.state, "statusUpdate.status.state")?;
         let said = self.said_by_agent(update.status.message, "statusUpdate.status.message")?;
         let link = self.link(&update.task_id, &update.context_id, ("statusUpdate", "taskId"))?;
+        let said = said.filter(|message| self.is_news(state, message));
         Ok(link.into_iter().chain(self.status(state, said, update.metadata)).collect())
     }
 
@@ -238,7 +245,6 @@ impl Seen {
     }
 
     fn status(&mut self, state: TaskState, message: Option<Arc<Message>>, metadata: Option<Object>) -> Option<Report> {
-        let message = message.filter(|message| self.is_new(message));
         let changes = state != self.state || message.is_some() || metadata.is_some();
         self.settled = state.is_settled();
         // An agent's SUBMITTED is nothing the hub has not said itself.
@@ -293,8 +299,38 @@ impl Seen {
 
     /// Notes what was said; one without an id is always new.
     fn is_new(&mut self, message: &Message) -> bool {
-        message.message_id.is_empty() || self.said.insert(message.message_id.clone())
+        if message.message_id.is_empty() {
+            return true;
+        }
+        let known = self.said.contains_key(&message.message_id);
+        if !known {
+            self.said.insert(message.message_id.clone(), Some(hash(&message.parts)));
+        }
+        !known
     }
+
+    /// The same for what is said with a status: some let a message grow under its id, and what it is in the end counts.
+    fn is_news(&mut self, state: TaskState, message: &Message) -> bool {
+        let told = self.said.get(&message.message_id).copied().flatten();
+        if !state.is_settled() || told.is_none_or(|told| told == hash(&message.parts)) {
+            return self.is_new(message);
+        }
+        self.said.insert(message.message_id.clone(), Some(hash(&message.parts)));
+        true
+    }
+
+    /// The same for a message on the way: some say what they say piece by piece, all under one id.
+    fn is_piece(&mut self, message: &Message) -> bool {
+        let is_new = self.is_new(message);
+        if is_new {
+            self.pieces.insert(message.message_id.clone());
+        }
+        is_new || self.pieces.contains(&message.message_id)
+    }
+}
+
+fn hash(parts: &[Part]) -> u64 {
+    Held::of(parts).hash.finish()
 }
 
 fn parts(parts: &[Part], place: &str) -> Result<(), Garbage> {
@@ -302,6 +338,11 @@ fn parts(parts: &[Part], place: &str) -> Result<(), Garbage> {
         check_part(part).map_err(|problem| Garbage(format!("{place}.parts[{index}] {problem}")))?;
     }
     Ok(())
+}
+
+/// An artifact without an id, by its place in the task.
+fn named(artifact: &Artifact, index: usize) -> Arc<Artifact> {
+    Arc::new(Artifact { artifact_id: format!("artifact-{}", index + 1), ..artifact.clone() })
 }
 
 fn known(state: TaskState, place: &str) -> Result<TaskState, Garbage> {

@@ -40,6 +40,8 @@ impl Remote {
             let text = format!("The agent '{}' answered with something else than the task.", self.options.name);
             return Err(self.refusal(Reason::InvalidAgentResponse, text, &stopping));
         }
+        // Its id says which task it is; some make a context up with each answer.
+        let task = Task { context_id: String::new(), ..task };
         match call {
             Some(call) => {
                 // A run that is over has put it into the log already.

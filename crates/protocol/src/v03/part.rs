@@ -12,6 +12,9 @@ use serde::ser::Serializer;
 /// Names a part of 0.3 has already, which nothing unknown may be written under.
 const TAKEN: &[&str] = &["kind", "text", "file", "data", "metadata", "filename", "mediaType"];
 
+/// The same where the name and the type stand in the file.
+const TAKEN_IN_FILES: &[&str] = &["kind", "text", "file", "data", "metadata"];
+
 wire! {
     /// The file in a file part.
     pub struct File {
@@ -111,7 +114,7 @@ impl Write for Part {
             out.always("kind", "file")?;
             out.always("file", &FileOf(self))?;
             out.put("metadata", &self.metadata)?;
-            return out.rest(&self.unknown, TAKEN);
+            return out.rest(&self.unknown, TAKEN_IN_FILES);
         }
         if let Some(data) = &self.data.0 {
             out.always("kind", "data")?;

@@ -90,7 +90,8 @@ impl<'de> Deserialize<'de> for V03<SendMessageConfiguration> {
 impl Write for SendMessageConfiguration {
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = Out::new(serializer)?;
-        out.put("acceptedOutputModes", &self.accepted_output_modes)?;
+        // Readers of before 0.3 demand it; none at all is what the SDKs of 0.3 say too.
+        out.always("acceptedOutputModes", &self.accepted_output_modes)?;
         out.always("blocking", &!self.return_immediately)?;
         out.put("historyLength", &self.history_length)?;
         if let Some(config) = &self.push_config {

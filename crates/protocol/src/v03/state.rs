@@ -23,13 +23,17 @@ pub fn name(state: TaskState) -> &'static str {
     }
 }
 
-/// Reads a state; those who mix dialects also say `TASK_STATE_WORKING`, and with two l what the proto file of 0.3 does.
+/// Reads a state. Those who mix dialects also say `TASK_STATE_WORKING`, `input_required`, or `cancelled` with two l as the
+/// proto file of 0.3 has it.
 pub fn from_name(text: &str) -> Option<TaskState> {
-    if text == "TASK_STATE_CANCELLED" {
-        return Some(TaskState::Canceled);
-    }
-    let known = TaskState::ALL.iter().copied().find(|state| name(*state) == text);
-    known.or_else(|| TaskState::from_name(text))
+    let known = |text: &str| TaskState::ALL.iter().copied().find(|state| name(*state) == text);
+    known(text).or_else(|| TaskState::from_name(text)).or_else(|| {
+        let plain = text.to_ascii_lowercase().replace('_', "-");
+        match plain.strip_prefix("task-state-").unwrap_or(&plain) {
+            "cancelled" => Some(TaskState::Canceled),
+            other => known(other),
+        }
+    })
 }
 
 impl Write for TaskState {

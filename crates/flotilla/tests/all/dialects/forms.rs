@@ -173,3 +173,17 @@ fn what_comes_without_kinds_is_answered_without_kinds() {
     assert_eq!(held("artifactUpdate")["artifact"]["parts"], parts);
     assert_eq!(held("statusUpdate")["status"]["state"], "completed");
 }
+
+/// Agno's clients send JSON-RPC to the paths of HTTP+JSON, and read JSON-RPC.
+#[test]
+fn an_envelope_of_json_rpc_is_answered_in_one_wherever_it_is_sent() {
+    let hub = hub();
+    let client = hub.owner(Binding::HttpJson).without("a2a-version");
+    let envelope = |method: &str, id: &str| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": old_message(id, "complete")});
+    let sent = post(&client, "/agents/mock/v1/message:send", &envelope("message/send", "m-1")).json();
+    assert_eq!((sent["id"].as_str(), sent["result"]["kind"].as_str()), (Some("m-1"), Some("task")), "{sent}");
+    let streamed = post(&client, "/agents/mock/v1/message:stream", &envelope("message/stream", "m-2"));
+    assert_eq!(streamed.header("content-type"), Some("text/event-stream"));
+    let refused = post(&client, "/agents/mock/v1/message:send", &envelope("message/forget", "m-3")).json();
+    assert_eq!(refused["error"]["code"], -32601, "{refused}");
+}

@@ -9,7 +9,6 @@ use crate::remote::fault::{End, Failure, bare};
 use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::model::{StatusUpdate, TaskState, TaskStatus};
-use flotilla_protocol::a2a::request::GetTaskRequest;
 use std::time::{Duration, Instant};
 
 /// Streams in a row that bring nothing before the task is only asked for.
@@ -99,7 +98,8 @@ impl Run {
     /// Asks for the task as it is now. To ask is safe, so whatever went wrong is a reason to ask again; only an answer
     /// that cannot be used ends the run.
     async fn ask(&mut self, client: &Client) -> Result<Option<ClientError>, End> {
-        let request = GetTaskRequest { id: self.seen.upstream().task.clone(), ..GetTaskRequest::default() };
+        let upstream = self.seen.upstream();
+        let request = client.asking(&upstream.task, &upstream.context);
         match client.task(request).await {
             Ok(answer) => self.tell(vec![Sent::Task(Box::new(answer.value))]).await.map(|()| None),
             Err(error) if error.is_unusable() => Err(Failure::of(self.name(), &error).into()),
@@ -183,11 +183,13 @@ impl Run {
         }
         // A whole task can be told at any time: only what is new in it counts.
         let whole = frames.iter().all(|frame| matches!(frame.sent, Sent::Task(_)));
-        let has_gaps = !exact || (!self.seen.has_artifacts() && ends_empty(&frames, &self.seen.upstream().task));
+        let has_gaps = !exact || (!self.seen.has_results() && ends_empty(&frames, &self.seen.upstream().task));
         if has_gaps && !whole && self.seen.is_linked() {
-            // Nothing is lost if this fails: what settles the task is asked for again.
+            // Nothing is lost if this fails: what settles the task is asked for again. An agent that cannot be asked is
+            // believed in what its first stream says.
             let failed = self.ask(client).await?;
-            if failed.is_none() || settles {
+            let is_believed = exact && failed.as_ref().is_some_and(|error| !error.is_passing());
+            if failed.is_none() || (settles && !is_believed) {
                 return Ok(());
             }
         }
@@ -209,7 +211,7 @@ fn ends_empty(frames: &[Frame], task: &str) -> bool {
         *state == TaskState::Completed && message.is_none() && update.task_id == task
     };
     frames.iter().any(|frame| matches!(&frame.sent, Sent::Status(update) if is_silent(update)))
-        && !frames.iter().any(|frame| matches!(frame.sent, Sent::Artifact(_)))
+        && !frames.iter().any(|frame| matches!(frame.sent, Sent::Artifact(_) | Sent::Message(_)))
 }
 
 /// Whatever else the stream holds already, so that it is reported together.

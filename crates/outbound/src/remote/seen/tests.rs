@@ -101,8 +101,8 @@ fn what_is_wrong_is_named() {
     assert_eq!(problem(&[good.clone(), other]), "statusUpdate.taskId is 'x', and the task asked for is 't'");
     assert_eq!(problem(&[json!({"task": {"id": "t"}})]), "task.status.state is missing");
     assert_eq!(problem(&[json!({"task": {"status": {"state": "TASK_STATE_WORKING"}}})]), "task.id is missing");
-    let nameless = task("WORKING", &json!([{"parts": [text("x")]}]), &json!([]));
-    assert_eq!(problem(&[nameless]), "task.artifacts[0].artifactId is missing");
+    let empty = task("WORKING", &json!([{"parts": []}]), &json!([]));
+    assert_eq!(problem(&[empty]), "task.artifacts[0].parts is empty");
     let nameless = json!({"artifactUpdate": {"taskId": "t", "artifact": {"parts": []}}});
     assert_eq!(problem(&[good.clone(), nameless]), "artifactUpdate.artifact.artifactId is missing");
     let moved = json!({"statusUpdate": {"taskId": "t", "contextId": "d", "status": {"state": "TASK_STATE_WORKING"}}});
@@ -112,6 +112,21 @@ fn what_is_wrong_is_named() {
     assert_eq!(problem(&[good, spoken("ROLE_AGENT", "x")]), "message.taskId is 'x', and the task asked for is 't'");
     let told = "message.role is ROLE_USER, and an agent speaks as ROLE_AGENT";
     assert_eq!(problem(&[spoken("ROLE_USER", "")]), told);
+}
+
+#[test]
+fn another_task_is_gone_on_in_only_where_it_is_of_the_same_conversation() {
+    let answered = |context: &str| {
+        let mut trail = Trail::default();
+        (trail.upstream.task, trail.upstream.context) = ("before".into(), "c".into());
+        let mut task = task("COMPLETED", &json!([]), &json!([]));
+        task["task"]["contextId"] = json!(context);
+        told(&mut Seen::of(&trail, "u"), &task)
+    };
+    assert_eq!(answered("c").unwrap(), ["linked t/c", "COMPLETED"]);
+    for other in ["d", ""] {
+        assert_eq!(answered(other).unwrap_err().0, "task.id is 't', and the task asked for is 'before'");
+    }
 }
 
 #[test]

@@ -71,6 +71,9 @@ wire! {
         file: Option<FilePart> = "file",
         data: Option<DataPart> = "data",
         metadata: Option<Object> = "metadata",
+        /// No field of 0.3 either of them, and never written.
+        filename: String = "filename",
+        media_type: String = "mediaType" | "media_type",
     }
 }
 

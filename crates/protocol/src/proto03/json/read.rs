@@ -105,8 +105,9 @@ fn kept(mut unknown: Unknown, taken: &[&str]) -> Unknown {
 }
 
 fn to_part(part: old::Part, files: Files) -> Part {
-    let mut read =
-        Part { text: part.text, metadata: part.metadata, unknown: kept(part.unknown, Part::NAMES), ..Part::default() };
+    let old::Part { text, metadata, filename, media_type, .. } = part;
+    let unknown = kept(part.unknown, Part::NAMES);
+    let mut read = Part { text, metadata, filename, media_type, unknown, ..Part::default() };
     if let Some(content) = part.file {
         read.url = content.file_with_uri;
         read.raw = content.file_with_bytes.map(|bytes| files.read(&bytes.decode()));

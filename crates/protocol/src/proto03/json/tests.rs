@@ -34,6 +34,9 @@ fn nothing_is_written_that_strict_readers_refuse() {
     let model: StreamResponse = serde_json::from_str(text).unwrap();
     let written = serde_json::to_string(&Proto(&model, Files::Text)).unwrap();
     assert_eq!(written, r#"{"message":{"messageId":"m","role":"ROLE_AGENT","content":[{"text":"x"}]}}"#);
+    // What comes all the same is kept.
+    let sent = text.replace("\"parts\"", "\"content\"");
+    assert_eq!(serde_json::to_string(&frame(sent.as_bytes(), Files::Text).unwrap()).unwrap(), text);
 }
 
 #[test]

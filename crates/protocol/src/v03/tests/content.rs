@@ -88,7 +88,11 @@ fn messages_with_all_they_may_hold() {
 
 #[test]
 fn roles_are_lower_case_and_none_is_the_agent() {
-    assert!(newer::<Message>(r#"{"role":"user"}"#).unwrap().contains("ROLE_USER"));
+    for (old, new) in [("user", "ROLE_USER"), ("agent", "ROLE_AGENT")] {
+        let read = |role: &str| newer::<Message>(&format!(r#"{{"role":"{role}"}}"#)).unwrap();
+        assert_eq!((read(old), read(new)), (format!(r#"{{"role":"{new}"}}"#), format!(r#"{{"role":"{new}"}}"#)));
+        assert!(older::<Message>(&read(new)).contains(&format!(r#""role":"{old}""#)));
+    }
     assert!(older::<Message>(r#"{"messageId":"m"}"#).contains(r#""role":"agent""#));
     assert!(newer::<Message>(r#"{"role":"system"}"#).unwrap_err().contains("user, agent"));
 }

@@ -34,7 +34,10 @@ fn blocking_is_the_default() {
     assert!(waits(r#","configuration":{"blocking":true}"#));
     assert!(!waits(r#","configuration":{"blocking":false}"#));
     let written = serde_json::to_string(&V03(&sent(""))).expect("JSON");
-    assert_eq!(written, format!(r#"{{"message":{MESSAGE},"configuration":{{"blocking":true}}}}"#));
+    assert_eq!(
+        written,
+        format!(r#"{{"message":{MESSAGE},"configuration":{{"acceptedOutputModes":[],"blocking":true}}}}"#)
+    );
 }
 
 #[test]

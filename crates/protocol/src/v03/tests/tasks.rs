@@ -3,7 +3,8 @@
 use super::{newer, older, same};
 use crate::a2a::method::Method;
 use crate::a2a::model::{StreamResponse, Task, TaskState, TaskStatus};
-use crate::v03::{answer, state};
+use crate::a2a::request::ListTasksResponse;
+use crate::v03::{V03, answer, state};
 
 #[test]
 fn every_state_has_its_name() {
@@ -12,6 +13,14 @@ fn every_state_has_its_name() {
         assert_eq!(state::from_name(state.name()), Some(*state), "agents mix dialects");
     }
     assert_eq!(state::from_name("TASK_STATE_CANCELLED"), Some(TaskState::Canceled), "as the proto file has it");
+    for (spelled, state) in [
+        ("cancelled", TaskState::Canceled),
+        ("input_required", TaskState::InputRequired),
+        ("COMPLETED", TaskState::Completed),
+    ] {
+        assert_eq!(state::from_name(spelled), Some(state), "as some agents have it");
+    }
+    assert_eq!(state::from_name("done"), None);
     same::<TaskStatus>(r#"{"state":"input-required"}"#, r#"{"state":"TASK_STATE_INPUT_REQUIRED"}"#);
     same::<TaskStatus>(r#"{"state":"auth-required"}"#, r#"{"state":"TASK_STATE_AUTH_REQUIRED"}"#);
     assert!(newer::<TaskStatus>(r#"{"state":"busy"}"#).unwrap_err().contains("input-required"));
@@ -68,6 +77,10 @@ fn artifact_updates_say_both_flags() {
     let old = r#"{"kind":"artifact-update","taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"x"}]},"append":true,"lastChunk":false,"metadata":{"k":1}}"#;
     let new = r#"{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"x"}]},"append":true,"metadata":{"k":1}}}"#;
     same::<StreamResponse>(old, new);
+    let silent = r#"{"kind":"artifact-update","taskId":"t","artifact":{"artifactId":"a"}}"#;
+    let read = newer::<StreamResponse>(silent).expect("an update");
+    assert!(!read.contains("append") && !read.contains("lastChunk"), "{read}");
+    assert!(older::<StreamResponse>(&read).ends_with(r#""append":false,"lastChunk":false}"#));
 }
 
 #[test]
@@ -88,5 +101,7 @@ fn pages_of_tasks_and_plain_lists() {
     let page = format!(r#"{{"tasks":[{OLD_TASK}],"nextPageToken":"","pageSize":1,"totalSize":1}}"#);
     let new = format!(r#"{{"tasks":[{NEW_TASK}],"nextPageToken":"","pageSize":1,"totalSize":1}}"#);
     assert_eq!(answer::upgraded(Method::ListTasks, &page).expect("a page"), new);
+    let read: V03<ListTasksResponse> = serde_json::from_str(&page).expect("a page");
+    assert_eq!(serde_json::to_string(&V03(read.0)).expect("JSON"), page);
     assert_eq!(answer::upgraded(Method::ListTasks, &format!("[{OLD_TASK}]")).expect("a list"), new);
 }
