@@ -6,8 +6,7 @@ mod member;
 mod remote;
 mod scout;
 
-pub use inspect::inspect;
-pub use member::{Here, look_after};
+pub use member::{Here, PLACES, look_after};
 pub use scout::Recruiter;
 
 use crate::config::{AgentConfig, Config, Dedupe, ExtendedConfig, Kind, SkillConfig, Visibility, anything};
@@ -129,7 +128,7 @@ async fn doer(agent: &AgentConfig, state: Option<&Path>) -> Result<Doer> {
 pub async fn find(name: &str, agent: &AgentConfig, state: Option<&Path>) -> Result<Found> {
     agent.check_places()?;
     let doer = doer(agent, state).await?;
-    let looks = inspect(name, agent)?.map(|inspected| inspected.looks);
+    let looks = inspect::looks(name, agent)?;
     let trials = agent.probe_terms().map(|terms| Trials::open(terms, state.map(|state| state.join("probe.json"))));
     Ok(Found { doer, looks, trials })
 }

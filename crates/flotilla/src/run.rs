@@ -133,13 +133,12 @@ async fn serve_until_stopped(
     let recruiter = Arc::new(Recruiter::new(config.clone()));
     let registry = assemble::registry(&config, place, &recruiter).await?;
     here.install();
-    let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
+    let master = secret::ensure(&config, state)?;
     let push = assemble::push(&config, &master)?;
     let courier = Arc::clone(&push.courier);
-    let kept = (!overrides.memory).then_some(dir.as_path());
-    let ring = signing::ensure(kept, clock.now())?;
+    let ring = signing::ensure(state, clock.now())?;
     let signing = Arc::new(Signing::new(&master, &ring, Arc::clone(&clock)).map_err(anyhow::Error::msg)?);
-    let key_file = kept.map(KeyFile::new);
+    let key_file = state.map(KeyFile::new);
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push, roster);
     hub.replace_keeping(config.registry.keeping());
     hub.send_out(Arc::clone(&recruiter) as Arc<dyn Scout>);
@@ -164,12 +163,11 @@ async fn serve_until_stopped(
     let app = App::new(hub, access, signer, settings, telemetry::render(&metrics));
     tokio::spawn(telemetry::fold_metrics(metrics));
 
-    banner::show(&config, &app, (!overrides.memory).then_some(dir.as_path()), new_key.as_deref());
+    banner::show(&config, &app, state, new_key.as_deref());
     let notifiers = Arc::new(ArcSwap::from_pointee(config.fleet.notify.clone()));
     let (config, tls) = (ArcSwap::from_pointee(config), ArcSwapOption::from(tls));
     let running = Arc::new(Running { overrides, config, recruiter, app, here, address, log_level, notifiers, tls });
-    let notifiers = Arc::clone(&running.notifiers);
-    tokio::spawn(notify::tell(Arc::clone(&running.app.hub), courier, notifiers));
+    tokio::spawn(notify::tell(Arc::clone(&running.app.hub), courier, Arc::clone(&running.notifiers)));
     // Reads the index of sends now rather than while the first caller waits. No send has this key.
     tokio::spawn(running.app.hub.store().sent([0; 32]));
     tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));

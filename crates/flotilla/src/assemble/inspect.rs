@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use flotilla_worker::attach::Looks;
 use flotilla_worker::probe::Subject;
 use flotilla_worker::probe::mcp::Prober;
-use flotilla_worker::probe::presence::{Asked, Product};
+use flotilla_worker::probe::presence::{Asked, Known, Product};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -16,16 +16,8 @@ const STEP: Duration = Duration::from_secs(20);
 /// Servers that are asked at once.
 const AT_ONCE: usize = 4;
 
-pub struct Inspected {
-    /// None of a program of one's own, which is asked nothing.
-    pub product: Option<Product>,
-    pub asked: Asked,
-    pub looks: Looks,
-}
-
 /// None for an agent that is no program.
-pub fn inspect(name: &str, agent: &AgentConfig) -> Result<Option<Inspected>> {
-    agent.check_places()?;
+pub fn looks(name: &str, agent: &AgentConfig) -> Result<Option<Looks>> {
     let reaper = std::env::current_exe().context("this program's own file")?;
     let (product, program, arguments, environment, folder, servers) = match agent.kind {
         Kind::Acp | Kind::Opencode => {
@@ -56,5 +48,6 @@ pub fn inspect(name: &str, agent: &AgentConfig) -> Result<Option<Inspected>> {
         at_once: AT_ONCE,
     };
     let asked = Asked { reaper, program, arguments, environment, folder, limit: PATIENCE };
-    Ok(Some(Inspected { product, asked, looks: Looks { subject, prober } }))
+    let known = product.map(|product| Known::new(product, asked));
+    Ok(Some(Looks { subject, prober, known }))
 }

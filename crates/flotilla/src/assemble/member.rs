@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 /// How often an agent is looked at to which nothing happens.
 const EVERY: Duration = Duration::from_secs(60);
 /// Runs that work under a contract has at once, of an agent that nothing else is said of.
-const PLACES: usize = 16;
+pub const PLACES: usize = 16;
 
 /// What of this process outlives a configuration that is read again.
 #[derive(Default)]

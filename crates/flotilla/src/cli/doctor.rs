@@ -10,6 +10,7 @@ use super::output::{Text, document};
 use super::session::Session;
 use super::settings::Setting;
 use super::{ConfigFile, DataDir};
+use crate::assemble::PLACES;
 use crate::config::{Kind, WorkerFile};
 use clap::Args;
 use flotilla_outbound::net::address;
@@ -125,7 +126,7 @@ impl Doctor {
         }
         let agents = config.as_ref().map(|config| &config.agents);
         let announcements = match agents {
-            Some(agents) => programs::examine(&mut findings, agents).await,
+            Some(agents) => programs::examine(&mut findings, agents, PLACES).await,
             None => Default::default(),
         };
         show(session, &findings, &announcements);
@@ -144,7 +145,7 @@ pub async fn worker(session: &Session, path: &Path) -> Result<(), Failure> {
             for (name, _) in file.agents.iter().filter(|(_, agent)| matches!(agent.kind, Kind::Echo | Kind::Script)) {
                 findings.ok("agent", format!("{name}: needs no program"));
             }
-            announcements = programs::examine(&mut findings, &file.agents).await;
+            announcements = programs::examine(&mut findings, &file.agents, file.worker.max_concurrent).await;
         }
         Err(error) => findings.problem("worker", format!("{error:#}"), "correct the file, or name one with --config"),
     }

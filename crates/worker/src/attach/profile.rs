@@ -3,6 +3,7 @@
 use super::post::Post;
 use crate::agent::{Agent, Outbox, Stop};
 use crate::probe::mcp::Prober;
+use crate::probe::presence::Known;
 use crate::probe::trial::Trials;
 use crate::probe::{Subject, Watch, observe};
 use crate::sessions::seconds_now;
@@ -23,6 +24,8 @@ pub const PAUSE: Duration = Duration::from_secs(1);
 pub struct Looks {
     pub subject: Subject,
     pub prober: Prober,
+    /// None for a program that cannot be asked what it is.
+    pub known: Option<Arc<Known>>,
 }
 
 /// Who does an agent's work, found on this machine.
@@ -97,8 +100,12 @@ pub async fn keep_looking(post: Arc<Post>, every: Duration) {
 /// What there is to announce of an agent that takes so many runs at once; of one that cannot work, why not.
 pub async fn see(name: &str, places: usize, found: Result<&Found, String>) -> Announce {
     let mut seen = match found {
-        Ok(Found { doer, looks: Some(Looks { subject, prober }), trials }) => {
+        Ok(Found { doer, looks: Some(Looks { subject, prober, known }), trials }) => {
             let mut seen = observe(subject, prober, |announce| doer.announce(announce)).await;
+            if let Some(known) = known {
+                let presence = known.presence().await;
+                (seen.worker.version, seen.session.broken) = (presence.version, presence.problem);
+            }
             trials.iter().for_each(|trials| trials.fill(&mut seen));
             seen
         }

@@ -4,8 +4,10 @@ use crate::supervise::{Exit, Launch, Limits, Streams};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::sync::Mutex;
 
 /// What is read of an answer, in bytes.
 const MUCH: u64 = 1024 * 1024;
@@ -42,6 +44,33 @@ pub struct Presence {
     pub signed_in: Option<bool>,
     /// Why it could not be asked; says what was seen.
     pub problem: Option<String>,
+}
+
+/// What a program last said of itself. It is asked again when its file is another, or it gave no answer.
+#[derive(Debug)]
+pub struct Known {
+    product: Product,
+    asked: Asked,
+    last: Mutex<Option<(Option<SystemTime>, Presence)>>,
+}
+
+impl Known {
+    pub fn new(product: Product, asked: Asked) -> Arc<Self> {
+        Arc::new(Self { product, asked, last: Mutex::default() })
+    }
+
+    pub async fn presence(&self) -> Presence {
+        let file = std::fs::metadata(&self.asked.program).and_then(|file| file.modified()).ok();
+        let mut last = self.last.lock().await;
+        match &*last {
+            Some((seen, presence)) if *seen == file && presence.problem.is_none() => presence.clone(),
+            _ => {
+                let presence = self.product.presence(&self.asked).await;
+                *last = Some((file, presence.clone()));
+                presence
+            }
+        }
+    }
 }
 
 impl Product {

@@ -1,54 +1,49 @@
 //! The agents of a configuration that are programs on this machine: whether they are there, and what they would announce.
 
 use super::Findings;
-use crate::assemble::inspect;
+use crate::assemble;
 use crate::config::{AgentConfig, Kind};
 use flotilla_protocol::fleet::Announce;
 use flotilla_protocol::fleet::announce::{McpHealth, McpStatus};
-use flotilla_worker::claude::Claude;
-use flotilla_worker::probe::observe;
+use flotilla_worker::Agent;
+use flotilla_worker::attach::{Found, see};
 use flotilla_worker::probe::presence::Presence;
 use std::collections::BTreeMap;
 
 const ABOUT: &str = "agent";
 
-/// Looks at each, and gives what it would announce.
-pub async fn examine(findings: &mut Findings, agents: &BTreeMap<String, AgentConfig>) -> BTreeMap<String, Announce> {
+/// Looks at each, and gives what it would announce, of so many runs at once.
+pub async fn examine(
+    findings: &mut Findings,
+    agents: &BTreeMap<String, AgentConfig>,
+    places: usize,
+) -> BTreeMap<String, Announce> {
     let mut announcements = BTreeMap::new();
     for (name, agent) in agents {
-        if agent.kind == Kind::ClaudeCode && !tell_claude(findings, name, agent).await {
+        if matches!(agent.kind, Kind::Echo | Kind::Script | Kind::Socket | Kind::A2a) {
             continue;
         }
-        let inspected = match inspect(name, agent) {
-            Ok(Some(inspected)) => inspected,
-            Ok(None) => continue,
-            Err(error) => {
-                findings.problem(ABOUT, format!("{name}: {error:#}"), "correct its section in the configuration");
-                continue;
+        let found = assemble::find(name, agent, None).await.map_err(|error| format!("{error:#}"));
+        match &found {
+            Ok(found) => tell_found(findings, name, found).await,
+            Err(problem) => {
+                let advice = "install it, or correct its section in the configuration";
+                findings.problem(ABOUT, format!("{name}: {problem}"), advice);
             }
-        };
-        match inspected.product {
-            Some(product) => tell_presence(findings, name, &product.presence(&inspected.asked).await),
-            None => findings.ok(ABOUT, format!("{name}: {}", inspected.asked.program.display())),
         }
-        let announce = observe(&inspected.looks.subject, &inspected.looks.prober, |_| {}).await;
+        let announce = see(name, places, found.as_ref().map_err(Clone::clone)).await;
         tell_observed(findings, name, &announce);
         announcements.insert(name.clone(), announce);
     }
     announcements
 }
 
-/// Whether Claude Code is there, and can do what is asked of it.
-async fn tell_claude(findings: &mut Findings, name: &str, agent: &AgentConfig) -> bool {
-    let found = match agent.check_places().and_then(|()| agent.claude(None)) {
-        Ok(settings) => Claude::find(settings).await,
-        Err(error) => Err(format!("{error:#}")),
-    };
-    if let Err(problem) = &found {
-        let advice = "install Claude Code, or mend the agent's section (docs/claude-code.md)";
-        findings.problem(ABOUT, format!("{name}: {problem}"), advice);
+async fn tell_found(findings: &mut Findings, name: &str, found: &Found) {
+    if let Some(known) = found.looks.as_ref().and_then(|looks| looks.known.as_ref()) {
+        tell_presence(findings, name, &known.presence().await);
+    } else if let Agent::Command(program) = &found.doer {
+        findings.ok(ABOUT, format!("{name}: {}", program.program.display()));
     }
-    found.is_ok()
 }
 
 fn tell_presence(findings: &mut Findings, name: &str, presence: &Presence) {

@@ -6,8 +6,10 @@ use crate::socket::agent_key;
 use flotilla_testkit::{WorkerProcess, until};
 
 fn draining(worker: &WorkerProcess) {
+    let times = |worker: &WorkerProcess| worker.log().matches("draining").count();
+    let before = times(worker);
     worker.signal("TERM");
-    until("it drains", || worker.log().contains("draining").then_some(()));
+    until("it drains", || (times(worker) > before).then_some(()));
 }
 
 #[test]
