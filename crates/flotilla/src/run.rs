@@ -158,9 +158,8 @@ async fn serve_until_stopped(
     }
     let access = Access::new(store, clock, config.hub.allow_anonymous);
     access.refresh().await?;
-    let settings = assemble::settings(&config, address);
     let signer = Arc::clone(&signing) as Arc<dyn Signer>;
-    let app = App::new(hub, access, signer, settings, telemetry::render(&metrics));
+    let app = App::new(hub, access, signer, assemble::settings(&config, address), telemetry::render(&metrics));
     tokio::spawn(telemetry::fold_metrics(metrics));
 
     banner::show(&config, &app, state, new_key.as_deref());

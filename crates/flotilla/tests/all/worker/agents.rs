@@ -31,7 +31,7 @@ fn one_that_is_not_there_keeps_no_other_from_working_and_joins_when_it_is() {
     let place = hub.dir().join("one");
     let config = format!(
         "worker: {{look: 1s}}\nagents:\n  parrot: {{kind: echo}}\n  late: {{kind: command, command: {{program: '{0}/late'}}}}\n  \
-         homeless: {{kind: codex, codex: {{program: /bin/sh, folder: '{0}/place'}}}}\n",
+         homeless: {{kind: command, command: {{program: sh, folder: '{0}/place'}}}}\n",
         place.display()
     );
     let mut worker = hub.worker("one", &hub.url(), &agent_key(&hub, "station"), &config);
