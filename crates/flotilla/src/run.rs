@@ -14,7 +14,7 @@ mod secret;
 mod secure;
 mod token;
 
-use crate::assemble::{Place, Recruiter};
+use crate::assemble::{Here, Place, Recruiter};
 use crate::clock::SystemClock;
 use crate::config::{Config, SyncConfig, TlsConfig};
 use crate::signing::{self, KeyFile};
@@ -86,6 +86,7 @@ struct Running {
     /// Makes agents that are added.
     recruiter: Arc<Recruiter>,
     app: Arc<App>,
+    here: Arc<Here>,
     address: SocketAddr,
     log_level: LogLevel,
     /// Whom alerts are told.
@@ -126,16 +127,18 @@ async fn serve_until_stopped(
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let roster = Roster::new(config.sockets.welcome());
-    let place = Place { store: &store, roster: &roster, state: (!overrides.memory).then_some(dir.as_path()) };
+    let here = Arc::new(Here::default());
+    let state = (!overrides.memory).then_some(dir.as_path());
+    let place = Place { store: &store, roster: &roster, state, here: &here };
     let recruiter = Arc::new(Recruiter::new(config.clone()));
     let registry = assemble::registry(&config, place, &recruiter).await?;
-    let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
+    here.install();
+    let master = secret::ensure(&config, state)?;
     let push = assemble::push(&config, &master)?;
     let courier = Arc::clone(&push.courier);
-    let kept = (!overrides.memory).then_some(dir.as_path());
-    let ring = signing::ensure(kept, clock.now())?;
+    let ring = signing::ensure(state, clock.now())?;
     let signing = Arc::new(Signing::new(&master, &ring, Arc::clone(&clock)).map_err(anyhow::Error::msg)?);
-    let key_file = kept.map(KeyFile::new);
+    let key_file = state.map(KeyFile::new);
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push, roster);
     hub.replace_keeping(config.registry.keeping());
     hub.send_out(Arc::clone(&recruiter) as Arc<dyn Scout>);
@@ -155,17 +158,15 @@ async fn serve_until_stopped(
     }
     let access = Access::new(store, clock, config.hub.allow_anonymous);
     access.refresh().await?;
-    let settings = assemble::settings(&config, address);
     let signer = Arc::clone(&signing) as Arc<dyn Signer>;
-    let app = App::new(hub, access, signer, settings, telemetry::render(&metrics));
+    let app = App::new(hub, access, signer, assemble::settings(&config, address), telemetry::render(&metrics));
     tokio::spawn(telemetry::fold_metrics(metrics));
 
-    banner::show(&config, &app, (!overrides.memory).then_some(dir.as_path()), new_key.as_deref());
+    banner::show(&config, &app, state, new_key.as_deref());
     let notifiers = Arc::new(ArcSwap::from_pointee(config.fleet.notify.clone()));
     let (config, tls) = (ArcSwap::from_pointee(config), ArcSwapOption::from(tls));
-    let running = Arc::new(Running { overrides, config, recruiter, app, address, log_level, notifiers, tls });
-    let notifiers = Arc::clone(&running.notifiers);
-    tokio::spawn(notify::tell(Arc::clone(&running.app.hub), courier, notifiers));
+    let running = Arc::new(Running { overrides, config, recruiter, app, here, address, log_level, notifiers, tls });
+    tokio::spawn(notify::tell(Arc::clone(&running.app.hub), courier, Arc::clone(&running.notifiers)));
     // Reads the index of sends now rather than while the first caller waits. No send has this key.
     tokio::spawn(running.app.hub.store().sent([0; 32]));
     tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));
@@ -174,6 +175,7 @@ async fn serve_until_stopped(
     tokio::spawn(loops::lease::end_overdue(Arc::clone(&running.app.hub)));
     let announcing = tokio::spawn(announce::keep(Arc::clone(&running)));
     tokio::spawn(loops::approval::expire(Arc::clone(&running.app.hub)));
+    tokio::spawn(assemble::look_after(Arc::clone(&running.app.hub), Arc::clone(&running.here)));
     tokio::spawn(loops::fleet::watch(Arc::clone(&running.app.hub)));
     tokio::spawn(sweep(Arc::clone(&running)));
     tokio::spawn(watch_keys(Arc::clone(&running), signing, key_file));

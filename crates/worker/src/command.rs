@@ -4,6 +4,7 @@ pub(crate) mod lines;
 pub(crate) mod watch;
 
 use crate::agent::{Outbox, Stop, Stopped};
+use crate::evidence::site::Plan;
 use crate::supervise::{Exit, Launch, Limits, Streams};
 use flotilla_protocol::a2a::model::{Artifact, TaskState};
 use flotilla_protocol::block::Block;
@@ -37,6 +38,8 @@ pub struct Program {
     pub folder: PathBuf,
     pub talk: Talk,
     pub bounds: Bounds,
+    pub limits: Limits,
+    pub git: Plan,
     /// What an exit code means, beside 0 for done and all others for failed.
     pub exits: BTreeMap<u8, TaskState>,
 }
@@ -108,7 +111,7 @@ impl Program {
             folder: self.folder.clone(),
             mark: format!("{}.{}", assignment.task_id, assignment.run),
             grace: self.bounds.grace,
-            limits: Limits::default(),
+            limits: self.limits,
         };
         let (mut running, streams) = launch.start(&self.reaper).map_err(Halt::Failed)?;
         // One that speaks for itself may want to give a direct answer.

@@ -241,7 +241,9 @@ fn what_is_said_during_a_run_steers_it_or_waits() {
 #[test]
 fn the_doctor_looks_at_the_program() {
     let hub = hub("");
-    for (more, told) in [("", "coder: 9.9.9 (Stand-in)"), ("      max_turns: 3\n", "coder: max_turns: the installed")] {
+    for (more, told) in
+        [("", "coder: 9.9.9 (Stand-in)"), ("      max_turns: 3\n", "coder: claude_code: max_turns: the installed")]
+    {
         hub.write_config(&config(more));
         let said = hub.cli(&["doctor", "--config", "hub.yaml"]).stdout;
         assert!(String::from_utf8_lossy(&said).contains(told), "{}", String::from_utf8_lossy(&said));

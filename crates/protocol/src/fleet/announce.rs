@@ -47,6 +47,9 @@ pub struct Worker {
     pub context_window: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
+    /// Which program it is, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Words to address it by among others, beside those its hub's operator gave it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
@@ -140,6 +143,13 @@ pub struct Session {
     pub repo_state: Option<RepoState>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_fresh: Option<bool>,
+    /// Why it cannot work now, such as a program that is not there; absent if nothing is known to be wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
+    /// When a turn that the worker itself asked for last ended well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub last_successful_turn: Option<Millis>,
     #[serde(flatten)]
     pub more: More,
 }

@@ -5,11 +5,12 @@ use super::permission::{self, Matter};
 use super::pipe::{cut_off, leave, tell};
 use super::session::Held;
 use super::turn::{Next, Turn};
-use super::{Claude, frame, prompt};
+use super::{Claude, facts, frame, prompt};
 use crate::agent::{More, Outbox, Stop, Stopped};
 use crate::command::Talk;
 use crate::command::lines::Heard;
 use crate::command::watch::{Reader, Silence};
+use crate::evidence::site::Site;
 use crate::sessions::seconds_now;
 use crate::supervise::{Streams, Used};
 use flotilla_protocol::a2a::model::{Message, TaskState};
@@ -55,6 +56,8 @@ pub struct Run<'a> {
     outbox: &'a Outbox,
     turn: Turn,
     used: Used,
+    /// Where it works, until what became of that is told.
+    site: Option<Site>,
     /// The session has begun.
     began: bool,
     /// What the program said that may tell why it does not begin.
@@ -89,6 +92,7 @@ impl<'a> Run<'a> {
             outbox,
             turn,
             used,
+            site: None,
             began: false,
             refusal: None,
             over_by: None,
@@ -98,19 +102,42 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Looks where it is to work, wherever links lead now.
+    pub async fn open(&mut self) -> Result<(), Halt> {
+        let settings = &self.claude.settings;
+        let opened = match settings.working_folder() {
+            Ok(folder) => settings.git.open(&folder, &self.assignment.task_id).await,
+            Err(problem) => Err(problem),
+        };
+        match opened {
+            Ok(site) => self.site = Some(site),
+            Err(problem) => return Err(self.not_started(&problem).await?),
+        }
+        Ok(())
+    }
+
+    /// What git saw of the run, for the owner.
+    pub async fn close(&mut self, is_done: bool) -> Vec<Block> {
+        match self.site.take() {
+            Some(site) => site.close(is_done).await,
+            None => Vec::new(),
+        }
+    }
+
+    /// Folders and files are the owner's to know.
+    async fn not_started(&self, problem: &str) -> Result<Halt, Stopped> {
+        self.note(vec![Block::text(problem)]).await?;
+        Ok(Halt::Failed("The agent cannot be started now. Its owner sees why in the task's log.".into()))
+    }
+
     /// Runs the program once; returns when nothing of it is left.
     pub async fn go(&mut self, held: &mut Held, said: &str, stop: &mut Stop) -> Result<Ended, Halt> {
         let claude = self.claude;
         let bounds = claude.settings.bounds;
-        let (_recorded, mut running, streams) = match claude.start(self.assignment, held) {
+        let folder = self.site.as_ref().map_or(&claude.settings.folder, |site| &site.folder);
+        let (_recorded, mut running, streams) = match claude.start(self.assignment, held, folder) {
             Ok(started) => started,
-            Err(problem) => {
-                // Folders and files are the owner's to know.
-                self.note(vec![Block::text(&problem)]).await?;
-                return Err(Halt::Failed(
-                    "The agent cannot be started now. Its owner sees why in the task's log.".into(),
-                ));
-            }
+            Err(problem) => return Err(self.not_started(&problem).await?),
         };
         let Streams { stdin, stdout, stderr } = streams;
         let mut reader = Reader::new(stdout, stderr, bounds);
@@ -250,12 +277,15 @@ impl<'a> Run<'a> {
     }
 
     async fn end(&mut self, outcome: &frame::Outcome) -> Result<(), Halt> {
-        let window = outcome.model_usage.values().find_map(context_window);
+        let window = outcome.model_usage.values().find_map(facts::context_window);
         self.claude.learn(|known| {
             if let Some(facts) = known {
                 facts.context_window = window.or(facts.context_window);
             }
         });
+        let is_done = outcome.subtype == "success" && !outcome.is_error;
+        let seen = self.close(is_done).await;
+        self.note(seen).await?;
         for report in self.turn.end(outcome, resources(self.used), seconds_now()) {
             self.outbox.report(report).await?;
         }
@@ -336,7 +366,9 @@ impl<'a> Run<'a> {
         if let Some(text) = self.turn.flush(true) {
             self.outbox.report(text).await?;
         }
-        self.note(resources(self.used).into_iter().collect()).await?;
+        let mut seen = self.close(false).await;
+        seen.extend(resources(self.used));
+        self.note(seen).await?;
         let contents = Some(Contents::text(problem));
         self.outbox.report(Report::Status { state: TaskState::Failed, contents, metadata: None }).await
     }
@@ -347,15 +379,6 @@ impl Line<'_> {
     async fn tell(&mut self, text: String) {
         let _ = self.say.send(text).await;
     }
-}
-
-fn context_window(usage: &Json) -> Option<u64> {
-    #[derive(serde::Deserialize)]
-    struct Window {
-        #[serde(rename = "contextWindow")]
-        window: Option<u64>,
-    }
-    serde_json::from_str::<Window>(usage.text()).ok()?.window
 }
 
 /// What the run used, for the owner's log; nothing if it was never looked at.

@@ -4,8 +4,10 @@ use crate::supervise::{Exit, Launch, Limits, Streams};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::sync::Mutex;
 
 /// What is read of an answer, in bytes.
 const MUCH: u64 = 1024 * 1024;
@@ -17,6 +19,8 @@ const GRACE: Duration = Duration::from_secs(2);
 pub enum Product {
     /// `--version`, and `login status`, which ends with 0 if it is signed in.
     Codex,
+    /// `--version`, and `auth status`, which ends with 0 if it is signed in, where its help lists that.
+    Claude,
     /// By the handshake of the protocol.
     Acp,
 }
@@ -42,6 +46,33 @@ pub struct Presence {
     pub problem: Option<String>,
 }
 
+/// What a program last said of itself. It is asked again when its file is another, or it gave no answer.
+#[derive(Debug)]
+pub struct Known {
+    product: Product,
+    asked: Asked,
+    last: Mutex<Option<(Option<SystemTime>, Presence)>>,
+}
+
+impl Known {
+    pub fn new(product: Product, asked: Asked) -> Arc<Self> {
+        Arc::new(Self { product, asked, last: Mutex::default() })
+    }
+
+    pub async fn presence(&self) -> Presence {
+        let file = std::fs::metadata(&self.asked.program).and_then(|file| file.modified()).ok();
+        let mut last = self.last.lock().await;
+        match &*last {
+            Some((seen, presence)) if *seen == file && presence.problem.is_none() => presence.clone(),
+            _ => {
+                let presence = self.product.presence(&self.asked).await;
+                *last = Some((file, presence.clone()));
+                presence
+            }
+        }
+    }
+}
+
 impl Product {
     pub async fn presence(self, asked: &Asked) -> Presence {
         if self == Self::Acp {
@@ -59,12 +90,18 @@ impl Product {
             }
             Err(problem) => return Presence { problem: Some(problem), ..Presence::default() },
         };
-        let signed_in = match self {
-            Self::Codex => match asked.run(&["login", "status"]).await {
+        let status: &[&str] = match self {
+            Self::Codex => &["login", "status"],
+            // What a version does not know as a command, it would take for a prompt.
+            Self::Claude if asked.lists("auth").await => &["auth", "status"],
+            Self::Claude | Self::Acp => &[],
+        };
+        let signed_in = match status {
+            [] => None,
+            words => match asked.run(words).await {
                 Ok((Exit::Code(code), _)) => Some(code == 0),
                 _ => None,
             },
-            Self::Acp => None,
         };
         Presence { version: Some(version), signed_in, problem: None }
     }
@@ -100,6 +137,12 @@ impl Asked {
                 Err(format!("{} gave no answer within {} s", self.program.display(), self.limit.as_secs()))
             }
         }
+    }
+
+    /// Whether the program's help has this command.
+    async fn lists(&self, command: &str) -> bool {
+        let listed = |help: &str| help.lines().any(|line| line.split_whitespace().next() == Some(command));
+        matches!(self.run(&["--help"]).await, Ok((Exit::Code(0), help)) if listed(&help))
     }
 
     /// What an ACP agent says it is.
