@@ -5,6 +5,7 @@ use crate::claude::Claude;
 use crate::codex::Codex;
 use crate::command::Program;
 use crate::echo;
+use crate::evidence::witness::Witness;
 use crate::script::Script;
 use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::approval::{ApprovalDecision, ApprovalRequest};
@@ -66,6 +67,8 @@ pub struct Outbox {
     reports: mpsc::Sender<Box<Report>>,
     /// Where questions to the agent's owner go; none if nobody can be asked.
     asks: Option<mpsc::Sender<Asked>>,
+    /// Who reads along, to know what the agent claims.
+    witness: Option<Arc<Witness>>,
 }
 
 /// A question to the agent's owner, and where the answer goes.
@@ -78,11 +81,16 @@ pub struct Asked {
 impl Outbox {
     /// For agents whose owner cannot be asked: every question is answered with no.
     pub fn new(reports: mpsc::Sender<Box<Report>>) -> Self {
-        Self { reports, asks: None }
+        Self { reports, asks: None, witness: None }
     }
 
     pub fn asking(reports: mpsc::Sender<Box<Report>>, asks: mpsc::Sender<Asked>) -> Self {
-        Self { reports, asks: Some(asks) }
+        Self { reports, asks: Some(asks), witness: None }
+    }
+
+    #[must_use]
+    pub fn heard_by(&self, witness: &Arc<Witness>) -> Self {
+        Self { witness: Some(Arc::clone(witness)), ..self.clone() }
     }
 
     /// Asks the agent's owner for leave, and waits for what they say. The request's id is the asker's own name for the
@@ -96,6 +104,9 @@ impl Outbox {
 
     /// Waits for room, so that an agent cannot outrun the hub.
     pub async fn report(&self, report: Report) -> Result<(), Stopped> {
+        if let Some(witness) = &self.witness {
+            witness.hear(&report);
+        }
         self.reports.send(Box::new(report)).await.map_err(|_| Stopped)
     }
 

@@ -6,7 +6,7 @@ pub mod dial;
 mod leftover;
 mod post;
 mod profile;
-mod receipt;
+pub(crate) mod receipt;
 mod spool;
 mod talk;
 

@@ -20,7 +20,7 @@ pub use options::Wishes;
 
 use crate::agent::{Outbox, Stop, Stopped};
 use crate::command::Bounds;
-use crate::supervise::{Launch, Limits, Recorded, Records, Running, Streams};
+use crate::supervise::{Launch, Limits, Recorded, Records, Running, Streams, confined};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::work::{Assignment, Contents, Report};
@@ -166,13 +166,6 @@ impl Settings {
 
     /// The folder as it is now, wherever links lead.
     fn working_folder(&self) -> Result<PathBuf, String> {
-        let folder = std::fs::canonicalize(&self.folder)
-            .map_err(|error| format!("folder: {}: {error}", self.folder.display()))?;
-        let Some(root) = &self.root else { return Ok(folder) };
-        let root = std::fs::canonicalize(root).map_err(|error| format!("root: {}: {error}", root.display()))?;
-        if !folder.starts_with(&root) {
-            return Err(format!("folder: {} is not in {}", folder.display(), root.display()));
-        }
-        Ok(folder)
+        confined(&self.folder, self.root.as_deref())
     }
 }

@@ -4,7 +4,8 @@ pub(crate) mod lines;
 pub(crate) mod watch;
 
 use crate::agent::{Outbox, Stop, Stopped};
-use crate::supervise::{Exit, Launch, Limits, Streams};
+use crate::evidence::site::{Plan, Site};
+use crate::supervise::{Exit, Launch, Limits, Streams, confined};
 use flotilla_protocol::a2a::model::{Artifact, TaskState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::work::{Assignment, Contents, Report};
@@ -12,9 +13,10 @@ use lines::{Heard, Line};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
-use watch::{Reader, Silence};
+use watch::{Reader, Silence, leave};
 
 /// How a program speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +37,12 @@ pub struct Program {
     /// All the environment it gets.
     pub environment: Vec<(OsString, OsString)>,
     pub folder: PathBuf,
+    /// The folder may not lead out of this one.
+    pub root: Option<PathBuf>,
     pub talk: Talk,
     pub bounds: Bounds,
+    pub limits: Limits,
+    pub git: Plan,
     /// What an exit code means, beside 0 for done and all others for failed.
     pub exits: BTreeMap<u8, TaskState>,
 }
@@ -71,55 +77,69 @@ impl From<Stopped> for Halt {
 /// What was heard of a run so far.
 #[derive(Default)]
 struct Course {
-    /// A state that ends the turn was reported.
-    settled: bool,
+    /// What ends the turn, as the program said it or as its end is read.
+    last: Option<Report>,
     /// Text was printed, so its artifact is open.
     printed: bool,
     last_words: VecDeque<String>,
 }
 
 impl Program {
-    pub(crate) async fn work(&self, assignment: &Assignment, outbox: &Outbox, stop: Stop) -> Result<(), Stopped> {
-        let mut course = Course::default();
-        let last = match self.run(assignment, outbox, stop, &mut course).await {
-            Ok(()) => return Ok(()),
-            Err(Halt::Stopped) => return Err(Stopped),
-            Err(Halt::Failed(problem)) => problem,
+    pub(crate) async fn work(&self, assignment: &Assignment, outbox: &Outbox, mut stop: Stop) -> Result<(), Stopped> {
+        let site = match self.open(assignment).await {
+            Ok(site) => site,
+            Err(problem) => {
+                // Folders are the owner's to know.
+                outbox.report(Report::Note { blocks: vec![Block::text(&problem)] }).await?;
+                let words = "The agent cannot be started now. Its owner sees why in the task's log.".to_owned();
+                return outbox.report(failed(words)).await;
+            }
         };
-        if course.settled {
-            let blocks = vec![Block::text(&last)];
-            return outbox.report(Report::Note { blocks }).await;
+        let outbox = &site.listen(outbox);
+        let mut course = Course::default();
+        let ended = self.run(assignment, outbox, &mut stop, &site, &mut course).await;
+        let last = match ended {
+            Ok(()) => course.last,
+            Err(Halt::Stopped) => {
+                site.close(false).await;
+                return Err(Stopped);
+            }
+            Err(Halt::Failed(problem)) => Some(failed(problem)),
+        };
+        for report in site.close(last.as_ref().is_some_and(is_done)).await {
+            outbox.report(report).await?;
         }
-        let contents = Some(Contents::text(last));
-        outbox.report(Report::Status { state: TaskState::Failed, contents, metadata: None }).await
+        match last {
+            Some(last) => outbox.report(last).await,
+            None => Ok(()),
+        }
     }
 
+    /// Where it works, wherever links lead now.
+    async fn open(&self, assignment: &Assignment) -> Result<Site, String> {
+        let folder = confined(&self.folder, self.root.as_deref())?;
+        self.git.open(&folder, assignment).await
+    }
+
+    /// Runs the program to its end. What ends the turn is in the course then, unless it was told already.
     async fn run(
         &self,
         assignment: &Assignment,
         outbox: &Outbox,
-        mut stop: Stop,
+        stop: &mut Stop,
+        site: &Site,
         course: &mut Course,
     ) -> Result<(), Halt> {
-        let launch = Launch {
-            program: self.program.clone(),
-            arguments: self.arguments.clone(),
-            environment: self.environment.clone(),
-            folder: self.folder.clone(),
-            mark: format!("{}.{}", assignment.task_id, assignment.run),
-            grace: self.bounds.grace,
-            limits: Limits::default(),
+        let said = match self.talk {
+            Talk::Text => lines::text_of(&assignment.message),
+            Talk::JsonLines => lines::task_line(assignment).map_err(Halt::Failed)?,
         };
-        let (mut running, streams) = launch.start(&self.reaper).map_err(Halt::Failed)?;
+        let (mut running, streams) = self.launch(assignment, site).start(&self.reaper).map_err(Halt::Failed)?;
         // One that speaks for itself may want to give a direct answer.
         if self.talk == Talk::Text {
             outbox.report(Report::status(TaskState::Working)).await?;
         }
         let Streams { mut stdin, stdout, stderr } = streams;
-        let said = match self.talk {
-            Talk::Text => lines::text_of(&assignment.message),
-            Talk::JsonLines => lines::task_line(assignment).map_err(Halt::Failed)?,
-        };
         let telling = async move {
             // A program need not read what it is told.
             let _ = stdin.write_all(said.as_bytes()).await;
@@ -127,10 +147,11 @@ impl Program {
         };
         let mut reader = Reader::new(stdout, stderr, self.bounds);
         let talking = async {
-            let hearing = self.hear(&mut reader, assignment, outbox, course);
-            let ((), heard) = tokio::join!(telling, hearing);
-            heard?;
-            Ok(running.ended().await)
+            self.hear(&mut reader, pin!(telling), assignment, outbox, course).await?;
+            running.meter().look();
+            // One that said how it went is not waited for here.
+            let exit = if course.last.is_some() { None } else { Some(running.ended().await) };
+            Ok(exit)
         };
         let exit = tokio::select! {
             exit = talking => exit,
@@ -140,25 +161,67 @@ impl Program {
                 Err(Halt::Failed(format!("the program did not end within {seconds} s and was stopped")))
             }
         };
-        match exit {
-            Ok(exit) => self.end(exit, assignment, outbox, course).await,
+        let exit = match exit {
+            Ok(exit) => exit,
             Err(halt) => {
+                let used = running.meter().look();
                 // What it says on its way out is nobody's any more, but it must be able to say it.
                 let (_, ()) = tokio::join!(running.stop(), reader.drain());
-                Err(halt)
+                note(outbox, used.block()).await?;
+                return Err(halt);
             }
+        };
+        note(outbox, running.meter().used().block()).await?;
+        if let Some(exit) = exit {
+            return self.end(exit, assignment, outbox, course).await;
+        }
+        // Its word ends the turn, even if the program lingers; where git is asked afterwards, as soon as it is gone.
+        if !site.is_watched()
+            && let Some(last) = course.last.take()
+        {
+            outbox.report(last).await?;
+        }
+        tokio::select! {
+            _ = leave(&mut running, &mut reader, self.bounds.grace) => {}
+            () = stop.asked() => {
+                running.kill().await;
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(&self, assignment: &Assignment, site: &Site) -> Launch {
+        Launch {
+            program: self.program.clone(),
+            arguments: self.arguments.clone(),
+            environment: self.environment.clone(),
+            folder: site.folder.clone(),
+            mark: format!("{}.{}", assignment.task_id, assignment.run),
+            grace: self.bounds.grace,
+            limits: self.limits,
         }
     }
 
+    /// Until the program has said how it went, or says no more.
     async fn hear(
         &self,
         reader: &mut Reader,
+        mut telling: Pin<&mut impl Future<Output = ()>>,
         assignment: &Assignment,
         outbox: &Outbox,
         course: &mut Course,
     ) -> Result<(), Halt> {
-        loop {
-            let heard = match reader.next(self.talk).await {
+        let mut told = false;
+        while course.last.is_none() {
+            let next = tokio::select! {
+                biased;
+                () = &mut telling, if !told => {
+                    told = true;
+                    continue;
+                }
+                next = reader.next(self.talk) => next,
+            };
+            let heard = match next {
                 Ok(Some(heard)) => heard,
                 Ok(None) => return Ok(()),
                 Err(Silence::Quiet) => {
@@ -182,28 +245,25 @@ impl Program {
                 Heard::Line(line) => self.take(&line, outbox, course).await?,
             }
         }
+        Ok(())
     }
 
-    /// What was said after the turn's end changes nothing, so it is not passed on.
     async fn take(&self, line: &str, outbox: &Outbox, course: &mut Course) -> Result<(), Halt> {
-        if course.settled {
-            return Ok(());
-        }
         let read = Line::read(line).and_then(|read| Ok((read.ends_turn(), read.into_report()?)));
         let (ends, report) = read.map_err(|problem| {
             let shown: String = line.chars().take(200).collect();
             Halt::Failed(format!("the program printed a line that is not understood ({problem}): {shown}"))
         })?;
-        course.settled = ends;
+        if ends {
+            course.last = Some(report);
+            return Ok(());
+        }
         Ok(outbox.report(report).await?)
     }
 
     async fn end(&self, exit: Exit, assignment: &Assignment, outbox: &Outbox, course: &mut Course) -> Result<(), Halt> {
         if course.printed {
             outbox.report(printed(assignment, String::new(), true, true)).await?;
-        }
-        if course.settled {
-            return Ok(());
         }
         let words = course.last_words.make_contiguous().join("\n");
         let told = |problem: String| if words.is_empty() { problem } else { format!("{problem}: {words}") };
@@ -213,15 +273,26 @@ impl Program {
                 None if code == 0 => TaskState::Completed,
                 None => return Err(Halt::Failed(told(format!("the program ended with exit code {code}")))),
             },
-            Exit::Signal(number) => {
-                return Err(Halt::Failed(told(format!("the program was ended by signal {number}"))));
-            }
-            Exit::NotStarted => return Err(Halt::Failed(told("the program could not be run".into()))),
-            Exit::Unknown => return Err(Halt::Failed(told("nobody knows how the program ended".into()))),
+            exit => return Err(Halt::Failed(told(format!("the program {}", exit.told())))),
         };
         let contents = (state != TaskState::Completed && !words.is_empty()).then(|| Contents::text(words));
-        course.settled = true;
-        Ok(outbox.report(Report::Status { state, contents, metadata: None }).await?)
+        course.last = Some(Report::Status { state, contents, metadata: None });
+        Ok(())
+    }
+}
+
+fn failed(words: String) -> Report {
+    Report::Status { state: TaskState::Failed, contents: Some(Contents::text(words)), metadata: None }
+}
+
+fn is_done(report: &Report) -> bool {
+    matches!(report, Report::Answer { .. } | Report::Status { state: TaskState::Completed, .. })
+}
+
+async fn note(outbox: &Outbox, block: Option<Block>) -> Result<(), Stopped> {
+    match block {
+        Some(block) => outbox.report(Report::Note { blocks: vec![block] }).await,
+        None => Ok(()),
     }
 }
 

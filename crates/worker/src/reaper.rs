@@ -43,6 +43,11 @@ pub struct Ceiling {
 /// Between the word that the processor time is used up, and the end.
 const LAST_SECONDS: u64 = 5;
 
+/// Nothing but the standard streams goes on to programs that this process starts, whatever it was started with itself.
+pub fn seal() {
+    close_fds::set_fds_cloexec(3, &[]);
+}
+
 /// Runs a program and everything below it to the end.
 pub fn main(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsString]) -> ExitCode {
     match run(grace, ceiling, program, arguments) {
@@ -56,6 +61,9 @@ pub fn main(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[
 
 fn run(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsString]) -> Result<u8, String> {
     let pipe = open_pipe()?;
+    // A session of its own: what is typed at the worker's terminal is not for the program, and whatever is below here is
+    // known by not being in the worker's. One that leads a group already stays where it is.
+    let _ = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("this machine does not let a process adopt orphans: {error}"))?;
     let started = ceiling.start(Command::new(program).args(arguments).env_remove(PIPE));

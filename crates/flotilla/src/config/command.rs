@@ -125,6 +125,9 @@ impl AgentConfig {
                 line: LINE,
                 grace: command.grace.0,
             },
+            root: None,
+            limits: flotilla_worker::supervise::Limits::default(),
+            git: super::git::GitConfig::default().plan(None),
             exits: command.exits.iter().map(|(code, state)| (*code, state.of_task())).collect(),
         })
     }

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// What git is asked around a run; see docs/probes.md.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GitConfig {
-    /// Whether the repository is looked at before and after, and what changed is told to the owner.
+    /// Whether a repository the agent works in is looked at before and after (the default): what changed is told to the
+    /// owner, and what the agent claims is held against it.
     pub evidence: bool,
     /// Whether each task has a working tree of its own: `shared` (default) or `per-task`.
     pub worktree: WorktreeConfig,
@@ -33,6 +34,12 @@ pub enum AfterwardsConfig {
     #[default]
     Keep,
     Merge,
+}
+
+impl Default for GitConfig {
+    fn default() -> Self {
+        Self { evidence: true, worktree: WorktreeConfig::default(), afterwards: AfterwardsConfig::default() }
+    }
 }
 
 impl GitConfig {

@@ -14,7 +14,7 @@ fn hub(talk: &str, scripts: &[(&str, &str)], more: &str) -> HubProcess {
             let script = json!(script);
             format!(
                 "  {name}:\n    kind: command\n    command:\n      program: sh\n      arguments: [-c, {script}]\n      \
-                 talk: {talk}\n      grace: 300ms\n{more}"
+                 talk: {talk}\n      folder: .\n      grace: 300ms\n{more}"
             )
         })
         .collect();

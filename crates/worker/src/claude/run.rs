@@ -11,18 +11,17 @@ use crate::command::Talk;
 use crate::command::lines::Heard;
 use crate::command::watch::{Reader, Silence};
 use crate::sessions::seconds_now;
-use crate::supervise::{Streams, Used};
+use crate::supervise::{Meter, Streams, Used};
 use flotilla_protocol::a2a::model::{Message, TaskState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::wire::Json;
 use flotilla_protocol::work::{Assignment, Contents, Report};
-use serde_json::json;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
-/// How often it is looked what a run uses.
+/// How often it is looked whether the owner is waited for.
 const LOOK: Duration = Duration::from_secs(1);
 /// Lines to the program that may wait to be written.
 const LINES: usize = 64;
@@ -75,7 +74,7 @@ struct Line<'r> {
     say: mpsc::Sender<String>,
     /// Requests that are being decided on.
     verdicts: JoinSet<String>,
-    reaper: Option<u32>,
+    meter: Meter,
 }
 
 impl<'a> Run<'a> {
@@ -116,7 +115,7 @@ impl<'a> Run<'a> {
         let mut reader = Reader::new(stdout, stderr, bounds);
         let (say, lines) = mpsc::channel(LINES);
         let _ = say.try_send(said.to_owned());
-        let line = Line { reader: &mut reader, say, verdicts: JoinSet::new(), reaper: running.id() };
+        let line = Line { reader: &mut reader, say, verdicts: JoinSet::new(), meter: running.meter().clone() };
         // Standard input is closed when the talk is over, which tells the program to end.
         let ended = tokio::select! {
             ended = self.talk(line, held) => ended,
@@ -127,6 +126,7 @@ impl<'a> Run<'a> {
                 Err(Halt::Failed(format!("Claude Code did not end within {seconds} s and was stopped.")))
             }
         };
+        self.used = running.meter().used();
         match ended {
             Ok(Some(Ended::Done)) => {
                 leave(&mut running, &mut reader, bounds.grace).await;
@@ -153,7 +153,10 @@ impl<'a> Run<'a> {
             let heard = tokio::select! {
                 biased;
                 _ = looks.tick() => {
-                    self.look(&mut line)?;
+                    // An agent that waits for its owner has nothing to say.
+                    if !line.verdicts.is_empty() {
+                        line.reader.excuse();
+                    }
                     continue;
                 }
                 Some(answer) = line.verdicts.join_next() => {
@@ -219,7 +222,7 @@ impl<'a> Run<'a> {
                     self.over_by = Some(Instant::now() + self.claude.settings.bounds.grace);
                     return Ok(None);
                 }
-                self.used.look_below(line.reaper);
+                self.used = line.meter.look();
                 // The program goes on by itself with what it was told and has not taken up.
                 if !self.passed_on.is_empty() {
                     for report in self.turn.pause(&outcome) {
@@ -256,7 +259,7 @@ impl<'a> Run<'a> {
                 facts.context_window = window.or(facts.context_window);
             }
         });
-        for report in self.turn.end(outcome, resources(self.used), seconds_now()) {
+        for report in self.turn.end(outcome, self.used.block(), seconds_now()) {
             self.outbox.report(report).await?;
         }
         Ok(())
@@ -302,21 +305,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Looks what the run uses, and ends one that uses too much: the kernel's limits are for each process alone.
-    fn look(&mut self, line: &mut Line<'_>) -> Result<(), Halt> {
-        self.used.look_below(line.reaper);
-        if !line.verdicts.is_empty() {
-            line.reader.excuse();
-        }
-        let limits = self.claude.settings.limits;
-        let over = match (limits.memory, limits.processor) {
-            (Some(most), _) if self.used.memory > most => format!("{most} bytes of memory"),
-            (_, Some(most)) if self.used.processor > most => format!("{} s of processor time", most.as_secs()),
-            _ => return Ok(()),
-        };
-        Err(Halt::Failed(format!("Claude Code and what it started used more than {over} and were stopped.")))
-    }
-
     fn silent(&self, silence: &Silence) -> String {
         match silence {
             Silence::Quiet => {
@@ -336,7 +324,7 @@ impl<'a> Run<'a> {
         if let Some(text) = self.turn.flush(true) {
             self.outbox.report(text).await?;
         }
-        self.note(resources(self.used).into_iter().collect()).await?;
+        self.note(self.used.block().into_iter().collect()).await?;
         let contents = Some(Contents::text(problem));
         self.outbox.report(Report::Status { state: TaskState::Failed, contents, metadata: None }).await
     }
@@ -356,16 +344,4 @@ fn context_window(usage: &Json) -> Option<u64> {
         window: Option<u64>,
     }
     serde_json::from_str::<Window>(usage.text()).ok()?.window
-}
-
-/// What the run used, for the owner's log; nothing if it was never looked at.
-fn resources(used: Used) -> Option<Block> {
-    if used.processes == 0 {
-        return None;
-    }
-    let told = json!({
-        "type": "resources", "peak_memory_bytes": used.memory, "processor_seconds": used.processor.as_secs_f64(),
-        "processes": used.processes,
-    });
-    Block::new(Json::of(&told).ok()?).ok()
 }

@@ -65,7 +65,8 @@ mod tests {
 
     #[test]
     fn what_a_dead_worker_left_is_ended_and_what_a_living_one_runs_is_not() {
-        let folder = std::env::temp_dir().join(format!("flotilla-records-{}", std::process::id()));
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("runs");
         let marked = |mark: &str| Command::new("sleep").arg("600").env(MARK, mark).spawn().unwrap();
         let (dead, living) = (format!("dead-{}", std::process::id()), format!("living-{}", std::process::id()));
         let (mut left, mut runs) = (marked(&dead), marked(&living));
@@ -79,6 +80,5 @@ mod tests {
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
         runs.kill().unwrap();
         runs.wait().unwrap();
-        std::fs::remove_dir(folder).unwrap();
     }
 }
