@@ -143,6 +143,9 @@ impl Worker {
         if !self.present || now >= self.lease_until {
             return Health::Offline;
         }
+        if let Some(reason) = &self.announce.session.broken {
+            return Health::Broken { reason: reason.clone() };
+        }
         if self.turns.failures >= BROKEN_AFTER {
             let last = self.turns.last_failure.as_deref().unwrap_or("it did not say why");
             let reason = format!("{} turns in a row failed, the last: {last}", self.turns.failures);
@@ -178,6 +181,9 @@ impl Worker {
             self.turns.failures = 0;
             self.revision += 1;
         }
+        // Its clock may be ahead of the hub's.
+        let own = announce.session.last_successful_turn.map(|at| at.min(now));
+        self.turns.last_success = self.turns.last_success.max(own);
         (self.announce, self.announced, self.returned) = (announce, true, false);
         self.lease_until = self.lease_until.max(lease_until);
         true

@@ -22,6 +22,7 @@ mod own;
 mod owner;
 mod pace;
 mod parts;
+mod probe;
 mod push;
 mod queue;
 mod read;

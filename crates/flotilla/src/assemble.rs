@@ -1,9 +1,13 @@
 //! Assembly: the only place that knows every crate. Configuration in, a working hub out.
 
 mod here;
+mod inspect;
+mod member;
 mod remote;
 mod scout;
 
+pub use inspect::inspect;
+pub use member::{Here, look_after};
 pub use scout::Recruiter;
 
 use crate::config::{AgentConfig, Config, Dedupe, ExtendedConfig, Kind, SkillConfig, Visibility, anything};
@@ -22,7 +26,9 @@ use flotilla_outbound::webhook::keys::{Keys, Master};
 use flotilla_protocol::a2a::card::{AgentCapabilities, AgentExtension, AgentProvider, AgentSkill};
 use flotilla_protocol::wire::Object;
 use flotilla_worker::Agent as Doer;
+use flotilla_worker::attach::Found;
 use flotilla_worker::claude::Claude;
+use flotilla_worker::probe::trial::Trials;
 use flotilla_worker::script::Script;
 use here::InProcess;
 use hyper::Uri;
@@ -38,6 +44,8 @@ pub struct Place<'a> {
     pub roster: &'a Roster,
     /// Where agents on this machine keep what outlives a restart, if anything does.
     pub state: Option<&'a Path>,
+    /// What of this process outlives a configuration.
+    pub here: &'a Here,
 }
 
 /// The agents of the configuration, those that registered themselves, and those that were added; of two with one name, the
@@ -48,6 +56,7 @@ pub async fn registry(config: &Config, place: Place<'_>, recruiter: &Recruiter) 
     let fallback = [("echo", &echo)];
     let configured = config.agents.iter().map(|(name, agent)| (name.as_str(), agent));
     let chosen: Vec<_> = if config.agents.is_empty() { fallback.to_vec() } else { configured.collect() };
+    place.here.begin();
     for (name, agent) in chosen {
         agents.push(build(name, agent, config, place).await.with_context(|| format!("agents.{name}"))?);
     }
@@ -96,16 +105,16 @@ async fn link(
         Kind::Socket => Ok(Arc::new(Dialed::new(place.roster, id, agent.terms(&config.sockets)))),
         _ => {
             let state = place.state.map(|state| state.join("agents").join(name));
-            Ok(Arc::new(InProcess::new(doer(agent, state.as_deref()).await?)))
+            Ok(Arc::new(InProcess::new(name, find(name, agent, state.as_deref()).await?, place.here)))
         }
     }
 }
 
 /// Who does the work of an agent on this machine, in a hub and in a worker alike; `state` is a folder of its own.
-pub async fn doer(agent: &AgentConfig, state: Option<&Path>) -> Result<Doer> {
+async fn doer(agent: &AgentConfig, state: Option<&Path>) -> Result<Doer> {
     Ok(match (&agent.kind, &agent.script) {
         (Kind::Script, Some(script)) => Doer::Script(Arc::new(Script::compile(script)?)),
-        (Kind::Command, _) => Doer::Command(Arc::new(agent.program()?)),
+        (Kind::Command, _) => Doer::Command(Arc::new(agent.program(state)?)),
         (Kind::Acp | Kind::Opencode, _) => Doer::Acp(Arc::new(agent.acp_program(state)?)),
         (Kind::Codex, _) => Doer::Codex(Arc::new(agent.codex_program(state)?)),
         (Kind::ClaudeCode, _) => {
@@ -114,6 +123,15 @@ pub async fn doer(agent: &AgentConfig, state: Option<&Path>) -> Result<Doer> {
         }
         _ => Doer::Echo,
     })
+}
+
+/// Whoever does the work of an agent on this machine, if all it needs is there now, and what is looked at of it.
+pub async fn find(name: &str, agent: &AgentConfig, state: Option<&Path>) -> Result<Found> {
+    agent.check_places()?;
+    let doer = doer(agent, state).await?;
+    let looks = inspect(name, agent)?.map(|inspected| inspected.looks);
+    let trials = agent.probe_terms().map(|terms| Trials::open(terms, state.map(|state| state.join("probe.json"))));
+    Ok(Found { doer, looks, trials })
 }
 
 async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>) -> Result<Agent> {

@@ -21,6 +21,8 @@ mod kind;
 mod limits;
 mod mcp;
 mod origin;
+mod probe;
+mod program;
 mod push;
 mod registry;
 mod remote;
@@ -260,7 +262,7 @@ impl Config {
     pub fn check(&self) -> Result<()> {
         for (name, agent) in &self.agents {
             check_name(name).map_err(anyhow::Error::msg)?;
-            agent.check().with_context(|| format!("agents.{name}"))?;
+            agent.check().and_then(|()| agent.check_places()).with_context(|| format!("agents.{name}"))?;
         }
         if let Some(name) = &self.hub.default_agent
             && !self.agent_names().contains(&name.as_str())

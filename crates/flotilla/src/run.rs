@@ -14,7 +14,7 @@ mod secret;
 mod secure;
 mod token;
 
-use crate::assemble::{Place, Recruiter};
+use crate::assemble::{Here, Place, Recruiter};
 use crate::clock::SystemClock;
 use crate::config::{Config, SyncConfig, TlsConfig};
 use crate::signing::{self, KeyFile};
@@ -86,6 +86,7 @@ struct Running {
     /// Makes agents that are added.
     recruiter: Arc<Recruiter>,
     app: Arc<App>,
+    here: Arc<Here>,
     address: SocketAddr,
     log_level: LogLevel,
     /// Whom alerts are told.
@@ -126,9 +127,12 @@ async fn serve_until_stopped(
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let roster = Roster::new(config.sockets.welcome());
-    let place = Place { store: &store, roster: &roster, state: (!overrides.memory).then_some(dir.as_path()) };
+    let here = Arc::new(Here::default());
+    let state = (!overrides.memory).then_some(dir.as_path());
+    let place = Place { store: &store, roster: &roster, state, here: &here };
     let recruiter = Arc::new(Recruiter::new(config.clone()));
     let registry = assemble::registry(&config, place, &recruiter).await?;
+    here.install();
     let master = secret::ensure(&config, (!overrides.memory).then_some(dir.as_path()))?;
     let push = assemble::push(&config, &master)?;
     let courier = Arc::clone(&push.courier);
@@ -163,7 +167,7 @@ async fn serve_until_stopped(
     banner::show(&config, &app, (!overrides.memory).then_some(dir.as_path()), new_key.as_deref());
     let notifiers = Arc::new(ArcSwap::from_pointee(config.fleet.notify.clone()));
     let (config, tls) = (ArcSwap::from_pointee(config), ArcSwapOption::from(tls));
-    let running = Arc::new(Running { overrides, config, recruiter, app, address, log_level, notifiers, tls });
+    let running = Arc::new(Running { overrides, config, recruiter, app, here, address, log_level, notifiers, tls });
     let notifiers = Arc::clone(&running.notifiers);
     tokio::spawn(notify::tell(Arc::clone(&running.app.hub), courier, notifiers));
     // Reads the index of sends now rather than while the first caller waits. No send has this key.
@@ -174,6 +178,7 @@ async fn serve_until_stopped(
     tokio::spawn(loops::lease::end_overdue(Arc::clone(&running.app.hub)));
     let announcing = tokio::spawn(announce::keep(Arc::clone(&running)));
     tokio::spawn(loops::approval::expire(Arc::clone(&running.app.hub)));
+    tokio::spawn(assemble::look_after(Arc::clone(&running.app.hub), Arc::clone(&running.here)));
     tokio::spawn(loops::fleet::watch(Arc::clone(&running.app.hub)));
     tokio::spawn(sweep(Arc::clone(&running)));
     tokio::spawn(watch_keys(Arc::clone(&running), signing, key_file));

@@ -31,6 +31,8 @@ pub enum Said {
     Gone(worker::Gone),
     /// Of a worker: it takes no more runs.
     Drain,
+    /// Of a worker: a small message to its own agent is wanted, which shows whether that works.
+    Probe(worker::Probe),
     /// What a worker is and has now.
     Announce(Box<Announce>),
 }
@@ -134,11 +136,12 @@ impl Said {
             "report" => Self::Report(Box::new(worker::Told::read(bytes)?)),
             "gone" => Self::Gone(message(bytes)?),
             "drain" => Self::Drain,
+            "probe" => Self::Probe(message(bytes)?),
             other => {
                 let shown: String = other.chars().take(80).collect();
                 let text = format!(
                     "There is no frame of type '{shown}'. There are: ping, pong, ack, message, update_card, announce, \
-                     task_response, approval_request; and of a worker report, gone, drain."
+                     task_response, approval_request; and of a worker report, gone, drain, probe."
                 );
                 return Err(Refusal::new(Reason::InvalidRequest, text));
             }

@@ -32,6 +32,21 @@ impl Agent {
         matches!(self, Self::Command(_) | Self::Acp(_) | Self::Claude(_) | Self::Codex(_))
     }
 
+    /// What has gone from this machine since its program was found; none if all is there.
+    pub fn missing(&self) -> Option<String> {
+        let (program, folder) = match self {
+            Self::Echo | Self::Script(_) => return None,
+            Self::Command(program) => (&program.program, &program.folder),
+            Self::Acp(acp) => (&acp.program, &acp.folder),
+            Self::Claude(claude) => (&claude.settings.program, &claude.settings.folder),
+            Self::Codex(codex) => (&codex.program, &codex.folder),
+        };
+        if !program.is_file() {
+            return Some(format!("program: {} is not there any more", program.display()));
+        }
+        (!folder.is_dir()).then(|| format!("folder: {} is not there any more", folder.display()))
+    }
+
     /// Whether it takes up what its caller says while it works.
     pub fn takes_more(&self) -> bool {
         matches!(self, Self::Claude(claude) if claude.takes_more())
@@ -91,6 +106,11 @@ impl Outbox {
     #[must_use]
     pub fn heard_by(&self, witness: &Arc<Witness>) -> Self {
         Self { witness: Some(Arc::clone(witness)), ..self.clone() }
+    }
+
+    /// The same for whoever looks at the reports first and passes them on.
+    pub fn through(&self, reports: mpsc::Sender<Box<Report>>) -> Self {
+        Self { reports, ..self.clone() }
     }
 
     /// Asks the agent's owner for leave, and waits for what they say. The request's id is the asker's own name for the

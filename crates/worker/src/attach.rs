@@ -3,15 +3,16 @@
 
 mod ask;
 pub mod dial;
+mod hand;
 mod leftover;
 mod post;
 mod profile;
-pub(crate) mod receipt;
+pub mod receipt;
 mod spool;
 mod talk;
 
 pub use post::LocalAgent;
-pub use profile::Looks;
+pub use profile::{Find, Found, Looks, PAUSE, Profile, now, see};
 
 use dial::{Hub, NoWay};
 use post::Post;
@@ -152,6 +153,12 @@ async fn attend(
     mut stage: watch::Receiver<Stage>,
 ) -> Result<(), String> {
     let name = &post.agent.name;
+    // What it says when it connects depends on whether it can work.
+    let mut usable = post.usable.subscribe();
+    tokio::select! {
+        _ = usable.wait_for(Option::is_some) => {}
+        _ = stage.changed() => {}
+    }
     let mut resume: Option<String> = None;
     let mut pause = FIRST_PAUSE;
     let mut heard = Instant::now();
@@ -167,6 +174,7 @@ async fn attend(
                 match parting {
                     Parting::Drained => break,
                     Parting::Replaced => return Err(replaced(name)),
+                    Parting::Anew => continue,
                     Parting::Cut(problem) => problem,
                 }
             }

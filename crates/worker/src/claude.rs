@@ -20,6 +20,7 @@ pub use options::Wishes;
 
 use crate::agent::{Outbox, Stop, Stopped};
 use crate::command::Bounds;
+use crate::evidence::site::Plan;
 use crate::supervise::{Launch, Limits, Recorded, Records, Running, Streams, confined};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::block::Block;
@@ -27,7 +28,7 @@ use flotilla_protocol::work::{Assignment, Contents, Report};
 use run::{Ended, Halt, Run};
 use session::{Held, Sessions};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Where Claude Code is, what it is given, and what a run may cost.
@@ -43,6 +44,7 @@ pub struct Settings {
     pub root: Option<PathBuf>,
     pub bounds: Bounds,
     pub limits: Limits,
+    pub git: Plan,
     pub wishes: Wishes,
     /// Where conversations and runs are on record; none forgets them with this process.
     pub state: Option<PathBuf>,
@@ -51,7 +53,7 @@ pub struct Settings {
 /// An installed Claude Code that can do what is asked of it.
 #[derive(Debug)]
 pub struct Claude {
-    settings: Settings,
+    pub(crate) settings: Settings,
     installed: Installed,
     sessions: Sessions,
     records: Option<Records>,
@@ -102,9 +104,16 @@ impl Claude {
             () = stop.asked() => return Err(Stopped),
         };
         let mut run = Run::new(self, assignment, outbox, stop.take_more());
-        match self.tries(&mut run, &mut held, &said, &mut stop).await {
-            Ok(()) => Ok(()),
-            Err(Halt::Stopped) => Err(Stopped),
+        let ended = match run.open().await {
+            Ok(()) => self.tries(&mut run, &mut held, &said, &mut stop).await,
+            Err(halt) => Err(halt),
+        };
+        match ended {
+            Ok(()) => run.settle(None).await,
+            Err(Halt::Stopped) => {
+                run.close(false).await;
+                Err(Stopped)
+            }
             Err(Halt::Failed(problem)) => run.fail(&problem).await,
         }
     }
@@ -129,25 +138,30 @@ impl Claude {
     }
 
     /// Puts a run on record, and starts it.
-    fn start(&self, assignment: &Assignment, held: &Held) -> Result<(Option<Recorded>, Running, Streams), String> {
-        let launch = self.launch(assignment, held)?;
+    fn start(
+        &self,
+        assignment: &Assignment,
+        held: &Held,
+        folder: &Path,
+    ) -> Result<(Option<Recorded>, Running, Streams), String> {
+        let launch = self.launch(assignment, held, folder);
         let recorded = self.records.as_ref().map(|records| records.record(&launch.mark)).transpose();
         let recorded = recorded.map_err(|error| format!("the run cannot be put on record: {error}"))?;
         let (running, streams) = launch.start(&self.settings.reaper)?;
         Ok((recorded, running, streams))
     }
 
-    fn launch(&self, assignment: &Assignment, held: &Held) -> Result<Launch, String> {
+    fn launch(&self, assignment: &Assignment, held: &Held, folder: &Path) -> Launch {
         let settings = &self.settings;
-        Ok(Launch {
+        Launch {
             program: settings.program.clone(),
             arguments: settings.wishes.arguments(&self.installed, held),
             environment: settings.environment.clone(),
-            folder: settings.working_folder()?,
+            folder: folder.to_owned(),
             mark: format!("{}.{}", assignment.task_id, assignment.run),
             grace: settings.bounds.grace,
             limits: settings.limits,
-        })
+        }
     }
 }
 

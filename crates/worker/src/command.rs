@@ -5,13 +5,14 @@ pub(crate) mod watch;
 
 use crate::agent::{Outbox, Stop, Stopped};
 use crate::evidence::site::{Plan, Site};
-use crate::supervise::{Exit, Launch, Limits, Streams, confined};
+use crate::supervise::{Exit, Launch, Limits, Running, Streams, confined};
 use flotilla_protocol::a2a::model::{Artifact, TaskState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use lines::{Heard, Line};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::time::Duration;
@@ -39,6 +40,8 @@ pub struct Program {
     pub folder: PathBuf,
     /// The folder may not lead out of this one.
     pub root: Option<PathBuf>,
+    /// Folders that are the agent's own, and made for it.
+    pub own: Vec<PathBuf>,
     pub talk: Talk,
     pub bounds: Bounds,
     pub limits: Limits,
@@ -77,11 +80,17 @@ impl From<Stopped> for Halt {
 /// What was heard of a run so far.
 #[derive(Default)]
 struct Course {
-    /// What ends the turn, as the program said it or as its end is read.
+    /// What ends the turn, as the program said it.
     last: Option<Report>,
     /// Text was printed, so its artifact is open.
     printed: bool,
     last_words: VecDeque<String>,
+}
+
+/// How a run ended, and a program that said so and is not gone yet.
+struct Ended {
+    last: Report,
+    lingering: Option<(Running, Reader)>,
 }
 
 impl Program {
@@ -98,30 +107,51 @@ impl Program {
         let outbox = &site.listen(outbox);
         let mut course = Course::default();
         let ended = self.run(assignment, outbox, &mut stop, &site, &mut course).await;
-        let last = match ended {
-            Ok(()) => course.last,
+        let (last, mut lingering) = match ended {
+            Ok(Ended { last, lingering }) => (last, lingering),
             Err(Halt::Stopped) => {
                 site.close(false).await;
                 return Err(Stopped);
             }
-            Err(Halt::Failed(problem)) => Some(failed(problem)),
+            Err(Halt::Failed(problem)) => (failed(problem), None),
         };
-        for report in site.close(last.as_ref().is_some_and(is_done)).await {
-            outbox.report(report).await?;
+        // Its word ends the turn, even if the program lingers; where git is asked afterwards, as soon as it is gone.
+        let (is_watched, is_done) = (site.is_watched(), is_done(&last));
+        if is_watched && let Some((running, reader)) = &mut lingering {
+            self.leave(running, reader, &mut stop).await;
         }
-        match last {
-            Some(last) => outbox.report(last).await,
-            None => Ok(()),
+        let mut told = Ok(());
+        for report in site.end(last, is_done).await {
+            told = told.and(outbox.report(report).await);
+        }
+        if !is_watched && let Some((running, reader)) = &mut lingering {
+            self.leave(running, reader, &mut stop).await;
+        }
+        told
+    }
+
+    /// Until a program is gone that has said how it went.
+    async fn leave(&self, running: &mut Running, reader: &mut Reader, stop: &mut Stop) {
+        let asked = tokio::select! {
+            _ = leave(running, reader, self.bounds.grace) => false,
+            () = stop.asked() => true,
+        };
+        if asked {
+            running.kill().await;
         }
     }
 
     /// Where it works, wherever links lead now.
     async fn open(&self, assignment: &Assignment) -> Result<Site, String> {
+        for folder in &self.own {
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            made.map_err(|error| format!("the folder {} cannot be made: {error}", folder.display()))?;
+        }
         let folder = confined(&self.folder, self.root.as_deref())?;
         self.git.open(&folder, assignment).await
     }
 
-    /// Runs the program to its end. What ends the turn is in the course then, unless it was told already.
+    /// Runs the program to its end, or to its word on how it went.
     async fn run(
         &self,
         assignment: &Assignment,
@@ -129,16 +159,16 @@ impl Program {
         stop: &mut Stop,
         site: &Site,
         course: &mut Course,
-    ) -> Result<(), Halt> {
+    ) -> Result<Ended, Halt> {
         let said = match self.talk {
             Talk::Text => lines::text_of(&assignment.message),
             Talk::JsonLines => lines::task_line(assignment).map_err(Halt::Failed)?,
         };
-        let (mut running, streams) = self.launch(assignment, site).start(&self.reaper).map_err(Halt::Failed)?;
         // One that speaks for itself may want to give a direct answer.
         if self.talk == Talk::Text {
             outbox.report(Report::status(TaskState::Working)).await?;
         }
+        let (mut running, streams) = self.launch(assignment, site).start(&self.reaper).map_err(Halt::Failed)?;
         let Streams { mut stdin, stdout, stderr } = streams;
         let telling = async move {
             // A program need not read what it is told.
@@ -171,23 +201,15 @@ impl Program {
                 return Err(halt);
             }
         };
-        note(outbox, running.meter().used().block()).await?;
-        if let Some(exit) = exit {
-            return self.end(exit, assignment, outbox, course).await;
-        }
-        // Its word ends the turn, even if the program lingers; where git is asked afterwards, as soon as it is gone.
-        if !site.is_watched()
-            && let Some(last) = course.last.take()
-        {
-            outbox.report(last).await?;
-        }
-        tokio::select! {
-            _ = leave(&mut running, &mut reader, self.bounds.grace) => {}
-            () = stop.asked() => {
-                running.kill().await;
+        // Whoever does not listen any more is met again below, when nothing of the program is left.
+        let _ = note(outbox, running.meter().used().block()).await;
+        match (exit, course.last.take()) {
+            (None, Some(last)) => Ok(Ended { last, lingering: Some((running, reader)) }),
+            (exit, _) => {
+                let last = self.end(exit.unwrap_or(Exit::Unknown), assignment, outbox, course).await?;
+                Ok(Ended { last, lingering: None })
             }
         }
-        Ok(())
     }
 
     fn launch(&self, assignment: &Assignment, site: &Site) -> Launch {
@@ -261,7 +283,14 @@ impl Program {
         Ok(outbox.report(report).await?)
     }
 
-    async fn end(&self, exit: Exit, assignment: &Assignment, outbox: &Outbox, course: &mut Course) -> Result<(), Halt> {
+    /// What an end comes to that the program said nothing of.
+    async fn end(
+        &self,
+        exit: Exit,
+        assignment: &Assignment,
+        outbox: &Outbox,
+        course: &mut Course,
+    ) -> Result<Report, Halt> {
         if course.printed {
             outbox.report(printed(assignment, String::new(), true, true)).await?;
         }
@@ -276,8 +305,7 @@ impl Program {
             exit => return Err(Halt::Failed(told(format!("the program {}", exit.told())))),
         };
         let contents = (state != TaskState::Completed && !words.is_empty()).then(|| Contents::text(words));
-        course.last = Some(Report::Status { state, contents, metadata: None });
-        Ok(())
+        Ok(Report::Status { state, contents, metadata: None })
     }
 }
 

@@ -3,5 +3,6 @@
 pub mod mcp;
 pub mod observe;
 pub mod presence;
+pub mod trial;
 
 pub use observe::{Subject, Watch, observe};

@@ -154,8 +154,11 @@ fn listen(mut pipe: File, grace: Duration) {
             Ok(1) if order[0] == Order::Stop as u8 => end(grace),
             Ok(1) if order[0] == Order::Kill as u8 => end(Duration::ZERO),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            // Nobody is there any more.
-            _ => return end(Duration::ZERO),
+            // Nobody is there any more. This process ends when nothing is left.
+            _ => loop {
+                end(Duration::ZERO);
+                std::thread::sleep(LOOK);
+            },
         }
     }
 }
@@ -182,16 +185,20 @@ fn end(grace: Duration) {
     }
 }
 
-/// Whatever the program left behind goes with it.
+/// Whatever the program left behind goes with it. A look at the machine's processes may miss one whose parent ends at that
+/// moment; that this process has no child any more, dead or alive, is the proof that nothing is below it.
 fn clear() {
     let started = Instant::now();
     while started.elapsed() < GIVE_UP {
-        while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
-        let left = tree::below(std::process::id());
-        if left.is_empty() {
-            return;
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(_) => return,
+            }
         }
+        let left = tree::below(std::process::id());
         left.iter().for_each(|process| process.signal(Signal::KILL));
-        std::thread::sleep(LOOK);
+        std::thread::sleep(if left.is_empty() { Duration::from_millis(1) } else { LOOK });
     }
 }

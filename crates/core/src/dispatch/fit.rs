@@ -95,9 +95,11 @@ fn tools(
     let mut missing = |what: &str, name: &str| {
         unfit.push(Unfit::never(BlockedReason::MissingCapability, format!("{what} {name}: not there")));
     };
+    // One that has had no session yet does not know its tools.
+    let unknown = !worker.announced || worker.announce.capabilities.tools.is_empty();
     for tool in needs.required_capabilities.iter().filter(|tool| !worker.announce.has_tool(tool)) {
         match addressed {
-            Addressed::ByName if !worker.announced => unverified.push(format!("tool {tool}")),
+            Addressed::ByName if unknown => unverified.push(format!("tool {tool}")),
             _ => missing("tool", tool),
         }
     }

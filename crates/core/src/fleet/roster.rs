@@ -16,6 +16,8 @@ pub enum Via {
     Socket,
     /// By `POST /api/fleet/announce`.
     Http,
+    /// By the hub itself, whose own agent it is.
+    Here,
     /// In a reply. Whoever says it there may have no other way, so it need not say it again in time.
     Reply,
     /// From before the hub's start.
@@ -27,6 +29,7 @@ impl Via {
         match self {
             Self::Socket => "socket",
             Self::Http => "http",
+            Self::Here => "here",
             Self::Reply => "reply",
             Self::Kept => "kept",
         }

@@ -1,5 +1,6 @@
 //! The link to an agent that works in this process, spoken to in the same frames as one elsewhere.
 
+use super::member::{Here, Member};
 use flotilla_core::error::Error;
 use flotilla_core::hub::RunHandle;
 use flotilla_core::ports::{Beginning, Link, Stopped, Stopping};
@@ -7,6 +8,8 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::approval::ApprovalDecision;
 use flotilla_protocol::work::{Assignment, Report};
+use flotilla_worker::attach::Found;
+use flotilla_worker::attach::receipt::Blocked;
 use flotilla_worker::{Agent as Doer, Asked, More, Outbox, Stop};
 use std::collections::HashMap;
 use std::pin::{Pin, pin};
@@ -30,23 +33,34 @@ const CANCELED_BY_THEN: Duration = Duration::from_secs(30);
 pub struct InProcess {
     doer: Doer,
     programs: Programs,
+    /// What is known of a program; none of an agent that is part of this process.
+    member: Option<Arc<Member>>,
 }
 
 /// Runs that are programs, by task and number. A run is there until nothing of its program is left.
-type Programs = Arc<Mutex<HashMap<(String, u32), watch::Sender<bool>>>>;
+pub(super) type Programs = Arc<Mutex<HashMap<(String, u32), watch::Sender<bool>>>>;
 
 impl InProcess {
-    pub fn new(doer: Doer) -> Self {
-        Self { doer, programs: Programs::default() }
+    /// Runs are on the list of the process, so that a link which takes the place of this one can end them.
+    pub fn new(name: &str, found: Found, here: &Here) -> Self {
+        let (doer, programs) = (found.doer.clone(), Arc::clone(&here.programs));
+        let member = doer.is_supervised().then(|| here.add(name, found));
+        Self { doer, programs, member }
     }
 }
 
 impl Link for InProcess {
     fn run(&self, assignment: Assignment, run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let doer = self.doer.clone();
-        if doer.is_supervised() {
-            let programs = Arc::clone(&self.programs);
-            return Box::pin(supervised(doer, assignment, run, programs));
+        if let Some(member) = &self.member {
+            if let Some(blocked) = member.objection(&assignment) {
+                return Box::pin(refused(blocked, run));
+            }
+            let (programs, member) = (Arc::clone(&self.programs), Arc::clone(member));
+            return Box::pin(async move {
+                supervised(&member, doer.takes_more(), assignment, run, programs).await;
+                member.worked();
+            });
         }
         Box::pin(async move {
             let (outbox, inbox) = boxes();
@@ -109,16 +123,23 @@ impl Drop for Listed {
     }
 }
 
-async fn supervised(doer: Doer, assignment: Assignment, run: RunHandle, programs: Programs) {
+/// Nothing is started for work that cannot be done.
+async fn refused(blocked: Blocked, mut run: RunHandle) {
+    // A run that is over needs no reason any more.
+    let _ = run.report(blocked.reports()).await;
+    run.finish().await;
+}
+
+async fn supervised(member: &Member, takes_more: bool, assignment: Assignment, run: RunHandle, programs: Programs) {
     let (say, stop) = Stop::pair();
     let name = (assignment.task_id.clone(), assignment.run);
     lock(&programs).insert(name.clone(), say.clone());
     let _listed = Listed(programs, name);
     let (outbox, inbox) = boxes();
     let (more, messages) = mpsc::channel(MESSAGES);
-    let more = doer.takes_more().then_some(more);
+    let more = takes_more.then_some(more);
     let hold = Hold { say: Some(say), turn: assignment.turn, more };
-    let work = doer.work(assignment, outbox, stop.hearing(More::new(messages)));
+    let work = member.work(assignment, outbox, stop.hearing(More::new(messages)));
     talk(work, inbox, run, hold).await;
 }
 

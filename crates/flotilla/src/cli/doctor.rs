@@ -111,7 +111,6 @@ impl Doctor {
         let mut findings = Findings::default();
         machine::settings(&mut findings);
         let config = machine::config(&mut findings, &self.file, &self.data);
-        machine::programs(&mut findings, config.as_ref()).await;
         machine::clock(&mut findings);
         machine::store(&mut findings, &self.data, config.as_ref()).await;
         let hub_answers = reach::hub(&mut findings, session).await;
@@ -135,8 +134,6 @@ impl Doctor {
     }
 }
 
-pub use programs::looks;
-
 /// `flotilla worker doctor`: the agents of a worker, and what each would announce.
 pub async fn worker(session: &Session, path: &Path) -> Result<(), Failure> {
     let mut findings = Findings::default();
@@ -144,15 +141,8 @@ pub async fn worker(session: &Session, path: &Path) -> Result<(), Failure> {
     match WorkerFile::load(path) {
         Ok(file) => {
             findings.ok("worker", format!("{} is in order", path.display()));
-            for (name, agent) in &file.agents {
-                match (agent.kind, agent.command.as_ref().map(|_| agent.program())) {
-                    (_, Some(Ok(program))) => findings.ok("agent", format!("{name}: {}", program.program.display())),
-                    (_, Some(Err(error))) => {
-                        findings.problem("agent", format!("{name}: {error:#}"), "install it, or correct its section");
-                    }
-                    (Kind::Echo | Kind::Script, None) => findings.ok("agent", format!("{name}: needs no program")),
-                    _ => {}
-                }
+            for (name, _) in file.agents.iter().filter(|(_, agent)| matches!(agent.kind, Kind::Echo | Kind::Script)) {
+                findings.ok("agent", format!("{name}: needs no program"));
             }
             announcements = programs::examine(&mut findings, &file.agents).await;
         }

@@ -8,9 +8,10 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use flotilla_protocol::a2a::profile::{Abilities, Ability, Profile};
 use flotilla_worker::attach::dial::Hub;
-use flotilla_worker::attach::{self, Ended, LocalAgent, Looks, Options};
+use flotilla_worker::attach::{self, Ended, Find, LocalAgent, Options};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -108,7 +109,7 @@ impl Worker {
             let mut agents = Vec::new();
             for (name, agent) in &file.agents {
                 let place = state.join("agents").join(name);
-                agents.push(local(name, agent, &file.worker, &place).await.with_context(|| format!("agents.{name}"))?);
+                agents.push(local(name, agent, &file.worker, place)?);
             }
             attach::attach(hub, agents, &options, asked).await.map_err(anyhow::Error::msg)
         })
@@ -133,9 +134,8 @@ impl Worker {
     }
 }
 
-/// An agent of the configuration, ready to work.
-async fn local(name: &str, agent: &AgentConfig, worker: &WorkerConfig, state: &Path) -> Result<LocalAgent> {
-    let doer = assemble::doer(agent, Some(state)).await?;
+/// An agent of the configuration, and the way to find its program.
+fn local(name: &str, agent: &AgentConfig, worker: &WorkerConfig, state: PathBuf) -> Result<LocalAgent> {
     let skill = |skill: &crate::config::SkillConfig| Ability {
         id: skill.id.clone(),
         name: skill.name.clone(),
@@ -159,8 +159,15 @@ async fn local(name: &str, agent: &AgentConfig, worker: &WorkerConfig, state: &P
         skills: agent.skills.iter().map(skill).collect(),
     };
     let card = serde_json::to_string(&profile)?;
-    let looks = doctor::looks(name, agent)?.map(|(subject, prober)| Looks { subject, prober });
-    Ok(LocalAgent { name: name.to_owned(), doer, card, places: worker.max_concurrent, looks })
+    let found = (name.to_owned(), agent.clone(), state);
+    let find: Find = Arc::new(move || {
+        let (name, agent, state) = found.clone();
+        Box::pin(async move {
+            let found = assemble::find(&name, &agent, Some(&state)).await;
+            found.map_err(|error| format!("{error:#}"))
+        })
+    });
+    Ok(LocalAgent { name: name.to_owned(), card, places: worker.max_concurrent, find })
 }
 
 /// One word for each signal that asks this process to stop.

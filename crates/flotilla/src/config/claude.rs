@@ -1,97 +1,66 @@
 //! What stands in the configuration of an agent that is Claude Code (`kind: claude-code`).
 
-use super::command::{LINE, an_hour, find, five_seconds, much_output, ten_minutes, usual_path, variables};
-use super::{AgentConfig, Kind, Span};
+use super::program::{check_folders, reaper, section};
+use super::{AgentConfig, Kind};
 use anyhow::{Context, Result, bail};
 use flotilla_protocol::wire::Json;
 use flotilla_worker::claude::{Settings, Wishes};
-use flotilla_worker::command::Bounds;
-use flotilla_worker::supervise::Limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The kernel takes no longer word on a command line.
 const LONGEST_WORD: usize = 100_000;
 
-/// Claude Code, how it is started, what it may do and what a run of it may cost.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ClaudeConfig {
-    /// The program's file, or a name that is looked for in `path`.
-    #[serde(default = "claude")]
-    pub program: String,
-    /// Where it works.
-    pub folder: PathBuf,
-    /// A folder that `folder` may not lead out of, by links either.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<PathBuf>,
-    /// Its `PATH`.
-    #[serde(default = "usual_path")]
-    pub path: String,
-    /// Its home, where it keeps its settings, its sign-in and its conversations; the hub's own if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub home: Option<PathBuf>,
-    /// Its environment, beside `PATH` and `HOME`: a value, or `env:NAME` for a variable of the hub.
-    #[serde(default, skip_serializing)]
-    pub env: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// What it may do unasked, by Claude Code's own names, such as `acceptEdits` or `plan`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub permission_mode: Option<String>,
-    /// Tools it may use unasked, such as `Read` or `Bash(git *)`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub allowed_tools: Vec<String>,
-    /// Tools it does not get.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub disallowed_tools: Vec<String>,
-    /// A file that lists MCP servers, as Claude Code reads it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mcp_config: Option<PathBuf>,
-    /// Whether it uses no other MCP servers than those.
-    #[serde(default)]
-    pub strict_mcp: bool,
-    /// What is added to its system prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub append_system_prompt: Option<String>,
-    /// Which settings on the machine count, of `user`, `project` and `local`; all if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub setting_sources: Option<Vec<String>>,
-    /// The JSON Schema of every reply, which comes as data then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub json_schema: Option<Map<String, Value>>,
-    /// What the answer to one message may cost, in US dollars.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_budget_usd: Option<f64>,
-    /// How often the model may be asked for the answer to one message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_turns: Option<u32>,
-    /// What becomes of a message that comes during a run: the next run takes it up (`queue`, the default), or the run is
-    /// told at once (`steer`).
-    #[serde(default)]
-    pub follow_up: FollowUp,
-    /// A run that takes longer is stopped.
-    #[serde(default = "an_hour")]
-    pub timeout: Span,
-    /// A run that prints nothing for so long is stopped.
-    #[serde(default = "ten_minutes")]
-    pub silence: Span,
-    /// Between being asked to end and being ended, also after the answer.
-    #[serde(default = "five_seconds")]
-    pub grace: Span,
-    /// What it may print in all.
-    #[serde(default = "much_output")]
-    pub output_bytes: usize,
-    /// The memory of a run, with all it starts, in bytes (8 GiB).
-    #[serde(default = "much_memory")]
-    pub memory_bytes: u64,
-    /// The processor time of a run, with all it starts.
-    #[serde(default = "hours")]
-    pub processor_time: Span,
+section! {
+    /// Claude Code, how it is started, what it may do and what a run of it may cost.
+    pub struct ClaudeConfig, memory: "super::program::much_memory", processor: "super::program::much_time" {
+        /// The program's file, or a name that is looked for in `path`.
+        #[serde(default = "claude")]
+        pub program: String,
+        /// Where it works.
+        pub folder: PathBuf,
+        /// A folder that `folder` may not lead out of, by links either.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub root: Option<PathBuf>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub model: Option<String>,
+        /// What it may do unasked, by Claude Code's own names, such as `acceptEdits` or `plan`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub permission_mode: Option<String>,
+        /// Tools it may use unasked, such as `Read` or `Bash(git *)`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub allowed_tools: Vec<String>,
+        /// Tools it does not get.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub disallowed_tools: Vec<String>,
+        /// A file that lists MCP servers, as Claude Code reads it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub mcp_config: Option<PathBuf>,
+        /// Whether it uses no other MCP servers than those.
+        #[serde(default)]
+        pub strict_mcp: bool,
+        /// What is added to its system prompt.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub append_system_prompt: Option<String>,
+        /// Which settings on the machine count, of `user`, `project` and `local`; all if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub setting_sources: Option<Vec<String>>,
+        /// The JSON Schema of every reply, which comes as data then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub json_schema: Option<Map<String, Value>>,
+        /// What the answer to one message may cost, in US dollars.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub max_budget_usd: Option<f64>,
+        /// How often the model may be asked for the answer to one message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub max_turns: Option<u32>,
+        /// What becomes of a message that comes during a run: the next run takes it up (`queue`, the default), or the run is
+        /// told at once (`steer`).
+        #[serde(default)]
+        pub follow_up: FollowUp,
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -104,14 +73,6 @@ pub enum FollowUp {
 
 fn claude() -> String {
     "claude".into()
-}
-
-fn much_memory() -> u64 {
-    8 << 30
-}
-
-fn hours() -> Span {
-    Span::seconds(4 * 3600)
 }
 
 impl AgentConfig {
@@ -135,19 +96,10 @@ impl AgentConfig {
 
 impl ClaudeConfig {
     fn check(&self) -> Result<()> {
-        if self.timeout.0.is_zero() || self.silence.0.is_zero() || self.output_bytes == 0 || self.memory_bytes == 0 {
-            bail!("timeout, silence, output_bytes and memory_bytes must be more than nothing");
+        if self.program.is_empty() {
+            bail!("program: must name a program");
         }
-        for (name, folder) in
-            [("folder", Some(&self.folder)), ("root", self.root.as_ref()), ("home", self.home.as_ref())]
-        {
-            if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-                bail!("{name}: {} is not a folder", folder.display());
-            }
-        }
-        if let Some(file) = self.mcp_config.as_ref().filter(|file| !file.is_file()) {
-            bail!("mcp_config: {} is not a file", file.display());
-        }
+        self.shared().check()?;
         if self.max_budget_usd.is_some_and(|most| most.is_nan() || most <= 0.0) || self.max_turns == Some(0) {
             bail!("max_budget_usd and max_turns must be more than nothing");
         }
@@ -168,27 +120,34 @@ impl ClaudeConfig {
         Ok(())
     }
 
+    pub(super) fn check_places(&self) -> Result<()> {
+        check_folders([
+            ("folder", Some(&self.folder)),
+            ("root", self.root.as_deref()),
+            ("home", self.home.as_deref()),
+        ])?;
+        if let Some(file) = self.mcp_config.as_ref().filter(|file| !file.is_file()) {
+            bail!("mcp_config: {} is not a file", file.display());
+        }
+        Ok(())
+    }
+
     fn settings(&self, state: Option<&Path>) -> Result<Settings> {
-        let home = self.home.clone().map(OsString::from).or_else(|| std::env::var_os("HOME"));
-        let mut environment = vec![("PATH".into(), OsString::from(&self.path))];
-        environment.extend(home.map(|home| ("HOME".into(), home)));
+        let shared = self.shared();
+        let mut environment = shared.environment()?;
         // The program must stay what it was found to be.
-        environment.push(("DISABLE_AUTOUPDATER".into(), "1".into()));
-        environment.extend(variables(&self.env)?);
+        if !self.env.contains_key("DISABLE_AUTOUPDATER") {
+            environment.push(("DISABLE_AUTOUPDATER".into(), "1".into()));
+        }
         Ok(Settings {
-            reaper: std::env::current_exe().context("this program's own file")?,
-            program: find(&self.program, &self.path, &std::env::current_dir().context("the hub's folder")?)?,
+            reaper: reaper()?,
+            program: shared.find(&self.program, &std::env::current_dir().context("the hub's folder")?)?,
             environment,
             folder: self.folder.clone(),
             root: self.root.clone(),
-            bounds: Bounds {
-                whole: self.timeout.0,
-                silence: self.silence.0,
-                output: self.output_bytes,
-                line: LINE,
-                grace: self.grace.0,
-            },
-            limits: Limits { memory: Some(self.memory_bytes), processor: Some(self.processor_time.0) },
+            bounds: shared.bounds(),
+            limits: shared.limits(),
+            git: shared.git.plan(state),
             wishes: self.wishes()?,
             state: state.map(Path::to_owned),
         })

@@ -1,53 +1,38 @@
 //! What stands in the configuration of an agent that is a program (`kind: command`).
 
-use super::{AgentConfig, Kind, Span};
+use super::git::own_folder;
+use super::program::{Shared, check_folders, reaper, section};
+use super::{AgentConfig, Kind};
 use anyhow::{Context, Result, bail};
 use flotilla_protocol::a2a::model::TaskState;
-use flotilla_worker::command::{Bounds, Program, Talk};
+use flotilla_worker::command::{Program, Talk};
+use flotilla_worker::supervise::confined;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The longest line a program may print, in bytes.
-pub(super) const LINE: usize = 16 * 1024 * 1024;
-
-/// A program, how it is started, and what a run of it may cost.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CommandConfig {
-    /// The program's file, or a name that is looked for in `path`.
-    pub program: String,
-    #[serde(default)]
-    pub arguments: Vec<String>,
-    /// How it speaks: `text` (default) or `json-lines`; see docs/command-agent.md.
-    #[serde(default)]
-    pub talk: TalkConfig,
-    /// Where it is started; the hub's own folder if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub folder: Option<PathBuf>,
-    /// Its `PATH`.
-    #[serde(default = "usual_path")]
-    pub path: String,
-    /// Its environment, beside `PATH` and `HOME`: a value, or `env:NAME` for a variable of the hub.
-    #[serde(default, skip_serializing)]
-    pub env: BTreeMap<String, String>,
-    /// A run that takes longer is stopped.
-    #[serde(default = "an_hour")]
-    pub timeout: Span,
-    /// A run that prints nothing for so long is stopped.
-    #[serde(default = "ten_minutes")]
-    pub silence: Span,
-    /// Between being asked to end and being ended.
-    #[serde(default = "five_seconds")]
-    pub grace: Span,
-    /// What it may print in all.
-    #[serde(default = "much_output")]
-    pub output_bytes: usize,
-    /// What exit codes mean; 0 is `completed` and all others `failed` if absent.
-    #[serde(default)]
-    pub exits: BTreeMap<u8, ExitState>,
+section! {
+    /// A program, how it is started, and what a run of it may cost.
+    pub struct CommandConfig, memory: "super::program::much_memory", processor: "super::program::much_time" {
+        /// The program's file, or a name that is looked for in `path`.
+        pub program: String,
+        #[serde(default)]
+        pub arguments: Vec<String>,
+        /// How it speaks: `text` (default) or `json-lines`; see docs/command-agent.md.
+        #[serde(default)]
+        pub talk: TalkConfig,
+        /// Where it is started; a folder of its own in the data directory if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub folder: Option<PathBuf>,
+        /// A folder that `folder` may not lead out of, by links either.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub root: Option<PathBuf>,
+        /// What exit codes mean; 0 is `completed` and all others `failed` if absent.
+        #[serde(default)]
+        pub exits: BTreeMap<u8, ExitState>,
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -68,107 +53,67 @@ pub enum ExitState {
     AuthRequired,
 }
 
-pub(super) fn usual_path() -> String {
-    "/usr/local/bin:/usr/bin:/bin".into()
-}
-
-pub(super) fn an_hour() -> Span {
-    Span::seconds(3600)
-}
-
-pub(super) fn ten_minutes() -> Span {
-    Span::seconds(600)
-}
-
-pub(super) fn five_seconds() -> Span {
-    Span::seconds(5)
-}
-
-pub(super) fn much_output() -> usize {
-    64 * 1024 * 1024
-}
-
 impl AgentConfig {
     pub(super) fn check_command(&self) -> Result<()> {
         match (self.kind, &self.command) {
             (Kind::Command, None) => bail!("a command agent needs 'command:' (docs/command-agent.md shows how)"),
-            (Kind::Command, Some(command)) => command.check(),
+            (Kind::Command, Some(command)) => command.check().context("command"),
             (_, Some(_)) => bail!("command: only a command agent takes one; say 'kind: command'"),
             (_, None) => Ok(()),
         }
     }
 
-    /// The program, ready to be run.
-    pub fn program(&self) -> Result<Program> {
-        let command = self.command.as_ref().context("a command agent needs 'command:'")?;
-        let mut environment = vec![("PATH".into(), OsString::from(&command.path))];
-        environment.extend(std::env::var_os("HOME").map(|home| ("HOME".into(), home)));
-        environment.extend(variables(&command.env).context("command")?);
-        let folder = match &command.folder {
-            Some(folder) => folder.clone(),
-            None => std::env::current_dir().context("command.folder")?,
-        };
-        Ok(Program {
-            reaper: std::env::current_exe().context("this program's own file")?,
-            program: find(&command.program, &command.path, &folder).context("command")?,
-            arguments: command.arguments.iter().map(OsString::from).collect(),
-            environment,
-            folder,
-            talk: match command.talk {
-                TalkConfig::Text => Talk::Text,
-                TalkConfig::JsonLines => Talk::JsonLines,
-            },
-            bounds: Bounds {
-                whole: command.timeout.0,
-                silence: command.silence.0,
-                output: command.output_bytes,
-                line: LINE,
-                grace: command.grace.0,
-            },
-            root: None,
-            limits: flotilla_worker::supervise::Limits::default(),
-            git: super::git::GitConfig::default().plan(None),
-            exits: command.exits.iter().map(|(code, state)| (*code, state.of_task())).collect(),
-        })
+    /// The program, ready to be run. `state` is a folder of the agent's own, if anything is kept.
+    pub fn program(&self, state: Option<&Path>) -> Result<Program> {
+        self.command.as_ref().context("a command agent needs 'command:'")?.ready(state).context("command")
     }
 }
 
 impl CommandConfig {
     fn check(&self) -> Result<()> {
         if self.program.is_empty() {
-            bail!("command.program: must name a program");
+            bail!("program: must name a program");
         }
-        if self.timeout.0.is_zero() || self.silence.0.is_zero() || self.output_bytes == 0 {
-            bail!("command.timeout, silence and output_bytes must be more than nothing");
-        }
-        if let Some(folder) = self.folder.as_deref().filter(|folder| !folder.is_dir()) {
-            bail!("command.folder: {} is not a folder", folder.display());
-        }
-        Ok(())
+        self.shared().check()
     }
-}
 
-/// What a program is given beside the usual: values, or variables of the hub by name.
-pub(super) fn variables(env: &BTreeMap<String, String>) -> Result<Vec<(OsString, OsString)>> {
-    let variable = |(name, value): (&String, &String)| {
-        let value = match value.strip_prefix("env:") {
-            Some(variable) => std::env::var_os(variable)
-                .with_context(|| format!("env.{name}: the environment variable {variable} is not set"))?,
-            None => value.into(),
-        };
-        Ok((name.into(), value))
-    };
-    env.iter().map(variable).collect()
-}
+    pub(super) fn check_places(&self) -> Result<()> {
+        let root = ("root", self.root.as_deref());
+        check_folders([("folder", self.folder.as_deref()), ("home", self.home.as_deref()), root])?;
+        match &self.folder {
+            Some(folder) => confined(folder, self.root.as_deref()).map(drop).map_err(anyhow::Error::msg),
+            None => Ok(()),
+        }
+    }
 
-/// A name without a slash is looked for, as a shell does; a path is taken from the folder the program runs in.
-pub(super) fn find(program: &str, path: &str, folder: &Path) -> Result<PathBuf> {
-    let found = if program.contains('/') {
-        Some(folder.join(program)).filter(|file| file.is_file())
-    } else {
-        path.split(':').map(|place| Path::new(place).join(program)).find(|file| file.is_file())
-    };
-    found.with_context(|| format!("program: there is no '{program}' in {path}; write the whole path"))
+    fn ready(&self, state: Option<&Path>) -> Result<Program> {
+        let shared = self.shared();
+        let place = own_folder(state)?;
+        let (work, home) = (place.join("work"), place.join("home"));
+        let mut own = Vec::new();
+        own.extend(self.folder.is_none().then(|| work.clone()));
+        own.extend(self.home.is_none().then(|| home.clone()));
+        let folder = self.folder.as_ref().map(std::path::absolute).transpose().context("folder")?;
+        // A program is not looked for in a folder that is yet to be made.
+        let from = folder.clone().map_or_else(std::env::current_dir, Ok).context("folder")?;
+        Ok(Program {
+            reaper: reaper()?,
+            program: shared.find(&self.program, &from)?,
+            arguments: self.arguments.iter().map(OsString::from).collect(),
+            environment: Shared { home: shared.home.or(Some(&home)), ..self.shared() }.environment()?,
+            folder: folder.unwrap_or(work),
+            root: self.root.clone(),
+            own,
+            talk: match self.talk {
+                TalkConfig::Text => Talk::Text,
+                TalkConfig::JsonLines => Talk::JsonLines,
+            },
+            bounds: shared.bounds(),
+            limits: shared.limits(),
+            git: shared.git.plan(state),
+            exits: self.exits.iter().map(|(code, state)| (*code, state.of_task())).collect(),
+        })
+    }
 }
 
 impl ExitState {

@@ -70,3 +70,38 @@ fn the_only_agent_is_the_default_one() {
     let config = parse(&format!("agents:\n  solo: {{kind: script, {script}}}\n")).unwrap();
     assert_eq!(config.default_agent().as_deref(), Some("solo"));
 }
+
+/// Each section of a program, with the least that must stand in it.
+const SECTIONS: [(&str, &str, &str); 5] = [
+    ("command", "command", "program: x"),
+    ("acp", "acp", "{program: x, folder: /}"),
+    ("opencode", "opencode", "folder: /"),
+    ("codex", "codex", "folder: /"),
+    ("claude-code", "claude_code", "folder: /"),
+];
+
+#[test]
+fn what_all_programs_have_is_read_and_refused_alike_in_every_section() {
+    for (kind, section, least) in SECTIONS {
+        let least = least.trim_matches(['{', '}']).replace(", ", "\n      ");
+        let agent =
+            |more: &str| parse(&format!("agents:\n  a:\n    kind: {kind}\n    {section}:\n      {least}\n{more}"));
+        let config = agent("      home: /\n      silence: 3m\n      memory_bytes: 5\n").unwrap();
+        let shown = serde_json::to_value(&config.agents["a"]).unwrap()[section].clone();
+        assert_eq!(
+            (&shown["silence"], &shown["timeout"], &shown["memory_bytes"]),
+            (&"3m".into(), &"1h".into(), &5.into())
+        );
+        let line = 5 + least.lines().count();
+        for (more, told) in [("silense: 3m", "did you mean 'silence'?"), ("timeout: soon", "timeout")] {
+            let problem = agent(&format!("      {more}\n")).unwrap_err();
+            assert!(problem.contains(&format!("line {line}")) && problem.contains(told), "{section}: {problem}");
+        }
+        for nothing in ["timeout: 0s", "output_bytes: 0", "memory_bytes: 0", "processor_time: 0s"] {
+            let problem = agent(&format!("      {nothing}\n")).unwrap_err();
+            assert!(problem.contains(&format!("agents.a: {section}: timeout")), "{section}: {problem}");
+        }
+        let problem = agent("      home: /no/such/folder\n").unwrap_err();
+        assert!(problem.contains("home: /no/such/folder is not a folder"), "{section}: {problem}");
+    }
+}

@@ -32,7 +32,7 @@ async fn reload(running: &Running) -> Result<()> {
     let before = running.config.load_full();
     let dir = before.hub.data_dir.clone().unwrap_or_else(data::default_dir);
     let state = (!running.overrides.memory).then_some(dir.as_path());
-    let registry = assemble::registry(&config, Place { store, roster, state }, &recruiter).await?;
+    let registry = assemble::registry(&config, Place { store, roster, state, here: &running.here }, &recruiter).await?;
     for (what, changed) in only_at_start(&before, &config) {
         if changed {
             tracing::warn!("{what} changed, which takes effect only at the next start");
@@ -40,6 +40,7 @@ async fn reload(running: &Running) -> Result<()> {
     }
     running.recruiter.replace_config(Arc::new(config.clone()));
     hub.replace_registry(registry);
+    running.here.install();
     hub.depart_again();
     drop(kept);
     hub.fleet().replace_settings(config.fleet.settings(), &hub.registry());

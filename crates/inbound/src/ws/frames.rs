@@ -10,6 +10,7 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::profile::Profile;
 use flotilla_protocol::approval::{self, Asking};
 use flotilla_protocol::fleet::Announce;
+use flotilla_protocol::hub_frame::worker::Probe;
 use flotilla_protocol::hub_frame::{self, Ack, Said, Sending, TaskResponse};
 use flotilla_protocol::wire::Json;
 use serde::Deserialize;
@@ -56,6 +57,11 @@ impl Connection {
             Said::Report(told) => self.told(*told).await?,
             Said::Gone(gone) => self.gone(gone).await?,
             Said::Drain => self.place()?.session.drain(),
+            Said::Probe(Probe { message_id, text }) => {
+                self.app.hub.count_request(self.caller.principal)?;
+                let agent = Arc::clone(&self.place()?.agent);
+                self.app.hub.probe_turn(&agent, message_id, text).await?;
+            }
             Said::ApprovalRequest(asking) => self.ask(*asking)?,
         }
         Ok(())

@@ -140,6 +140,13 @@ pub struct Session {
     pub repo_state: Option<RepoState>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_fresh: Option<bool>,
+    /// Why it cannot work now, such as a program that is not there; absent if nothing is known to be wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
+    /// When a turn that the worker itself asked for last ended well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub last_successful_turn: Option<Millis>,
     #[serde(flatten)]
     pub more: More,
 }

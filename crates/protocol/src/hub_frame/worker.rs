@@ -37,6 +37,19 @@ pub struct Gone {
     pub reason: String,
 }
 
+/// A worker wants to see whether its agent works: the hub sends this to it, as its owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Probe {
+    /// The id the message is to have, by which the worker knows it.
+    pub message_id: String,
+    pub text: String,
+}
+
+pub fn probe_frame(message_id: &str, text: &str) -> String {
+    typed("probe", &Probe { message_id: message_id.to_owned(), text: text.to_owned() })
+}
+
 /// A frame of a worker's, with its type.
 #[derive(Debug, Serialize)]
 struct Typed<'a, T> {

@@ -1,20 +1,19 @@
 //! An agent's post at the hub: the runs it has in hand, and what is still to be told of them.
 
-use super::ask::Questions;
-use super::profile::{self, Looks, Profile};
+use super::hand::{Hand, Key, finish, settles};
+use super::profile::{self, Find, Found, Profile};
 use super::receipt::{self, Now};
-use super::spool::{NotKept, Room, Spool};
-use crate::agent::{Agent, Asked, More, Outbox, Stop};
-use flotilla_protocol::a2a::model::Message;
+use super::spool::{Room, Spool};
+use crate::agent::{Asked, More, Outbox, Stop};
 use flotilla_protocol::approval::ApprovalDecision;
 use flotilla_protocol::fleet;
-use flotilla_protocol::hub_frame::worker::{Gone, Kept, MoreFrame, RunFrame, taken};
+use flotilla_protocol::hub_frame::worker::{Gone, Kept, MoreFrame, RunFrame, probe_frame, taken};
 use flotilla_protocol::work::{Assignment, Report};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use tokio::sync::{Notify, mpsc, watch};
 
 /// Reports an agent may be ahead of the disk.
@@ -30,37 +29,15 @@ const IN_FLIGHT: usize = 32;
 /// The largest frame a hub takes that did not say.
 const FRAME: usize = 16 * 1024 * 1024;
 
-/// A run, by its task and its number.
-pub type Key = (String, u32);
-
 /// An agent on this machine that is to be one of the hub's.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct LocalAgent {
     pub name: String,
-    pub doer: Agent,
     /// What it says of itself, as JSON.
     pub card: String,
     /// Runs it has at once.
     pub places: usize,
-    /// What is looked at before it is announced; none for an agent that is no program.
-    pub looks: Option<Looks>,
-}
-
-/// A run in hand.
-struct Hand {
-    spool: Spool,
-    stop: watch::Sender<bool>,
-    /// Why it was stopped, if it was.
-    reason: Option<String>,
-    /// Something of it may be alive.
-    working: bool,
-    /// The number of the report that ended its turn.
-    settled: Option<u64>,
-    /// The hub wants nothing more of it.
-    over: bool,
-    questions: Questions,
-    /// Where what the caller says meanwhile goes, if the agent takes it up.
-    more: Option<mpsc::Sender<Arc<Message>>>,
+    pub find: Find,
 }
 
 pub struct Post {
@@ -71,6 +48,11 @@ pub struct Post {
     /// There may be something to send, or nothing left to wait for.
     pub wake: Notify,
     pub profile: Profile,
+    /// The frame that asks for a probe turn, until it is sent.
+    turn: Mutex<Option<String>>,
+    found: OnceLock<Found>,
+    /// Whether there is somebody to do the work; none before that was looked at.
+    pub usable: watch::Sender<Option<bool>>,
     draining: AtomicBool,
     frame: AtomicUsize,
 }
@@ -84,7 +66,33 @@ impl Post {
         };
         let hands = Mutex::new(leftovers.into_iter().map(left).collect());
         let (wake, draining, frame) = (Notify::new(), AtomicBool::new(false), AtomicUsize::new(FRAME));
-        Arc::new(Self { agent, folder, room, hands, wake, profile: Profile::default(), draining, frame })
+        let (found, usable) = (OnceLock::new(), watch::channel(None).0);
+        let (profile, turn) = (Profile::default(), Mutex::default());
+        Arc::new(Self { agent, folder, room, hands, wake, profile, turn, found, usable, draining, frame })
+    }
+
+    /// Who does the work. One that is not there keeps nobody else from working, and is looked for again.
+    pub async fn find(&self) -> Result<&Found, String> {
+        let found = match self.found.get() {
+            Some(found) => found.doer.missing().map_or(Ok(found), Err),
+            None => (self.agent.find)().await.map(|found| self.found.get_or_init(|| found)),
+        };
+        let is_new = self.usable.send_replace(Some(found.is_ok())) != Some(found.is_ok());
+        let agent = &self.agent.name;
+        match &found {
+            Ok(_) if is_new => tracing::info!(agent, "ready to work"),
+            Err(problem) if is_new => {
+                tracing::warn!(agent, "cannot work, and is looked for again every now and then: {problem}");
+            }
+            _ => {}
+        }
+        found
+    }
+
+    /// Has the hub send a message that shows whether the agent works.
+    pub fn ask_for_turn(&self, id: &str, text: &str) {
+        *self.turn.lock().expect("no panic while holding a frame") = Some(probe_frame(id, text));
+        self.wake.notify_one();
     }
 
     fn hands(&self) -> MutexGuard<'_, BTreeMap<Key, Hand>> {
@@ -128,6 +136,10 @@ impl Post {
         if self.draining.load(Ordering::Relaxed) {
             return None;
         }
+        let Some(found) = self.found.get() else {
+            let reason = "the agent's program is not there; its owner sees more with 'flotilla fleet show'".to_owned();
+            return Some(Gone { task_id: key.0, run: key.1, number: 0, reason }.frame());
+        };
         let spool = match Spool::create(&self.folder, &key.0, key.1, &self.room) {
             Ok(spool) => spool,
             Err(error) => {
@@ -148,13 +160,13 @@ impl Post {
         let (say, stop) = Stop::pair();
         let asked = say.subscribe();
         let (more, messages) = mpsc::channel(MESSAGES);
-        let more = self.agent.doer.takes_more().then_some(more);
+        let more = found.doer.takes_more().then_some(more);
         let answer = taken(&key.0, key.1, more.is_some());
         hands.insert(key.clone(), Hand::new(spool, say, more));
         drop(hands);
         tracing::info!(agent = self.agent.name, task = key.0, run = key.1, "a run begins");
         let stop = stop.hearing(More::new(messages));
-        tokio::spawn(Arc::clone(self).work(key, run.into_assignment(), stop, asked));
+        tokio::spawn(Arc::clone(self).work(found.clone(), key, run.into_assignment(), stop, asked));
         Some(answer)
     }
 
@@ -174,10 +186,17 @@ impl Post {
     }
 
     /// Does a run, and keeps what its agent says. One that was asked to stop is gone when this has ended.
-    async fn work(self: Arc<Self>, key: Key, assignment: Assignment, stop: Stop, mut asked: watch::Receiver<bool>) {
+    async fn work(
+        self: Arc<Self>,
+        found: Found,
+        key: Key,
+        assignment: Assignment,
+        stop: Stop,
+        mut asked: watch::Receiver<bool>,
+    ) {
         {
             let ((sender, mut inbox), (asks, mut questions)) = (mpsc::channel(AHEAD), mpsc::channel(QUESTIONS));
-            let mut work = pin!(self.agent.doer.work(assignment, Outbox::asking(sender, asks), stop));
+            let mut work = pin!(found.work(assignment, Outbox::asking(sender, asks), stop));
             let mut working = true;
             let mut batch = Vec::new();
             loop {
@@ -193,7 +212,7 @@ impl Post {
                     // After the reports, so that what was said before a question stands before it in the log.
                     Some(question) = questions.recv() => self.ask(&key, question),
                     // Work without a program of its own ends by being dropped.
-                    _ = asked.wait_for(|asked| *asked), if !self.agent.doer.is_supervised() => break,
+                    _ = asked.wait_for(|asked| *asked), if !found.doer.is_supervised() => break,
                 }
             }
         }
@@ -322,6 +341,9 @@ impl Post {
 
     /// The next frame to be sent.
     pub fn next_frame(&self) -> Option<String> {
+        if let Some(frame) = self.turn.lock().expect("no panic while holding a frame").take() {
+            return Some(frame);
+        }
         let mut hands = self.hands();
         hands.iter_mut().find_map(|((task, run), hand)| match hand.spool.unsent(IN_FLIGHT) {
             Ok(None) if hand.spool.is_sent() => hand.questions.unsent(),
@@ -331,59 +353,5 @@ impl Post {
                 None
             }
         })
-    }
-}
-
-impl Hand {
-    fn new(spool: Spool, stop: watch::Sender<bool>, more: Option<mpsc::Sender<Arc<Message>>>) -> Self {
-        let questions = Questions::default();
-        Self { spool, stop, reason: None, working: true, settled: None, over: false, questions, more }
-    }
-
-    fn keep(&mut self, reports: Vec<Report>, most: usize) -> Result<(), String> {
-        // What is said after the end of a run is nobody's.
-        if self.over || *self.stop.borrow() {
-            return Ok(());
-        }
-        match self.keep_all(reports, most) {
-            Ok(()) => Ok(()),
-            Err(problem @ NotKept::Full(_)) => Err(format!(
-                "its worker ended it: {problem}; the hub was away too long, or the agent says too much (worker.buffer_bytes)"
-            )),
-            Err(problem) => Err(format!("its worker ended it: {problem}")),
-        }
-    }
-
-    /// Together if they fit; otherwise one by one, as far as they do.
-    fn keep_all(&mut self, reports: Vec<Report>, most: usize) -> Result<(), NotKept> {
-        let size: usize = reports.iter().map(Report::size).sum();
-        if reports.len() == 1 || (size < most / 2 && self.spool.has_room(2 * size)) {
-            return self.spool.tell(reports, most);
-        }
-        reports.into_iter().try_for_each(|report| self.spool.tell(vec![report], most))
-    }
-
-    fn end(&mut self, reason: String) {
-        self.reason.get_or_insert(reason);
-        self.stop.send_replace(true);
-    }
-}
-
-/// Lets go of a run of which nothing is alive, and nothing untold.
-fn finish(hands: &mut BTreeMap<Key, Hand>, key: &Key) {
-    if hands.get(key).is_some_and(|hand| !hand.working && (hand.over || hand.spool.is_empty()))
-        && let Some(hand) = hands.remove(key)
-    {
-        tracing::info!(task = key.0, run = key.1, "a run is over");
-        hand.spool.remove();
-    }
-}
-
-/// Whether a turn is over with this.
-fn settles(report: &Report) -> bool {
-    match report {
-        Report::Status { state, .. } => state.is_terminal() || state.is_interrupted(),
-        Report::Answer { .. } => true,
-        _ => false,
     }
 }

@@ -32,6 +32,8 @@ pub enum Parting {
     Replaced,
     /// All is told, and no more was wanted.
     Drained,
+    /// The agent can work now, or cannot any more: the hub is told so by a connection of its own.
+    Anew,
 }
 
 /// Waits for the hub's first words. What to show in order to go on after a cut.
@@ -64,8 +66,11 @@ pub async fn talk(post: &Arc<Post>, socket: Socket, quiet: Duration, stage: &mut
     for frame in post.hello() {
         let _ = say.send(frame);
     }
-    let mut speaker = Speaker { post, sink, said, drain_told: false, announced: None, again: quiet / 3 };
+    let mut usable = post.usable.subscribe();
+    let is_usable = *usable.borrow_and_update() == Some(true);
+    let mut speaker = Speaker { post, sink, said, drain_told: false, announced: None, again: quiet / 3, is_usable };
     tokio::select! {
+        Ok(_) = usable.wait_for(|now| *now != Some(is_usable)) => Parting::Anew,
         parting = hear(post, stream, say, quiet) => parting,
         parting = speaker.speak(stage) => parting.unwrap_or_else(Parting::Cut),
     }
@@ -139,6 +144,8 @@ struct Speaker<'a> {
     /// The epoch that was announced, and when it is to be said again.
     announced: Option<(Option<u64>, Instant)>,
     again: Duration,
+    /// Whether there is somebody to do the work.
+    is_usable: bool,
 }
 
 impl Speaker<'_> {
@@ -150,13 +157,12 @@ impl Speaker<'_> {
             while let Ok(answer) = self.said.try_recv() {
                 self.feed(answer).await?;
             }
-            if *stage.borrow_and_update() != Stage::Working {
-                if !std::mem::replace(&mut self.drain_told, true) {
-                    self.feed(simple("drain")).await?;
-                }
-                if self.post.is_idle() {
-                    return self.part().await;
-                }
+            let is_leaving = *stage.borrow_and_update() != Stage::Working;
+            if (is_leaving || !self.is_usable) && !std::mem::replace(&mut self.drain_told, true) {
+                self.feed(simple("drain")).await?;
+            }
+            if is_leaving && self.post.is_idle() {
+                return self.part().await;
             }
             self.announce().await?;
             while let Some(frame) = self.post.next_frame() {

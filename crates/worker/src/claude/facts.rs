@@ -56,6 +56,16 @@ impl Facts {
     }
 }
 
+/// What a result tells of a model's size.
+pub(super) fn context_window(usage: &Json) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Window {
+        #[serde(rename = "contextWindow")]
+        window: Option<u64>,
+    }
+    serde_json::from_str::<Window>(usage.text()).ok()?.window
+}
+
 fn status_of(word: &str) -> McpStatus {
     match word {
         "connected" => McpStatus::Ok,

@@ -21,6 +21,8 @@ pub enum Frame {
     /// The turn is over.
     Result(Box<Outcome>),
     RateLimit(RateLimit),
+    /// The model could not be asked, and is asked again after a while.
+    Retry(Retry),
     /// Says only that something goes on.
     Heartbeat,
     Unknown(Json),
@@ -153,6 +155,14 @@ pub struct RateLimitInfo {
     pub resets_at: Option<f64>,
 }
 
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
+pub struct Retry {
+    pub attempt: Option<u64>,
+    pub retry_delay_ms: Option<f64>,
+    pub error_status: Option<u16>,
+}
+
 #[derive(Deserialize)]
 struct Envelope {
     #[serde(rename = "type")]
@@ -166,6 +176,7 @@ impl Frame {
         let Ok(envelope) = serde_json::from_str::<Envelope>(line) else { return Self::Garbage(line.to_owned()) };
         let read = match (envelope.kind.as_str(), envelope.subtype.as_str()) {
             ("system", "init") => as_is(line, |init| Self::Init(Box::new(init))),
+            ("system", "api_retry") => as_is(line, Self::Retry),
             ("system", "status" | "thinking_tokens") | ("keep_alive", _) => Some(Self::Heartbeat),
             ("assistant", _) => as_is(line, Self::Assistant),
             ("user", _) => as_is(line, Self::User),
@@ -194,6 +205,7 @@ mod tests {
     fn what_is_not_understood_is_kept() {
         for (line, expected) in [
             (r#"{"type":"system","subtype":"init","session_id":"s","tools":["Bash"],"new":{}}"#, "Init"),
+            (r#"{"type":"system","subtype":"api_retry","retry_delay_ms":3000.5,"error_status":429}"#, "Retry"),
             (r#"{"type":"system","subtype":"compact_boundary"}"#, "Unknown"),
             (r#"{"type":"system","subtype":"status","status":"requesting"}"#, "Heartbeat"),
             (r#"{"type":"assistant","message":{"content":[]},"error":{"odd":1}}"#, "Assistant"),

@@ -5,16 +5,16 @@ use super::permission::{self, Matter};
 use super::pipe::{cut_off, leave, tell};
 use super::session::Held;
 use super::turn::{Next, Turn};
-use super::{Claude, frame, prompt};
+use super::{Claude, facts, frame, prompt};
 use crate::agent::{More, Outbox, Stop, Stopped};
 use crate::command::Talk;
 use crate::command::lines::Heard;
 use crate::command::watch::{Reader, Silence};
+use crate::evidence::site::Site;
 use crate::sessions::seconds_now;
 use crate::supervise::{Meter, Streams, Used};
 use flotilla_protocol::a2a::model::{Message, TaskState};
 use flotilla_protocol::block::Block;
-use flotilla_protocol::wire::Json;
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -51,9 +51,13 @@ pub enum Ended {
 pub struct Run<'a> {
     claude: &'a Claude,
     assignment: &'a Assignment,
-    outbox: &'a Outbox,
+    outbox: Outbox,
     turn: Turn,
     used: Used,
+    /// Where it works, until what became of that is told.
+    site: Option<Site>,
+    /// What ends the turn, while it waits for the program to be gone.
+    last: Option<Report>,
     /// The session has begun.
     began: bool,
     /// What the program said that may tell why it does not begin.
@@ -85,9 +89,11 @@ impl<'a> Run<'a> {
         Self {
             claude,
             assignment,
-            outbox,
+            outbox: outbox.clone(),
             turn,
             used,
+            site: None,
+            last: None,
             began: false,
             refusal: None,
             over_by: None,
@@ -97,19 +103,45 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Looks where it is to work, wherever links lead now.
+    pub async fn open(&mut self) -> Result<(), Halt> {
+        let settings = &self.claude.settings;
+        let opened = match settings.working_folder() {
+            Ok(folder) => settings.git.open(&folder, self.assignment).await,
+            Err(problem) => Err(problem),
+        };
+        match opened {
+            Ok(site) => {
+                self.outbox = site.listen(&self.outbox);
+                self.site = Some(site);
+            }
+            Err(problem) => return Err(self.not_started(&problem).await?),
+        }
+        Ok(())
+    }
+
+    /// What git saw of the run.
+    pub async fn close(&mut self, is_done: bool) -> Vec<Report> {
+        match self.site.take() {
+            Some(site) => site.close(is_done).await,
+            None => Vec::new(),
+        }
+    }
+
+    /// Folders and files are the owner's to know.
+    async fn not_started(&self, problem: &str) -> Result<Halt, Stopped> {
+        self.note(vec![Block::text(problem)]).await?;
+        Ok(Halt::Failed("The agent cannot be started now. Its owner sees why in the task's log.".into()))
+    }
+
     /// Runs the program once; returns when nothing of it is left.
     pub async fn go(&mut self, held: &mut Held, said: &str, stop: &mut Stop) -> Result<Ended, Halt> {
         let claude = self.claude;
         let bounds = claude.settings.bounds;
-        let (_recorded, mut running, streams) = match claude.start(self.assignment, held) {
+        let folder = self.site.as_ref().map_or(&claude.settings.folder, |site| &site.folder);
+        let (_recorded, mut running, streams) = match claude.start(self.assignment, held, folder) {
             Ok(started) => started,
-            Err(problem) => {
-                // Folders and files are the owner's to know.
-                self.note(vec![Block::text(&problem)]).await?;
-                return Err(Halt::Failed(
-                    "The agent cannot be started now. Its owner sees why in the task's log.".into(),
-                ));
-            }
+            Err(problem) => return Err(self.not_started(&problem).await?),
         };
         let Streams { stdin, stdout, stderr } = streams;
         let mut reader = Reader::new(stdout, stderr, bounds);
@@ -253,13 +285,30 @@ impl<'a> Run<'a> {
     }
 
     async fn end(&mut self, outcome: &frame::Outcome) -> Result<(), Halt> {
-        let window = outcome.model_usage.values().find_map(context_window);
+        let window = outcome.model_usage.values().find_map(facts::context_window);
         self.claude.learn(|known| {
             if let Some(facts) = known {
                 facts.context_window = window.or(facts.context_window);
             }
         });
-        for report in self.turn.end(outcome, self.used.block(), seconds_now()) {
+        let mut reports = self.turn.end(outcome, self.used.block(), seconds_now());
+        let last = reports.pop();
+        for report in reports {
+            self.outbox.report(report).await?;
+        }
+        // Where git is asked, the end is told when the program is gone.
+        if self.site.as_ref().is_some_and(Site::is_watched) {
+            self.last = last;
+            return Ok(());
+        }
+        Ok(self.settle(last).await?)
+    }
+
+    /// Tells what git saw, what of the agent's claims holds, and how the turn ended.
+    pub async fn settle(&mut self, last: Option<Report>) -> Result<(), Stopped> {
+        let Some(last) = last.or_else(|| self.last.take()) else { return Ok(()) };
+        let is_done = matches!(last, Report::Status { state: TaskState::Completed, .. });
+        for report in self.close(is_done).await.into_iter().chain([last]) {
             self.outbox.report(report).await?;
         }
         Ok(())
@@ -324,7 +373,11 @@ impl<'a> Run<'a> {
         if let Some(text) = self.turn.flush(true) {
             self.outbox.report(text).await?;
         }
-        self.note(self.used.block().into_iter().collect()).await?;
+        let mut reports = self.close(false).await;
+        reports.extend(self.used.block().map(|used| Report::Note { blocks: vec![used] }));
+        for report in reports {
+            self.outbox.report(report).await?;
+        }
         let contents = Some(Contents::text(problem));
         self.outbox.report(Report::Status { state: TaskState::Failed, contents, metadata: None }).await
     }
@@ -335,13 +388,4 @@ impl Line<'_> {
     async fn tell(&mut self, text: String) {
         let _ = self.say.send(text).await;
     }
-}
-
-fn context_window(usage: &Json) -> Option<u64> {
-    #[derive(serde::Deserialize)]
-    struct Window {
-        #[serde(rename = "contextWindow")]
-        window: Option<u64>,
-    }
-    serde_json::from_str::<Window>(usage.text()).ok()?.window
 }

@@ -118,6 +118,10 @@ fn errors_are_told_in_words_and_limits_by_type() {
     let over = r#"{"type":"result","subtype":"success","is_error":true}"#;
     let told_of = told(turn(), &[rejected, over]).pop().unwrap();
     assert!(told_of.contains("in 90 s") && told_of.contains(r#""retry_after":90"#), "{told_of}");
+    let retry = r#"{"type":"system","subtype":"api_retry","attempt":1,"retry_delay_ms":2500.5,"error_status":429}"#;
+    let refused = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429}"#;
+    let told_of = told(turn(), &[retry, refused]);
+    assert!(told_of.last().unwrap().contains(r#""retry_after":3"#), "as long as the program waited: {told_of:?}");
     let words = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Claude AI usage limit reached|1030"}]},"error":"rate_limit"}"#;
     let told_of = told(turn(), &[words, over]);
     assert!(told_of[0].starts_with("note"), "the caller does not get it as a reply: {told_of:?}");

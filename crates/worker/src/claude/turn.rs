@@ -1,7 +1,7 @@
 //! A turn of Claude Code as reports to the hub: what each frame means, whoever runs the program.
 
 use super::facts::Facts;
-use super::frame::{Frame, Outcome, Piece, RateLimitInfo, Request, Spoken, Tokens};
+use super::frame::{Frame, Outcome, Piece, RateLimitInfo, Request, Retry, Spoken, Tokens};
 use flotilla_protocol::a2a::model::{Artifact, Part, TaskState};
 use flotilla_protocol::block::{Block, Kind};
 use flotilla_protocol::fleet::HANDSHAKE;
@@ -34,6 +34,8 @@ pub struct Turn {
     pending: String,
     /// The model refused for want of allowance; when it may be asked again, in seconds since 1970.
     limited: Option<Option<f64>>,
+    /// How long the program last waited for the model's allowance, in seconds.
+    waited: Option<f64>,
     /// What the caller is asked.
     question: Option<Contents>,
     /// What was told of the cost: the program counts on from turn to turn.
@@ -66,6 +68,7 @@ impl Turn {
             Frame::User(spoken) => (note(blocks(&spoken)), Next::GoOn),
             Frame::Request(request) => (self.flush(false).into_iter().collect(), Next::Answer(request)),
             Frame::Result(outcome) => (Vec::new(), Next::Over(outcome)),
+            Frame::Retry(retry) => (self.retry(&retry), Next::GoOn),
             Frame::RateLimit(limit) => (self.rate_limit(&limit.rate_limit_info), Next::GoOn),
             Frame::Unknown(json) => (note(kept(&json)), Next::GoOn),
             Frame::Garbage(line) => (note([Block::text(&line)]), Next::GoOn),
@@ -138,6 +141,16 @@ impl Turn {
         note(Json::of(&told).ok().and_then(|json| Block::new(json).ok()))
     }
 
+    /// What the model says of when it may be asked again is told by how long the program waits.
+    fn retry(&mut self, retry: &Retry) -> Vec<Report> {
+        if retry.error_status == Some(429) {
+            self.waited = retry.retry_delay_ms.map(|millis| millis / 1000.0);
+        }
+        let told = json!({"type": "api_retry", "attempt": retry.attempt, "status": retry.error_status,
+            "retry_delay_ms": retry.retry_delay_ms});
+        note(Json::of(&told).ok().and_then(|json| Block::new(json).ok()))
+    }
+
     /// The program goes on with something else: what it used for this is told already.
     pub fn pause(&mut self, outcome: &Outcome) -> Vec<Report> {
         let mut reports: Vec<Report> = self.flush(false).into_iter().collect();
@@ -195,7 +208,7 @@ impl Turn {
             self.limited = self.limited.or(Some(None));
         }
         if let (Some(until), false) = (self.limited, succeeded) {
-            let seconds = until.map(|at| (at - now as f64).max(0.0).ceil() as u64);
+            let seconds = until.map(|at| (at - now as f64).max(0.0)).or(self.waited).map(|left| left.ceil() as u64);
             return limit_reached(seconds);
         }
         let why = why(outcome, succeeded);

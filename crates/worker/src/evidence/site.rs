@@ -3,7 +3,7 @@
 use super::Evidence;
 use super::git::{Git, Trouble};
 use super::snapshot::Snapshot;
-use super::witness::Witness;
+use super::witness::{Witness, without_result};
 use super::worktree::{Ending, Worktree};
 use crate::agent::Outbox;
 use flotilla_protocol::block::Block;
@@ -69,6 +69,16 @@ impl Site {
     /// Whether something is looked at after the run, so that its end can only be told then.
     pub fn is_watched(&self) -> bool {
         self.before.is_some() || self.tree.is_some()
+    }
+
+    /// The reports that end a run: what was seen and what holds of the agent's claims, then its last word.
+    pub async fn end(self, last: Report, is_done: bool) -> Vec<Report> {
+        self.witness.hear(&last);
+        let mut reports = self.close(is_done).await;
+        let is_result = |report: &Report| matches!(report, Report::Artifact { .. });
+        let told = reports.iter().any(is_result);
+        reports.push(if told { without_result(last) } else { last });
+        reports
     }
 
     /// What was seen, for the owner's log, and the result the agent told, as far as it holds. Trouble on the way is told

@@ -3,7 +3,7 @@
 use super::claims::hold;
 use super::{Evidence, claims::Flag};
 use crate::attach::receipt;
-use flotilla_protocol::a2a::model::{Artifact, Message, Part};
+use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
 use flotilla_protocol::fleet::{self, Found, Handshake, Kind, TaskResult, hints, version};
 use flotilla_protocol::wire::{AnyValue, Json};
 use flotilla_protocol::work::{Contents, Report};
@@ -92,6 +92,29 @@ impl Witness {
             note(&mut result, &flags);
         }
         Some(told(&result))
+    }
+}
+
+/// The last report without the result it holds: that is told apart, as far as it holds.
+pub fn without_result(last: Report) -> Report {
+    let holds = |contents: &Contents| {
+        contents.parts().iter().any(|part| {
+            let found = match (&part.data.0, &part.text) {
+                (Some(json), _) => fleet::read(json.text()),
+                (None, Some(text)) => fleet::ending(text),
+                (None, None) => Found::Nothing,
+            };
+            matches!(found, Found::Handshake(Handshake::Result(_)))
+        })
+    };
+    match last {
+        Report::Status { state, contents: Some(contents), metadata } if holds(&contents) => {
+            Report::Status { state, contents: None, metadata }
+        }
+        Report::Answer { contents, metadata } if holds(&contents) => {
+            Report::Status { state: TaskState::Completed, contents: None, metadata }
+        }
+        other => other,
     }
 }
 

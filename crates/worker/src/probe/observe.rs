@@ -69,6 +69,7 @@ impl Watch {
 fn facts(announce: &Announce) -> Announce {
     let mut facts = announce.clone();
     facts.epoch = None;
+    facts.session.last_successful_turn = None;
     for health in facts.mcp_health.values_mut() {
         *health = McpHealth::Plain(health.status());
     }

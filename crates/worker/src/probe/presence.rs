@@ -17,6 +17,8 @@ const GRACE: Duration = Duration::from_secs(2);
 pub enum Product {
     /// `--version`, and `login status`, which ends with 0 if it is signed in.
     Codex,
+    /// `--version`, and `auth status`, which ends with 0 if it is signed in, where its help lists that.
+    Claude,
     /// By the handshake of the protocol.
     Acp,
 }
@@ -59,12 +61,18 @@ impl Product {
             }
             Err(problem) => return Presence { problem: Some(problem), ..Presence::default() },
         };
-        let signed_in = match self {
-            Self::Codex => match asked.run(&["login", "status"]).await {
+        let status: &[&str] = match self {
+            Self::Codex => &["login", "status"],
+            // What a version does not know as a command, it would take for a prompt.
+            Self::Claude if asked.lists("auth").await => &["auth", "status"],
+            Self::Claude | Self::Acp => &[],
+        };
+        let signed_in = match status {
+            [] => None,
+            words => match asked.run(words).await {
                 Ok((Exit::Code(code), _)) => Some(code == 0),
                 _ => None,
             },
-            Self::Acp => None,
         };
         Presence { version: Some(version), signed_in, problem: None }
     }
@@ -100,6 +108,12 @@ impl Asked {
                 Err(format!("{} gave no answer within {} s", self.program.display(), self.limit.as_secs()))
             }
         }
+    }
+
+    /// Whether the program's help has this command.
+    async fn lists(&self, command: &str) -> bool {
+        let listed = |help: &str| help.lines().any(|line| line.split_whitespace().next() == Some(command));
+        matches!(self.run(&["--help"]).await, Ok((Exit::Code(0), help)) if listed(&help))
     }
 
     /// What an ACP agent says it is.

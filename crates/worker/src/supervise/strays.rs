@@ -14,6 +14,8 @@ use tokio::process::{Child, Command};
 
 /// Between two looks at what is still alive.
 const LOOK: Duration = Duration::from_millis(10);
+/// So many looks that find nothing are enough.
+const LOOKS: u32 = 3;
 /// What cannot be ended in this time is in the kernel's hands.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
@@ -52,12 +54,11 @@ pub fn forget(reaper: Option<u32>) {
 /// Ends all strays, and whatever else carries the mark of a run; how many processes that were.
 pub fn end(mark: &str) -> usize {
     let started = Instant::now();
-    let mut ended = Vec::new();
-    while started.elapsed() < GIVE_UP {
+    let (mut ended, mut empty) = (Vec::new(), 0);
+    // One look may miss a process whose parent ends at that moment.
+    while empty < LOOKS && started.elapsed() < GIVE_UP {
         let left = left(mark);
-        if left.is_empty() {
-            break;
-        }
+        empty = if left.is_empty() { empty + 1 } else { 0 };
         for process in left {
             process.signal(Signal::KILL);
             if !ended.contains(&process) {

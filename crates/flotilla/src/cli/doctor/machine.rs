@@ -5,14 +5,13 @@ use crate::cli::session::hub_key;
 use crate::cli::settings::Setting;
 use crate::cli::{ConfigFile, DataDir};
 use crate::clock::SystemClock;
-use crate::config::{Config, Kind};
+use crate::config::Config;
 use crate::data;
 use crate::run::{Overrides, preset_owner_key};
 use flotilla_core::key::{is_key, sha256};
 use flotilla_core::ports::{Clock as _, Store as _};
 use flotilla_protocol::time::Millis;
 use flotilla_store::sqlite::Sqlite;
-use flotilla_worker::claude::Claude;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
@@ -67,24 +66,6 @@ fn listen(findings: &mut Findings) -> Option<SocketAddr> {
         findings.problem("configuration", what, "set it to an address and a port, such as 127.0.0.1:7420, or unset it");
     }
     parsed
-}
-
-/// Whether agents that are programs are installed, and can do what is asked of them.
-pub async fn programs(findings: &mut Findings, config: Option<&Config>) {
-    let agents = config.into_iter().flat_map(|config| &config.agents);
-    for (name, agent) in agents.filter(|(_, agent)| agent.kind == Kind::ClaudeCode) {
-        let found = match agent.claude(None) {
-            Ok(settings) => Claude::find(settings).await,
-            Err(error) => Err(format!("{error:#}")),
-        };
-        match found {
-            Ok(claude) => findings.ok("Claude Code", format!("{name}: {}", claude.version())),
-            Err(problem) => {
-                let advice = "install Claude Code, or mend the agent's section (docs/claude-code.md)";
-                findings.problem("Claude Code", format!("{name}: {problem}"), advice);
-            }
-        }
-    }
 }
 
 pub fn clock(findings: &mut Findings) {

@@ -1,22 +1,14 @@
 //! The agents of a configuration that are programs on this machine: whether they are there, and what they would announce.
 
 use super::Findings;
+use crate::assemble::inspect;
 use crate::config::{AgentConfig, Kind};
-use anyhow::{Context, Result};
 use flotilla_protocol::fleet::Announce;
 use flotilla_protocol::fleet::announce::{McpHealth, McpStatus};
-use flotilla_worker::probe::mcp::Prober;
-use flotilla_worker::probe::presence::{Asked, Presence, Product};
-use flotilla_worker::probe::{Subject, observe};
+use flotilla_worker::claude::Claude;
+use flotilla_worker::probe::observe;
+use flotilla_worker::probe::presence::Presence;
 use std::collections::BTreeMap;
-use std::time::Duration;
-
-/// How long a program may take to say what it is.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How long an MCP server may take for each step.
-const STEP: Duration = Duration::from_secs(20);
-/// Servers that are asked at once.
-const AT_ONCE: usize = 4;
 
 const ABOUT: &str = "agent";
 
@@ -24,7 +16,10 @@ const ABOUT: &str = "agent";
 pub async fn examine(findings: &mut Findings, agents: &BTreeMap<String, AgentConfig>) -> BTreeMap<String, Announce> {
     let mut announcements = BTreeMap::new();
     for (name, agent) in agents {
-        let inspected = match inspected(name, agent) {
+        if agent.kind == Kind::ClaudeCode && !tell_claude(findings, name, agent).await {
+            continue;
+        }
+        let inspected = match inspect(name, agent) {
             Ok(Some(inspected)) => inspected,
             Ok(None) => continue,
             Err(error) => {
@@ -32,62 +27,28 @@ pub async fn examine(findings: &mut Findings, agents: &BTreeMap<String, AgentCon
                 continue;
             }
         };
-        if let Some((product, asked)) = &inspected.asked {
-            tell_presence(findings, name, &product.presence(asked).await);
+        match inspected.product {
+            Some(product) => tell_presence(findings, name, &product.presence(&inspected.asked).await),
+            None => findings.ok(ABOUT, format!("{name}: {}", inspected.asked.program.display())),
         }
-        let announce = observe(&inspected.subject, &inspected.prober, |_| {}).await;
+        let announce = observe(&inspected.looks.subject, &inspected.looks.prober, |_| {}).await;
         tell_observed(findings, name, &announce);
         announcements.insert(name.clone(), announce);
     }
     announcements
 }
 
-struct Inspected {
-    /// None where it was asked already.
-    asked: Option<(Product, Asked)>,
-    subject: Subject,
-    prober: Prober,
-}
-
-fn inspected(name: &str, agent: &AgentConfig) -> Result<Option<Inspected>> {
-    let reaper = std::env::current_exe().context("this program's own file")?;
-    let (product, program, arguments, environment, folder, servers) = match agent.kind {
-        Kind::Acp | Kind::Opencode => {
-            let acp = agent.acp_program(None)?;
-            (Some(Product::Acp), acp.program, acp.arguments, acp.environment, acp.folder, acp.mcp_servers)
-        }
-        Kind::Codex => {
-            let codex = agent.codex_program(None)?;
-            (Some(Product::Codex), codex.program, codex.arguments, codex.environment, codex.folder, BTreeMap::new())
-        }
-        Kind::ClaudeCode => {
-            let claude = agent.claude(None)?;
-            let servers = agent.claude_servers(&claude.environment)?;
-            (None, claude.program, Vec::new(), claude.environment, claude.folder, servers)
-        }
-        Kind::Echo | Kind::Script | Kind::Socket | Kind::A2a | Kind::Command => return Ok(None),
+/// Whether Claude Code is there, and can do what is asked of it.
+async fn tell_claude(findings: &mut Findings, name: &str, agent: &AgentConfig) -> bool {
+    let found = match agent.check_places().and_then(|()| agent.claude(None)) {
+        Ok(settings) => Claude::find(settings).await,
+        Err(error) => Err(format!("{error:#}")),
     };
-    let subject = Subject { agent_id: name.to_owned(), folder: folder.clone(), servers, max_concurrent: None };
-    let prober = Prober {
-        reaper: reaper.clone(),
-        environment: environment.clone(),
-        folder: folder.clone(),
-        limit: STEP,
-        at_once: AT_ONCE,
-    };
-    let asked = Asked { reaper, program, arguments, environment, folder, limit: PATIENCE };
-    Ok(Some(Inspected { asked: product.map(|product| (product, asked)), subject, prober }))
-}
-
-/// What a worker looks at, again and again: of a program of one's own, its repository if it has one.
-pub fn looks(name: &str, agent: &AgentConfig) -> Result<Option<(Subject, Prober)>> {
-    if agent.kind != Kind::Command {
-        return Ok(inspected(name, agent)?.map(|inspected| (inspected.subject, inspected.prober)));
+    if let Err(problem) = &found {
+        let advice = "install Claude Code, or mend the agent's section (docs/claude-code.md)";
+        findings.problem(ABOUT, format!("{name}: {problem}"), advice);
     }
-    let program = agent.program()?;
-    let subject = Subject { agent_id: name.to_owned(), folder: program.folder.clone(), ..Subject::default() };
-    let (reaper, environment, folder) = (program.reaper, program.environment, program.folder);
-    Ok(Some((subject, Prober { reaper, environment, folder, limit: STEP, at_once: AT_ONCE })))
+    found.is_ok()
 }
 
 fn tell_presence(findings: &mut Findings, name: &str, presence: &Presence) {
