@@ -5,7 +5,7 @@ mod sweep;
 mod usage;
 mod vigil;
 
-pub use sweep::{Recorded, Records};
+pub use sweep::{Recorded, Records, end_marked};
 pub use usage::{Excess, Meter, Used};
 
 use crate::reaper::{MARK, Order, PIPE};

@@ -281,13 +281,8 @@ fn what_a_killed_reaper_leaves_is_ended_at_once_and_the_run_says_so() {
     let hub = hub("");
     let task = coder(&hub).start("m", "stall");
     until("its processes", || (alive(id(&task)) == 2).then_some(()));
-    let is_reaper = |pid: &u32| {
-        std::fs::read(format!("/proc/{pid}/cmdline"))
-            .is_ok_and(|line| line.starts_with(b"/") && line.windows(4).any(|word| word == b"reap"))
-    };
-    let processes: Vec<u32> =
-        tree::marked(MARK, |mark| mark.starts_with(id(&task))).iter().map(|one| one.pid).collect();
-    let reaper = *processes.iter().find(|pid| is_reaper(pid)).expect("a reaper");
+    let processes = tree::marked(MARK, |mark| mark.starts_with(id(&task)));
+    let reaper = processes.iter().find(|process| process.is_reaper()).expect("a reaper").pid;
     let killed = std::process::Command::new("kill").args(["-9", &reaper.to_string()]).status().expect("kill");
     assert!(killed.success());
     let failed = reached(&coder(&hub), id(&task), "TASK_STATE_FAILED");

@@ -119,12 +119,8 @@ async fn killing_does_not_wait() {
 
 /// Kills the reaper of a run, as a kernel without memory might.
 fn kill_reaper(launch: &Launch) {
-    let is_reaper = |process: &&tree::Process| {
-        let line = std::fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
-        line.split(|byte| *byte == 0).nth(1) == Some(b"reap")
-    };
     let marked = tree::marked(MARK, |mark| mark == launch.mark);
-    let reaper = marked.iter().find(is_reaper).expect("a reaper");
+    let reaper = marked.iter().find(|process| process.is_reaper()).expect("a reaper");
     let killed = std::process::Command::new("kill").args(["-9", &reaper.pid.to_string()]).status();
     assert!(killed.expect("kill").success());
 }

@@ -37,6 +37,12 @@ impl Process {
             let _ = pidfd_send_signal(held, signal);
         }
     }
+
+    /// Whether it was started as a reaper.
+    pub fn is_reaper(&self) -> bool {
+        let line = std::fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(b"reap")
+    }
 }
 
 /// A process by its number, if it lives.

@@ -124,12 +124,8 @@ fn a_killed_reaper_fails_its_run_at_once_and_leaves_nothing() {
     let mut worker = attached(&hub, &config("", &[("big", "text", &script)]));
     let task = agent(&hub, "big").start("m", "x");
     until("its processes", || (started_with(&word) == 4).then_some(()));
-    let is_reaper = |process: &&tree::Process| {
-        let line = std::fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
-        line.split(|byte| *byte == 0).nth(1) == Some(b"reap")
-    };
     let of_task = tree::marked(MARK, |mark| mark.starts_with(id(&task)));
-    let reaper = of_task.iter().find(is_reaper).expect("a reaper").pid.to_string();
+    let reaper = of_task.iter().find(|process| process.is_reaper()).expect("a reaper").pid.to_string();
     let killed = Instant::now();
     assert!(std::process::Command::new("kill").args(["-9", &reaper]).status().expect("kill").success());
     let failed = reached(&agent(&hub, "big"), id(&task), "TASK_STATE_FAILED");
