@@ -95,6 +95,16 @@ class Hub:
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{path}: {error.code} {error.read().decode()}") from error
 
+    def cli(self, *words):
+        env = self.env | {"FLOTILLA_URL": self.url, "FLOTILLA_KEY": KEY, "FLOTILLA_DATA_DIR": str(self.path / "data")}
+        run = subprocess.run([PROGRAM, *words], cwd=self.path, env=env, capture_output=True, text=True, timeout=60)
+        assert run.returncode == 0, run
+        return run.stdout
+
+    def worker(self, name):
+        """What the fleet knows of a worker; nothing before it was announced."""
+        return next((one for one in self.http("/api/fleet")["workers"] if one["name"] == name), {})
+
     def send(self, agent, text, wait=True, **members):
         message = {"messageId": str(uuid.uuid4()), "role": "ROLE_USER", "parts": [{"text": text}]} | members
         body = {"message": message, "configuration": {"returnImmediately": not wait}}
@@ -112,6 +122,39 @@ class Hub:
 
     def log(self, task):
         return json.dumps(self.http(f"/api/tasks/{task['id']}/log"))
+
+
+class Worker:
+    """A worker with agents of its own, for a hub that has none of them."""
+
+    def __init__(self, hub, agents, env=()):
+        self.hub, self.agents = hub, agents
+        self.path = hub.path / "worker"
+        self.path.mkdir()
+        (self.path / "worker.yaml").write_text(json.dumps({"worker": {"look": "1s"}, "agents": agents}))
+        made = hub.cli("keys", "create", "station", "--scope", "agents:connect")
+        self.env = {"PATH": "/usr/bin:/bin", "HOME": str(self.path), "FLOTILLA_KEY": made.strip()} | dict(env)
+        self.start()
+
+    def start(self):
+        command = [PROGRAM, "worker", "--hub", self.hub.url, "--config", "worker.yaml", "--state", "state"]
+        with open(self.path / "errors", "ab") as errors:
+            self.process = subprocess.Popen(command, cwd=self.path, env=self.env, stderr=errors)
+        for name in self.agents:
+            until(f"{name} at the hub", lambda: self.hub.worker(name).get("health") not in (None, "OFFLINE"), 120)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(60)
+
+    def restart(self):
+        self.stop()
+        self.start()
+
+    def doctor(self):
+        command = [PROGRAM, "worker", "doctor", "--config", "worker.yaml", "--output", "json"]
+        run = subprocess.run(command, cwd=self.path, env=self.env, capture_output=True, text=True, timeout=300)
+        return json.loads(run.stdout)
 
 
 def state(task):

@@ -8,7 +8,8 @@ that is a directive becomes a block of the answer:
     say TEXT            a text, in pieces
     think TEXT          a thought
     use NAME JSON       a use of a tool; its result is answered with "NAME said: RESULT", then the lines after it
-    fail STATUS TEXT    an error instead of an answer; `fail 429 TEXT` is a rate limit
+    fail STATUS TEXT    an error instead of an answer, that is not to be tried again
+    limit SECONDS TEXT  a rate limit (429), to be tried again after so many seconds
 
 A message without a directive is answered with how long it is and how it begins.
 """
@@ -19,7 +20,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-DIRECTIVE = re.compile(r"^(say|think|use|fail) (.*)$", re.MULTILINE)
+DIRECTIVE = re.compile(r"^(say|think|use|fail|limit) (.*)$", re.MULTILINE)
 KINDS = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error", 529: "overloaded_error"}
 
 
@@ -58,7 +59,7 @@ def asked(messages):
 
 
 def plan(messages):
-    """The blocks of an answer, or an error: (status, text)."""
+    """The blocks of an answer, or an error: (status, text, headers)."""
     text, tool_said, done = asked(messages)
     lines = DIRECTIVE.findall(text)
     if not lines:
@@ -74,9 +75,9 @@ def plan(messages):
                 continue
             blocks.append({"type": "tool_use", "name": name, "input": json.loads(given or "{}")})
             return blocks
-        if kind == "fail":
-            status, _, words = rest.partition(" ")
-            return int(status), words
+        if kind in ("fail", "limit"):
+            number, _, words = rest.partition(" ")
+            return (int(number), words, {"x-should-retry": "false"}) if kind == "fail" else (429, words, {"retry-after": number})
         blocks.append({"type": "text", "text": rest} if kind == "say" else {"type": "thinking", "thinking": rest})
     return blocks
 
@@ -138,11 +139,8 @@ class Api(BaseHTTPRequestHandler):
         self.wfile.write(f"event: {kind}\ndata: {json.dumps({'type': kind} | members)}\n\n".encode())
         self.wfile.flush()
 
-    def fail(self, status, words):
+    def fail(self, status, words, headers):
         error = {"type": "error", "error": {"type": KINDS.get(status, "api_error"), "message": words}}
-        headers = {"x-should-retry": "false"}
-        if status == 429:
-            headers["retry-after"] = "120"
         self.answer(status, json.dumps(error).encode(), headers)
 
     def answer(self, status, body, headers=()):

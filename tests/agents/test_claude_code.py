@@ -39,7 +39,9 @@ class ClaudeCode(unittest.TestCase):
             "formal": make(json_schema=SCHEMA),
             "short": make(max_turns=1, allowed_tools=["Bash"]),
             "poor": make(max_budget_usd=0.0001, allowed_tools=["Bash"]),
+            "hasty": make(),
         }
+        agents["hasty"]["claude_code"]["env"] |= {"CLAUDE_CODE_MAX_RETRIES": "1"}
         cls.hub = Hub(agents, {"STAND_IN_KEY": "sk-stand-in"})
 
     @classmethod
@@ -132,6 +134,12 @@ class ClaudeCode(unittest.TestCase):
             task = self.hub.send(name, words)
             self.assertEqual(state(task), "FAILED", words)
             self.assertIn(expected, task["status"]["message"]["parts"][0]["text"])
+
+    def test_a_usage_limit_is_told_with_the_time_the_model_says(self):
+        task = self.hub.send("hasty", "limit 2 slow down")
+        self.assertEqual(state(task), "FAILED", task)
+        told = task["status"]["message"]["metadata"]["urn:flotilla:ext:fleet-handshake:2.0"]
+        self.assertEqual((told["blocked_reason"], told["retry_after"]), ("usage_limit", 2), task)
 
     def test_canceled_is_said_when_nothing_is_left(self):
         task = self.hub.send("steered", 'use Bash {"command": "sleep 600"}', wait=False)

@@ -12,27 +12,37 @@ from hub import AGENTS, HERE, Hub, Process, alive, reply, running, state, until
 CODEX = AGENTS / "@openai/codex/bin/codex.js"
 
 
+def agent(api, path, **settings):
+    """Nothing of this machine: a home, a folder and a PATH of its own, and a key that is none."""
+    for name in ("home", "work"):
+        (path / name).mkdir(exist_ok=True)
+    provider = f'{{name="stub",base_url="{api.line}/v1",env_key="STUB_KEY",wire_api="responses"}}'
+    options = ["-c", 'model_provider="stub"', "-c", f"model_providers.stub={provider}"]
+    fixed = {
+        "program": str(CODEX), "arguments": options, "model": "stub-1", "folder": str(path / "work"),
+        "home": str(path / "home"), "path": "/usr/bin:/bin", "env": {"STUB_KEY": "env:STAND_IN_KEY"},
+        # The machine that runs the tests may not allow a sandbox inside its own.
+        "sandbox": "danger-full-access",
+    }
+    return {"kind": "codex", "codex": fixed | settings}
+
+
+def responses_api():
+    return Process(sys.executable, "-B", str(HERE / "responses_api.py"))
+
+
 @unittest.skipUnless(CODEX.exists(), "!!! npm could not install Codex: it is NOT tested")
 class Codex(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.api = Process(sys.executable, "-B", str(HERE / "responses_api.py"))
+        cls.api = responses_api()
         cls.folder = tempfile.TemporaryDirectory(prefix="flotilla-codex-")
         cls.path = pathlib.Path(cls.folder.name)
-        for name in ("home", "work"):
-            (cls.path / name).mkdir()
+        codex = agent(cls.api, cls.path, git={"evidence": True})
         git = lambda *words: subprocess.run(["git", *words], cwd=cls.path / "work", check=True, capture_output=True)
         git("init", "-q", "-b", "main", ".")
         git("-c", "user.email=a@b.example", "-c", "user.name=A", "commit", "-q", "--allow-empty", "-m", "first")
-        provider = f'{{name="stub",base_url="{cls.api.line}/v1",env_key="STUB_KEY",wire_api="responses"}}'
-        options = ["-c", 'model_provider="stub"', "-c", f"model_providers.stub={provider}"]
-        codex = {
-            "program": str(CODEX), "arguments": options, "model": "stub-1", "folder": str(cls.path / "work"),
-            "home": str(cls.path / "home"), "path": "/usr/bin:/bin", "env": {"STUB_KEY": "env:STAND_IN_KEY"},
-            # The machine that runs the tests may not allow a sandbox inside its own.
-            "sandbox": "danger-full-access", "git": {"evidence": True},
-        }
-        cls.hub = Hub({"codex": {"kind": "codex", "codex": codex}}, {"STAND_IN_KEY": "sk-stand-in"})
+        cls.hub = Hub({"codex": codex}, {"STAND_IN_KEY": "sk-stand-in"})
 
     @classmethod
     def tearDownClass(cls):

@@ -106,9 +106,12 @@ impl Entry {
         };
         let link = &agent.link;
         let (is_dialed, reach) = (link.dialed().is_some(), link.reach());
+        // One that cannot work takes nothing, but is there to say why.
+        let says_why = self.worker.announce.session.broken.is_some()
+            && link.presence().is_some_and(|presence| presence.connections > 0);
         let away = match &reach {
             Some(reach) => reach.breaker == Breaker::Open,
-            None => link.absence().is_some(),
+            None => link.absence().is_some() && !says_why,
         };
         self.worker.present = !away;
         let is_held = match reach {

@@ -53,11 +53,15 @@ impl Link for InProcess {
     fn run(&self, assignment: Assignment, run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let doer = self.doer.clone();
         if let Some(member) = &self.member {
-            if let Some(blocked) = member.objection(&assignment) {
-                return Box::pin(refused(blocked, run));
-            }
             let (programs, member) = (Arc::clone(&self.programs), Arc::clone(member));
             return Box::pin(async move {
+                let objection = tokio::select! {
+                    objection = member.objection(&assignment) => objection,
+                    () = run.fenced() => return run.finish().await,
+                };
+                if let Some(blocked) = objection {
+                    return refused(blocked, run).await;
+                }
                 supervised(&member, doer.takes_more(), assignment, run, programs).await;
                 member.worked();
             });

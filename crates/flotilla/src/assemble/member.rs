@@ -72,11 +72,20 @@ impl Here {
 
 impl Member {
     /// Why work that comes under a contract cannot be begun.
-    pub fn objection(&self, assignment: &Assignment) -> Option<Blocked> {
+    pub async fn objection(&self, assignment: &Assignment) -> Option<Blocked> {
         let dispatch = receipt::dispatch(&assignment.message)?;
+        if receipt::wants_a_look(&dispatch) {
+            self.look().await;
+            self.worked();
+        }
         let profile = self.profile.current();
         // How many runs it has is the hub's to count.
         receipt::objection(&dispatch, &Now { profile: profile.as_ref(), working: 0, places: usize::MAX, time: now() })
+    }
+
+    async fn look(&self) {
+        let found = self.found.doer.missing().map_or(Ok(&self.found), Err);
+        self.profile.take(see(&self.name, PLACES, found).await);
     }
 
     /// Announces what was seen, and asks for a probe turn if one is due.
@@ -95,7 +104,7 @@ impl Member {
         self.found.work(assignment, outbox, stop).await;
     }
 
-    /// A run is over: it may have changed files, or told what its session has.
+    /// There may be something new to see: a run changed files, or told what its session has.
     pub fn worked(&self) {
         self.profile.look.notify_one();
     }
@@ -129,9 +138,7 @@ async fn look_at(hub: Arc<Hub>, member: Arc<Member>) {
     loop {
         let mut woken = pin!(member.profile.look.notified());
         woken.as_mut().enable();
-        let found = member.found.doer.missing().map_or(Ok(&member.found), Err);
-        let seen = see(&member.name, PLACES, found).await;
-        member.profile.take(seen);
+        member.look().await;
         if let Some(agent) = hub.registry().by_name(&member.name).cloned()
             && let Err(error) = member.tell(&hub, &agent).await
         {

@@ -18,6 +18,7 @@ mod keys;
 mod ledger;
 mod limits;
 mod lineage;
+mod members;
 mod operations;
 mod probe;
 mod push;

@@ -1,5 +1,6 @@
 //! `flotilla worker`: this machine's agents as members of a hub elsewhere, through cuts, kills and a drain.
 
+pub mod agents;
 mod crash;
 mod figures;
 mod fleet;

@@ -170,6 +170,17 @@ impl Post {
         Some(answer)
     }
 
+    /// The same after another look, where something may have changed since the last.
+    async fn second_thoughts(&self, found: &Found, assignment: &Assignment) -> Option<receipt::Blocked> {
+        let dispatch = receipt::dispatch(&assignment.message).filter(receipt::wants_a_look)?;
+        let seen = profile::see(&self.agent.name, self.agent.places, Ok(found)).await;
+        self.profile.take(seen);
+        self.wake.notify_one();
+        let profile = self.profile.current();
+        let now = Now { profile: profile.as_ref(), working: 0, places: self.agent.places, time: profile::now() };
+        receipt::objection(&dispatch, &now)
+    }
+
     /// Why work that comes under a contract cannot be begun.
     fn objection(&self, run: &RunFrame, working: usize) -> Option<receipt::Blocked> {
         let dispatch = receipt::dispatch(&run.message)?;
@@ -194,7 +205,14 @@ impl Post {
         stop: Stop,
         mut asked: watch::Receiver<bool>,
     ) {
-        {
+        let objection = tokio::select! {
+            objection = self.second_thoughts(&found, &assignment) => objection,
+            _ = asked.wait_for(|asked| *asked) => return self.worked(&key),
+        };
+        if let Some(blocked) = objection {
+            tracing::info!(agent = self.agent.name, task = key.0, reason = blocked.reason.name(), "work is not begun");
+            self.tell(&key, blocked.reports());
+        } else {
             let ((sender, mut inbox), (asks, mut questions)) = (mpsc::channel(AHEAD), mpsc::channel(QUESTIONS));
             let mut work = pin!(found.work(assignment, Outbox::asking(sender, asks), stop));
             let mut working = true;

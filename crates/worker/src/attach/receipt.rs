@@ -46,6 +46,11 @@ pub fn objection(dispatch: &Dispatch, now: &Now<'_>) -> Option<Blocked> {
     Some(Blocked { reason, detail, task: dispatch.task.task_id.clone() })
 }
 
+/// Whether it asks for something that may have changed since it was last looked at.
+pub fn wants_a_look(dispatch: &Dispatch) -> bool {
+    dispatch.requirements.write || !dispatch.requirements.required_mcp.is_empty()
+}
+
 fn unmet(dispatch: &Dispatch, now: &Now<'_>) -> Option<(BlockedReason, String)> {
     if let Some(deadline) = dispatch.deadline.filter(|deadline| *deadline <= now.time) {
         return Some((BlockedReason::DeadlinePassed, format!("the deadline has passed ({deadline})")));

@@ -87,7 +87,9 @@ fn what_cannot_work_is_told_and_not_tried_again() {
         ("agents: {a: {kind: a2a, url: 'http://x'}}\n", "hub's configuration"),
         ("agents: {a: {kind: echo, visibility: private}}\n", "visibility: is the hub's to say"),
         ("agents: {a: {kind: echo}}\nhub: {}\n", "hub"),
-        ("agents: {a: {kind: command, command: {program: no-such-program}}}\n", "no-such-program"),
+        ("agents: {a: {kind: command, command: {program: x, silense: 1s}}}\n", "did you mean 'silence'?"),
+        ("agents: {a: {kind: command, command: {program: x, timeout: 0s}}}\n", "must be more than nothing"),
+        ("agents: {a: {kind: command, command: {program: x, probe: {every: 1s}}}}\n", "1m or more"),
         ("worker: {max_concurrent: 0}\nagents: {a: {kind: echo}}\n", "max_concurrent"),
     ] {
         fails(&key, &hub.url(), config, told);
