@@ -1,9 +1,10 @@
 //! Something that can do an assignment, and the way its reports get back to the hub.
 
 use crate::acp::Acp;
+use crate::attach::receipt;
 use crate::claude::Claude;
 use crate::codex::Codex;
-use crate::command::Program;
+use crate::command::{Program, Talk};
 use crate::echo;
 use crate::evidence::witness::Witness;
 use crate::script::Script;
@@ -12,6 +13,7 @@ use flotilla_protocol::approval::{ApprovalDecision, ApprovalRequest};
 use flotilla_protocol::fleet::Announce;
 use flotilla_protocol::work::{Assignment, Report};
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -36,10 +38,12 @@ impl Agent {
     pub fn missing(&self) -> Option<String> {
         let (program, folder) = match self {
             Self::Echo | Self::Script(_) => return None,
-            Self::Command(program) => (&program.program, &program.folder),
-            Self::Acp(acp) => (&acp.program, &acp.folder),
-            Self::Claude(claude) => (&claude.settings.program, &claude.settings.folder),
-            Self::Codex(codex) => (&codex.program, &codex.folder),
+            // A folder of its own is made when it is needed.
+            Self::Command(program) if program.own.contains(&program.folder) => (&program.program, Path::new("/")),
+            Self::Command(program) => (&program.program, program.folder.as_path()),
+            Self::Acp(acp) => (&acp.program, acp.folder.as_path()),
+            Self::Claude(claude) => (&claude.settings.program, claude.settings.folder.as_path()),
+            Self::Codex(codex) => (&codex.program, codex.folder.as_path()),
         };
         if !program.is_file() {
             return Some(format!("program: {} is not there any more", program.display()));
@@ -50,6 +54,16 @@ impl Agent {
     /// Whether it takes up what its caller says while it works.
     pub fn takes_more(&self) -> bool {
         matches!(self, Self::Claude(claude) if claude.takes_more())
+    }
+
+    /// Whether it sees the contract its work comes under, or has the form of its replies from its settings.
+    fn reads_contracts(&self) -> bool {
+        match self {
+            Self::Echo | Self::Script(_) => true,
+            Self::Command(program) => program.talk == Talk::JsonLines,
+            Self::Claude(claude) => claude.has_schema(),
+            Self::Acp(_) | Self::Codex(_) => false,
+        }
     }
 
     /// Puts what its sessions have said of themselves into an announcement.
@@ -64,6 +78,7 @@ impl Agent {
     /// Works until all is said, nobody listens any more, or it is asked to stop. May be dropped at any await: a program
     /// of its own is ended by that, but one that was asked to stop is gone when this returns.
     pub async fn work(&self, assignment: Assignment, outbox: Outbox, stop: Stop) {
+        let assignment = if self.reads_contracts() { assignment } else { told_how_to_end(assignment) };
         // An agent whose hub stopped listening has nobody left to tell.
         let _ = match self {
             Self::Echo => echo::answer(&assignment, &outbox).await,
@@ -74,6 +89,17 @@ impl Agent {
             Self::Codex(codex) => codex.work(&assignment, &outbox, stop).await,
         };
     }
+}
+
+/// The same work, with the words that say how a result is told at the end of its brief.
+fn told_how_to_end(mut assignment: Assignment) -> Assignment {
+    if let Some(dispatch) = receipt::dispatch(&assignment.message) {
+        let message = Arc::make_mut(&mut assignment.message);
+        if let Some(brief) = message.parts.iter_mut().find_map(|part| part.text.as_mut()) {
+            brief.push_str(&dispatch.ending());
+        }
+    }
+    assignment
 }
 
 /// Where an agent puts its reports. In boxes: a channel keeps room for dozens, and most runs are quiet.

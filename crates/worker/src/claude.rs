@@ -80,6 +80,11 @@ impl Claude {
         self.settings.wishes.steer
     }
 
+    /// Whether the form of its replies is settled.
+    pub(crate) fn has_schema(&self) -> bool {
+        self.settings.wishes.json_schema.is_some()
+    }
+
     /// What the latest session said of itself.
     pub fn facts(&self) -> Option<Facts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()

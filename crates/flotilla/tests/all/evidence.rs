@@ -67,7 +67,7 @@ const HONEST: &str = r#"cat > /dev/null; echo more >> src/kept.txt; echo new > s
 git commit -q -m second
 echo '{"type":"TASK_RESULT","protocol_version":"2.0","status":"done","artifacts":{"files_changed":["src/kept.txt","src/new.txt"],"commits":1}}'"#;
 /// Changes a file, and says nothing of the kind.
-const SILENT: &str = "cat > /dev/null; echo x > src/silent.txt; echo Well done.";
+const SILENT: &str = "cat > $HOME/brief; echo x > src/silent.txt; echo Well done.";
 
 #[test]
 fn a_claim_that_git_did_not_see_is_flagged_and_not_believed() {
@@ -75,14 +75,14 @@ fn a_claim_that_git_did_not_see_is_flagged_and_not_believed() {
     let scripts = [("liar", LIAR), ("honest", HONEST), ("silent", SILENT)];
     let config = agents(repository.path(), "", &scripts);
     let here = setup().config(&config).start();
-    checked(&here, "here");
+    checked(&here, "here", here.data());
     drop(here);
     git(repository.path(), &["reset", "-q", "--hard", "HEAD~1"]);
     git(repository.path(), &["clean", "-fdq"]);
     // The same through a worker.
     let hub = setup().config("agents: {echo: {kind: echo}}\n").start();
-    let _worker = attached(&hub, &config.replace("  echo: {kind: echo}\n", ""));
-    checked(&hub, "there");
+    let worker = attached(&hub, &config.replace("  echo: {kind: echo}\n", ""));
+    checked(&hub, "there", worker.state());
 }
 
 fn attached(hub: &HubProcess, config: &str) -> WorkerProcess {
@@ -96,7 +96,7 @@ fn attached(hub: &HubProcess, config: &str) -> WorkerProcess {
     worker
 }
 
-fn checked(hub: &HubProcess, place: &str) {
+fn checked(hub: &HubProcess, place: &str, state_folder: &Path) {
     let agent = |name: &str| hub.owner(Binding::JsonRpc).agent(name);
     let task = dispatched(&agent("liar"), &format!("{place}-1"));
     let (result, standing) = judged(&task);
@@ -127,6 +127,9 @@ fn checked(hub: &HubProcess, place: &str) {
     assert_eq!((&result["inferred"], &standing["standing"]), (&json!(true), &json!("reported")), "{task}");
     assert_eq!(result["artifacts"]["files_changed"], json!(["src/silent.txt"]));
     assert!(result["detail"].as_str().is_some_and(|detail| detail.contains("Well done.")), "{result}");
+    // It was told how to end, in words: a program sees no contract.
+    let brief = std::fs::read_to_string(state_folder.join("agents/silent/home/brief")).expect("its brief");
+    assert!(brief.contains("Do it") && brief.contains("\"type\":\"TASK_RESULT\""), "{brief}");
 }
 
 #[test]
