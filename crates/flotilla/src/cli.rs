@@ -199,6 +199,7 @@ struct DataDir {
 
 /// Reads the command line and does what it says.
 pub fn main() -> ExitCode {
+    reaper::seal();
     let words: Vec<_> = std::env::args_os().collect();
     if words.get(1).is_some_and(|word| word == "reap") {
         return Reap::parse_from(&words[1..]).run();

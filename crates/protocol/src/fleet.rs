@@ -119,6 +119,27 @@ pub fn read(json: &str) -> Found {
     }
 }
 
+/// The handshake message a text is, or ends with.
+pub fn ending(text: &str) -> Found {
+    match read(text) {
+        Found::Nothing => {}
+        found => return found,
+    }
+    let names = [Kind::Result.name(), Kind::Announce.name()];
+    let Some(at) = names.iter().filter_map(|name| text.rfind(name)).max() else { return Found::Nothing };
+    let starts = text[..at].rmatch_indices('{').map(|(start, _)| start).take(4);
+    for start in starts {
+        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<&serde_json::value::RawValue>();
+        if let Some(Ok(value)) = values.next() {
+            match read(value.get()) {
+                Found::Nothing => {}
+                found => return found,
+            }
+        }
+    }
+    Found::Nothing
+}
+
 /// Reads what must be an announcement; the error says what to do.
 pub fn announcement(json: &str) -> Result<Box<Announce>, String> {
     match read(json) {

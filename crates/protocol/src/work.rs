@@ -89,6 +89,15 @@ impl Contents {
         Self::Parts(vec![Part::text(text)])
     }
 
+    /// What of it a peer may see.
+    pub fn parts(&self) -> Vec<Part> {
+        match self {
+            Self::Parts(parts) => parts.clone(),
+            Self::Blocks(blocks) => blocks.iter().filter_map(Block::to_part).collect(),
+            Self::Message(message) => message.parts.clone(),
+        }
+    }
+
     fn size(&self) -> usize {
         match self {
             Self::Parts(parts) => parts.iter().map(Part::size).sum(),

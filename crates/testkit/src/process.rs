@@ -2,6 +2,7 @@
 
 use crate::client::{Binding, Client};
 use crate::http::{self, Request};
+use crate::scratch::scratch;
 use crate::wait::{PATIENCE, until};
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -55,7 +56,7 @@ impl Setup {
     }
 
     pub fn start(self) -> HubProcess {
-        let dir = tempfile::tempdir().expect("a temporary directory can be made");
+        let dir = scratch();
         if let Some(config) = &self.config {
             std::fs::write(dir.path().join("hub.yaml"), config).expect("the configuration can be written");
         }
@@ -67,7 +68,7 @@ impl Setup {
 
     /// Starts a hub that is expected to give up at once; what it said.
     pub fn refused(self) -> String {
-        let dir = tempfile::tempdir().expect("a temporary directory can be made");
+        let dir = scratch();
         let data = dir.path().join("data");
         self.refused_on(dir.path(), &data)
     }

@@ -88,16 +88,16 @@ impl Acp {
             held = self.sessions.hold(&caller, &assignment.context_id) => held,
             () = stop.asked() => return Err(Stopped),
         };
-        let site = match self.git.open(&self.folder, &assignment.task_id).await {
+        let site = match self.git.open(&self.folder, assignment).await {
             Ok(site) => site,
             Err(problem) => return ended(outbox, Outcome::failed(problem)).await,
         };
+        let outbox = &site.listen(outbox);
         let mut last_words = Vec::new();
         let result = self.run(assignment, outbox, &mut stop, &site, &mut held, &mut last_words).await;
         let is_done = result.as_ref().is_ok_and(|outcome| outcome.state == TaskState::Completed);
-        let seen = site.close(is_done).await;
-        if !seen.is_empty() {
-            outbox.report(Report::Note { blocks: seen }).await?;
+        for report in site.close(is_done).await {
+            outbox.report(report).await?;
         }
         match result {
             Ok(outcome) => ended(outbox, outcome).await,
@@ -143,6 +143,9 @@ impl Acp {
             conversation.cancel(self.bounds.grace).await;
         }
         let wire = conversation.leave();
+        if let Some(used) = running.meter().look().block() {
+            outbox.report(Report::Note { blocks: vec![used] }).await?;
+        }
         let exit = end(&mut running, wire, result.is_ok()).await;
         match result {
             Err(Halt::Ended) => Err(Halt::Failed(told(exit, last_words))),
@@ -176,12 +179,7 @@ async fn end(running: &mut Running, wire: Wire, is_done: bool) -> Exit {
 }
 
 fn told(exit: Exit, last_words: &[String]) -> String {
-    let how = match exit {
-        Exit::Code(code) => format!("the agent's program ended with exit code {code}"),
-        Exit::Signal(number) => format!("the agent's program was ended by signal {number}"),
-        Exit::NotStarted => "the agent's program could not be run".into(),
-        Exit::Unknown => "nobody knows how the agent's program ended".into(),
-    };
+    let how = format!("the agent's program {}", exit.told());
     if last_words.is_empty() { how } else { format!("{how}: {}", last_words.join("\n")) }
 }
 

@@ -1,16 +1,19 @@
 //! Something that can do an assignment, and the way its reports get back to the hub.
 
 use crate::acp::Acp;
+use crate::attach::receipt;
 use crate::claude::Claude;
 use crate::codex::Codex;
-use crate::command::Program;
+use crate::command::{Program, Talk};
 use crate::echo;
+use crate::evidence::witness::Witness;
 use crate::script::Script;
 use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::approval::{ApprovalDecision, ApprovalRequest};
 use flotilla_protocol::fleet::Announce;
 use flotilla_protocol::work::{Assignment, Report};
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -35,10 +38,12 @@ impl Agent {
     pub fn missing(&self) -> Option<String> {
         let (program, folder) = match self {
             Self::Echo | Self::Script(_) => return None,
-            Self::Command(program) => (&program.program, &program.folder),
-            Self::Acp(acp) => (&acp.program, &acp.folder),
-            Self::Claude(claude) => (&claude.settings.program, &claude.settings.folder),
-            Self::Codex(codex) => (&codex.program, &codex.folder),
+            // A folder of its own is made when it is needed.
+            Self::Command(program) if program.own.contains(&program.folder) => (&program.program, Path::new("/")),
+            Self::Command(program) => (&program.program, program.folder.as_path()),
+            Self::Acp(acp) => (&acp.program, acp.folder.as_path()),
+            Self::Claude(claude) => (&claude.settings.program, claude.settings.folder.as_path()),
+            Self::Codex(codex) => (&codex.program, codex.folder.as_path()),
         };
         if !program.is_file() {
             return Some(format!("program: {} is not there any more", program.display()));
@@ -49,6 +54,16 @@ impl Agent {
     /// Whether it takes up what its caller says while it works.
     pub fn takes_more(&self) -> bool {
         matches!(self, Self::Claude(claude) if claude.takes_more())
+    }
+
+    /// Whether it sees the contract its work comes under, or has the form of its replies from its settings.
+    fn reads_contracts(&self) -> bool {
+        match self {
+            Self::Echo | Self::Script(_) => true,
+            Self::Command(program) => program.talk == Talk::JsonLines,
+            Self::Claude(claude) => claude.has_schema(),
+            Self::Acp(_) | Self::Codex(_) => false,
+        }
     }
 
     /// Puts what its sessions have said of themselves into an announcement.
@@ -63,6 +78,7 @@ impl Agent {
     /// Works until all is said, nobody listens any more, or it is asked to stop. May be dropped at any await: a program
     /// of its own is ended by that, but one that was asked to stop is gone when this returns.
     pub async fn work(&self, assignment: Assignment, outbox: Outbox, stop: Stop) {
+        let assignment = if self.reads_contracts() { assignment } else { told_how_to_end(assignment) };
         // An agent whose hub stopped listening has nobody left to tell.
         let _ = match self {
             Self::Echo => echo::answer(&assignment, &outbox).await,
@@ -75,12 +91,25 @@ impl Agent {
     }
 }
 
+/// The same work, with the words that say how a result is told at the end of its brief.
+fn told_how_to_end(mut assignment: Assignment) -> Assignment {
+    if let Some(dispatch) = receipt::dispatch(&assignment.message) {
+        let message = Arc::make_mut(&mut assignment.message);
+        if let Some(brief) = message.parts.iter_mut().find_map(|part| part.text.as_mut()) {
+            brief.push_str(&dispatch.ending());
+        }
+    }
+    assignment
+}
+
 /// Where an agent puts its reports. In boxes: a channel keeps room for dozens, and most runs are quiet.
 #[derive(Debug, Clone)]
 pub struct Outbox {
     reports: mpsc::Sender<Box<Report>>,
     /// Where questions to the agent's owner go; none if nobody can be asked.
     asks: Option<mpsc::Sender<Asked>>,
+    /// Who reads along, to know what the agent claims.
+    witness: Option<Arc<Witness>>,
 }
 
 /// A question to the agent's owner, and where the answer goes.
@@ -93,16 +122,21 @@ pub struct Asked {
 impl Outbox {
     /// For agents whose owner cannot be asked: every question is answered with no.
     pub fn new(reports: mpsc::Sender<Box<Report>>) -> Self {
-        Self { reports, asks: None }
+        Self { reports, asks: None, witness: None }
     }
 
     pub fn asking(reports: mpsc::Sender<Box<Report>>, asks: mpsc::Sender<Asked>) -> Self {
-        Self { reports, asks: Some(asks) }
+        Self { reports, asks: Some(asks), witness: None }
+    }
+
+    #[must_use]
+    pub fn heard_by(&self, witness: &Arc<Witness>) -> Self {
+        Self { witness: Some(Arc::clone(witness)), ..self.clone() }
     }
 
     /// The same for whoever looks at the reports first and passes them on.
     pub fn through(&self, reports: mpsc::Sender<Box<Report>>) -> Self {
-        Self { reports, asks: self.asks.clone() }
+        Self { reports, ..self.clone() }
     }
 
     /// Asks the agent's owner for leave, and waits for what they say. The request's id is the asker's own name for the
@@ -116,6 +150,9 @@ impl Outbox {
 
     /// Waits for room, so that an agent cannot outrun the hub.
     pub async fn report(&self, report: Report) -> Result<(), Stopped> {
+        if let Some(witness) = &self.witness {
+            witness.hear(&report);
+        }
         self.reports.send(Box::new(report)).await.map_err(|_| Stopped)
     }
 

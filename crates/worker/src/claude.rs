@@ -21,7 +21,7 @@ pub use options::Wishes;
 use crate::agent::{Outbox, Stop, Stopped};
 use crate::command::Bounds;
 use crate::evidence::site::Plan;
-use crate::supervise::{Launch, Limits, Recorded, Records, Running, Streams};
+use crate::supervise::{Launch, Limits, Recorded, Records, Running, Streams, confined};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::work::{Assignment, Contents, Report};
@@ -80,6 +80,11 @@ impl Claude {
         self.settings.wishes.steer
     }
 
+    /// Whether the form of its replies is settled.
+    pub(crate) fn has_schema(&self) -> bool {
+        self.settings.wishes.json_schema.is_some()
+    }
+
     /// What the latest session said of itself.
     pub fn facts(&self) -> Option<Facts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -109,7 +114,7 @@ impl Claude {
             Err(halt) => Err(halt),
         };
         match ended {
-            Ok(()) => Ok(()),
+            Ok(()) => run.settle(None).await,
             Err(Halt::Stopped) => {
                 run.close(false).await;
                 Err(Stopped)
@@ -180,13 +185,6 @@ impl Settings {
 
     /// The folder as it is now, wherever links lead.
     fn working_folder(&self) -> Result<PathBuf, String> {
-        let folder = std::fs::canonicalize(&self.folder)
-            .map_err(|error| format!("folder: {}: {error}", self.folder.display()))?;
-        let Some(root) = &self.root else { return Ok(folder) };
-        let root = std::fs::canonicalize(root).map_err(|error| format!("root: {}: {error}", root.display()))?;
-        if !folder.starts_with(&root) {
-            return Err(format!("folder: {} is not in {}", folder.display(), root.display()));
-        }
-        Ok(folder)
+        confined(&self.folder, self.root.as_deref())
     }
 }

@@ -84,10 +84,11 @@ impl Codex {
             held = self.sessions.hold(&caller, &assignment.context_id) => held,
             () = stop.asked() => return Err(Stopped),
         };
-        let site = match self.git.open(&self.folder, &assignment.task_id).await {
+        let site = match self.git.open(&self.folder, assignment).await {
             Ok(site) => site,
             Err(problem) => return ended(outbox, TaskState::Failed, Some(problem)).await,
         };
+        let outbox = &site.listen(outbox);
         let mut result = self.run(assignment, outbox, &mut stop, &site, &mut held, &prompt).await;
         if matches!(result, Err(Halt::NotFound)) {
             let words = "the session is not there any more, and is begun anew";
@@ -95,9 +96,8 @@ impl Codex {
             held.lost();
             result = self.run(assignment, outbox, &mut stop, &site, &mut held, &prompt).await;
         }
-        let seen = site.close(result.is_ok()).await;
-        if !seen.is_empty() {
-            outbox.report(Report::Note { blocks: seen }).await?;
+        for report in site.close(result.is_ok()).await {
+            outbox.report(report).await?;
         }
         match result {
             Ok(()) => ended(outbox, TaskState::Completed, None).await,
@@ -162,9 +162,13 @@ impl Codex {
             }
         };
         // The turn is over, whether the program sees that or not.
+        let used = running.meter().look().block();
         let (exit, ()) = tokio::join!(running.stop(), reader.drain());
         if let Some(report) = course.turn.end() {
             outbox.report(report).await?;
+        }
+        if let Some(used) = used {
+            outbox.report(Report::Note { blocks: vec![used] }).await?;
         }
         heard?;
         match course.settled {
@@ -240,12 +244,7 @@ fn told(exit: Exit, last_words: &[String], is_resumed: bool) -> Halt {
     if is_resumed && words.contains(NOT_FOUND) {
         return Halt::NotFound;
     }
-    let how = match exit {
-        Exit::Code(code) => format!("Codex ended in the middle, with exit code {code}"),
-        Exit::Signal(number) => format!("Codex was ended by signal {number}"),
-        Exit::NotStarted => "Codex could not be run".into(),
-        Exit::Unknown => "nobody knows how Codex ended".into(),
-    };
+    let how = format!("Codex {}", exit.told());
     Halt::Failed(if words.is_empty() { how } else { format!("{how}: {words}") })
 }
 

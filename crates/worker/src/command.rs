@@ -4,18 +4,20 @@ pub(crate) mod lines;
 pub(crate) mod watch;
 
 use crate::agent::{Outbox, Stop, Stopped};
-use crate::evidence::site::Plan;
-use crate::supervise::{Exit, Launch, Limits, Streams};
+use crate::evidence::site::{Plan, Site};
+use crate::supervise::{Exit, Launch, Limits, Running, Streams, confined};
 use flotilla_protocol::a2a::model::{Artifact, TaskState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use lines::{Heard, Line};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
-use watch::{Reader, Silence};
+use watch::{Reader, Silence, leave};
 
 /// How a program speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +38,10 @@ pub struct Program {
     /// All the environment it gets.
     pub environment: Vec<(OsString, OsString)>,
     pub folder: PathBuf,
+    /// The folder may not lead out of this one.
+    pub root: Option<PathBuf>,
+    /// Folders that are the agent's own, and made for it.
+    pub own: Vec<PathBuf>,
     pub talk: Talk,
     pub bounds: Bounds,
     pub limits: Limits,
@@ -74,55 +80,96 @@ impl From<Stopped> for Halt {
 /// What was heard of a run so far.
 #[derive(Default)]
 struct Course {
-    /// A state that ends the turn was reported.
-    settled: bool,
+    /// What ends the turn, as the program said it.
+    last: Option<Report>,
     /// Text was printed, so its artifact is open.
     printed: bool,
     last_words: VecDeque<String>,
 }
 
+/// How a run ended, and a program that said so and is not gone yet.
+struct Ended {
+    last: Report,
+    lingering: Option<(Running, Reader)>,
+}
+
 impl Program {
-    pub(crate) async fn work(&self, assignment: &Assignment, outbox: &Outbox, stop: Stop) -> Result<(), Stopped> {
-        let mut course = Course::default();
-        let last = match self.run(assignment, outbox, stop, &mut course).await {
-            Ok(()) => return Ok(()),
-            Err(Halt::Stopped) => return Err(Stopped),
-            Err(Halt::Failed(problem)) => problem,
+    pub(crate) async fn work(&self, assignment: &Assignment, outbox: &Outbox, mut stop: Stop) -> Result<(), Stopped> {
+        let site = match self.open(assignment).await {
+            Ok(site) => site,
+            Err(problem) => {
+                // Folders are the owner's to know.
+                outbox.report(Report::Note { blocks: vec![Block::text(&problem)] }).await?;
+                let words = "The agent cannot be started now. Its owner sees why in the task's log.".to_owned();
+                return outbox.report(failed(words)).await;
+            }
         };
-        if course.settled {
-            let blocks = vec![Block::text(&last)];
-            return outbox.report(Report::Note { blocks }).await;
+        let outbox = &site.listen(outbox);
+        let mut course = Course::default();
+        let ended = self.run(assignment, outbox, &mut stop, &site, &mut course).await;
+        let (last, mut lingering) = match ended {
+            Ok(Ended { last, lingering }) => (last, lingering),
+            Err(Halt::Stopped) => {
+                site.close(false).await;
+                return Err(Stopped);
+            }
+            Err(Halt::Failed(problem)) => (failed(problem), None),
+        };
+        // Its word ends the turn, even if the program lingers; where git is asked afterwards, as soon as it is gone.
+        let (is_watched, is_done) = (site.is_watched(), is_done(&last));
+        if is_watched && let Some((running, reader)) = &mut lingering {
+            self.leave(running, reader, &mut stop).await;
         }
-        let contents = Some(Contents::text(last));
-        outbox.report(Report::Status { state: TaskState::Failed, contents, metadata: None }).await
+        let mut told = Ok(());
+        for report in site.end(last, is_done).await {
+            told = told.and(outbox.report(report).await);
+        }
+        if !is_watched && let Some((running, reader)) = &mut lingering {
+            self.leave(running, reader, &mut stop).await;
+        }
+        told
     }
 
+    /// Until a program is gone that has said how it went.
+    async fn leave(&self, running: &mut Running, reader: &mut Reader, stop: &mut Stop) {
+        let asked = tokio::select! {
+            _ = leave(running, reader, self.bounds.grace) => false,
+            () = stop.asked() => true,
+        };
+        if asked {
+            running.kill().await;
+        }
+    }
+
+    /// Where it works, wherever links lead now.
+    async fn open(&self, assignment: &Assignment) -> Result<Site, String> {
+        for folder in &self.own {
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            made.map_err(|error| format!("the folder {} cannot be made: {error}", folder.display()))?;
+        }
+        let folder = confined(&self.folder, self.root.as_deref())?;
+        self.git.open(&folder, assignment).await
+    }
+
+    /// Runs the program to its end, or to its word on how it went.
     async fn run(
         &self,
         assignment: &Assignment,
         outbox: &Outbox,
-        mut stop: Stop,
+        stop: &mut Stop,
+        site: &Site,
         course: &mut Course,
-    ) -> Result<(), Halt> {
-        let launch = Launch {
-            program: self.program.clone(),
-            arguments: self.arguments.clone(),
-            environment: self.environment.clone(),
-            folder: self.folder.clone(),
-            mark: format!("{}.{}", assignment.task_id, assignment.run),
-            grace: self.bounds.grace,
-            limits: self.limits,
-        };
-        let (mut running, streams) = launch.start(&self.reaper).map_err(Halt::Failed)?;
-        // One that speaks for itself may want to give a direct answer.
-        if self.talk == Talk::Text {
-            outbox.report(Report::status(TaskState::Working)).await?;
-        }
-        let Streams { mut stdin, stdout, stderr } = streams;
+    ) -> Result<Ended, Halt> {
         let said = match self.talk {
             Talk::Text => lines::text_of(&assignment.message),
             Talk::JsonLines => lines::task_line(assignment).map_err(Halt::Failed)?,
         };
+        // One that speaks for itself may want to give a direct answer.
+        if self.talk == Talk::Text {
+            outbox.report(Report::status(TaskState::Working)).await?;
+        }
+        let (mut running, streams) = self.launch(assignment, site).start(&self.reaper).map_err(Halt::Failed)?;
+        let Streams { mut stdin, stdout, stderr } = streams;
         let telling = async move {
             // A program need not read what it is told.
             let _ = stdin.write_all(said.as_bytes()).await;
@@ -130,10 +177,11 @@ impl Program {
         };
         let mut reader = Reader::new(stdout, stderr, self.bounds);
         let talking = async {
-            let hearing = self.hear(&mut reader, assignment, outbox, course);
-            let ((), heard) = tokio::join!(telling, hearing);
-            heard?;
-            Ok(running.ended().await)
+            self.hear(&mut reader, pin!(telling), assignment, outbox, course).await?;
+            running.meter().look();
+            // One that said how it went is not waited for here.
+            let exit = if course.last.is_some() { None } else { Some(running.ended().await) };
+            Ok(exit)
         };
         let exit = tokio::select! {
             exit = talking => exit,
@@ -143,25 +191,59 @@ impl Program {
                 Err(Halt::Failed(format!("the program did not end within {seconds} s and was stopped")))
             }
         };
-        match exit {
-            Ok(exit) => self.end(exit, assignment, outbox, course).await,
+        let exit = match exit {
+            Ok(exit) => exit,
             Err(halt) => {
+                let used = running.meter().look();
                 // What it says on its way out is nobody's any more, but it must be able to say it.
                 let (_, ()) = tokio::join!(running.stop(), reader.drain());
-                Err(halt)
+                note(outbox, used.block()).await?;
+                return Err(halt);
+            }
+        };
+        // Whoever does not listen any more is met again below, when nothing of the program is left.
+        let _ = note(outbox, running.meter().used().block()).await;
+        match (exit, course.last.take()) {
+            (None, Some(last)) => Ok(Ended { last, lingering: Some((running, reader)) }),
+            (exit, _) => {
+                let last = self.end(exit.unwrap_or(Exit::Unknown), assignment, outbox, course).await?;
+                Ok(Ended { last, lingering: None })
             }
         }
     }
 
+    fn launch(&self, assignment: &Assignment, site: &Site) -> Launch {
+        Launch {
+            program: self.program.clone(),
+            arguments: self.arguments.clone(),
+            environment: self.environment.clone(),
+            folder: site.folder.clone(),
+            mark: format!("{}.{}", assignment.task_id, assignment.run),
+            grace: self.bounds.grace,
+            limits: self.limits,
+        }
+    }
+
+    /// Until the program has said how it went, or says no more.
     async fn hear(
         &self,
         reader: &mut Reader,
+        mut telling: Pin<&mut impl Future<Output = ()>>,
         assignment: &Assignment,
         outbox: &Outbox,
         course: &mut Course,
     ) -> Result<(), Halt> {
-        loop {
-            let heard = match reader.next(self.talk).await {
+        let mut told = false;
+        while course.last.is_none() {
+            let next = tokio::select! {
+                biased;
+                () = &mut telling, if !told => {
+                    told = true;
+                    continue;
+                }
+                next = reader.next(self.talk) => next,
+            };
+            let heard = match next {
                 Ok(Some(heard)) => heard,
                 Ok(None) => return Ok(()),
                 Err(Silence::Quiet) => {
@@ -185,28 +267,32 @@ impl Program {
                 Heard::Line(line) => self.take(&line, outbox, course).await?,
             }
         }
+        Ok(())
     }
 
-    /// What was said after the turn's end changes nothing, so it is not passed on.
     async fn take(&self, line: &str, outbox: &Outbox, course: &mut Course) -> Result<(), Halt> {
-        if course.settled {
-            return Ok(());
-        }
         let read = Line::read(line).and_then(|read| Ok((read.ends_turn(), read.into_report()?)));
         let (ends, report) = read.map_err(|problem| {
             let shown: String = line.chars().take(200).collect();
             Halt::Failed(format!("the program printed a line that is not understood ({problem}): {shown}"))
         })?;
-        course.settled = ends;
+        if ends {
+            course.last = Some(report);
+            return Ok(());
+        }
         Ok(outbox.report(report).await?)
     }
 
-    async fn end(&self, exit: Exit, assignment: &Assignment, outbox: &Outbox, course: &mut Course) -> Result<(), Halt> {
+    /// What an end comes to that the program said nothing of.
+    async fn end(
+        &self,
+        exit: Exit,
+        assignment: &Assignment,
+        outbox: &Outbox,
+        course: &mut Course,
+    ) -> Result<Report, Halt> {
         if course.printed {
             outbox.report(printed(assignment, String::new(), true, true)).await?;
-        }
-        if course.settled {
-            return Ok(());
         }
         let words = course.last_words.make_contiguous().join("\n");
         let told = |problem: String| if words.is_empty() { problem } else { format!("{problem}: {words}") };
@@ -216,15 +302,25 @@ impl Program {
                 None if code == 0 => TaskState::Completed,
                 None => return Err(Halt::Failed(told(format!("the program ended with exit code {code}")))),
             },
-            Exit::Signal(number) => {
-                return Err(Halt::Failed(told(format!("the program was ended by signal {number}"))));
-            }
-            Exit::NotStarted => return Err(Halt::Failed(told("the program could not be run".into()))),
-            Exit::Unknown => return Err(Halt::Failed(told("nobody knows how the program ended".into()))),
+            exit => return Err(Halt::Failed(told(format!("the program {}", exit.told())))),
         };
         let contents = (state != TaskState::Completed && !words.is_empty()).then(|| Contents::text(words));
-        course.settled = true;
-        Ok(outbox.report(Report::Status { state, contents, metadata: None }).await?)
+        Ok(Report::Status { state, contents, metadata: None })
+    }
+}
+
+fn failed(words: String) -> Report {
+    Report::Status { state: TaskState::Failed, contents: Some(Contents::text(words)), metadata: None }
+}
+
+fn is_done(report: &Report) -> bool {
+    matches!(report, Report::Answer { .. } | Report::Status { state: TaskState::Completed, .. })
+}
+
+async fn note(outbox: &Outbox, block: Option<Block>) -> Result<(), Stopped> {
+    match block {
+        Some(block) => outbox.report(Report::Note { blocks: vec![block] }).await,
+        None => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@ pub mod claims;
 pub mod git;
 pub mod site;
 pub mod snapshot;
+pub mod witness;
 pub mod worktree;
 
 use flotilla_protocol::block::Block;
@@ -42,6 +43,9 @@ pub struct Evidence {
     /// Commits that were there before are no longer in the branch: it was reset or rebased.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rewritten: bool,
+    /// Other runs were at work in the repository meanwhile: some of this may be theirs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -71,7 +75,7 @@ impl Evidence {
         let (commits, commit_count) = commits(before, &after, git).await?;
         let diff = measure(before, &after, &changed, git).await?;
         let rewritten = match (&before.head, &after.head) {
-            (Some(old), Some(new)) if before.branch == after.branch => {
+            (Some(old), Some(new)) if before.branch == after.branch && old != new => {
                 !git.is(&["merge-base", "--is-ancestor", old, new]).await?
             }
             _ => false,
@@ -87,6 +91,7 @@ impl Evidence {
             commit_count,
             diff,
             rewritten,
+            shared: false,
         })
     }
 
@@ -112,7 +117,7 @@ async fn committed(before: &Snapshot, after: &Snapshot, git: &Git) -> Result<BTr
     let base = base(before, git).await?;
     let mut pairs = BTreeSet::new();
     pairs.extend(after.head.iter().map(|head| (base.clone(), head.clone())));
-    for (name, id) in after.refs.iter().filter(|(name, _)| name.starts_with("refs/heads/")) {
+    for (name, id) in after.heads() {
         pairs.insert((before.refs.get(name).unwrap_or(&base).clone(), id.clone()));
     }
     let mut files = BTreeSet::new();
@@ -133,7 +138,7 @@ async fn base(before: &Snapshot, git: &Git) -> Result<String, Trouble> {
 
 async fn commits(before: &Snapshot, after: &Snapshot, git: &Git) -> Result<(Vec<Commit>, usize), Trouble> {
     let old: BTreeSet<&String> = before.refs.values().chain(&before.head).collect();
-    let heads = after.refs.iter().filter(|(name, _)| name.starts_with("refs/heads/")).map(|(_, id)| id);
+    let heads = after.heads().map(|(_, id)| id);
     let new: BTreeSet<&String> = heads.chain(&after.head).filter(|id| !old.contains(id)).collect();
     if new.is_empty() {
         return Ok((Vec::new(), 0));
@@ -155,6 +160,9 @@ async fn commits(before: &Snapshot, after: &Snapshot, git: &Git) -> Result<(Vec<
 /// Lines put in and taken out of the files that changed. Files that git does not know yet are read.
 async fn measure(before: &Snapshot, after: &Snapshot, files: &BTreeSet<String>, git: &Git) -> Result<Diff, Trouble> {
     let mut diff = Diff::default();
+    if files.is_empty() {
+        return Ok(diff);
+    }
     let base = base(before, git).await?;
     let flags = ["diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-relative"];
     let printed = git.ask(&[&flags[..], &["--ignore-submodules=dirty", &base]].concat()).await?;

@@ -43,6 +43,11 @@ pub struct Ceiling {
 /// Between the word that the processor time is used up, and the end.
 const LAST_SECONDS: u64 = 5;
 
+/// Nothing but the standard streams goes on to programs that this process starts, whatever it was started with itself.
+pub fn seal() {
+    close_fds::set_fds_cloexec(3, &[]);
+}
+
 /// Runs a program and everything below it to the end.
 pub fn main(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsString]) -> ExitCode {
     match run(grace, ceiling, program, arguments) {
@@ -56,6 +61,9 @@ pub fn main(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[
 
 fn run(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsString]) -> Result<u8, String> {
     let pipe = open_pipe()?;
+    // A session of its own: what is typed at the worker's terminal is not for the program, and whatever is below here is
+    // known by not being in the worker's. One that leads a group already stays where it is.
+    let _ = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("this machine does not let a process adopt orphans: {error}"))?;
     let started = ceiling.start(Command::new(program).args(arguments).env_remove(PIPE));
@@ -146,8 +154,11 @@ fn listen(mut pipe: File, grace: Duration) {
             Ok(1) if order[0] == Order::Stop as u8 => end(grace),
             Ok(1) if order[0] == Order::Kill as u8 => end(Duration::ZERO),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            // Nobody is there any more.
-            _ => return end(Duration::ZERO),
+            // Nobody is there any more. This process ends when nothing is left.
+            _ => loop {
+                end(Duration::ZERO);
+                std::thread::sleep(LOOK);
+            },
         }
     }
 }
@@ -174,16 +185,20 @@ fn end(grace: Duration) {
     }
 }
 
-/// Whatever the program left behind goes with it.
+/// Whatever the program left behind goes with it. A look at the machine's processes may miss one whose parent ends at that
+/// moment; that this process has no child any more, dead or alive, is the proof that nothing is below it.
 fn clear() {
     let started = Instant::now();
     while started.elapsed() < GIVE_UP {
-        while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
-        let left = tree::below(std::process::id());
-        if left.is_empty() {
-            return;
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(_) => return,
+            }
         }
+        let left = tree::below(std::process::id());
         left.iter().for_each(|process| process.signal(Signal::KILL));
-        std::thread::sleep(LOOK);
+        std::thread::sleep(if left.is_empty() { Duration::from_millis(1) } else { LOOK });
     }
 }

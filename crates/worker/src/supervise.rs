@@ -1,10 +1,12 @@
 //! Programs under supervision: started under a reaper, spoken to over pipes, ended whole.
 
+mod strays;
 mod sweep;
 mod usage;
+mod vigil;
 
-pub use sweep::{Recorded, Records};
-pub use usage::Used;
+pub use sweep::{Recorded, Records, end_marked};
+pub use usage::{Excess, Meter, Used};
 
 use crate::reaper::{MARK, Order, PIPE};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -13,10 +15,13 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::watch;
+use vigil::Vigil;
 
 /// A program to be run, with all it is given: nothing of this process's own environment goes with it.
 #[derive(Debug, Clone)]
@@ -32,7 +37,8 @@ pub struct Launch {
     pub limits: Limits,
 }
 
-/// What the kernel holds each process of a run to; none is as much as this process may use.
+/// What a run is held to: the kernel holds each process of it to this, and the worker all of them together, by looking
+/// every second. None is as much as this process may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
     /// Bytes it may write to. What a program only reserves does not count.
@@ -49,11 +55,27 @@ impl Limits {
     }
 }
 
+/// A folder as it is now, wherever links lead; not if they lead out of `root`.
+pub fn confined(folder: &Path, root: Option<&Path>) -> Result<PathBuf, String> {
+    let real = |name: &str, folder: &Path| {
+        std::fs::canonicalize(folder).map_err(|error| format!("{name}: {}: {error}", folder.display()))
+    };
+    let folder = real("folder", folder)?;
+    match root.map(|root| real("root", root)).transpose()? {
+        Some(root) if !folder.starts_with(&root) => {
+            Err(format!("folder: {} is not in {}", folder.display(), root.display()))
+        }
+        _ => Ok(folder),
+    }
+}
+
 /// A running program with everything below it. Dropping it ends all of it at once.
 pub struct Running {
-    reaper: Child,
     /// Closed, by this process or by its death, it ends all.
-    pipe: Option<File>,
+    pipe: Option<Arc<File>>,
+    /// How it ended, once nothing of it is left.
+    end: watch::Receiver<Option<Exit>>,
+    meter: Meter,
 }
 
 /// The program's standard streams.
@@ -71,13 +93,32 @@ pub enum Exit {
     Signal(u8),
     /// It never ran.
     NotStarted,
-    /// The reaper itself was ended from outside.
+    /// It was ended because it used too much.
+    TooMuch(Excess),
+    /// The reaper itself was ended from outside. What it watched over was ended then.
     Unknown,
+}
+
+impl Exit {
+    /// In words that follow the name of the program.
+    pub fn told(self) -> String {
+        match self {
+            Self::Code(code) => format!("ended with exit code {code}"),
+            Self::Signal(number) => format!("was ended by signal {number}"),
+            Self::NotStarted => "could not be run".into(),
+            Self::TooMuch(excess) => format!("and what it started used more than {excess}, and were stopped"),
+            Self::Unknown => {
+                "was stopped, because the process that watches over it was killed from outside (when a machine has no \
+                 memory left, its kernel does that)"
+                    .into()
+            }
+        }
+    }
 }
 
 impl Launch {
     /// Starts the program. `reaper` is this program's own file, which knows the command `reap`.
-    pub fn start(&self, reaper: &std::path::Path) -> Result<(Running, Streams), String> {
+    pub fn start(&self, reaper: &Path) -> Result<(Running, Streams), String> {
         let told = |what: &'static str| move |error: rustix::io::Errno| format!("{what}: {error}");
         let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC).map_err(told("no pipe can be made"))?;
         // Only the end that is read: a copy of it in another child does no harm, one of the other would keep all alive.
@@ -88,21 +129,24 @@ impl Launch {
         command.arg("reap").arg("--grace-ms").arg(self.grace.as_millis().to_string()).args(self.limits.arguments());
         command.arg("--").arg(&self.program).args(&self.arguments).current_dir(&self.folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A key typed at this process's terminal is not for it.
-        command.process_group(0);
         let folder = self.folder.display();
-        let mut reaper = command.spawn().map_err(|error| format!("no program can be started in {folder}: {error}"))?;
+        let started = strays::spawn(&mut command);
+        let mut reaper = started.map_err(|error| format!("no program can be started in {folder}: {error}"))?;
         drop(theirs);
         let streams = (reaper.stdin.take(), reaper.stdout.take(), reaper.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else { return Err("no pipes to the program".into()) };
-        Ok((Running { reaper, pipe: Some(File::from(ours)) }, Streams { stdin, stdout, stderr }))
+        let (pipe, (tell, end)) = (Arc::new(File::from(ours)), watch::channel(None));
+        let meter = Meter::new(reaper.id());
+        let watched = Vigil { mark: self.mark.clone(), limits: self.limits, meter: meter.clone() };
+        tokio::spawn(watched.keep(reaper, Arc::downgrade(&pipe), tell));
+        Ok((Running { pipe: Some(pipe), end, meter }, Streams { stdin, stdout, stderr }))
     }
 }
 
 impl Running {
-    /// The reaper's number; everything of the run is below it.
-    pub fn id(&self) -> Option<u32> {
-        self.reaper.id()
+    /// What it uses, with everything below it.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// Asks the program to end, and ends it after the grace; returns when nothing of it is left.
@@ -120,23 +164,18 @@ impl Running {
 
     /// Waits until the program has ended and nothing of it is left.
     pub async fn ended(&mut self) -> Exit {
-        use std::os::unix::process::ExitStatusExt as _;
-        let Ok(status) = self.reaper.wait().await else { return Exit::Unknown };
-        match status.code().and_then(|code| u8::try_from(code).ok()) {
-            Some(127) => Exit::NotStarted,
-            Some(code @ 129..=192) => Exit::Signal(code - 128),
-            Some(code) => Exit::Code(code),
-            None => {
-                tracing::warn!(signal = ?status.signal(), "a reaper was ended from outside");
-                Exit::Unknown
-            }
-        }
+        // Nobody tells it any more when this process itself is about to end.
+        self.end.wait_for(Option::is_some).await.ok().and_then(|end| *end).unwrap_or(Exit::Unknown)
     }
 
     fn order(&mut self, order: Order) {
-        if let Some(pipe) = &mut self.pipe {
-            // A reaper that is gone has nothing left to end.
-            let _ = pipe.write_all(&[order as u8]);
+        if let Some(pipe) = &self.pipe {
+            say(pipe, order);
         }
     }
+}
+
+fn say(mut pipe: &File, order: Order) {
+    // A reaper that is gone has nothing left to end.
+    let _ = pipe.write_all(&[order as u8]);
 }

@@ -1,7 +1,7 @@
 // Signed cards: the SDK verifies the hub's, and the command line those the SDK signs.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
@@ -26,11 +26,12 @@ for (const path of ['/.well-known/agent-card.json', SIGNED, '/agents/signed/exte
 }
 
 for (const alg of ['ES256', 'EdDSA', 'RS256']) {
-  test(`the command line verifies what the SDK signs with ${alg}`, async () => {
+  test(`the command line verifies what the SDK signs with ${alg}`, async (t) => {
     const { publicKey, privateKey } = await jose.generateKeyPair(alg, { extractable: true });
     const sign = generateAgentCardSignature(privateKey, { alg, kid: 'sdk', typ: 'JOSE' });
     const { signatures, ...unsigned } = await fetched(SIGNED);
     const folder = mkdtempSync(join(tmpdir(), 'cards-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
     const file = (name, value) => {
       writeFileSync(join(folder, name), JSON.stringify(value));
       return join(folder, name);

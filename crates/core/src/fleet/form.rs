@@ -3,7 +3,6 @@
 use super::contract::is_dispatch;
 use crate::dispatch::Worker;
 use flotilla_protocol::a2a::model::{Message, Part};
-use flotilla_protocol::fleet::dispatch::ReplySchema;
 use flotilla_protocol::fleet::route::Form;
 use flotilla_protocol::fleet::{Dispatch, HANDSHAKE, hints};
 use flotilla_protocol::lineage;
@@ -55,10 +54,10 @@ pub fn dressed(message: &Message, dispatch: &Dispatch, told: &Told<'_>) -> Arc<M
     let text = match form {
         Form::Metadata => dispatch.brief.clone(),
         Form::Hints => {
-            let brief = format!("{}{}", dispatch.brief, ending(&dispatch));
+            let brief = format!("{}{}", dispatch.brief, dispatch.ending());
             hints::write(&Dispatch { brief, epoch: None, ..dispatch.clone() })
         }
-        Form::Text => format!("{}{}", dispatch.brief, ending(&dispatch)),
+        Form::Text => format!("{}{}", dispatch.brief, dispatch.ending()),
     };
     let told_already = |part: &Part| is_dispatch(part) || part.text.as_deref().is_some_and(|t| is_brief(t, &dispatch));
     message.parts.retain(|part| !told_already(part));
@@ -76,30 +75,6 @@ fn again(brief: &str, violations: &[String]) -> String {
     format!(
         "{brief}\n\nYour last reply was not what was asked for:\n{violations}Reply again, with all of it corrected."
     )
-}
-
-/// How a worker that cannot be held to a form is told to end.
-fn ending(dispatch: &Dispatch) -> String {
-    let id = dispatch.task.task_id.as_deref().map(|id| {
-        format!(r#","task_id":{}"#, Json::of(id).map_or_else(|_| "null".into(), |json| json.text().to_owned()))
-    });
-    match dispatch.task.reply_schema {
-        ReplySchema::Prose => String::new(),
-        ReplySchema::Structured => format!(
-            "\n\nEnd with one JSON object and nothing after it:\n\
-             {{\"type\":\"TASK_RESULT\",\"protocol_version\":\"2.0\"{},\"status\":\"done|error|partial|blocked\",\
-             \"next_steps\":[],\"artifacts\":{{\"files_changed\":[]}}}}\n\
-             With error, say what went wrong in \"error\"; with partial, what is left in \"remaining\"; with blocked, \
-             why nothing was begun in \"blocked_reason\".",
-            id.unwrap_or_default()
-        ),
-        ReplySchema::Json => match &dispatch.task.json_schema {
-            Some(schema) => {
-                format!("\n\nReply with one JSON value and nothing else, valid against this JSON Schema:\n{schema}")
-            }
-            None => "\n\nReply with one JSON value and nothing else.".into(),
-        },
-    }
 }
 
 #[cfg(test)]

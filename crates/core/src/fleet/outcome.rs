@@ -6,7 +6,9 @@ use flotilla_protocol::block::{Block, Kind as BlockKind};
 use flotilla_protocol::fleet::dispatch::ReplySchema;
 use flotilla_protocol::fleet::result::{BlockedReason, Status, Usage};
 use flotilla_protocol::fleet::route::{Check, Standing, Step};
-use flotilla_protocol::fleet::{Announce, Dispatch, Found, HANDSHAKE, Handshake, Kind, TaskResult, read, version};
+use flotilla_protocol::fleet::{
+    Announce, Dispatch, Found, HANDSHAKE, Handshake, Kind, TaskResult, ending, read, version,
+};
 use flotilla_protocol::lineage;
 use flotilla_protocol::wire::{AnyValue, Json, Object};
 use flotilla_protocol::work::{Contents, Report};
@@ -67,35 +69,6 @@ fn held(part: &Part) -> Held {
         Found::Handshake(Handshake::Announce(announce)) => Held::Announce(announce),
         Found::Wrong(problem) if problem.starts_with(Kind::Result.name()) => Held::Wrong(problem),
         _ => Held::Content,
-    }
-}
-
-/// The handshake message a text is, or ends with.
-fn ending(text: &str) -> Found {
-    match read(text) {
-        Found::Nothing => {}
-        found => return found,
-    }
-    let names = [Kind::Result.name(), Kind::Announce.name()];
-    let Some(at) = names.iter().filter_map(|name| text.rfind(name)).max() else { return Found::Nothing };
-    let starts = text[..at].rmatch_indices('{').map(|(start, _)| start).take(4);
-    for start in starts {
-        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<&serde_json::value::RawValue>();
-        if let Some(Ok(value)) = values.next() {
-            match read(value.get()) {
-                Found::Nothing => {}
-                found => return found,
-            }
-        }
-    }
-    Found::Nothing
-}
-
-fn parts_of(contents: &Contents) -> Vec<Part> {
-    match contents {
-        Contents::Parts(parts) => parts.clone(),
-        Contents::Blocks(blocks) => blocks.iter().filter_map(Block::to_part).collect(),
-        Contents::Message(message) => message.parts.clone(),
     }
 }
 
@@ -160,7 +133,7 @@ impl Judge {
 
     /// The parts there are, and those that are content. What a part says of the handshake is taken.
     fn sift(&mut self, contents: &Contents, announced: &mut Vec<Announce>) -> (Vec<Part>, Vec<Part>) {
-        let parts = parts_of(contents);
+        let parts = contents.parts();
         let mut kept = Vec::new();
         for part in &parts {
             match held(part) {

@@ -1,7 +1,7 @@
 //! What stands in the configuration of an agent that is Claude Code (`kind: claude-code`).
 
 use super::program::{check_folders, reaper, section};
-use super::{AgentConfig, Kind, Span};
+use super::{AgentConfig, Kind};
 use anyhow::{Context, Result, bail};
 use flotilla_protocol::wire::Json;
 use flotilla_worker::claude::{Settings, Wishes};
@@ -15,7 +15,7 @@ const LONGEST_WORD: usize = 100_000;
 
 section! {
     /// Claude Code, how it is started, what it may do and what a run of it may cost.
-    pub struct ClaudeConfig, memory: "much_memory", processor: "hours" {
+    pub struct ClaudeConfig, memory: "super::program::much_memory", processor: "super::program::much_time" {
         /// The program's file, or a name that is looked for in `path`.
         #[serde(default = "claude")]
         pub program: String,
@@ -73,14 +73,6 @@ pub enum FollowUp {
 
 fn claude() -> String {
     "claude".into()
-}
-
-fn much_memory() -> Option<u64> {
-    Some(8 << 30)
-}
-
-fn hours() -> Option<Span> {
-    Some(Span::seconds(4 * 3600))
 }
 
 impl AgentConfig {

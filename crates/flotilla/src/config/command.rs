@@ -1,10 +1,12 @@
 //! What stands in the configuration of an agent that is a program (`kind: command`).
 
-use super::program::{check_folders, reaper, section};
+use super::git::own_folder;
+use super::program::{Shared, check_folders, reaper, section};
 use super::{AgentConfig, Kind};
 use anyhow::{Context, Result, bail};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_worker::command::{Program, Talk};
+use flotilla_worker::supervise::confined;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -13,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 section! {
     /// A program, how it is started, and what a run of it may cost.
-    pub struct CommandConfig, memory: "super::program::all_memory", processor: "super::program::all_time" {
+    pub struct CommandConfig, memory: "super::program::much_memory", processor: "super::program::much_time" {
         /// The program's file, or a name that is looked for in `path`.
         pub program: String,
         #[serde(default)]
@@ -21,9 +23,12 @@ section! {
         /// How it speaks: `text` (default) or `json-lines`; see docs/command-agent.md.
         #[serde(default)]
         pub talk: TalkConfig,
-        /// Where it is started; the hub's own folder if absent.
+        /// Where it is started; a folder of its own in the data directory if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub folder: Option<PathBuf>,
+        /// A folder that `folder` may not lead out of, by links either.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub root: Option<PathBuf>,
         /// What exit codes mean; 0 is `completed` and all others `failed` if absent.
         #[serde(default)]
         pub exits: BTreeMap<u8, ExitState>,
@@ -73,21 +78,32 @@ impl CommandConfig {
     }
 
     pub(super) fn check_places(&self) -> Result<()> {
-        check_folders([("folder", self.folder.as_deref()), ("home", self.home.as_deref())])
+        let root = ("root", self.root.as_deref());
+        check_folders([("folder", self.folder.as_deref()), ("home", self.home.as_deref()), root])?;
+        match &self.folder {
+            Some(folder) => confined(folder, self.root.as_deref()).map(drop).map_err(anyhow::Error::msg),
+            None => Ok(()),
+        }
     }
 
     fn ready(&self, state: Option<&Path>) -> Result<Program> {
         let shared = self.shared();
-        let folder = match &self.folder {
-            Some(folder) => folder.clone(),
-            None => std::env::current_dir().context("folder")?,
-        };
+        let place = own_folder(state)?;
+        let (work, home) = (place.join("work"), place.join("home"));
+        let mut own = Vec::new();
+        own.extend(self.folder.is_none().then(|| work.clone()));
+        own.extend(self.home.is_none().then(|| home.clone()));
+        let folder = self.folder.as_ref().map(std::path::absolute).transpose().context("folder")?;
+        // A program is not looked for in a folder that is yet to be made.
+        let from = folder.clone().map_or_else(std::env::current_dir, Ok).context("folder")?;
         Ok(Program {
             reaper: reaper()?,
-            program: shared.find(&self.program, &folder)?,
+            program: shared.find(&self.program, &from)?,
             arguments: self.arguments.iter().map(OsString::from).collect(),
-            environment: shared.environment()?,
-            folder,
+            environment: Shared { home: shared.home.or(Some(&home)), ..self.shared() }.environment()?,
+            folder: folder.unwrap_or(work),
+            root: self.root.clone(),
+            own,
             talk: match self.talk {
                 TalkConfig::Text => Talk::Text,
                 TalkConfig::JsonLines => Talk::JsonLines,

@@ -1,17 +1,18 @@
 //! What stands in the configuration of an agent about git: what is looked at around a run, and where it works.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use flotilla_worker::evidence::site::Plan;
 use flotilla_worker::evidence::worktree::Ending;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What git is asked around a run; see docs/probes.md.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GitConfig {
-    /// Whether the repository is looked at before and after, and what changed is told to the owner.
+    /// Whether a repository the agent works in is looked at before and after (the default): what changed is told to the
+    /// owner, and what the agent claims is held against it.
     pub evidence: bool,
     /// Whether each task has a working tree of its own: `shared` (default) or `per-task`.
     pub worktree: WorktreeConfig,
@@ -35,6 +36,12 @@ pub enum AfterwardsConfig {
     Merge,
 }
 
+impl Default for GitConfig {
+    fn default() -> Self {
+        Self { evidence: true, worktree: WorktreeConfig::default(), afterwards: AfterwardsConfig::default() }
+    }
+}
+
 impl GitConfig {
     pub(super) fn check(self) -> Result<()> {
         if self.worktree == WorktreeConfig::Shared && self.afterwards == AfterwardsConfig::Merge {
@@ -45,13 +52,18 @@ impl GitConfig {
 
     /// Trees are below the agent's own folder, or, if nothing is kept, in the machine's for temporary files.
     pub(super) fn plan(self, state: Option<&Path>) -> Plan {
-        let temporary = || std::env::temp_dir().join(format!("flotilla-{}", std::process::id()));
-        let root = || state.map_or_else(temporary, Path::to_owned).join("trees");
         let ending = match self.afterwards {
             AfterwardsConfig::Keep => Ending::Keep,
             AfterwardsConfig::Merge => Ending::Merge,
         };
         let own = self.worktree == WorktreeConfig::PerTask;
-        Plan { evidence: self.evidence, worktrees: own.then(|| (root(), ending)) }
+        let root = own.then(|| own_folder(state)).and_then(Result::ok);
+        Plan { evidence: self.evidence, worktrees: root.map(|root| (root.join("trees"), ending)) }
     }
+}
+
+/// An agent's own folder; if nothing is kept, one among the machine's temporary files.
+pub(super) fn own_folder(state: Option<&Path>) -> Result<PathBuf> {
+    let temporary = || std::env::temp_dir().join(format!("flotilla-{}", std::process::id()));
+    std::path::absolute(state.map_or_else(temporary, Path::to_owned)).context("the agent's own folder")
 }

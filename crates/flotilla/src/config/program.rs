@@ -35,7 +35,8 @@ macro_rules! section {
             /// Its `PATH`.
             #[serde(default = "super::program::usual_path")]
             pub path: String,
-            /// Its home, where it keeps its settings, its sign-in and its sessions; the hub's own if absent.
+            /// Its home, where it keeps its settings, its sign-in and its sessions; the hub's own if absent, and of a
+            /// `command` agent a folder of its own.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub home: Option<std::path::PathBuf>,
             /// Its environment, beside `PATH` and `HOME`: a value, or `env:NAME` for a variable of the hub.
@@ -215,6 +216,14 @@ pub(super) fn five_seconds() -> Span {
 
 pub(super) fn much_output() -> usize {
     64 * 1024 * 1024
+}
+
+pub(super) fn much_memory() -> Option<u64> {
+    Some(8 << 30)
+}
+
+pub(super) fn much_time() -> Option<Span> {
+    Some(Span::seconds(4 * 3600))
 }
 
 pub(super) fn all_memory() -> Option<u64> {

@@ -265,7 +265,7 @@ fn modes_servers_and_signing_in_are_as_configured() {
 
 #[test]
 fn what_changed_in_the_repository_is_told_to_the_owner() {
-    let repository = tempfile::tempdir().expect("a folder");
+    let repository = flotilla_testkit::scratch();
     let git = |words: &[&str]| {
         let run = std::process::Command::new("git").args(words).current_dir(repository.path()).output().expect("git");
         assert!(run.status.success(), "{words:?}: {}", String::from_utf8_lossy(&run.stderr));

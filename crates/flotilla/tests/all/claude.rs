@@ -1,6 +1,6 @@
 //! Claude Code as an agent, by a stand-in that does what the real program will not do on demand.
 
-use crate::cast::{id, setup, state, text};
+use crate::cast::{id, reached, setup, state, text};
 use flotilla_testkit::client::message;
 
 use flotilla_testkit::{Binding, Client, HubProcess, Request, until};
@@ -22,13 +22,11 @@ fn hub(more: &str) -> HubProcess {
 }
 
 pub fn config(more: &str) -> String {
-    let home = std::env::temp_dir().join(format!("flotilla-claude-{}", uuid::Uuid::new_v4()));
-    std::fs::create_dir_all(&home).expect("a home");
+    // The folder of the test, which the hub or the worker is started in.
     format!(
-        "agents:\n  coder:\n    kind: claude-code\n    claude_code:\n      program: {}\n      folder: {home}\n      home: \
-         {home}\n      grace: 300ms\n{more}",
+        "agents:\n  coder:\n    kind: claude-code\n    claude_code:\n      program: {}\n      folder: .\n      home: \
+         .\n      grace: 300ms\n{more}",
         stand_in().display(),
-        home = home.display(),
     )
 }
 
@@ -281,22 +279,15 @@ fn fifty_runs_at_once_cost_the_hub_less_than_a_megabyte_each() {
 }
 
 #[test]
-fn what_even_a_killed_reaper_left_is_ended_at_the_next_start() {
-    let mut hub = hub("");
+fn what_a_killed_reaper_leaves_is_ended_at_once_and_the_run_says_so() {
+    let hub = hub("");
     let task = coder(&hub).start("m", "stall");
     until("its processes", || (alive(id(&task)) == 2).then_some(()));
-    let is_reaper = |pid: &u32| {
-        std::fs::read(format!("/proc/{pid}/cmdline"))
-            .is_ok_and(|line| line.starts_with(b"/") && line.windows(4).any(|word| word == b"reap"))
-    };
-    let processes: Vec<u32> =
-        tree::marked(MARK, |mark| mark.starts_with(id(&task))).iter().map(|one| one.pid).collect();
-    let reaper = *processes.iter().find(|pid| is_reaper(pid)).expect("a reaper");
+    let processes = tree::marked(MARK, |mark| mark.starts_with(id(&task)));
+    let reaper = processes.iter().find(|process| process.is_reaper()).expect("a reaper").pid;
     let killed = std::process::Command::new("kill").args(["-9", &reaper.to_string()]).status().expect("kill");
     assert!(killed.success());
-    until("the reaper's end", || (alive(id(&task)) == 1).then_some(()));
-    hub.kill();
-    assert_eq!(alive(id(&task)), 1, "the program is left");
-    hub.restart();
-    until("the sweep", || (alive(id(&task)) == 0).then_some(()));
+    let failed = reached(&coder(&hub), id(&task), "TASK_STATE_FAILED");
+    assert_eq!(alive(id(&task)), 0, "nothing is left when it is told");
+    assert!(said(&failed).contains("killed from outside"), "{failed}");
 }

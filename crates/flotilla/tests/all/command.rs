@@ -2,7 +2,7 @@
 
 use crate::cast::{id, reached, setup, state, text};
 use flotilla_testkit::client::message;
-use flotilla_testkit::{Binding, Client, HubProcess, until};
+use flotilla_testkit::{Binding, Client, HubProcess, scratch, until};
 use flotilla_worker::reaper::{MARK, tree};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn hub(talk: &str, scripts: &[(&str, &str)], more: &str) -> HubProcess {
             let script = json!(script);
             format!(
                 "  {name}:\n    kind: command\n    command:\n      program: sh\n      arguments: [-c, {script}]\n      \
-                 talk: {talk}\n      grace: 300ms\n{more}"
+                 talk: {talk}\n      folder: .\n      grace: 300ms\n{more}"
             )
         })
         .collect();
@@ -136,12 +136,49 @@ fn canceled_is_only_said_when_nothing_is_left() {
     }
 }
 
+/// Each process is within the limit; together they are not.
+const HUNGRY: &str = "for n in 1 2 3 4; do (head -c 50000000 /dev/zero | tail -c 50000000 | sleep 600) & done; wait";
+
+#[test]
+fn what_a_run_uses_is_told_to_the_owner() {
+    let hub = hub("text", &[("busy", "(while :; do :; done) & sleep 0.4; kill $!; echo done")], "");
+    let task = agent(&hub, "busy").say("m", "x");
+    assert_eq!(state(&task), "TASK_STATE_COMPLETED");
+    let log = hub.owner(Binding::HttpJson).get(&format!("/api/tasks/{}/log", id(&task)));
+    assert!(log.text().contains("peak_memory_bytes") && log.text().contains("processor_seconds"), "{}", log.text());
+}
+
+#[test]
+fn a_program_works_in_a_folder_of_its_own_and_is_not_led_out_of_its_root() {
+    let program = "    kind: command\n    command:\n      program: sh\n      arguments: [-c, 'pwd; echo $HOME; ls; echo x > kept']\n";
+    let place = scratch();
+    let (inside, root) = (place.path().join("root/inside"), place.path().join("root"));
+    std::fs::create_dir_all(&inside).expect("a folder");
+    let rooted = format!("      folder: {}\n      root: {}\n", inside.display(), root.display());
+    let hub = setup().config(&format!("agents:\n  own:\n{program}  led:\n{program}{rooted}")).start();
+    let own = hub.data().canonicalize().expect("the data directory").join("agents/own");
+    for left in ["", "kept\n"] {
+        let task = agent(&hub, "own").say(&format!("m{}", left.len()), "x");
+        let told = format!("{0}/work\n{0}/home\n{left}", own.display());
+        assert_eq!((state(&task), texts(&task["artifacts"][0])), ("TASK_STATE_COMPLETED", told));
+    }
+    assert_eq!(state(&agent(&hub, "led").say("m1", "x")), "TASK_STATE_COMPLETED");
+    std::fs::remove_dir_all(&inside).expect("it goes");
+    std::os::unix::fs::symlink("/", &inside).expect("a link");
+    let task = agent(&hub, "led").say("m2", "x");
+    assert_eq!(state(&task), "TASK_STATE_FAILED", "{task}");
+    assert!(!task.to_string().contains("root"), "where is the owner's to know");
+    let log = hub.owner(Binding::HttpJson).get(&format!("/api/tasks/{}/log", id(&task)));
+    assert!(log.text().contains("is not in"), "{}", log.text());
+}
+
 #[test]
 fn a_program_that_is_silent_too_long_or_says_too_much_is_stopped() {
     for (script, more, told) in [
         ("echo hi; sleep 600", "      silence: 300ms\n", "said nothing"),
         ("while :; do echo x; sleep 0.01; done", "      timeout: 1s\n", "did not end within 1 s"),
         ("yes", "      output_bytes: 100000\n", "more than 100000 bytes"),
+        (HUNGRY, "      memory_bytes: 120000000\n", "used more than 120000000 bytes of memory"),
     ] {
         let hub = hub("text", &[("bad", script)], more);
         let task = agent(&hub, "bad").say("m", "x");

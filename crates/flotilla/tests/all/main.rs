@@ -9,6 +9,7 @@ mod crash;
 mod dialects;
 mod doors;
 mod errors;
+mod evidence;
 mod fleet;
 mod grpc;
 mod grpc03;

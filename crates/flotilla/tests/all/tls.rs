@@ -53,7 +53,7 @@ fn framed(params: &Value) -> Vec<u8> {
 
 #[test]
 fn every_binding_is_served_by_tls_on_the_one_port() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = flotilla_testkit::scratch();
     let certificate = certify(dir.path());
     let hub = hub(dir.path(), "");
     on_runtime(async {
@@ -80,7 +80,7 @@ fn every_binding_is_served_by_tls_on_the_one_port() {
 
 #[test]
 fn who_speaks_in_the_clear_is_told_to_use_tls() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = flotilla_testkit::scratch();
     certify(dir.path());
     let hub = hub(dir.path(), "");
     let answer = hub.owner(Binding::HttpJson).send(http::Request::get("/tasks"));
@@ -90,7 +90,7 @@ fn who_speaks_in_the_clear_is_told_to_use_tls() {
 
 #[test]
 fn the_port_can_speak_both() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = flotilla_testkit::scratch();
     let certificate = certify(dir.path());
     let hub = hub(dir.path(), ", allow_plain: true");
     for binding in Binding::ALL {
@@ -105,7 +105,7 @@ fn the_port_can_speak_both() {
 
 #[test]
 fn a_renewed_certificate_is_taken_up_on_sighup() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = flotilla_testkit::scratch();
     let old = certify(dir.path());
     let hub = hub(dir.path(), "");
     let reaches = |certificate: &[u8]| {
@@ -125,7 +125,7 @@ fn a_renewed_certificate_is_taken_up_on_sighup() {
 
 #[test]
 fn files_that_do_not_fit_are_told_before_anything_is_served() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = flotilla_testkit::scratch();
     certify(dir.path());
     let place = |name: &str| dir.path().join(name).display().to_string();
     let refused = |certificate: &str, key: &str| {
@@ -141,7 +141,7 @@ fn files_that_do_not_fit_are_told_before_anything_is_served() {
 
 #[test]
 fn the_client_says_in_words_what_is_wrong_with_a_certificate() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = flotilla_testkit::scratch();
     certify(dir.path());
     let hub = hub(dir.path(), "");
     let port = hub.address().port();

@@ -2,6 +2,7 @@
 
 pub mod agents;
 mod crash;
+mod figures;
 mod fleet;
 mod leave;
 mod outage;
@@ -25,7 +26,7 @@ fn config(worker: &str, scripts: &[(&str, &str, &str)]) -> String {
         format!("worker: {{{worker}}}\nagents:\n  parrot: {{kind: echo, description: Repeats.}}\n  mock:{agents}");
     for (name, talk, script) in scripts {
         config.push_str(&format!(
-            "  {name}:\n    kind: command\n    command:\n      program: sh\n      arguments: [-c, {}]\n      talk: {talk}\n      grace: 300ms\n",
+            "  {name}:\n    kind: command\n    command:\n      program: sh\n      arguments: [-c, {}]\n      talk: {talk}\n      folder: .\n      grace: 300ms\n",
             json!(script)
         ));
     }

@@ -3,6 +3,7 @@
 use super::More;
 use super::version::Version;
 use crate::time::Millis;
+use crate::wire::Json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -168,5 +169,29 @@ impl Dispatch {
             return Err("task.json_schema: goes with reply_schema \"json\" only".into());
         }
         Ok(())
+    }
+
+    /// How a worker that cannot be held to a form is told to end.
+    pub fn ending(&self) -> String {
+        let id = self.task.task_id.as_deref().map(|id| {
+            format!(r#","task_id":{}"#, Json::of(id).map_or_else(|_| "null".into(), |json| json.text().to_owned()))
+        });
+        match self.task.reply_schema {
+            ReplySchema::Prose => String::new(),
+            ReplySchema::Structured => format!(
+                "\n\nEnd with one JSON object and nothing after it:\n\
+                 {{\"type\":\"TASK_RESULT\",\"protocol_version\":\"2.0\"{},\"status\":\"done|error|partial|blocked\",\
+                 \"next_steps\":[],\"artifacts\":{{\"files_changed\":[]}}}}\n\
+                 With error, say what went wrong in \"error\"; with partial, what is left in \"remaining\"; with blocked, \
+                 why nothing was begun in \"blocked_reason\".",
+                id.unwrap_or_default()
+            ),
+            ReplySchema::Json => match &self.task.json_schema {
+                Some(schema) => {
+                    format!("\n\nReply with one JSON value and nothing else, valid against this JSON Schema:\n{schema}")
+                }
+                None => "\n\nReply with one JSON value and nothing else.".into(),
+            },
+        }
     }
 }

@@ -2,17 +2,11 @@
 
 use super::spool::{Room, Spool};
 use crate::reaper::{MARK, tree};
-use rustix::process::Signal;
+use crate::supervise::end_marked;
 use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// Between two looks at what is still alive.
-const LOOK: Duration = Duration::from_millis(20);
-/// What cannot be ended in this time is in the kernel's hands.
-const GIVE_UP: Duration = Duration::from_secs(10);
 
 /// Ends what is alive of earlier runs, and has it told that they are gone.
 pub fn sweep(folder: &Path, room: &Arc<Room>) -> io::Result<Vec<Spool>> {
@@ -41,18 +35,10 @@ pub fn sweep(folder: &Path, room: &Arc<Room>) -> io::Result<Vec<Spool>> {
 
 /// The reaper ends programs when their worker dies. This is for when the reaper was killed too; what is alive after all.
 fn end_all(marks: &HashSet<String>) -> HashSet<String> {
-    let started = Instant::now();
-    while !marks.is_empty() {
-        let alive = tree::marked(MARK, |mark| marks.contains(mark));
-        if alive.is_empty() {
-            break;
-        }
-        if started.elapsed() > GIVE_UP {
-            let lives = |mark: &&String| !tree::marked(MARK, |known| known == mark.as_str()).is_empty();
-            return marks.iter().filter(lives).cloned().collect();
-        }
-        alive.iter().for_each(|process| process.signal(Signal::KILL));
-        std::thread::sleep(LOOK);
+    if marks.is_empty() {
+        return HashSet::new();
     }
-    HashSet::new()
+    end_marked(&|mark| marks.contains(mark));
+    let lives = |mark: &&String| !tree::marked(MARK, |known| known == mark.as_str()).is_empty();
+    marks.iter().filter(lives).cloned().collect()
 }

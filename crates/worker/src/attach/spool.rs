@@ -279,8 +279,8 @@ mod tests {
 
     #[test]
     fn what_is_not_acknowledged_is_found_by_the_next_process() {
-        let folder = std::env::temp_dir().join(format!("flotilla-spool-{}", uuid::Uuid::new_v4()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().to_owned();
         let room = Room::new(10_000);
         let mut spool = Spool::create(&folder, "t.x", 3, &room).unwrap();
         for text in ["one", "two", "three"] {
@@ -306,13 +306,12 @@ mod tests {
         assert_eq!(numbers(&mut empty), [5], "numbers go on");
         empty.remove();
         assert!(!path.exists());
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn there_is_a_bound_and_a_file_does_not_grow_for_ever() {
-        let folder = std::env::temp_dir().join(format!("flotilla-spool-{}", uuid::Uuid::new_v4()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().to_owned();
         let room = Room::new(3 * 1024 * 1024);
         let mut spool = Spool::create(&folder, "t", 1, &room).unwrap();
         let large = "x".repeat(500_000);
@@ -327,6 +326,5 @@ mod tests {
         assert_eq!(numbers(&mut spool), [6, 7]);
         spool.tell(note(&large), 1_000_000).unwrap();
         assert_eq!(numbers(&mut spool), [6, 7, 8]);
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -12,18 +12,16 @@ use crate::command::lines::Heard;
 use crate::command::watch::{Reader, Silence};
 use crate::evidence::site::Site;
 use crate::sessions::seconds_now;
-use crate::supervise::{Streams, Used};
+use crate::supervise::{Meter, Streams, Used};
 use flotilla_protocol::a2a::model::{Message, TaskState};
 use flotilla_protocol::block::Block;
-use flotilla_protocol::wire::Json;
 use flotilla_protocol::work::{Assignment, Contents, Report};
-use serde_json::json;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
-/// How often it is looked what a run uses.
+/// How often it is looked whether the owner is waited for.
 const LOOK: Duration = Duration::from_secs(1);
 /// Lines to the program that may wait to be written.
 const LINES: usize = 64;
@@ -53,11 +51,13 @@ pub enum Ended {
 pub struct Run<'a> {
     claude: &'a Claude,
     assignment: &'a Assignment,
-    outbox: &'a Outbox,
+    outbox: Outbox,
     turn: Turn,
     used: Used,
     /// Where it works, until what became of that is told.
     site: Option<Site>,
+    /// What ends the turn, while it waits for the program to be gone.
+    last: Option<Report>,
     /// The session has begun.
     began: bool,
     /// What the program said that may tell why it does not begin.
@@ -78,7 +78,7 @@ struct Line<'r> {
     say: mpsc::Sender<String>,
     /// Requests that are being decided on.
     verdicts: JoinSet<String>,
-    reaper: Option<u32>,
+    meter: Meter,
 }
 
 impl<'a> Run<'a> {
@@ -89,10 +89,11 @@ impl<'a> Run<'a> {
         Self {
             claude,
             assignment,
-            outbox,
+            outbox: outbox.clone(),
             turn,
             used,
             site: None,
+            last: None,
             began: false,
             refusal: None,
             over_by: None,
@@ -106,18 +107,21 @@ impl<'a> Run<'a> {
     pub async fn open(&mut self) -> Result<(), Halt> {
         let settings = &self.claude.settings;
         let opened = match settings.working_folder() {
-            Ok(folder) => settings.git.open(&folder, &self.assignment.task_id).await,
+            Ok(folder) => settings.git.open(&folder, self.assignment).await,
             Err(problem) => Err(problem),
         };
         match opened {
-            Ok(site) => self.site = Some(site),
+            Ok(site) => {
+                self.outbox = site.listen(&self.outbox);
+                self.site = Some(site);
+            }
             Err(problem) => return Err(self.not_started(&problem).await?),
         }
         Ok(())
     }
 
-    /// What git saw of the run, for the owner.
-    pub async fn close(&mut self, is_done: bool) -> Vec<Block> {
+    /// What git saw of the run.
+    pub async fn close(&mut self, is_done: bool) -> Vec<Report> {
         match self.site.take() {
             Some(site) => site.close(is_done).await,
             None => Vec::new(),
@@ -143,7 +147,7 @@ impl<'a> Run<'a> {
         let mut reader = Reader::new(stdout, stderr, bounds);
         let (say, lines) = mpsc::channel(LINES);
         let _ = say.try_send(said.to_owned());
-        let line = Line { reader: &mut reader, say, verdicts: JoinSet::new(), reaper: running.id() };
+        let line = Line { reader: &mut reader, say, verdicts: JoinSet::new(), meter: running.meter().clone() };
         // Standard input is closed when the talk is over, which tells the program to end.
         let ended = tokio::select! {
             ended = self.talk(line, held) => ended,
@@ -154,6 +158,7 @@ impl<'a> Run<'a> {
                 Err(Halt::Failed(format!("Claude Code did not end within {seconds} s and was stopped.")))
             }
         };
+        self.used = running.meter().used();
         match ended {
             Ok(Some(Ended::Done)) => {
                 leave(&mut running, &mut reader, bounds.grace).await;
@@ -180,7 +185,10 @@ impl<'a> Run<'a> {
             let heard = tokio::select! {
                 biased;
                 _ = looks.tick() => {
-                    self.look(&mut line)?;
+                    // An agent that waits for its owner has nothing to say.
+                    if !line.verdicts.is_empty() {
+                        line.reader.excuse();
+                    }
                     continue;
                 }
                 Some(answer) = line.verdicts.join_next() => {
@@ -246,7 +254,7 @@ impl<'a> Run<'a> {
                     self.over_by = Some(Instant::now() + self.claude.settings.bounds.grace);
                     return Ok(None);
                 }
-                self.used.look_below(line.reaper);
+                self.used = line.meter.look();
                 // The program goes on by itself with what it was told and has not taken up.
                 if !self.passed_on.is_empty() {
                     for report in self.turn.pause(&outcome) {
@@ -283,10 +291,24 @@ impl<'a> Run<'a> {
                 facts.context_window = window.or(facts.context_window);
             }
         });
-        let is_done = outcome.subtype == "success" && !outcome.is_error;
-        let seen = self.close(is_done).await;
-        self.note(seen).await?;
-        for report in self.turn.end(outcome, resources(self.used), seconds_now()) {
+        let mut reports = self.turn.end(outcome, self.used.block(), seconds_now());
+        let last = reports.pop();
+        for report in reports {
+            self.outbox.report(report).await?;
+        }
+        // Where git is asked, the end is told when the program is gone.
+        if self.site.as_ref().is_some_and(Site::is_watched) {
+            self.last = last;
+            return Ok(());
+        }
+        Ok(self.settle(last).await?)
+    }
+
+    /// Tells what git saw, what of the agent's claims holds, and how the turn ended.
+    pub async fn settle(&mut self, last: Option<Report>) -> Result<(), Stopped> {
+        let Some(last) = last.or_else(|| self.last.take()) else { return Ok(()) };
+        let is_done = matches!(last, Report::Status { state: TaskState::Completed, .. });
+        for report in self.close(is_done).await.into_iter().chain([last]) {
             self.outbox.report(report).await?;
         }
         Ok(())
@@ -332,21 +354,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Looks what the run uses, and ends one that uses too much: the kernel's limits are for each process alone.
-    fn look(&mut self, line: &mut Line<'_>) -> Result<(), Halt> {
-        self.used.look_below(line.reaper);
-        if !line.verdicts.is_empty() {
-            line.reader.excuse();
-        }
-        let limits = self.claude.settings.limits;
-        let over = match (limits.memory, limits.processor) {
-            (Some(most), _) if self.used.memory > most => format!("{most} bytes of memory"),
-            (_, Some(most)) if self.used.processor > most => format!("{} s of processor time", most.as_secs()),
-            _ => return Ok(()),
-        };
-        Err(Halt::Failed(format!("Claude Code and what it started used more than {over} and were stopped.")))
-    }
-
     fn silent(&self, silence: &Silence) -> String {
         match silence {
             Silence::Quiet => {
@@ -366,9 +373,11 @@ impl<'a> Run<'a> {
         if let Some(text) = self.turn.flush(true) {
             self.outbox.report(text).await?;
         }
-        let mut seen = self.close(false).await;
-        seen.extend(resources(self.used));
-        self.note(seen).await?;
+        let mut reports = self.close(false).await;
+        reports.extend(self.used.block().map(|used| Report::Note { blocks: vec![used] }));
+        for report in reports {
+            self.outbox.report(report).await?;
+        }
         let contents = Some(Contents::text(problem));
         self.outbox.report(Report::Status { state: TaskState::Failed, contents, metadata: None }).await
     }
@@ -379,16 +388,4 @@ impl Line<'_> {
     async fn tell(&mut self, text: String) {
         let _ = self.say.send(text).await;
     }
-}
-
-/// What the run used, for the owner's log; nothing if it was never looked at.
-fn resources(used: Used) -> Option<Block> {
-    if used.processes == 0 {
-        return None;
-    }
-    let told = json!({
-        "type": "resources", "peak_memory_bytes": used.memory, "processor_seconds": used.processor.as_secs_f64(),
-        "processes": used.processes,
-    });
-    Block::new(Json::of(&told).ok()?).ok()
 }

@@ -2,6 +2,8 @@
 
 use super::lines::Heard;
 use super::{Bounds, Talk};
+use crate::supervise::{Exit, Running};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::time::Instant;
@@ -158,4 +160,17 @@ impl Reader {
         }
         Ok(())
     }
+}
+
+/// Waits for a program that was told to end, and ends it if it lingers.
+pub async fn leave(running: &mut Running, reader: &mut Reader, grace: Duration) -> Exit {
+    let leaving = async {
+        let (exit, ()) = tokio::join!(running.ended(), reader.drain());
+        exit
+    };
+    if let Ok(exit) = tokio::time::timeout(grace, leaving).await {
+        return exit;
+    }
+    let (exit, ()) = tokio::join!(running.kill(), reader.drain());
+    exit
 }

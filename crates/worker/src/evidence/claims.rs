@@ -63,7 +63,8 @@ fn flags(result: &TaskResult, evidence: &Evidence, root: &Path) -> Vec<Flag> {
         flags.push(Flag::ClaimedNotChanged { files });
     }
     let files: Vec<String> = seen.difference(&claimed).cloned().collect();
-    if !files.is_empty() {
+    // Where others were at work too, what nobody here claims may be theirs.
+    if !files.is_empty() && !evidence.shared {
         flags.push(Flag::ChangedNotClaimed { files });
     }
     if let Some(claimed) = made.more.get("branch").and_then(Value::as_str)
@@ -82,13 +83,14 @@ fn flags(result: &TaskResult, evidence: &Evidence, root: &Path) -> Vec<Flag> {
             }
         }
         Some(Value::Number(claimed)) => {
-            if let Some(claimed) = claimed.as_u64().filter(|claimed| *claimed != evidence.commit_count as u64) {
+            let differs = |claimed: &u64| *claimed != evidence.commit_count as u64 && !evidence.shared;
+            if let Some(claimed) = claimed.as_u64().filter(differs) {
                 flags.push(Flag::CommitCountDiffers { claimed, seen: evidence.commit_count });
             }
         }
         _ => {}
     }
-    if evidence.rewritten {
+    if evidence.rewritten && !evidence.shared {
         flags.push(Flag::HistoryRewritten);
     }
     flags

@@ -7,13 +7,15 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
 /// Settings of a repository that would start other programs, and what stands in their place.
-const SAFE: [&str; 6] = [
+const SAFE: [&str; 8] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.pager=cat",
     "core.editor=false",
     "commit.gpgSign=false",
     "protocol.allow=never",
+    "gc.auto=0",
+    "maintenance.auto=false",
 ];
 /// What one call may print, in bytes.
 const MUCH: u64 = 32 * 1024 * 1024;

@@ -3,11 +3,16 @@
 use super::Evidence;
 use super::git::{Git, Trouble};
 use super::snapshot::Snapshot;
+use super::witness::{Witness, without_result};
 use super::worktree::{Ending, Worktree};
+use crate::agent::Outbox;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::wire::Json;
+use flotilla_protocol::work::{Assignment, Report};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How long git may take for an answer.
@@ -25,24 +30,30 @@ pub struct Plan {
 pub struct Site {
     pub folder: PathBuf,
     git: Git,
-    before: Option<Snapshot>,
+    /// None if nobody wants to know, or there is no repository.
+    before: Option<Result<Snapshot, Trouble>>,
     tree: Option<(Worktree, Ending)>,
+    presence: Option<Presence>,
+    witness: Arc<Witness>,
 }
 
 impl Plan {
-    pub async fn open(&self, folder: &Path, task: &str) -> Result<Site, String> {
-        let mut site = Site { folder: folder.to_owned(), git: Git::new(folder, PATIENCE), before: None, tree: None };
+    pub async fn open(&self, folder: &Path, assignment: &Assignment) -> Result<Site, String> {
+        let witness = Arc::new(Witness::new(&assignment.message));
+        let presence = repository(folder).map(Presence::enter);
+        let (git, folder) = (Git::new(folder, PATIENCE), folder.to_owned());
+        let mut site = Site { folder, git, before: None, tree: None, presence, witness };
         if let Some((root, ending)) = &self.worktrees {
-            let opened = Worktree::open(&site.git, root, task).await;
+            let opened = Worktree::open(&site.git, root, &assignment.task_id).await;
             let tree = opened.map_err(|problem| format!("there is no working tree for the task: {problem}"))?;
-            (site.git, site.folder) = (tree.git().clone(), tree.folder.clone());
+            site.folder = tree.inside(&site.folder).map_err(|error| format!("the task's working tree: {error}"))?;
+            site.git = tree.git().clone();
             site.tree = Some((tree, *ending));
         }
-        if self.evidence {
+        if self.evidence && site.presence.is_some() {
             site.before = match Snapshot::take(&site.git).await {
-                Ok(before) => Some(before),
                 Err(Trouble::NoRepository) => None,
-                Err(problem) => return Err(format!("the repository cannot be looked at: {problem}")),
+                taken => Some(taken),
             };
         }
         Ok(site)
@@ -50,19 +61,47 @@ impl Plan {
 }
 
 impl Site {
-    /// What was seen, for the owner's log. Trouble on the way is told there too: the work itself is over. What a run made
-    /// that did not come to its end is never merged.
-    pub async fn close(self, is_done: bool) -> Vec<Block> {
-        let mut seen = Vec::new();
+    /// The same way to the hub; what goes there is read along.
+    pub fn listen(&self, outbox: &Outbox) -> Outbox {
+        outbox.heard_by(&self.witness)
+    }
+
+    /// Whether something is looked at after the run, so that its end can only be told then.
+    pub fn is_watched(&self) -> bool {
+        self.before.is_some() || self.tree.is_some()
+    }
+
+    /// The reports that end a run: what was seen and what holds of the agent's claims, then its last word.
+    pub async fn end(self, last: Report, is_done: bool) -> Vec<Report> {
+        self.witness.hear(&last);
+        let mut reports = self.close(is_done).await;
+        let is_result = |report: &Report| matches!(report, Report::Artifact { .. });
+        let told = reports.iter().any(is_result);
+        reports.push(if told { without_result(last) } else { last });
+        reports
+    }
+
+    /// What was seen, for the owner's log, and the result the agent told, as far as it holds. Trouble on the way is told
+    /// too: the work itself is over. What a run made that did not come to its end is never merged.
+    pub async fn close(self, is_done: bool) -> Vec<Report> {
+        let (mut blocks, mut seen) = (Vec::new(), None);
         if let Some(before) = &self.before {
-            seen.push(match Evidence::since(before, &self.git).await {
-                Ok(evidence) => evidence.block(),
-                Err(problem) => Some(Block::text(&format!("what changed cannot be told: {problem}"))),
-            });
+            let looked = match before {
+                Ok(before) => Evidence::since(before, &self.git).await.map(|evidence| (evidence, before.root.clone())),
+                Err(problem) => Err(problem.clone()),
+            };
+            match looked {
+                Ok((mut evidence, root)) => {
+                    evidence.shared = self.presence.as_ref().is_some_and(|presence| !presence.was_alone());
+                    blocks.extend(evidence.block());
+                    seen = Some((evidence, root));
+                }
+                Err(problem) => blocks.push(Block::text(&format!("what changed cannot be told: {problem}"))),
+            }
         }
         if let Some((tree, ending)) = self.tree {
             let folder = tree.folder.clone();
-            seen.push(match tree.close(if is_done { ending } else { Ending::Keep }).await {
+            blocks.extend(match tree.close(if is_done { ending } else { Ending::Keep }).await {
                 Ok(outcome) => serde_json::to_value(outcome).ok().and_then(block),
                 Err(problem) => {
                     let folder = folder.display();
@@ -70,11 +109,83 @@ impl Site {
                 }
             });
         }
-        seen.into_iter().flatten().collect()
+        let note = (!blocks.is_empty()).then_some(Report::Note { blocks });
+        let seen = seen.as_ref().map(|(evidence, root)| (evidence, root.as_path()));
+        note.into_iter().chain(self.witness.settle(seen, is_done)).collect()
     }
 }
 
 fn block(mut value: Value) -> Option<Block> {
     value["type"] = "worktree".into();
     Block::new(Json::new(value.to_string()).ok()?).ok()
+}
+
+/// The root of the repository a folder is in, found without asking git.
+fn repository(folder: &Path) -> Option<PathBuf> {
+    let folder = std::fs::canonicalize(folder).ok()?;
+    folder.ancestors().find(|above| above.join(".git").exists()).map(Path::to_owned)
+}
+
+/// A run at work in a repository. What changes there while others are too may be theirs.
+struct Presence {
+    root: PathBuf,
+    /// How many runs had begun there with this one.
+    begun: u64,
+    alone: bool,
+}
+
+#[derive(Default)]
+struct AtWork {
+    now: usize,
+    begun: u64,
+}
+
+static AT_WORK: Mutex<BTreeMap<PathBuf, AtWork>> = Mutex::new(BTreeMap::new());
+
+fn at_work() -> MutexGuard<'static, BTreeMap<PathBuf, AtWork>> {
+    AT_WORK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Presence {
+    fn enter(root: PathBuf) -> Self {
+        let mut all = at_work();
+        let there = all.entry(root.clone()).or_default();
+        there.now += 1;
+        there.begun += 1;
+        Self { root, begun: there.begun, alone: there.now == 1 }
+    }
+
+    fn was_alone(&self) -> bool {
+        self.alone && at_work().get(&self.root).is_some_and(|there| there.begun == self.begun)
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let mut all = at_work();
+        if let Some(there) = all.get_mut(&self.root) {
+            there.now -= 1;
+            if there.now == 0 {
+                all.remove(&self.root);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Presence;
+
+    #[test]
+    fn a_run_knows_whether_others_were_there_meanwhile() {
+        let root = || std::path::PathBuf::from("/some/repository");
+        let first = Presence::enter(root());
+        assert!(first.was_alone());
+        let second = Presence::enter(root());
+        assert!(!second.was_alone());
+        drop(second);
+        assert!(!first.was_alone(), "another came and went");
+        drop(first);
+        assert!(Presence::enter(root()).was_alone());
+    }
 }

@@ -1,6 +1,7 @@
 //! A repository at one moment: where it stands, and which files differ from its last commit.
 
 use super::git::{Git, Trouble, pieces};
+use super::worktree::OWN;
 use flotilla_protocol::fleet::announce::RepoState;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -47,19 +48,27 @@ impl Print {
 
 impl Snapshot {
     pub async fn take(git: &Git) -> Result<Self, Trouble> {
-        let root = PathBuf::from(git.line(&["rev-parse", "--show-toplevel"]).await?);
         let status = ["status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all"];
-        let printed = git.ask(&[&status[..], &["--ignore-submodules=dirty"]].concat()).await?;
-        let mut taken = Self { root, ..Self::default() };
-        for piece in pieces(&printed) {
+        let status = [&status[..], &["--ignore-submodules=dirty"]].concat();
+        let names = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes"];
+        // A run waits for this, so all is asked at once.
+        let (root, files, names) =
+            tokio::try_join!(git.line(&["rev-parse", "--show-toplevel"]), git.ask(&status), git.ask(&names))?;
+        let mut taken = Self { root: PathBuf::from(root), ..Self::default() };
+        for piece in pieces(&files) {
             taken.note(&piece);
         }
-        let names = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes"];
-        let printed = git.ask(&names).await?;
-        let lines = String::from_utf8_lossy(&printed);
+        let lines = String::from_utf8_lossy(&names);
         let refs = lines.lines().filter_map(|line| line.split_once(' '));
         taken.refs = refs.map(|(id, name)| (name.to_owned(), id.to_owned())).collect();
         Ok(taken)
+    }
+
+    /// Local branches with their commits, without those that other tasks have for their own trees.
+    pub fn heads(&self) -> impl Iterator<Item = (&String, &String)> {
+        let is_others = |name: &str| name.starts_with(OWN) && self.branch.as_deref() != Some(name);
+        let is_meant = move |name: &str| name.strip_prefix("refs/heads/").is_some_and(|name| !is_others(name));
+        self.refs.iter().filter(move |(name, _)| is_meant(name))
     }
 
     /// One piece of git's status: what is said of the branch, or a file.

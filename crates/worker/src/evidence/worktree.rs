@@ -5,6 +5,9 @@ use super::snapshot::Snapshot;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
+/// What the branches of tasks begin with.
+pub const OWN: &str = "flotilla/";
+
 /// What becomes of a task's branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -51,7 +54,7 @@ impl Worktree {
     pub async fn open(base: &Git, root: &Path, task: &str) -> Result<Self, Trouble> {
         let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '-' };
         let name: String = task.chars().map(plain).collect();
-        let (folder, branch) = (root.join(&name), format!("flotilla/{name}"));
+        let (folder, branch) = (root.join(&name), format!("{OWN}{name}"));
         let start = Snapshot::take(base).await?;
         let own = base.at(&folder);
         let opened = Self { base: base.clone(), own, folder, branch, start };
@@ -69,6 +72,14 @@ impl Worktree {
         opened.base.ask(&["worktree", "prune"]).await?;
         opened.base.ask(&["worktree", "add", "-B", &opened.branch, &path, "HEAD"]).await?;
         Ok(opened)
+    }
+
+    /// The place in it that stands for a folder of the repository.
+    pub fn inside(&self, folder: &Path) -> std::io::Result<PathBuf> {
+        let folder = std::fs::canonicalize(folder)?;
+        let within = self.folder.join(folder.strip_prefix(&self.start.root).unwrap_or(Path::new("")));
+        // A folder in which nothing is committed is not in the tree.
+        std::fs::create_dir_all(&within).map(|()| within)
     }
 
     /// Git, in this working tree.

@@ -15,7 +15,16 @@ pub struct Process {
 struct Entry {
     process: Process,
     parent: u32,
+    session: u32,
     zombie: bool,
+}
+
+/// A child of some process, dead ones that nobody has taken in among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Child {
+    pub process: Process,
+    pub session: u32,
+    pub is_dead: bool,
 }
 
 impl Process {
@@ -28,11 +37,23 @@ impl Process {
             let _ = pidfd_send_signal(held, signal);
         }
     }
+
+    /// Whether it was started as a reaper.
+    pub fn is_reaper(&self) -> bool {
+        let line = std::fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(b"reap")
+    }
 }
 
 /// A process by its number, if it lives.
 pub fn find(pid: u32) -> Option<Process> {
     entry(pid).filter(|entry| !entry.zombie).map(|entry| entry.process)
+}
+
+/// The direct children of a process, dead or alive.
+pub fn children(parent: u32) -> Vec<Child> {
+    let child = |entry: Entry| Child { process: entry.process, session: entry.session, is_dead: entry.zombie };
+    numbers().filter_map(entry).filter(|entry| entry.parent == parent).map(child).collect()
 }
 
 /// All living processes below one, in no order. The dead that nobody has taken in are not among them.
@@ -90,13 +111,14 @@ fn entry(pid: u32) -> Option<Entry> {
     let mut fields = rest.split_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    let start = fields.nth(17)?.parse().ok()?;
-    Some(Entry { process: Process { pid, start }, parent, zombie: matches!(state, "Z" | "X") })
+    let session = fields.nth(1)?.parse().ok()?;
+    let start = fields.nth(15)?.parse().ok()?;
+    Some(Entry { process: Process { pid, start }, parent, session, zombie: matches!(state, "Z" | "X") })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{below, entry, memory};
+    use super::{below, children, entry, memory};
 
     #[test]
     fn this_process_and_its_children_are_found() {
@@ -106,6 +128,8 @@ mod tests {
         let found: Vec<u32> = below(own).iter().map(|process| process.pid).collect();
         assert!(found.contains(&child.id()), "{found:?}");
         let process = entry(child.id()).unwrap().process;
+        let direct = children(own).into_iter().find(|known| known.process == process).expect("a child");
+        assert_eq!((direct.session, direct.is_dead), (entry(own).unwrap().session, false));
         assert!(memory(&[process]) > 0);
         process.signal(rustix::process::Signal::KILL);
         assert!(!child.wait().unwrap().success());

@@ -4,6 +4,14 @@ use crate::reaper::MARK;
 use crate::reaper::tree::{self, Process};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Between two looks at what is still alive.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long a reaper may take to end what is below it.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What cannot be ended in this time is in the kernel's hands.
+const GIVE_UP: Duration = Duration::from_secs(10);
 
 /// A folder with a file for each run under way, named after its mark; in it the worker, which is a process and when it
 /// started.
@@ -45,10 +53,31 @@ fn sweep(file: &Path) -> usize {
         return 0;
     }
     let mark = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let left = tree::marked(MARK, |found| found == mark);
-    left.iter().for_each(|process| process.signal(Signal::KILL));
+    let ended = end_marked(&|found| found == mark);
     let _ = std::fs::remove_file(file);
-    left.len()
+    ended
+}
+
+/// Ends whatever carries the marks of runs whose worker is gone; how many processes that were. A reaper among them is at it
+/// already, and finds also what carries no mark: it is only ended if it does not end by itself.
+pub fn end_marked(is_meant: &dyn Fn(&str) -> bool) -> usize {
+    let started = Instant::now();
+    let mut ended = Vec::new();
+    while started.elapsed() < GIVE_UP {
+        let alive = tree::marked(MARK, is_meant);
+        if alive.is_empty() {
+            break;
+        }
+        let is_patient = started.elapsed() < PATIENCE;
+        for process in alive.into_iter().filter(|process| !is_patient || !process.is_reaper()) {
+            process.signal(Signal::KILL);
+            if !ended.contains(&process) {
+                ended.push(process);
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+    ended.len()
 }
 
 fn worker_of(file: &Path) -> Option<Process> {
@@ -65,7 +94,8 @@ mod tests {
 
     #[test]
     fn what_a_dead_worker_left_is_ended_and_what_a_living_one_runs_is_not() {
-        let folder = std::env::temp_dir().join(format!("flotilla-records-{}", std::process::id()));
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("runs");
         let marked = |mark: &str| Command::new("sleep").arg("600").env(MARK, mark).spawn().unwrap();
         let (dead, living) = (format!("dead-{}", std::process::id()), format!("living-{}", std::process::id()));
         let (mut left, mut runs) = (marked(&dead), marked(&living));
@@ -79,6 +109,5 @@ mod tests {
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
         runs.kill().unwrap();
         runs.wait().unwrap();
-        std::fs::remove_dir(folder).unwrap();
     }
 }

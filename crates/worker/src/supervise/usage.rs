@@ -1,6 +1,12 @@
 //! What a run uses: memory and processor time of everything below its reaper, looked at now and then.
 
+use super::Limits;
 use crate::reaper::tree;
+use flotilla_protocol::block::Block;
+use flotilla_protocol::wire::Json;
+use serde_json::json;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The most that was seen so far.
@@ -13,12 +19,67 @@ pub struct Used {
     pub processes: usize,
 }
 
-impl Used {
-    /// Looks at a run, if it is still there.
-    pub fn look_below(&mut self, reaper: Option<u32>) {
-        if let Some(reaper) = reaper {
-            self.look(reaper);
+/// What a run used that it may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excess {
+    /// So many bytes.
+    Memory(u64),
+    Processor(Duration),
+}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(bytes) => write!(f, "{bytes} bytes of memory"),
+            Self::Processor(time) => write!(f, "{} s of processor time", time.as_secs_f32()),
         }
+    }
+}
+
+/// What a run uses, for all who want to know.
+#[derive(Debug, Clone)]
+pub struct Meter {
+    reaper: Option<u32>,
+    used: Arc<Mutex<Used>>,
+}
+
+impl Meter {
+    pub(super) fn new(reaper: Option<u32>) -> Self {
+        Self { reaper, used: Arc::default() }
+    }
+
+    /// Looks now, if the run is still there.
+    pub fn look(&self) -> Used {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reaper) = self.reaper {
+            used.look(reaper);
+        }
+        *used
+    }
+
+    /// The most that was seen so far.
+    pub fn used(&self) -> Used {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Used {
+    /// What is more than it may be: the kernel's limits are for each process alone.
+    pub fn excess(&self, limits: Limits) -> Option<Excess> {
+        let memory = limits.memory.filter(|most| self.memory > *most).map(Excess::Memory);
+        memory.or_else(|| limits.processor.filter(|most| self.processor > *most).map(Excess::Processor))
+    }
+
+    /// For the owner's log; nothing if it was never looked at.
+    pub fn block(&self) -> Option<Block> {
+        if self.processes == 0 {
+            return None;
+        }
+        let told = json!({
+            "type": "resources", "peak_memory_bytes": self.memory, "processor_seconds": self.processor.as_secs_f64(),
+            "processes": self.processes,
+        });
+        Block::new(Json::of(&told).ok()?).ok()
     }
 
     /// Looks at everything below a process. What is not there any more changes nothing.

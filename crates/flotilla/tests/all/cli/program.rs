@@ -58,7 +58,7 @@ pub struct Place {
 
 impl Place {
     pub fn new() -> Self {
-        Self { dir: tempfile::tempdir().expect("a temporary directory can be made"), env: Vec::new() }
+        Self { dir: flotilla_testkit::scratch(), env: Vec::new() }
     }
 
     /// A place where the hub and its owner's key are known.

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 #[test]
 fn work_nobody_takes_is_told_to_webhooks_and_programs() {
     let receiver = Receiver::start();
-    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let home = flotilla_testkit::scratch();
     let (program, told) = (home.path().join("page-me"), home.path().join("told.json"));
     std::fs::write(&program, format!("#!/bin/sh\ncat > {0}.part && mv {0}.part {0}\n", told.display()))
         .expect("written");

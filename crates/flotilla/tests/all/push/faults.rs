@@ -49,7 +49,7 @@ fn each_fault_is_told_and_parked_after_the_last_attempt() {
 fn a_certificate_nobody_vouches_for_is_not_trusted() {
     let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
     let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = flotilla_testkit::scratch();
     let (certificate, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
     std::fs::write(&certificate, made.cert.pem()).expect("written");
     std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");

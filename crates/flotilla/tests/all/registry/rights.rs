@@ -65,7 +65,7 @@ fn secrets_are_named_by_place_and_only_those_that_may_be() {
     let agent = StandIn::start(false, |_: &Asked| {
         vec![Act::Answer(json!({"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"}}}))]
     });
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = flotilla_testkit::scratch();
     let file = dir.path().join("far.token");
     std::fs::write(&file, "from-a-file\n").expect("the file can be written");
     let may = format!("registry: {{references: ['env:AGENT_*', 'file:{}/*']}}", dir.path().display());

@@ -111,7 +111,7 @@ fn the_doctor_says_what_is_there_and_what_is_not() {
 
 #[test]
 fn a_hub_behind_tls_is_reached_with_a_certificate_of_one_s_own() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = flotilla_testkit::scratch();
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).expect("made");
     let (certificate, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
     std::fs::write(&certificate, made.cert.pem()).expect("written");

@@ -3,7 +3,7 @@
 use super::Prober;
 use super::definition::Program;
 use super::talk::{Answer, Problem};
-use crate::supervise::{Exit, Launch, Limits, Running, Streams};
+use crate::supervise::{Launch, Limits, Running, Streams};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::Path;
@@ -104,12 +104,7 @@ impl Pipe {
     }
 
     async fn ended(&mut self) -> Problem {
-        let how = match self.running.stop().await {
-            Exit::Code(code) => format!("it ended with exit code {code}"),
-            Exit::Signal(number) => format!("it was ended by signal {number}"),
-            Exit::NotStarted => "it could not be started".into(),
-            Exit::Unknown => "nobody knows how it ended".into(),
-        };
+        let how = format!("it {}", self.running.stop().await.told());
         let words = (&mut self.aside).await.unwrap_or_default();
         let last = words.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
         Problem::Failed(match last.or(self.noise.take()) {

@@ -1,0 +1,212 @@
+//! What an agent says of its own work, read along with its reports, and held against what git saw.
+
+use super::claims::hold;
+use super::{Evidence, claims::Flag};
+use crate::attach::receipt;
+use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
+use flotilla_protocol::fleet::{self, Found, Handshake, Kind, TaskResult, hints, version};
+use flotilla_protocol::wire::{AnyValue, Json};
+use flotilla_protocol::work::{Contents, Report};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// How much of the end of what an agent prints is kept: a result stands there.
+const KEPT: usize = 64 * 1024;
+/// How much of it stands for what was done, in characters.
+const DETAIL: usize = 2_000;
+
+#[derive(Debug)]
+pub struct Witness {
+    /// The work came under a contract, so a result is expected.
+    contract: bool,
+    heard: Mutex<Heard>,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    /// What was printed last, in however many pieces it came.
+    text: String,
+    result: Option<Box<TaskResult>>,
+    /// A result that cannot be read was told: the hub says so, and nothing is put in its place.
+    is_wrong: bool,
+}
+
+impl Heard {
+    fn take(&mut self, found: Found) {
+        match found {
+            Found::Handshake(Handshake::Result(result)) => (self.result, self.is_wrong) = (Some(result), false),
+            Found::Wrong(problem) if problem.starts_with(Kind::Result.name()) => self.is_wrong = true,
+            _ => {}
+        }
+    }
+}
+
+impl Witness {
+    pub fn new(message: &Message) -> Self {
+        let has_hints = |part: &Part| part.text.as_deref().is_some_and(|text| hints::read(text).is_some());
+        let contract = receipt::dispatch(message).is_some() || message.parts.iter().any(has_hints);
+        Self { contract, heard: Mutex::default() }
+    }
+
+    pub fn hear(&self, report: &Report) {
+        let (contents, is_printed, append) = match report {
+            Report::Artifact { contents, append, .. } => (contents, true, *append),
+            Report::Status { contents: Some(contents), .. } | Report::Answer { contents, .. } => {
+                (contents, false, false)
+            }
+            _ => return,
+        };
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_printed && !append {
+            heard.text.clear();
+        }
+        for part in contents.parts() {
+            match (&part.data.0, &part.text) {
+                (Some(json), _) => heard.take(fleet::read(json.text())),
+                (None, Some(text)) if is_printed => heard.text.push_str(text),
+                (None, Some(text)) => heard.take(fleet::ending(text)),
+                (None, None) => {}
+            }
+        }
+        let over = heard.text.len().saturating_sub(KEPT);
+        let over = (over..heard.text.len()).find(|at| heard.text.is_char_boundary(*at)).unwrap_or(0);
+        heard.text.drain(..over);
+    }
+
+    /// The result to be told in the place of what the agent said; none if there is nothing to put right.
+    pub fn settle(&self, seen: Option<(&Evidence, &Path)>, is_done: bool) -> Option<Report> {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if heard.result.is_none() {
+            let found = fleet::ending(&heard.text);
+            heard.take(found);
+        }
+        let mut result = match heard.result.take() {
+            _ if heard.is_wrong => return None,
+            Some(result) if self.contract || seen.is_some() => result,
+            None if self.contract && seen.is_some() && is_done => Box::new(inferred(&heard.text)),
+            _ => return None,
+        };
+        if let Some((evidence, root)) = seen {
+            let flags = hold(&mut result, evidence, root);
+            note(&mut result, &flags);
+        }
+        Some(told(&result))
+    }
+}
+
+/// The last report without the result it holds: that is told apart, as far as it holds.
+pub fn without_result(last: Report) -> Report {
+    let holds = |contents: &Contents| {
+        contents.parts().iter().any(|part| {
+            let found = match (&part.data.0, &part.text) {
+                (Some(json), _) => fleet::read(json.text()),
+                (None, Some(text)) => fleet::ending(text),
+                (None, None) => Found::Nothing,
+            };
+            matches!(found, Found::Handshake(Handshake::Result(_)))
+        })
+    };
+    match last {
+        Report::Status { state, contents: Some(contents), metadata } if holds(&contents) => {
+            Report::Status { state, contents: None, metadata }
+        }
+        Report::Answer { contents, metadata } if holds(&contents) => {
+            Report::Status { state: TaskState::Completed, contents: None, metadata }
+        }
+        other => other,
+    }
+}
+
+/// What an agent's good end comes to that said nothing of the kind. Only git knows what it made.
+fn inferred(text: &str) -> TaskResult {
+    let detail: String = text.trim().chars().take(DETAIL).collect();
+    let detail = Some(detail).filter(|detail| !detail.is_empty());
+    TaskResult { protocol_version: version::CURRENT, inferred: true, detail, ..TaskResult::default() }
+}
+
+/// The check by which the hub knows whether what was claimed held.
+fn note(result: &mut TaskResult, flags: &[Flag]) {
+    let held = json!({"ok": flags.is_empty() || result.inferred, "flags": flags});
+    match result.more.get_mut("evidence").and_then(Value::as_object_mut) {
+        Some(evidence) => drop(evidence.insert("git".into(), held)),
+        None => drop(result.more.insert("evidence".into(), json!({"git": held}))),
+    }
+}
+
+fn told(result: &TaskResult) -> Report {
+    let data = AnyValue(Json::of(result).ok());
+    let part = Part { data, media_type: Kind::Result.media_type().to_owned(), ..Part::default() };
+    let artifact = Artifact { artifact_id: "task-result".into(), name: "task-result".into(), ..Artifact::default() };
+    let contents = Contents::Parts(vec![part]);
+    Report::Artifact { artifact: Box::new(artifact), contents, append: false, last_chunk: true, metadata: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Witness;
+    use crate::evidence::Evidence;
+    use flotilla_protocol::a2a::model::{Artifact, Message, Part};
+    use flotilla_protocol::work::{Contents, Report};
+    use serde_json::{Value, json};
+    use std::path::Path;
+
+    fn witness(is_contract: bool) -> Witness {
+        let text = if is_contract { "TASK DISPATCH (inline)\ntask_id: a\nBrief: do it" } else { "do it" };
+        Witness::new(&Message { parts: vec![Part::text(text)], ..Message::default() })
+    }
+
+    fn printed(text: &str, append: bool) -> Report {
+        let artifact = Box::new(Artifact { artifact_id: "output-1".into(), ..Artifact::default() });
+        Report::Artifact { artifact, contents: Contents::text(text), append, last_chunk: false, metadata: None }
+    }
+
+    fn settled(witness: &Witness, evidence: Option<&Evidence>) -> Option<Value> {
+        let report = witness.settle(evidence.map(|seen| (seen, Path::new("/repo"))), true)?;
+        let Report::Artifact { contents, .. } = report else { panic!("an artifact") };
+        Some(serde_json::from_str(contents.parts()[0].data.0.as_ref().expect("data").text()).expect("JSON"))
+    }
+
+    fn seen() -> Evidence {
+        Evidence { files_changed: vec!["a.rs".into()], files: 1, ..Evidence::default() }
+    }
+
+    const CLAIM: [&str; 3] = [
+        "I did it.\n{\"type\":\"TASK_RES",
+        "ULT\",\"protocol_version\":\"2.0\",\"status\":\"done\",\"artifacts\":{\"files_chan",
+        "ged\":[\"lie.py\"]}}\n",
+    ];
+
+    #[test]
+    fn a_claim_in_pieces_is_found_and_what_git_saw_stands_in_its_place() {
+        let witness = witness(false);
+        for (place, piece) in CLAIM.iter().enumerate() {
+            witness.hear(&printed(piece, place > 0));
+        }
+        let told = settled(&witness, Some(&seen())).expect("a result");
+        assert_eq!(told["artifacts"]["files_changed"], json!(["a.rs"]));
+        assert_eq!(told["evidence"]["git"]["ok"], false);
+        assert_eq!(told["evidence"]["git"]["flags"][0]["files"], json!(["lie.py"]));
+    }
+
+    #[test]
+    fn where_nothing_was_claimed_only_a_contract_wants_a_result() {
+        assert_eq!(settled(&witness(false), Some(&seen())), None);
+        assert_eq!(settled(&witness(true), None), None);
+        let told = witness(true);
+        told.hear(&printed("All well.", false));
+        let told = settled(&told, Some(&seen())).expect("a result");
+        assert_eq!((&told["inferred"], &told["detail"]), (&json!(true), &json!("All well.")));
+        assert_eq!(
+            (&told["artifacts"]["files_changed"], &told["evidence"]["git"]["ok"]),
+            (&json!(["a.rs"]), &json!(true))
+        );
+    }
+
+    #[test]
+    fn a_result_that_cannot_be_read_is_left_to_the_hub() {
+        let witness = witness(true);
+        witness.hear(&printed(r#"{"type":"TASK_RESULT","protocol_version":"2.0","status":"error"}"#, false));
+        assert_eq!(settled(&witness, Some(&seen())), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! What is seen to while a program runs, whoever else looks: that it uses no more than it may, and that nothing of it is
+//! left when its end is told, also if its reaper was killed.
+
+use super::{Exit, Limits, Meter, say, strays};
+use crate::reaper::Order;
+use std::fs::File;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::sync::Weak;
+use std::time::Duration;
+use tokio::process::Child;
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+/// When it is first looked what a run uses, and how often then.
+const FIRST_LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_secs(1);
+
+pub struct Vigil {
+    pub mark: String,
+    pub limits: Limits,
+    pub meter: Meter,
+}
+
+impl Vigil {
+    /// Until nothing of the run is left; then its end is told.
+    pub async fn keep(self, mut reaper: Child, pipe: Weak<File>, tell: watch::Sender<Option<Exit>>) {
+        let pid = reaper.id();
+        let mut looks = interval_at(Instant::now() + FIRST_LOOK, LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut excess = None;
+        let status = loop {
+            tokio::select! {
+                status = reaper.wait() => break status,
+                _ = looks.tick(), if excess.is_none() => {
+                    excess = self.meter.look().excess(self.limits);
+                    if let (Some(_), Some(pipe)) = (excess, pipe.upgrade()) {
+                        say(&pipe, Order::Kill);
+                    }
+                }
+            }
+        };
+        strays::forget(pid);
+        let exit = match status {
+            Ok(status) => exit(status),
+            Err(_) => Exit::Unknown,
+        };
+        if exit == Exit::Unknown {
+            self.end_strays().await;
+        }
+        tell.send_replace(Some(excess.map_or(exit, Exit::TooMuch)));
+    }
+
+    async fn end_strays(self) {
+        let mark = self.mark.clone();
+        let ended = tokio::task::spawn_blocking(move || strays::end(&mark)).await.unwrap_or_default();
+        tracing::warn!(run = self.mark, ended, "a reaper was killed from outside; what it watched over was ended");
+    }
+}
+
+fn exit(status: ExitStatus) -> Exit {
+    match status.code().and_then(|code| u8::try_from(code).ok()) {
+        Some(127) => Exit::NotStarted,
+        Some(code @ 129..=192) => Exit::Signal(code - 128),
+        Some(code) => Exit::Code(code),
+        None => {
+            tracing::debug!(signal = ?status.signal(), "a reaper did not end by itself");
+            Exit::Unknown
+        }
+    }
+}
