@@ -2,6 +2,7 @@
 
 mod apply;
 pub mod approve;
+pub mod conclude;
 mod report;
 pub mod room;
 mod step;

@@ -52,11 +52,13 @@ impl RunHandle {
         }
         match ruling {
             Ruling::Pass(reports) => Ok(reports),
-            Ruling::Blocked(result) => {
+            Ruling::Blocked(result, notes) => {
+                self.note(notes).await?;
                 self.blocked(*result).await;
                 Err(Fenced)
             }
-            Ruling::Again(violations) => {
+            Ruling::Again(violations, notes) => {
+                self.note(notes).await?;
                 self.end_with(Step::AskedAgain { worker: worker.to_string(), violations }).await;
                 Err(Fenced)
             }
@@ -74,21 +76,29 @@ impl RunHandle {
         }
     }
 
+    /// What was used is used, whatever becomes of the run.
+    async fn note(&mut self, notes: Vec<Report>) -> Result<(), Fenced> {
+        if notes.is_empty() { Ok(()) } else { self.report_together(notes).await }
+    }
+
     /// The worker did not begin: the run is over, the task is not.
     pub(super) async fn blocked(&mut self, result: TaskResult) {
         let Some(judge) = &self.judge else { return };
         let (worker, hub) = (Arc::clone(&judge.worker), Arc::clone(&self.hub));
         let now = hub.clock.now();
-        let reason = result.blocked_reason.unwrap_or_else(|| BlockedReason::of("unknown"));
-        let detail = result.detail.unwrap_or_default();
-        let until = retry_at(&reason, result.retryable, result.retry_after, now);
+        let reason = result.blocked_reason.unwrap_or(BlockedReason::MissingCapability);
+        let (detail, retryable) = (result.detail.unwrap_or_default(), result.retryable);
+        let retry_at = retry_at(&reason, retryable, result.retry_after, now);
+        let until = retry_at.filter(|_| !lacks(&reason));
         counter!("flotilla_blocked_total", "reason" => known(&reason)).increment(1);
         if let (BlockedReason::UsageLimit, Some(until)) = (&reason, until) {
-            hub.fleet.pause(&worker, pause(until, &detail));
+            let paused = hub.fleet.pause(&worker, pause(until, &detail));
             hub.look_at_workers();
+            hub.keep_workers(&paused).await;
         }
         let (revision, epoch) = self.profile;
-        self.end_with(Step::Blocked { worker: worker.to_string(), epoch, revision, reason, detail, until }).await;
+        let worker = worker.to_string();
+        self.end_with(Step::Blocked { worker, epoch, revision, reason, detail, until, retry_at, retryable }).await;
     }
 
     async fn end_with(&mut self, step: Step) {
@@ -127,6 +137,11 @@ fn retry_at(reason: &BlockedReason, retryable: Option<bool>, seconds: Option<u64
     let seconds = if retryable == Some(false) { None } else { seconds.or(usual) };
     // Somebody who says "at once" again and again must not be asked again and again at once.
     seconds.map(|seconds| after(now, Duration::from_secs(seconds.max(1))))
+}
+
+/// What a worker lacks it is not asked for again before it announces something new, whatever it hopes.
+fn lacks(reason: &BlockedReason) -> bool {
+    matches!(reason, BlockedReason::MissingMcp | BlockedReason::MissingCapability | BlockedReason::TierTooLow)
 }
 
 /// Words of workers' own are not counted each: there is no end to them.

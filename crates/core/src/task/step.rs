@@ -1,6 +1,7 @@
 //! The decision: from a task's head and a command to the facts and the work that follow. Pure.
 
 use super::approve::{self, Question, Settling};
+use super::conclude::{self, Account};
 use super::{Head, Kind, RunState, report};
 use crate::budget::Broke;
 use crate::descent::{Descent, Objection};
@@ -77,6 +78,11 @@ pub enum Command {
     Overdue {
         now: Millis,
     },
+    /// Something happens to dispatched work: if it ends with it, its result is told.
+    Under {
+        account: Arc<Account>,
+        command: Box<Command>,
+    },
     /// Something was decided about dispatched work; the task ends at a time that comes with it, if that is sooner.
     Route {
         run: u32,
@@ -94,6 +100,16 @@ pub enum Command {
         reason: String,
         retry: Retry,
     },
+}
+
+impl Command {
+    /// What happens, whatever it happens to.
+    pub fn plain(&self) -> &Self {
+        match self {
+            Self::Under { command, .. } => command.plain(),
+            plain => plain,
+        }
+    }
 }
 
 /// Whether a lost run may be followed by another.
@@ -130,6 +146,12 @@ pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
         Command::Taken { run } => taken(head, run),
         Command::Hold { run, reason } => hold(head, run, reason),
         Command::Overdue { now } => overdue(head, now),
+        Command::Under { account, command } => {
+            let by = conclude::ended_by(&command);
+            let mut decision = step(head, *command)?;
+            conclude::conclude(head, &mut decision, &account, by);
+            return Ok(decision);
+        }
         Command::NearBudget { limit, used, most } => near_budget(head, limit, used, most),
         Command::Overspent(broke) => overspent(head, &broke),
         Command::Ask(question) => approve::ask(head, *question)?,
