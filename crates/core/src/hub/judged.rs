@@ -5,11 +5,11 @@ use crate::fleet::outcome::Ruling;
 use crate::fleet::settings::after;
 use crate::fleet::{Via, pause};
 use crate::task::{Command, RunState};
-use flotilla_protocol::fleet::TaskResult;
 use flotilla_protocol::fleet::result::BlockedReason;
 use flotilla_protocol::fleet::route::Step;
+use flotilla_protocol::fleet::{Announce, Kind, TaskResult, announcement};
 use flotilla_protocol::time::Millis;
-use flotilla_protocol::work::Report;
+use flotilla_protocol::work::{Contents, Report};
 use metrics::counter;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -76,6 +76,23 @@ impl RunHandle {
         }
     }
 
+    /// An agent may announce itself in any reply, as a part that says so; it stays part of the reply.
+    pub(super) async fn heeded(&self, reports: Vec<Report>) -> Vec<Report> {
+        let announced: Vec<Announce> = reports.iter().flat_map(announcements).collect();
+        if announced.is_empty() {
+            return reports;
+        }
+        let agent = self.live.committed().and_then(|head| self.hub.registry().by_id(head.agent).cloned());
+        for announce in announced {
+            if let Some(agent) = &agent
+                && let Err(error) = self.hub.announce_worker(agent, announce, Via::Reply).await
+            {
+                tracing::warn!(worker = %agent.name, %error, "an announcement in a reply is not taken");
+            }
+        }
+        reports
+    }
+
     /// What was used is used, whatever becomes of the run.
     async fn note(&mut self, notes: Vec<Report>) -> Result<(), Fenced> {
         if notes.is_empty() { Ok(()) } else { self.report_together(notes).await }
@@ -124,6 +141,21 @@ impl RunHandle {
             .await;
         true
     }
+}
+
+fn announcements(report: &Report) -> impl Iterator<Item = Announce> + '_ {
+    let contents = match report {
+        Report::Artifact { contents, .. } | Report::Answer { contents, .. } => Some(contents),
+        Report::Status { contents, .. } => contents.as_ref(),
+        _ => None,
+    };
+    let parts = match contents {
+        Some(Contents::Parts(parts)) => parts.as_slice(),
+        Some(Contents::Message(message)) => message.parts.as_slice(),
+        _ => &[],
+    };
+    let told = parts.iter().filter(|part| part.media_type == Kind::Announce.media_type());
+    told.filter_map(|part| announcement(part.data.0.as_ref()?.text()).ok().map(|announce| *announce))
 }
 
 /// When a worker may be asked again. Without a word of its own: what is full has room soon, a limit takes longer, and

@@ -59,7 +59,7 @@ pub struct Fenced;
 impl RunHandle {
     /// Reports and waits until what was said is durable. What is said together becomes one change, unless it is large.
     pub async fn report(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
-        let mut reports = if self.judge.is_some() { self.judged(reports).await? } else { reports };
+        let mut reports = if self.judge.is_some() { self.judged(reports).await? } else { self.heeded(reports).await };
         if reports.is_empty() {
             // All of it was for the hub: that it was said at all means that the run was taken.
             self.taken().await;

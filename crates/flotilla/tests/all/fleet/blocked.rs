@@ -61,6 +61,7 @@ fn with_nothing_to_try_the_answer_is_there_in_ten_milliseconds() {
     };
     let mut times: Vec<Duration> = (0..21).map(|_| ask()).collect();
     times.sort();
+    println!("answered with on_blocked []: median {:?}, most {:?}", times[times.len() / 2], times[times.len() - 1]);
     assert!(times[times.len() / 2] < Duration::from_millis(10), "{times:?}");
 }
 
