@@ -5,6 +5,7 @@ pub mod approve;
 pub mod conclude;
 mod report;
 pub mod room;
+mod spend;
 mod step;
 
 pub use apply::apply;

@@ -2,6 +2,7 @@
 
 use super::approve::{self, Question, Settling};
 use super::conclude::{self, Account};
+use super::spend::{near_budget, no_budget, overspent};
 use super::{Head, Kind, RunState, report};
 use crate::budget::Broke;
 use crate::descent::{Descent, Objection};
@@ -216,32 +217,6 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
     Ok(decision)
 }
 
-/// A task that could not be paid for is rejected; a message to one that is there is refused, and the task stays as it is.
-fn no_budget(head: &Head, broke: &Broke, mut decision: Decision) -> Result<Decision, Refusal> {
-    if head.version > 0 {
-        let refusal = Refusal::new(Reason::ResourceExhausted, broke.text.clone());
-        return Err(refusal.fact("taskId", head.id.to_string()).fact("reason", broke.reason));
-    }
-    decision.events.push(Event::Opened {});
-    let said = report::said(head, head.peer_seq + 2, Contents::text(broke.text.clone()), broke.metadata());
-    decision.events.push(Event::Status { state: TaskState::Rejected, said: Some(said), metadata: None });
-    Ok(decision)
-}
-
-fn near_budget(head: &Head, limit: String, used: u64, most: u64) -> Decision {
-    let near = (!head.is_over()).then_some(Event::NearLimit { limit, used, most });
-    Decision { events: near.into_iter().collect(), effects: Vec::new() }
-}
-
-/// What has used up its budget fails, unless it is over anyway.
-fn overspent(head: &Head, broke: &Broke) -> Decision {
-    let mut decision = Decision::default();
-    if !head.is_over() {
-        fail_with(head, broke.text.clone(), broke.metadata(), &mut decision);
-    }
-    decision
-}
-
 /// A task that waits for its agent says why.
 fn waits(head: &Head, peer_seq: u64, reason: String) -> Event {
     let said = report::said(head, peer_seq, Contents::text(reason), None);
@@ -377,7 +352,7 @@ fn fail(head: &Head, text: String, decision: &mut Decision) {
     fail_with(head, text, None, decision);
 }
 
-fn fail_with(head: &Head, text: String, metadata: Option<Object>, decision: &mut Decision) {
+pub(super) fn fail_with(head: &Head, text: String, metadata: Option<Object>, decision: &mut Decision) {
     if head.kind == Kind::Undecided {
         decision.events.push(Event::Opened {});
     }

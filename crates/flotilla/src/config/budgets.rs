@@ -73,7 +73,8 @@ impl BudgetsConfig {
                 // Nothing is ever booked on it.
                 if kind == "agents" && name == FLEET {
                     bail!(
-                        "budgets.agents.{FLEET}: work of the fleet counts for the workers that do it; name these, or use budgets.day"
+                        "budgets.agents.{FLEET}: work of the fleet counts for the workers that do it; name these, or \
+                         use budgets.day"
                     );
                 }
             }

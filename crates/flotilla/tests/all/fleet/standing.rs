@@ -1,4 +1,4 @@
-//! What the hub has seen of workers outlives it: pauses of accounts, and how their turns went; and what their cards say.
+//! What the hub has seen of workers outlives it: pauses of accounts, and how turns went; and what their cards say.
 
 use super::{announce, give, is, owner, result, shown, worker, worker_saying};
 use crate::cast::{hub, reached};
