@@ -166,12 +166,16 @@ impl Fleet {
 
     /// Holds workers back that have used up what they may, and lets go of those that have not.
     pub(crate) fn allow(&self, broke: impl Fn(&str) -> Option<Pause>) {
+        let mut changed = false;
         for (name, entry) in &mut self.state().workers {
             let broke = broke(name);
+            changed |= entry.worker.broke != broke;
             entry.open |= entry.worker.broke.is_some() && broke.is_none();
             entry.worker.broke = broke;
         }
-        self.sooner.notify_one();
+        if changed {
+            self.sooner.notify_one();
+        }
     }
 
     /// Whether anybody ever announced itself.
@@ -187,8 +191,8 @@ impl Fleet {
             let Some(agent) = registry.by_id(agent) else { continue };
             let Ok(announce) = serde_json::from_str::<Announce>(&announce) else { continue };
             let mut entry = Entry::new(agent, Via::Kept, at);
-            entry.describe(Some(agent), &settings);
             entry.worker.take(Arc::new(announce), settings.lease_from(now), now);
+            entry.describe(Some(agent), &settings);
             entry.worker.draining = draining;
             (entry.worker.turns, entry.worker.paused) = standing::read(&standing);
             if let (Some(account), Some(pause)) = (&entry.worker.account, entry.worker.pause(now)) {

@@ -342,7 +342,9 @@ impl Hub {
         if let Some(failure) = failure {
             self.fleet.turned(&agent.name, failure, now);
             self.look_at_workers();
-            self.keep_workers(&[agent.name.as_str().into()]).await;
+            let (hub, name) = (Arc::clone(self), [agent.name.as_str().into()]);
+            // Its place is not held for it.
+            self.runtime.spawn(async move { hub.keep_workers(&name).await });
         }
     }
 }

@@ -62,7 +62,7 @@ impl Hub {
             self.show_fleet();
         }
         self.look_at_workers();
-        Ok(())
+        self.look_at_allowances().await
     }
 
     /// An agent says what it is and has now. Older word than what is known changes nothing, and is told so.

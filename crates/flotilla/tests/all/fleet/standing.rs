@@ -1,6 +1,6 @@
 //! What the hub has seen of workers outlives it: pauses of accounts, and how turns went; and what their cards say.
 
-use super::{announce, give, is, owner, result, shown, worker, worker_saying};
+use super::{announce, give, is, owner, result, shown, steps, worker, worker_saying};
 use crate::cast::{hub, reached};
 use crate::socket::connected;
 use flotilla_testkit::until;
@@ -21,16 +21,17 @@ fn pauses_and_turns_outlive_the_hub() {
     let message = ada.kind("message");
     result(&mut ada, &message, &json!({"status": "done"}));
     reached(&client, &task, "TASK_STATE_COMPLETED");
-    let (_task, _) = give(&hub, &json!({}));
+    let (task, _) = give(&hub, &json!({}));
     let message = ada.kind("message");
     let blocked =
         json!({"status": "blocked", "blocked_reason": "usage_limit", "retry_after": 3600, "detail": "weekly"});
     result(&mut ada, &message, &blocked);
-    let before = until("it is paused", || Some(shown(&hub, "ada")).filter(|seen| seen["paused"].is_object()));
+    until("it waits", || steps(&hub, &task).ends_with("queued").then_some(()));
+    let before = shown(&hub, "ada");
     drop(ada);
     hub.restart();
     let after = shown(&hub, "ada");
-    for figure in ["lastSuccess", "successRate", "failures", "paused"] {
+    for figure in ["lastSuccess", "successRate", "failures", "paused", "account"] {
         assert_eq!((&after[figure], after[figure].is_null()), (&before[figure], false), "{figure}: {after}");
     }
     // One of the same account that comes only now is paused with the others.
