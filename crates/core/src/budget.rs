@@ -124,19 +124,21 @@ impl Budgets {
 pub struct Broke {
     pub text: String,
     pub reason: &'static str,
+    /// Seconds until there is a new budget, where one comes by itself.
+    pub retry_after: Option<u64>,
 }
 
 impl Broke {
     /// Work that would begin with nothing left.
-    pub fn before(whose: &str) -> Self {
+    pub fn before(whose: &str, retry_after: Option<u64>) -> Self {
         let text = format!("Nothing was begun: the budget {whose} is used up. {}", Self::remedy(whose));
-        Self { text, reason: "budget_too_small" }
+        Self { text, reason: "budget_too_small", retry_after }
     }
 
     /// Work that has used up what it had.
-    pub fn after(whose: &str) -> Self {
+    pub fn after(whose: &str, retry_after: Option<u64>) -> Self {
         let text = format!("The work was stopped: the budget {whose} is used up. {}", Self::remedy(whose));
-        Self { text, reason: "budget_exhausted" }
+        Self { text, reason: "budget_exhausted", retry_after }
     }
 
     fn remedy(whose: &str) -> &'static str {
@@ -147,7 +149,11 @@ impl Broke {
     }
 
     pub fn metadata(&self) -> Option<Object> {
-        Object::of(&json!({HANDSHAKE: {"blocked_reason": self.reason}})).ok()
+        let mut told = json!({"blocked_reason": self.reason, "retryable": self.retry_after.is_some()});
+        if let Some(seconds) = self.retry_after {
+            told["retry_after"] = seconds.into();
+        }
+        Object::of(&json!({HANDSHAKE: told})).ok()
     }
 }
 

@@ -5,7 +5,7 @@ pub mod fit;
 pub mod policy;
 
 pub use choose::{Choice, Considered, Shunned, Target, Verdict, Wanted, choose};
-pub use fit::{Unfit, fit};
+pub use fit::{Distance, Unfit, fit};
 pub use policy::{Policy, Tiers};
 
 use flotilla_protocol::fleet::Announce;
@@ -41,11 +41,13 @@ pub struct Worker {
     pub account: Option<Arc<str>>,
     /// Its account has used up what it may.
     pub paused: Option<Pause>,
+    /// What it may use today is used up.
+    pub broke: Option<Pause>,
     /// As many as may are changing files in its repository.
     pub repository_full: bool,
 }
 
-/// Workers of an account get nothing until its limit is reset.
+/// A worker gets nothing until a limit is reset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
     pub until: Millis,
@@ -130,6 +132,7 @@ impl Worker {
             turns: Turns::default(),
             account: None,
             paused: None,
+            broke: None,
             repository_full: false,
         }
     }
@@ -137,6 +140,16 @@ impl Worker {
     /// The pause it is under, if that is not over.
     pub fn pause(&self, now: Millis) -> Option<&Pause> {
         self.paused.as_ref().filter(|pause| now < pause.until)
+    }
+
+    /// The budget it is without, if that does not begin anew by now.
+    pub fn broke(&self, now: Millis) -> Option<&Pause> {
+        self.broke.as_ref().filter(|pause| now < pause.until)
+    }
+
+    /// Whether it has to wait for something beside a place.
+    fn rests(&self, now: Millis) -> bool {
+        self.pause(now).is_some() || self.broke(now).is_some()
     }
 
     pub fn health(&self, now: Millis) -> Health {
@@ -153,7 +166,7 @@ impl Worker {
         }
         match () {
             () if self.draining => Health::Draining,
-            () if self.active >= self.places() || self.pause(now).is_some() => Health::Busy,
+            () if self.active >= self.places() || self.rests(now) => Health::Busy,
             () => Health::Available,
         }
     }

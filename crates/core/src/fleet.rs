@@ -5,13 +5,16 @@ mod contexts;
 pub mod contract;
 pub mod form;
 pub mod outcome;
+pub mod own;
 pub mod queue;
 pub mod reasons;
 mod roster;
 pub mod schema;
 pub mod settings;
+pub mod spent;
+mod standing;
 
-pub use agent::virtual_agent;
+pub use agent::{extension, virtual_agent};
 pub use roster::{Seen, Via};
 pub use settings::{Settings, WorkerSettings};
 
@@ -41,6 +44,8 @@ pub struct Kept {
     pub announce: String,
     pub at: Millis,
     pub draining: bool,
+    /// What was seen of it since, as JSON (`standing`).
+    pub standing: String,
 }
 
 /// What became of an announcement.
@@ -139,8 +144,9 @@ impl Fleet {
         }
     }
 
-    /// A worker's usage limit is reached: all of its account get nothing until it is reset.
-    pub(crate) fn pause(&self, worker: &str, pause: Pause) {
+    /// A worker's usage limit is reached: all of its account get nothing until it is reset. Returns who that is.
+    pub(crate) fn pause(&self, worker: &str, pause: Pause) -> Vec<Arc<str>> {
+        let mut paused = Vec::new();
         let mut state = self.state();
         let account = state.workers.get(worker).and_then(|entry| entry.worker.account.clone());
         if let Some(account) = &account {
@@ -150,10 +156,26 @@ impl Fleet {
             let shares = account.is_some() && entry.worker.account == account;
             if shares || **name == *worker {
                 entry.worker.paused = Some(pause.clone());
+                paused.push(Arc::clone(name));
             }
         }
         drop(state);
         self.sooner.notify_one();
+        paused
+    }
+
+    /// Holds workers back that have used up what they may, and lets go of those that have not.
+    pub(crate) fn allow(&self, broke: impl Fn(&str) -> Option<Pause>) {
+        let mut changed = false;
+        for (name, entry) in &mut self.state().workers {
+            let broke = broke(name);
+            changed |= entry.worker.broke != broke;
+            entry.open |= entry.worker.broke.is_some() && broke.is_none();
+            entry.worker.broke = broke;
+        }
+        if changed {
+            self.sooner.notify_one();
+        }
     }
 
     /// Whether anybody ever announced itself.
@@ -165,13 +187,18 @@ impl Fleet {
     pub fn restore(&self, kept: Vec<Kept>, registry: &Registry, now: Millis) {
         let settings = self.settings();
         let mut state = self.state();
-        for Kept { agent, announce, at, draining } in kept {
+        for Kept { agent, announce, at, draining, standing } in kept {
             let Some(agent) = registry.by_id(agent) else { continue };
             let Ok(announce) = serde_json::from_str::<Announce>(&announce) else { continue };
             let mut entry = Entry::new(agent, Via::Kept, at);
-            entry.describe(Some(agent), &settings);
             entry.worker.take(Arc::new(announce), settings.lease_from(now), now);
+            entry.describe(Some(agent), &settings);
             entry.worker.draining = draining;
+            (entry.worker.turns, entry.worker.paused) = standing::read(&standing);
+            if let (Some(account), Some(pause)) = (&entry.worker.account, entry.worker.pause(now)) {
+                let (account, pause) = (Arc::clone(account), pause.clone());
+                state.pauses.insert(account, pause);
+            }
             state.workers.insert(Arc::clone(&entry.worker.name), entry);
             self.populated.store(true, Ordering::Relaxed);
         }
@@ -260,7 +287,9 @@ impl Fleet {
                 entry.told = Some(stands);
                 changed.push(entry.changed(health.name()));
             }
-            let due = [Some(entry.worker.lease_until), entry.worker.paused.as_ref().map(|pause| pause.until)];
+            let worker = &entry.worker;
+            let pauses = [&worker.paused, &worker.broke].map(|pause| pause.as_ref().map(|pause| pause.until));
+            let due = [Some(worker.lease_until), pauses[0], pauses[1]];
             next = due.into_iter().flatten().filter(|at| *at > now).chain(next).min();
         }
         for (word, count) in Health::WORDS.into_iter().zip(counts) {

@@ -1,10 +1,12 @@
 //! The hub: every operation on tasks, for every binding. Everything appends to a log or follows one.
 
 mod agents;
+mod allowance;
 mod approve;
 mod budget;
 mod cancel;
 mod committed;
+mod conclude;
 mod deadline;
 mod deliver;
 mod descend;
@@ -292,10 +294,10 @@ impl Hub {
             sequencer.loaded().ok_or_else(|| Fault::new("a decision on a task that is not loaded"))?;
         // A full log must still be able to end.
         let may_overflow = matches!(
-            command,
+            command.plain(),
             Command::Lost { .. } | Command::Cancel { .. } | Command::Overdue { .. } | Command::Overspent(_)
         );
-        let from_caller = match &command {
+        let from_caller = match command.plain() {
             Command::Say(say) => Some(say.held.is_some()),
             _ => None,
         };

@@ -108,7 +108,7 @@ impl PrincipalId {
 }
 
 /// An agent as the store knows it; its name may be configured anew, its number stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentId(pub i64);
 
 /// An approval's id: made of what was asked by whom, so that the same question is the same approval.

@@ -1,6 +1,8 @@
 //! What people may want to hear of at once: workers, tasks, approvals, alerts. Told to whoever listens, and kept by
 //! nobody: the logs and the roster are where it can be looked up.
 
+mod veil;
+
 use crate::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::usage::Usage;
@@ -10,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
+use veil::Veil;
 
 /// So many notices a listener may be behind before it misses some.
 const BACKLOG: usize = 1024;
@@ -56,6 +59,7 @@ struct Shared {
     lingers: AtomicBool,
     kept: Mutex<Kept>,
     told: Notify,
+    veil: Veil,
 }
 
 #[derive(Debug, Default)]
@@ -121,6 +125,16 @@ impl Notices {
             self.alerts.tell(Arc::clone(&notice));
         }
         self.all.tell(notice);
+    }
+
+    /// What listeners know a notice by. It says nothing of how many others there are.
+    pub fn name_of(&self, number: u64) -> u64 {
+        self.0.veil.hide(number)
+    }
+
+    /// The number of a notice that was told under this name; none if there was none.
+    pub fn number_of(&self, name: u64) -> Option<u64> {
+        Some(self.0.veil.show(name)).filter(|number| *number < self.0.kept().next)
     }
 
     /// From now on.

@@ -2,8 +2,10 @@
 
 mod apply;
 pub mod approve;
+pub mod conclude;
 mod report;
 pub mod room;
+mod spend;
 mod step;
 
 pub use apply::apply;

@@ -1,8 +1,21 @@
 //! The ledger's questions: what was used, by whom or when. The store answers them from sums it keeps with each commit.
 
 use crate::ids::{AgentId, TaskId};
+use flotilla_protocol::event::Event;
+use flotilla_protocol::fleet::route::Step;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::usage::Usage;
+
+/// The worker that was given the work, if the events of a change say so: what is used from then on is its use.
+pub fn assigned(events: &[Event]) -> Option<&str> {
+    events.iter().rev().find_map(|event| match event {
+        Event::Routed { step, .. } => match &**step {
+            Step::Assigned { worker, .. } => Some(worker.as_str()),
+            _ => None,
+        },
+        _ => None,
+    })
+}
 
 const DAY_MILLIS: i64 = 86_400_000;
 
@@ -17,6 +30,11 @@ impl Day {
 
     pub fn begins(self) -> Millis {
         Millis(self.0 * DAY_MILLIS)
+    }
+
+    /// When the next one begins.
+    pub fn ends(self) -> Millis {
+        Self(self.0 + 1).begins()
     }
 
     /// `2026-01-31`.

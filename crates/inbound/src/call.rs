@@ -62,7 +62,7 @@ pub async fn perform(
     parameters.check_key()?;
     let asked = Asked { caller, agent, named: path.is_some(), dialect };
     let (answer, activated) = operate(app, asked, parameters, request).await?;
-    Ok(Answered { answer, extensions: parameters.activated(agent, activated.as_deref()) })
+    Ok(Answered { answer, extensions: parameters.activated(|| app.hub.extensions(agent), activated.as_deref()) })
 }
 
 /// Who asks whom, and how.

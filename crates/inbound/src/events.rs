@@ -49,11 +49,11 @@ async fn opened(app: &Arc<App>, request: &Parts) -> Result<Response<Body>, Error
     Ok(response)
 }
 
-/// `<run of the hub>.<number>`.
+/// `<run of the hub>.<name of the event>`.
 fn place(text: &str) -> Result<(&str, u64), Refusal> {
     let wrong = || Refusal::invalid("Last-Event-ID", "must be the id of an event of this stream");
     let (boot, number) = text.rsplit_once('.').ok_or_else(wrong)?;
-    number.parse().map(|number| (boot, number)).map_err(|_| wrong())
+    u64::from_str_radix(number, 16).map(|name| (boot, name)).map_err(|_| wrong())
 }
 
 struct Reader {
@@ -104,7 +104,8 @@ impl Reader {
     }
 
     fn event(&self, kind: &str, data: &Value) -> String {
-        let id = self.follow.last().map(|number| format!("id: {}.{number}\n", self.app.hub.boot())).unwrap_or_default();
+        let id =
+            self.follow.last().map(|name| format!("id: {}.{name:016x}\n", self.app.hub.boot())).unwrap_or_default();
         format!("{id}event: {kind}\ndata: {data}\n\n")
     }
 

@@ -3,6 +3,7 @@
 use flotilla_core::descent::Told;
 use flotilla_core::log::Cursor;
 use flotilla_core::registry::Agent;
+use flotilla_protocol::a2a::card::AgentExtension;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::a2a::{HUB_EXTENSIONS, STREAM_RESUME};
@@ -120,16 +121,24 @@ impl Parameters {
 
     /// The extensions that are in force for this request, for the response's header. Of those of an agent elsewhere,
     /// the ones it says it activated; where it has said nothing yet, as when a stream begins, the ones it declares.
-    pub fn activated(&self, agent: &Agent, by_agent: Option<&[String]>) -> Option<HeaderValue> {
-        let declared = |uri: &str| {
+    pub fn activated(
+        &self,
+        declared: impl FnOnce() -> Vec<AgentExtension>,
+        by_agent: Option<&[String]>,
+    ) -> Option<HeaderValue> {
+        if self.extensions.is_empty() && self.cursor.is_none() {
+            return None;
+        }
+        let declared = declared();
+        let is_declared = |uri: &str| {
             let is_in_force =
                 by_agent.is_none_or(|all| uri.starts_with(HUB_EXTENSIONS) || all.iter().any(|one| one == uri));
-            is_in_force && agent.capabilities.extensions.iter().any(|extension| extension.uri == uri)
+            is_in_force && declared.iter().any(|extension| extension.uri == uri)
         };
         let mut active: Vec<&str> = Vec::new();
         let resuming = self.cursor.is_some().then_some(STREAM_RESUME);
         for uri in self.extensions.iter().map(String::as_str).chain(resuming) {
-            if declared(uri) && !active.contains(&uri) {
+            if is_declared(uri) && !active.contains(&uri) {
                 active.push(uri);
             }
         }

@@ -67,11 +67,13 @@ pub fn extended(app: &App, caller: &Caller, agent: &Agent, named: bool, dialect:
 /// The card that everybody sees, not signed.
 pub fn public(app: &App, agent: &Agent, named: bool) -> AgentCard {
     let settings = app.settings();
-    if !named {
-        return well_known::hub_card(&settings, agent);
-    }
-    let is_default = app.hub.registry().default_agent().is_some_and(|default| default.id == agent.id);
-    well_known::agent_card(&settings, agent, is_default)
+    let is_default = || app.hub.registry().default_agent().is_some_and(|default| default.id == agent.id);
+    let mut card = match named {
+        false => well_known::hub_card(&settings, agent),
+        true => well_known::agent_card(&settings, agent, is_default()),
+    };
+    card.capabilities.extensions = app.hub.extensions(agent);
+    card
 }
 
 /// The extended card where there is one for the caller, else the public one; not signed.

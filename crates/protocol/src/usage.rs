@@ -57,9 +57,16 @@ impl Usage {
                 Event::Produced { chunk } => &chunk.blocks,
                 _ => continue,
             };
-            blocks.iter().filter_map(Self::of_block).for_each(|usage| sum.add(&usage));
+            sum.add(&Self::of_blocks(blocks));
         }
         (sum.reports > 0).then_some(sum)
+    }
+
+    /// What blocks tell.
+    pub fn of_blocks(blocks: &[Block]) -> Self {
+        let mut sum = Self::default();
+        blocks.iter().filter_map(Self::of_block).for_each(|usage| sum.add(&usage));
+        sum
     }
 
     pub fn add(&mut self, other: &Self) {

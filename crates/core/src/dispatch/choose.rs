@@ -1,6 +1,6 @@
 //! The choice between workers, with the reason for each: nobody should have to guess why a task went where it went.
 
-use super::fit::{Addressed, Unfit, fit};
+use super::fit::{Addressed, Distance, Unfit, fit};
 use super::{Policy, Worker};
 use crate::dispatch::policy::DEAR;
 use flotilla_protocol::fleet::dispatch::Dispatch;
@@ -62,12 +62,21 @@ impl Choice {
         self.considered.first().filter(|first| matches!(first.verdict, Verdict::Fit { .. }))
     }
 
-    /// Whether one of them may do later without anything new being announced.
-    pub fn may_wait(&self) -> bool {
-        self.considered.iter().any(|considered| match &considered.verdict {
-            Verdict::Fit { .. } => true,
-            Verdict::Unfit(reasons) => reasons.iter().all(|reason| reason.waits),
-        })
+    /// Those that cannot, with all that stands in their way, the nearest to it first.
+    pub fn hindered(&self) -> Vec<(&str, &[Unfit])> {
+        let mut hindered: Vec<(&str, &[Unfit])> = self
+            .considered
+            .iter()
+            .filter_map(|considered| match &considered.verdict {
+                Verdict::Unfit(reasons) => Some((&*considered.worker, reasons.as_slice())),
+                Verdict::Fit { .. } => None,
+            })
+            .collect();
+        hindered.sort_by_key(|(_, reasons)| {
+            let lacks = reasons.iter().filter(|reason| !reason.waits).count();
+            (lacks, reasons.iter().map(|reason| reason.distance).max(), reasons.len())
+        });
+        hindered
     }
 }
 
@@ -90,9 +99,14 @@ pub struct Shunned {
     /// own count tells.
     pub epoch: Option<u64>,
     pub revision: u64,
-    /// It may do after that, where it said so.
+    /// It is asked again after that.
     pub until: Option<Millis>,
     pub reason: BlockedReason,
+    /// What it said beside that.
+    pub detail: String,
+    /// When the same work may succeed there, and whether it ever may, in its own words.
+    pub retry_at: Option<Millis>,
+    pub retryable: Option<bool>,
 }
 
 impl Shunned {
@@ -104,11 +118,19 @@ impl Shunned {
         if self.worker != worker.name || is_new {
             return None;
         }
-        let detail = format!("it answered {}", self.reason.name());
-        match self.until {
-            Some(until) if now >= until => None,
-            until => Some(Unfit { reason: self.reason.clone(), detail, waits: until.is_some() }),
+        if self.until.is_some_and(|until| now >= until) {
+            return None;
         }
+        let said = if self.detail.is_empty() { String::new() } else { format!(": {}", self.detail) };
+        let detail = format!("it answered {}{said}", self.reason.name());
+        let until = self.until.or(self.retry_at);
+        let distance = match self.reason {
+            BlockedReason::OverCapacity => Distance::Full,
+            BlockedReason::UsageLimit | BlockedReason::BudgetTooSmall => Distance::Resting,
+            _ => Distance::Lacking,
+        };
+        let waits = self.until.is_some() || self.retryable == Some(true);
+        Some(Unfit { reason: self.reason.clone(), detail, waits, until, distance })
     }
 }
 

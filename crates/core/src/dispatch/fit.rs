@@ -1,7 +1,7 @@
 //! Whether a worker can do a piece of work at all; if not, why, and whether waiting helps.
 
 use super::{Health, Policy, Worker};
-use flotilla_protocol::fleet::announce::McpStatus;
+use flotilla_protocol::fleet::announce::{McpStatus, RepoState};
 use flotilla_protocol::fleet::dispatch::Dispatch;
 use flotilla_protocol::fleet::name;
 use flotilla_protocol::fleet::result::BlockedReason;
@@ -14,15 +14,35 @@ pub struct Unfit {
     pub detail: String,
     /// Whether the same worker may do later without announcing anything new.
     pub waits: bool,
+    /// When that is, if it is known.
+    pub until: Option<Millis>,
+    pub distance: Distance,
+}
+
+/// How far a worker is from taking the work, the nearest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Distance {
+    /// As soon as it is free.
+    Full,
+    /// Not for a while.
+    Resting,
+    /// Not as it is.
+    Lacking,
+    /// Not before it is back.
+    Gone,
 }
 
 impl Unfit {
     fn never(reason: BlockedReason, detail: String) -> Self {
-        Self { reason, detail, waits: false }
+        Self { reason, detail, waits: false, until: None, distance: Distance::Lacking }
     }
 
-    fn later(reason: BlockedReason, detail: String) -> Self {
-        Self { reason, detail, waits: true }
+    fn later(reason: BlockedReason, detail: String, distance: Distance) -> Self {
+        Self { reason, detail, waits: true, until: None, distance }
+    }
+
+    fn until(self, until: Millis) -> Self {
+        Self { until: Some(until), ..self }
     }
 }
 
@@ -164,7 +184,7 @@ fn tree(
     if !dispatch.requirements.write {
         return;
     }
-    let clean = worker.announce.session.repo_state.as_ref().and_then(|repo| repo.clean);
+    let clean = worker.announce.session.repo_state.as_ref().and_then(RepoState::is_clean);
     match (clean, addressed) {
         (Some(true), _) => {}
         (Some(false), _) => {
@@ -178,20 +198,25 @@ fn tree(
 }
 
 fn presence(worker: &Worker, dispatch: &Dispatch, now: Millis, unfit: &mut Vec<Unfit>) {
-    let over = |detail: String| Unfit::later(BlockedReason::OverCapacity, detail);
+    let over = |detail: &str, distance| Unfit::later(BlockedReason::OverCapacity, detail.to_owned(), distance);
     if dispatch.requirements.write && worker.repository_full {
-        unfit.push(over("as many as may are changing files in its repository".into()));
+        unfit.push(over("as many as may are changing files in its repository", Distance::Full));
     }
     if let Some(pause) = worker.pause(now) {
         let detail = format!("its account is paused until {}: {}", pause.until, pause.reason);
-        unfit.push(Unfit::later(BlockedReason::UsageLimit, detail));
+        unfit.push(Unfit::later(BlockedReason::UsageLimit, detail, Distance::Resting).until(pause.until));
+    }
+    if let Some(broke) = worker.broke(now) {
+        let detail = broke.reason.to_string();
+        unfit.push(Unfit::later(BlockedReason::BudgetTooSmall, detail, Distance::Resting).until(broke.until));
     }
     match worker.health(now) {
         Health::Available => {}
         Health::Busy if worker.active < worker.places() => {}
-        Health::Busy => unfit.push(over(format!("all {} places are taken", worker.places()))),
-        Health::Draining => unfit.push(over("it is draining and takes nothing new".into())),
+        Health::Busy => unfit.push(over(&format!("all {} places are taken", worker.places()), Distance::Full)),
+        Health::Draining => unfit.push(over("it is draining and takes nothing new", Distance::Resting)),
+        // What it announced does not hold, as its turns show: it has to say anew what it can do.
         Health::Broken { reason } => unfit.push(Unfit::never(BlockedReason::StaleProfile, reason)),
-        Health::Offline => unfit.push(over("it is not there".into())),
+        Health::Offline => unfit.push(over("it is not there", Distance::Gone)),
     }
 }

@@ -40,6 +40,11 @@ fn worker(name: &str, tier: &str) -> Worker {
     }
 }
 
+/// Whether the nearest may do later without anything new being announced.
+fn may_wait(choice: &Choice) -> bool {
+    choice.hindered().first().is_none_or(|(_, reasons)| reasons.iter().all(|reason| reason.waits))
+}
+
 fn choice(workers: &[Worker], requirements: &Value, target: &Target, last: Option<&str>) -> Choice {
     choose(workers, Wanted { dispatch: &dispatch(requirements), target, last, shunned: &[] }, &Policy::default(), NOW)
 }
@@ -110,6 +115,13 @@ fn trees_deadlines_and_presence_count_too() {
     assert_eq!(against(&unknown, &json!({"write": true}), &Target::Any), "dirty_tree");
     let named = against(&unknown, &json!({"write": true}), &Target::Worker("w".into()));
     assert_eq!(named, "fit a clean working tree");
+    let mut contradicts = worker("w", "sonnet");
+    Arc::make_mut(&mut contradicts.announce).session.repo_state.as_mut().unwrap().dirty_files = Some(3);
+    assert_eq!(
+        against(&contradicts, &json!({"write": true}), &Target::Any),
+        "dirty_tree",
+        "files speak against a word"
+    );
 
     assert_eq!(against(&change(|w| w.active = 2), &json!({}), &Target::Any), "over_capacity*");
     assert_eq!(against(&change(|w| w.draining = true), &json!({}), &Target::Any), "over_capacity*");
@@ -123,7 +135,7 @@ fn trees_deadlines_and_presence_count_too() {
     let ready = [worker("w", "sonnet")];
     let wanted = Wanted { dispatch: &late, target: &Target::Any, last: None, shunned: &[] };
     let choice = choose(&ready, wanted, &Policy::default(), NOW);
-    assert!(choice.chosen().is_none() && !choice.may_wait());
+    assert!(choice.chosen().is_none() && !may_wait(&choice));
 }
 
 #[test]
@@ -155,7 +167,7 @@ fn each_candidate_is_told_of_and_others_are_not_asked() {
     assert_eq!(one.considered.iter().map(|c| &*c.worker).collect::<Vec<_>>(), ["a"]);
     let all = choice(&fleet, &json!({"required_mcp": ["trek"]}), &Target::Skill("review".into()), None);
     assert_eq!(all.considered.len(), 3);
-    assert!(all.chosen().is_none() && !all.may_wait());
+    assert!(all.chosen().is_none() && !may_wait(&all));
     assert_eq!(all.considered[0].epoch, Some(5));
 }
 
@@ -193,16 +205,21 @@ fn pauses_full_repositories_and_earlier_answers_stand_in_the_way() {
     assert_eq!(against(&worker, &json!({}), &Target::Any), "usage_limit*");
     assert_eq!(worker.health(NOW), Health::Busy);
     worker.paused = Some(Pause { until: NOW, reason: "weekly limit".into() });
+    worker.broke = Some(Pause { until: Millis(NOW.0 + 9), reason: "used up".into() });
+    assert_eq!(against(&worker, &json!({}), &Target::Any), "budget_too_small*");
+    worker.broke = Some(Pause { until: NOW, reason: "used up".into() });
     worker.repository_full = true;
     assert_eq!(against(&worker, &json!({}), &Target::Any), "fit");
     assert_eq!(against(&worker, &json!({"write": true}), &Target::Any), "over_capacity*");
 
     let answered = |revision, until| {
-        let shunned = Shunned { worker: "w".into(), epoch: None, revision, until, reason: BlockedReason::StaleProfile };
+        let (reason, detail) = (BlockedReason::StaleProfile, String::new());
+        let (retry_at, retryable) = (None, None);
+        let shunned = Shunned { worker: "w".into(), epoch: None, revision, until, reason, detail, retry_at, retryable };
         let dispatch = dispatch(&json!({}));
         let wanted = Wanted { dispatch: &dispatch, target: &Target::Any, last: None, shunned: &[shunned] };
         let choice = choose([&worker], wanted, &Policy::default(), NOW);
-        (choice.chosen().is_some(), choice.may_wait())
+        (choice.chosen().is_some(), may_wait(&choice))
     };
     assert_eq!(answered(0, None), (false, false), "never again, until it announces something new");
     assert_eq!(answered(0, Some(Millis(NOW.0 + 1))), (false, true), "later");

@@ -1,6 +1,7 @@
 //! The contract of a message: the dispatch it carries in any of its forms, and what was done about it so far.
 
 use super::FLEET;
+use super::spent::Spent;
 use crate::dispatch::{Shunned, Target};
 use crate::registry::Agent;
 use flotilla_protocol::a2a::error::Refusal;
@@ -42,6 +43,8 @@ pub struct Past {
     pub alerted: bool,
     /// The version the dispatch is of, if it is not ours.
     pub noted_version: bool,
+    /// What its runs used.
+    pub spent: Spent,
 }
 
 /// Reads the dispatch a message carries. Texts are looked into only where `on`: for others they are content.
@@ -110,6 +113,7 @@ impl Past {
         let mut past = Self::default();
         for change in changes {
             for event in &change.events {
+                past.spent.event(event);
                 match event {
                     Event::Routed { run, step } => past.step(*run, step, change.at),
                     // Who lost a run does not have it any more.
@@ -127,7 +131,7 @@ impl Past {
             Step::Assigned { worker, .. } | Step::Resumed { worker } => {
                 (self.given, self.violations) = (Some((run, worker.as_str().into())), None);
             }
-            Step::Blocked { worker, epoch, revision, reason, until, .. } => {
+            Step::Blocked { worker, epoch, revision, reason, detail, until, retry_at, retryable } => {
                 self.given = None;
                 self.shunned.retain(|shunned| *shunned.worker != **worker);
                 self.shunned.push(Shunned {
@@ -136,6 +140,9 @@ impl Past {
                     revision: *revision,
                     until: *until,
                     reason: reason.clone(),
+                    detail: detail.clone(),
+                    retry_at: *retry_at,
+                    retryable: *retryable,
                 });
             }
             Step::AskedAgain { violations, .. } => self.violations = Some(violations.clone()),

@@ -1,22 +1,21 @@
 //! What a worker's reports come to: the result it tells in any of its forms, checked, and the state that follows.
 
-use super::schema;
-use flotilla_protocol::a2a::model::{Artifact, Part, TaskState};
-use flotilla_protocol::block::{Block, Kind as BlockKind};
+use super::spent::Spent;
+use super::{own, schema};
+use crate::budget::Ceiling;
+use flotilla_protocol::a2a::model::{Part, TaskState};
+use flotilla_protocol::block::Block;
 use flotilla_protocol::fleet::dispatch::ReplySchema;
-use flotilla_protocol::fleet::result::{BlockedReason, Status, Usage};
+use flotilla_protocol::fleet::result::{BlockedReason, EndedBy, Status};
 use flotilla_protocol::fleet::route::{Check, Standing, Step};
 use flotilla_protocol::fleet::{
     Announce, Dispatch, Found, HANDSHAKE, Handshake, Kind, TaskResult, ending, read, version,
 };
 use flotilla_protocol::lineage;
-use flotilla_protocol::wire::{AnyValue, Json, Object};
+use flotilla_protocol::wire::{Json, Object};
 use flotilla_protocol::work::{Contents, Report};
 use serde_json::{Value, json};
 use std::sync::Arc;
-
-/// The artifact a result is in, where the worker gave it no name of its own.
-const RESULT: &str = "task-result";
 
 /// Reads along with a worker's reports.
 pub struct Judge {
@@ -32,7 +31,7 @@ pub struct Judge {
     /// The last JSON it made, and its last words.
     json: Option<Value>,
     said: String,
-    usage: Option<Usage>,
+    spent: Spent,
 }
 
 /// What follows from reports.
@@ -40,10 +39,10 @@ pub struct Judge {
 pub enum Ruling {
     /// They go on as they are.
     Pass(Vec<Report>),
-    /// The work was not begun.
-    Blocked(Box<TaskResult>),
-    /// The reply was not what was asked for.
-    Again(Vec<String>),
+    /// The work was not begun; what was noted on the way to that is kept.
+    Blocked(Box<TaskResult>, Vec<Report>),
+    /// The reply was not what was asked for; likewise.
+    Again(Vec<String>, Vec<Report>),
     /// The work is over: with these reports, this judgement, and, where it is the worker's fault, what went wrong.
     Over { reports: Vec<Report>, step: Step, fault: Option<String> },
 }
@@ -73,7 +72,7 @@ fn held(part: &Part) -> Held {
 }
 
 impl Judge {
-    pub fn new(worker: Arc<str>, dispatch: Arc<Dispatch>, asked_again: bool) -> Self {
+    pub fn new(worker: Arc<str>, dispatch: Arc<Dispatch>, asked_again: bool, spent: Spent) -> Self {
         Self {
             worker,
             dispatch,
@@ -83,7 +82,7 @@ impl Judge {
             artifact: None,
             json: None,
             said: String::new(),
-            usage: None,
+            spent,
         }
     }
 
@@ -91,11 +90,8 @@ impl Judge {
     pub fn rule(&mut self, reports: Vec<Report>) -> (Ruling, Vec<Announce>) {
         let (mut passed, mut announced) = (Vec::new(), Vec::new());
         for report in reports {
+            self.spent.report(&report);
             match report {
-                Report::Note { blocks } => {
-                    blocks.iter().filter(|block| block.kind() == BlockKind::Usage).for_each(|block| self.count(block));
-                    passed.push(Report::Note { blocks });
-                }
                 Report::Artifact { artifact, contents, append, last_chunk, metadata } => {
                     let (parts, kept) = self.sift(&contents, &mut announced);
                     if self.result.is_some() && kept.is_empty() && !parts.is_empty() {
@@ -123,9 +119,14 @@ impl Judge {
                     if state.is_interrupted() && self.result.is_some() {
                         return (self.over(passed, state, contents), announced);
                     }
+                    if state == TaskState::Canceled {
+                        self.canceled(&mut passed);
+                    }
                     passed.push(Report::Status { state, contents, metadata });
                 }
-                other @ (Report::Linked { .. } | Report::TookUp | Report::Received { .. }) => passed.push(other),
+                other @ (Report::Note { .. } | Report::Linked { .. } | Report::TookUp | Report::Received { .. }) => {
+                    passed.push(other);
+                }
             }
         }
         (Ruling::Pass(passed), announced)
@@ -157,36 +158,19 @@ impl Judge {
         (parts, kept)
     }
 
-    /// Adds up what the agent used, each kind for itself.
-    fn count(&mut self, block: &Block) {
-        let Ok(Value::Object(told)) = serde_json::from_str(block.json().text()) else { return };
-        let number = |name: &str| told.get(name).and_then(Value::as_u64);
-        let usage = self.usage.get_or_insert_with(Usage::default);
-        let kinds = [
-            (&mut usage.input_tokens, number("input_tokens")),
-            (&mut usage.output_tokens, number("output_tokens")),
-            (&mut usage.cache_read_tokens, number("cache_read_input_tokens").or(number("cache_read_tokens"))),
-            (&mut usage.cache_write_tokens, number("cache_creation_input_tokens").or(number("cache_write_tokens"))),
-        ];
-        for (sum, more) in kinds {
-            if let Some(more) = more {
-                *sum = Some(sum.unwrap_or(0).saturating_add(more));
-            }
-        }
-    }
-
     fn over(&mut self, mut passed: Vec<Report>, state: TaskState, contents: Option<Contents>) -> Ruling {
         let told = self.result.take();
         let inferred = told.is_none();
         let mut result = *told.unwrap_or_else(|| Box::new(self.inferred(state)));
+        passed.extend(self.spent.result(&result));
         if result.status == Status::Blocked {
-            return Ruling::Blocked(Box::new(result));
+            return Ruling::Blocked(Box::new(result), notes(passed));
         }
         let mut checks = self.checks(&result, state);
         if self.dispatch.task.reply_schema == ReplySchema::Json && result.status != Status::Error {
             let violations = self.violations();
             if !violations.is_empty() && !self.asked_again && !state.is_interrupted() {
-                return Ruling::Again(violations);
+                return Ruling::Again(violations, notes(passed));
             }
             let (ok, detail) = (violations.is_empty(), violations.join("; "));
             checks.push(Check { name: "reply_schema".into(), ok, detail: detail.clone() });
@@ -202,7 +186,8 @@ impl Judge {
         };
         let accepted = !inferred && checks.iter().all(|check| check.ok);
         let standing = if accepted { Standing::Accepted } else { Standing::Reported };
-        passed.push(self.artifact(&result, standing, &checks));
+        let metadata = Object::of(&json!({HANDSHAKE: {"standing": standing, "checks": checks}})).ok();
+        passed.push(own::report(own::artifact(self.artifact.clone(), metadata), &result));
         let fault = (inferred && state == TaskState::Failed).then(|| shortened(&self.said));
         let contents = contents.or_else(|| result.error.clone().map(Contents::text));
         passed.push(Report::Status { state, contents, metadata: None });
@@ -230,14 +215,16 @@ impl Judge {
         let mut result = TaskResult { inferred: true, protocol_version: version::CURRENT, ..TaskResult::default() };
         let said = shortened(&self.said);
         // Whoever means to tell how it went, and does so wrongly, is not taken to be done.
-        if let Some(problem) = &self.wrong {
+        if let Some(problem) = self.wrong.as_ref().filter(|_| state != TaskState::Rejected) {
             (result.status, result.error) = (Status::Error, Some(format!("The result cannot be read: {problem}")));
             return result;
         }
         match state {
+            // It does not say what is missing, but that it cannot: what that is it has to announce.
             TaskState::Rejected => {
-                (result.status, result.blocked_reason) = (Status::Blocked, Some(BlockedReason::of("rejected")));
-                result.detail = Some(said);
+                (result.status, result.blocked_reason) = (Status::Blocked, Some(BlockedReason::MissingCapability));
+                let said = Some(said).filter(|said| !said.is_empty()).or_else(|| self.wrong.clone());
+                result.detail = Some(said.unwrap_or_else(|| "it gave no reason".into()));
             }
             TaskState::Completed => result.detail = Some(said).filter(|said| !said.is_empty()),
             _ => {
@@ -260,6 +247,9 @@ impl Judge {
         }
         let says_well = matches!(result.status, Status::Done | Status::Partial);
         check("state", !(says_well && state == TaskState::Failed), "the worker failed, and says it is done");
+        if let Some(over) = self.overspent() {
+            check("budget", false, &over);
+        }
         // What a worker program looked at itself: each either holds or does not.
         if let Some(Value::Object(evidence)) = result.more.get("evidence") {
             for (name, held) in evidence {
@@ -269,6 +259,23 @@ impl Judge {
             }
         }
         checks
+    }
+
+    /// By how much a hard ceiling was passed, if that came to be known with the result only.
+    fn overspent(&self) -> Option<String> {
+        let (ceiling, used) = (Ceiling::of(&self.dispatch).filter(|ceiling| ceiling.hard)?, self.spent.total()?);
+        let over = ceiling.marks(&used).find(|mark| mark.used > mark.most)?;
+        Some(format!("it used {}", over.told()))
+    }
+
+    /// A worker that stopped of its own accord says how far it came, or the hub does.
+    fn canceled(&mut self, passed: &mut Vec<Report>) {
+        let told = self.result.take().filter(|result| result.status != Status::Blocked);
+        let mut result = told.map_or_else(|| self.inferred(TaskState::Canceled), |told| *told);
+        passed.extend(self.spent.result(&result));
+        self.complete(&mut result);
+        result.ended_by = Some(EndedBy::Canceled);
+        passed.push(own::report(own::artifact(self.artifact.clone(), None), &result));
     }
 
     /// What is wrong with the JSON that was asked for.
@@ -285,47 +292,13 @@ impl Judge {
         if self.dispatch.task.task_id.is_some() {
             result.task_id.clone_from(&self.dispatch.task.task_id);
         }
-        let counted = self.usage.clone().or_else(|| result.usage.clone());
-        let spent = counted.as_ref().and_then(Usage::total_tokens);
-        if result.tokens_spent != spent {
-            result.tokens_claimed = result.tokens_claimed.or(result.tokens_spent);
-        }
-        (result.tokens_spent, result.usage) = (spent, counted);
-    }
-
-    fn artifact(&self, result: &TaskResult, standing: Standing, checks: &[Check]) -> Report {
-        let artifact_id = self.artifact.clone().unwrap_or_else(|| RESULT.into());
-        let metadata = Object::of(&json!({HANDSHAKE: {"standing": standing, "checks": checks}})).ok();
-        let artifact = Artifact { artifact_id, name: RESULT.into(), metadata, ..Artifact::default() };
-        let contents = Contents::Parts(vec![result_part(result)]);
-        Report::Artifact { artifact: Box::new(artifact), contents, append: false, last_chunk: true, metadata: None }
+        self.spent.write(result);
     }
 }
 
-fn result_part(result: &TaskResult) -> Part {
-    let data = AnyValue(Json::of(result).ok());
-    Part { data, media_type: Kind::Result.media_type().into(), ..Part::default() }
-}
-
-/// The reports that end work no worker took.
-pub fn refused(dispatch: &Dispatch, reason: &BlockedReason, detail: &str, retryable: bool) -> Vec<Report> {
-    let result = TaskResult {
-        protocol_version: version::CURRENT,
-        task_id: dispatch.task.task_id.clone(),
-        status: Status::Blocked,
-        blocked_reason: Some(reason.clone()),
-        detail: Some(detail.to_owned()),
-        retryable: Some(retryable),
-        ..TaskResult::default()
-    };
-    let artifact = Artifact { artifact_id: RESULT.into(), name: RESULT.into(), ..Artifact::default() };
-    let contents = Contents::Parts(vec![result_part(&result)]);
-    let artifact = Box::new(artifact);
-    let text = format!("No worker took the work ({}): {detail}.", reason.name());
-    vec![
-        Report::Artifact { artifact, contents, append: false, last_chunk: true, metadata: None },
-        Report::Status { state: TaskState::Rejected, contents: Some(Contents::text(text)), metadata: None },
-    ]
+/// Of a run that is tried again only what is for the owner stays.
+fn notes(passed: Vec<Report>) -> Vec<Report> {
+    passed.into_iter().filter(|report| matches!(report, Report::Note { .. })).collect()
 }
 
 /// JSON without the fence people and models put around it.

@@ -1,6 +1,6 @@
 //! One worker in the roster: what it announced, when it was heard of, and whether it can be reached.
 
-use super::{Changed, Kept, Settings};
+use super::{Changed, Kept, Settings, standing};
 use crate::dispatch::{Health, Worker};
 use crate::ids::{AgentId, PrincipalId, WorkspaceId};
 use crate::ports::Breaker;
@@ -134,7 +134,8 @@ impl Entry {
 
     pub fn kept(&self) -> Kept {
         let announce = serde_json::to_string(&*self.worker.announce).unwrap_or_default();
-        Kept { agent: self.agent, announce, at: self.announced_at, draining: self.worker.draining }
+        let standing = standing::written(&self.worker.turns, self.worker.paused.as_ref());
+        Kept { agent: self.agent, announce, at: self.announced_at, draining: self.worker.draining, standing }
     }
 
     pub fn changed(&self, health: &'static str) -> Changed {

@@ -5,6 +5,7 @@ use crate::budget::{Broke, Budgets, Ceiling, Figure, TODAY};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::fleet::contract::{Carried, carried};
+use crate::fleet::own::seconds;
 use crate::ids::TaskId;
 use crate::notice::{Notice, What};
 use crate::registry::Agent;
@@ -23,7 +24,7 @@ const REMEMBERED: usize = 10_000;
 /// What budgets are made of: the ceilings in force, what tasks were promised, and what was told already.
 #[derive(Default)]
 pub struct Purses {
-    policy: ArcSwap<Budgets>,
+    pub(super) policy: ArcSwap<Budgets>,
     contracts: Mutex<HashMap<TaskId, Option<Ceiling>>>,
     told: Mutex<HashMap<(String, Figure), (Day, u64)>>,
     /// One is weighed after the other, so that each level is told once.
@@ -62,13 +63,23 @@ struct Purse {
 impl Purse {
     /// How callers are told of it; whose it is beyond that is not theirs to know.
     fn whose(&self) -> &'static str {
-        if self.name.starts_with("task") { "of this task" } else { TODAY }
+        if self.is_of_the_day() { TODAY } else { "of this task" }
+    }
+
+    fn is_of_the_day(&self) -> bool {
+        !self.name.starts_with("task")
     }
 }
 
 impl Hub {
-    pub fn replace_budgets(&self, budgets: Budgets) {
+    pub fn replace_budgets(self: &Arc<Self>, budgets: Budgets) {
         self.purses.policy.store(Arc::new(budgets));
+        let hub = Arc::clone(self);
+        self.runtime.spawn(async move {
+            if let Err(fault) = hub.look_at_allowances().await {
+                tracing::error!(%fault, "which workers have a budget left is not known");
+            }
+        });
     }
 
     /// A change was committed: if it tells of usage, that is weighed.
@@ -77,19 +88,25 @@ impl Hub {
             self.purses.contracts().remove(&head.id);
         }
         let Some(usage) = Usage::of(&change.events) else { return };
-        let (hub, live, head) = (Arc::clone(self), live.clone(), head.clone());
+        let (hub, live, head, doer) = (Arc::clone(self), live.clone(), head.clone(), self.doer(head));
         self.runtime.spawn(async move {
             let _alone = hub.purses.scales.lock().await;
-            if let Err(error) = hub.weigh(&live, &head, &usage).await {
+            if let Err(error) = hub.weigh(&live, &head, doer.as_deref(), &usage).await {
                 tracing::error!(task = %head.id, %error, "what a task used could not be held against its budget");
             }
         });
     }
 
-    async fn weigh(self: &Arc<Self>, live: &LiveRef, head: &Head, added: &Usage) -> Result<(), Error> {
-        let agent = self.registry.load().by_id(head.agent).cloned();
+    async fn weigh(
+        self: &Arc<Self>,
+        live: &LiveRef,
+        head: &Head,
+        doer: Option<&Agent>,
+        added: &Usage,
+    ) -> Result<(), Error> {
         let today = Day::of(self.clock.now());
-        for purse in self.purses_of(agent.as_deref(), Some(head.id), head.origin.as_deref()).await? {
+        let mut day_is_over = false;
+        for purse in self.purses_of(doer, Some(head.id), head.origin.as_deref()).await? {
             for mark in purse.ceiling.marks(&purse.used) {
                 let before = purse.ceiling.marks(&less(&purse.used, added)).find(|before| before.figure == mark.figure);
                 let before = before.map_or(0, |before| before.level());
@@ -102,14 +119,25 @@ impl Hub {
                 }
             }
             if purse.ceiling.hard && purse.ceiling.reached(&purse.used).is_some() {
-                self.stop_spending(live, head, Broke::after(purse.whose())).await?;
+                day_is_over |= purse.is_of_the_day();
+                let broke = Broke::after(purse.whose(), self.renewed(&purse));
+                self.stop_spending(live, head, broke).await?;
             }
+        }
+        if day_is_over {
+            self.look_at_allowances().await?;
         }
         Ok(())
     }
 
+    /// Seconds until a purse is filled again by itself.
+    fn renewed(&self, purse: &Purse) -> Option<u64> {
+        let now = self.clock.now();
+        purse.is_of_the_day().then(|| seconds(now, Day::of(now).ends()))
+    }
+
     async fn stop_spending(self: &Arc<Self>, live: &LiveRef, head: &Head, broke: Broke) -> Result<(), Error> {
-        if self.change(live, || Command::Overspent(broke.clone())).await?.is_some() {
+        if self.end(live, || Command::Overspent(broke.clone())).await?.is_some() {
             tracing::info!(task = %head.id, trace = %head.trace_id(), "a task's budget is used up");
             self.warn_owner(head, broke.reason, &broke.text);
             self.call_off(live.clone(), live.committed().unwrap_or_else(|| head.clone()));
@@ -134,9 +162,9 @@ impl Hub {
         }
         let purses = self.purses_of(Some(agent), None, origin).await?;
         let spent = |purse: &&Purse| purse.ceiling.hard && purse.ceiling.reached(&purse.used).is_some();
-        Ok(purses.iter().find(spent).map(|purse| match purse.name.starts_with("task") {
-            true => Broke::before("of the task this is part of"),
-            false => Broke::before(purse.whose()),
+        Ok(purses.iter().find(spent).map(|purse| match !purse.is_of_the_day() {
+            true => Broke::before("of the task this is part of", None),
+            false => Broke::before(purse.whose(), self.renewed(purse)),
         }))
     }
 
@@ -183,10 +211,15 @@ impl Hub {
     }
 
     async fn used_today(&self, by: By, key: &str) -> Result<Usage, Fault> {
+        Ok(self.today(by).await?.remove(key).unwrap_or_default())
+    }
+
+    /// All that was used today.
+    pub(super) async fn today(&self, by: By) -> Result<HashMap<String, Usage>, Fault> {
         let filter =
             UsageFilter { since: Some(Day::of(self.clock.now())), limit: usize::MAX >> 1, ..UsageFilter::default() };
         let sums = self.store.usage(Scope::Admin, by, filter).await?;
-        Ok(sums.into_iter().find(|sum| sum.key == key).map(|sum| sum.usage).unwrap_or_default())
+        Ok(sums.into_iter().map(|sum| (sum.key, sum.usage)).collect())
     }
 
     /// The ceiling a task's latest contract sets, if it has one.

@@ -21,7 +21,7 @@ impl Hub {
         // Refused without disturbing anybody, where it cannot be.
         step(&head, Command::Cancel { said: None })?;
         if let Stopped::Now(said) = self.stop(&live, &head).await? {
-            self.change(&live, || Command::Cancel { said: said.clone() }).await?;
+            self.end(&live, || Command::Cancel { said: said.clone() }).await?;
         }
         self.view(&live, Want::ALL).await
     }

@@ -81,7 +81,7 @@ impl Hub {
     async fn end_by_deadline(self: &Arc<Self>, at: Millis, task: TaskId) -> bool {
         let ended = match self.find(Scope::Admin, task).await {
             Ok(Some(live)) => {
-                let ended = self.change(&live, || Command::Overdue { now: self.clock.now() }).await;
+                let ended = self.end(&live, || Command::Overdue { now: self.clock.now() }).await;
                 if let (Ok(Some(_)), Some(head)) = (&ended, live.committed()) {
                     tracing::info!(%task, trace = %head.trace_id(), deadline = %at, "a task's deadline passed");
                     self.call_off(live.clone(), head);

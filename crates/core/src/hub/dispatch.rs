@@ -6,11 +6,11 @@ use super::{Hub, LiveRef};
 use crate::dispatch::{Choice, Target};
 use crate::fleet::contract::{Contract, Past};
 use crate::fleet::form::{self, Told};
-use crate::fleet::outcome::{Judge, refused};
+use crate::fleet::outcome::Judge;
 use crate::fleet::queue::{Order, Placed};
-use crate::fleet::reasons::{listed, obstacle};
+use crate::fleet::reasons::{Hindrance, hindrance, listed};
 use crate::fleet::settings::after;
-use crate::fleet::{FLEET, contract, schema};
+use crate::fleet::{FLEET, contract, own, schema};
 use crate::notice::{Notice, What};
 use crate::registry::{Agent, OnLost};
 use crate::task::{Command, Head};
@@ -33,7 +33,7 @@ const MOST_TRIES: usize = 64;
 enum Search {
     Found(Box<Placed>),
     /// Nobody took it.
-    Nobody(BlockedReason, String, Choice),
+    Nobody(Hindrance, Choice),
     /// The run is over, or the hub is.
     Off,
 }
@@ -108,11 +108,14 @@ impl Hub {
         }
         if contract.dispatch.deadline.is_some_and(|deadline| deadline <= self.clock.now()) {
             let detail = "the deadline passed before the work began; send it again with a later one".to_owned();
-            return self.reject(run, &contract, BlockedReason::DeadlinePassed, detail, Choice::default()).await;
+            return self.reject(run, &contract, late(detail), Choice::default()).await;
+        }
+        if let Err(fault) = self.look_at_allowances().await {
+            tracing::error!(task = %head.id, %fault, "which workers have a budget left is not known");
         }
         match self.search(&run, &contract, &order).await {
             Search::Found(placed) => self.hand_over(&contract, order, *placed, work, run).await,
-            Search::Nobody(reason, detail, choice) => self.reject(run, &contract, reason, detail, choice).await,
+            Search::Nobody(hindrance, choice) => self.reject(run, &contract, hindrance, choice).await,
             Search::Off if self.is_stopping() => run.detach(),
             Search::Off => {}
         }
@@ -157,15 +160,18 @@ impl Hub {
                     }
                 }
                 OnBlocked::Alert => {
-                    let (reason, detail) = obstacle(&choice, &contract.target);
-                    self.alert(run, contract, reason, &detail).await;
+                    self.alert(run, contract, hindrance(&choice, &contract.target)).await;
                 }
             }
         }
-        let (reason, detail) = obstacle(&choice, &contract.target);
-        let passed = contract.dispatch.deadline.is_some_and(|deadline| deadline <= self.clock.now());
-        let reason = if passed { BlockedReason::DeadlinePassed } else { reason };
-        Search::Nobody(reason, detail, choice)
+        let hindrance = hindrance(&choice, &contract.target);
+        match contract.dispatch.deadline.is_some_and(|deadline| deadline <= self.clock.now()) {
+            true => Search::Nobody(
+                late(format!("the deadline passed before anybody could take it ({})", hindrance.detail)),
+                choice,
+            ),
+            false => Search::Nobody(hindrance, choice),
+        }
     }
 
     /// Waits in the queue. None if the time is over.
@@ -221,7 +227,8 @@ impl Hub {
     }
 
     /// Tells the owner that work is not taken, once.
-    async fn alert(self: &Arc<Self>, run: &RunHandle, contract: &Contract, reason: BlockedReason, detail: &str) {
+    async fn alert(self: &Arc<Self>, run: &RunHandle, contract: &Contract, hindrance: Hindrance) {
+        let Hindrance { reason, detail, .. } = hindrance;
         if contract.past.alerted {
             return;
         }
@@ -235,21 +242,13 @@ impl Hub {
         self.route(run, Step::Alerted { reason, text }, None).await;
     }
 
-    async fn reject(
-        self: &Arc<Self>,
-        mut run: RunHandle,
-        contract: &Contract,
-        reason: BlockedReason,
-        detail: String,
-        choice: Choice,
-    ) {
+    async fn reject(self: &Arc<Self>, mut run: RunHandle, contract: &Contract, hindrance: Hindrance, choice: Choice) {
         counter!("flotilla_dispatches_total", "outcome" => "rejected").increment(1);
-        let considered = listed(&choice);
-        let step = Step::Rejected { reason: reason.clone(), detail: detail.clone(), considered };
+        let (reason, detail) = (hindrance.reason.clone(), hindrance.detail.clone());
+        let step = Step::Rejected { reason, detail, considered: listed(&choice) };
         if self.route(&run, step, None).await {
-            let retryable = choice.may_wait() && reason != BlockedReason::DeadlinePassed;
             // The run is over with it, whether it could be told or not.
-            let _ = run.report(refused(&contract.dispatch, &reason, &detail, retryable)).await;
+            let _ = run.report(own::refused(&contract.dispatch, &hindrance, self.clock.now())).await;
         }
     }
 
@@ -294,7 +293,8 @@ impl Hub {
         (work.asked_at, work.ttl) = (now, u32::try_from(settings.take.as_secs().max(1)).ok());
         work.lineage.deadline = [work.lineage.deadline, contract.dispatch.deadline].into_iter().flatten().min();
         counter!("flotilla_dispatches_total", "outcome" => "assigned").increment(1);
-        run.judge = Some(Box::new(Judge::new(Arc::clone(&worker.name), order.dispatch.clone(), violations.is_some())));
+        let (name, again) = (Arc::clone(&worker.name), violations.is_some());
+        run.judge = Some(Box::new(Judge::new(name, order.dispatch.clone(), again, contract.past.spent)));
         run.profile = (worker.revision, worker.announce.epoch);
         self.work(&agent, work, run).await;
     }
@@ -320,7 +320,7 @@ impl Hub {
         if self.route(&run, Step::Resumed { worker: worker.to_string() }, None).await {
             let again = contract.past.violations.is_some();
             run.profile = self.fleet.profile(&worker);
-            run.judge = Some(Box::new(Judge::new(worker, order.dispatch.clone(), again)));
+            run.judge = Some(Box::new(Judge::new(worker, order.dispatch.clone(), again, contract.past.spent)));
             self.work(&agent, work, run).await;
         }
     }
@@ -342,8 +342,15 @@ impl Hub {
         if let Some(failure) = failure {
             self.fleet.turned(&agent.name, failure, now);
             self.look_at_workers();
+            let (hub, name) = (Arc::clone(self), [agent.name.as_str().into()]);
+            // Its place is not held for it.
+            self.runtime.spawn(async move { hub.keep_workers(&name).await });
         }
     }
+}
+
+fn late(detail: String) -> Hindrance {
+    Hindrance { reason: BlockedReason::DeadlinePassed, detail, retryable: false, until: None }
 }
 
 /// Whether a run ended without anybody having judged it, and not for want of time.

@@ -3,13 +3,14 @@
 use super::Hub;
 use crate::caller::{Caller, Scope};
 use crate::error::{Error, Fault};
-use crate::fleet::{Announced, FLEET, Fleet, Seen, Via, virtual_agent};
+use crate::fleet::{Announced, FLEET, Fleet, Seen, Via, extension, virtual_agent};
 use crate::key::FullName;
 use crate::notice::{Notice, What};
 use crate::registry::Agent;
 use crate::rights::Right;
+use flotilla_protocol::a2a::card::AgentExtension;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
-use flotilla_protocol::fleet::Announce;
+use flotilla_protocol::fleet::{Announce, HANDSHAKE};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +45,15 @@ impl Hub {
         true
     }
 
+    /// What an agent understands beside A2A itself: one that takes dispatches says so, once it has announced itself.
+    pub fn extensions(&self, agent: &Agent) -> Vec<AgentExtension> {
+        let mut extensions = agent.capabilities.extensions.clone();
+        if self.reads_texts(agent) && !extensions.iter().any(|known| known.uri == HANDSHAKE) {
+            extensions.push(extension());
+        }
+        extensions
+    }
+
     /// Takes up the workers that announced themselves before the hub's start.
     async fn restore_fleet(self: &Arc<Self>) -> Result<(), Fault> {
         let kept = self.store.workers().await?;
@@ -52,7 +62,7 @@ impl Hub {
             self.show_fleet();
         }
         self.look_at_workers();
-        Ok(())
+        self.look_at_allowances().await
     }
 
     /// An agent says what it is and has now. Older word than what is known changes nothing, and is told so.
@@ -73,6 +83,7 @@ impl Hub {
             && let Some(kept) = self.fleet.kept(&agent.name)
         {
             self.store.keep_worker(kept).await?;
+            self.look_at_allowances().await?;
         }
         Ok(announced)
     }
@@ -122,6 +133,16 @@ impl Hub {
         self.store.keep_worker(kept).await?;
         self.look_at_workers();
         Ok(self.worker(caller, name)?)
+    }
+
+    /// Keeps what was seen of workers, so that it is known after a restart.
+    pub(super) async fn keep_workers(&self, names: &[Arc<str>]) {
+        let _alone = self.fleet.keeping.lock().await;
+        for kept in names.iter().filter_map(|name| self.fleet.kept(name)) {
+            if let Err(fault) = self.store.keep_worker(kept).await {
+                tracing::error!(%fault, "what was seen of a worker is not kept");
+            }
+        }
     }
 
     /// Tells of workers whose health changed; when to look again.

@@ -5,11 +5,11 @@ use crate::fleet::outcome::Ruling;
 use crate::fleet::settings::after;
 use crate::fleet::{Via, pause};
 use crate::task::{Command, RunState};
-use flotilla_protocol::fleet::TaskResult;
 use flotilla_protocol::fleet::result::BlockedReason;
 use flotilla_protocol::fleet::route::Step;
+use flotilla_protocol::fleet::{Announce, Kind, TaskResult, announcement};
 use flotilla_protocol::time::Millis;
-use flotilla_protocol::work::Report;
+use flotilla_protocol::work::{Contents, Report};
 use metrics::counter;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -52,11 +52,13 @@ impl RunHandle {
         }
         match ruling {
             Ruling::Pass(reports) => Ok(reports),
-            Ruling::Blocked(result) => {
+            Ruling::Blocked(result, notes) => {
+                self.note(notes).await?;
                 self.blocked(*result).await;
                 Err(Fenced)
             }
-            Ruling::Again(violations) => {
+            Ruling::Again(violations, notes) => {
+                self.note(notes).await?;
                 self.end_with(Step::AskedAgain { worker: worker.to_string(), violations }).await;
                 Err(Fenced)
             }
@@ -74,21 +76,46 @@ impl RunHandle {
         }
     }
 
+    /// An agent may announce itself in any reply, as a part that says so; it stays part of the reply.
+    pub(super) async fn heeded(&self, reports: Vec<Report>) -> Vec<Report> {
+        let announced: Vec<Announce> = reports.iter().flat_map(announcements).collect();
+        if announced.is_empty() {
+            return reports;
+        }
+        let agent = self.live.committed().and_then(|head| self.hub.registry().by_id(head.agent).cloned());
+        for announce in announced {
+            if let Some(agent) = &agent
+                && let Err(error) = self.hub.announce_worker(agent, announce, Via::Reply).await
+            {
+                tracing::warn!(worker = %agent.name, %error, "an announcement in a reply is not taken");
+            }
+        }
+        reports
+    }
+
+    /// What was used is used, whatever becomes of the run.
+    async fn note(&mut self, notes: Vec<Report>) -> Result<(), Fenced> {
+        if notes.is_empty() { Ok(()) } else { self.report_together(notes).await }
+    }
+
     /// The worker did not begin: the run is over, the task is not.
     pub(super) async fn blocked(&mut self, result: TaskResult) {
         let Some(judge) = &self.judge else { return };
         let (worker, hub) = (Arc::clone(&judge.worker), Arc::clone(&self.hub));
         let now = hub.clock.now();
-        let reason = result.blocked_reason.unwrap_or_else(|| BlockedReason::of("unknown"));
-        let detail = result.detail.unwrap_or_default();
-        let until = retry_at(&reason, result.retryable, result.retry_after, now);
+        let reason = result.blocked_reason.unwrap_or(BlockedReason::MissingCapability);
+        let (detail, retryable) = (result.detail.unwrap_or_default(), result.retryable);
+        let retry_at = retry_at(&reason, retryable, result.retry_after, now);
+        let until = retry_at.filter(|_| !lacks(&reason));
         counter!("flotilla_blocked_total", "reason" => known(&reason)).increment(1);
         if let (BlockedReason::UsageLimit, Some(until)) = (&reason, until) {
-            hub.fleet.pause(&worker, pause(until, &detail));
+            let paused = hub.fleet.pause(&worker, pause(until, &detail));
             hub.look_at_workers();
+            hub.keep_workers(&paused).await;
         }
         let (revision, epoch) = self.profile;
-        self.end_with(Step::Blocked { worker: worker.to_string(), epoch, revision, reason, detail, until }).await;
+        let worker = worker.to_string();
+        self.end_with(Step::Blocked { worker, epoch, revision, reason, detail, until, retry_at, retryable }).await;
     }
 
     async fn end_with(&mut self, step: Step) {
@@ -116,6 +143,21 @@ impl RunHandle {
     }
 }
 
+fn announcements(report: &Report) -> impl Iterator<Item = Announce> + '_ {
+    let contents = match report {
+        Report::Artifact { contents, .. } | Report::Answer { contents, .. } => Some(contents),
+        Report::Status { contents, .. } => contents.as_ref(),
+        _ => None,
+    };
+    let parts = match contents {
+        Some(Contents::Parts(parts)) => parts.as_slice(),
+        Some(Contents::Message(message)) => message.parts.as_slice(),
+        _ => &[],
+    };
+    let told = parts.iter().filter(|part| part.media_type == Kind::Announce.media_type());
+    told.filter_map(|part| announcement(part.data.0.as_ref()?.text()).ok().map(|announce| *announce))
+}
+
 /// When a worker may be asked again. Without a word of its own: what is full has room soon, a limit takes longer, and
 /// what is missing is missing until the worker announces something new.
 fn retry_at(reason: &BlockedReason, retryable: Option<bool>, seconds: Option<u64>, now: Millis) -> Option<Millis> {
@@ -127,6 +169,11 @@ fn retry_at(reason: &BlockedReason, retryable: Option<bool>, seconds: Option<u64
     let seconds = if retryable == Some(false) { None } else { seconds.or(usual) };
     // Somebody who says "at once" again and again must not be asked again and again at once.
     seconds.map(|seconds| after(now, Duration::from_secs(seconds.max(1))))
+}
+
+/// What a worker lacks it is not asked for again before it announces something new, whatever it hopes.
+fn lacks(reason: &BlockedReason) -> bool {
+    matches!(reason, BlockedReason::MissingMcp | BlockedReason::MissingCapability | BlockedReason::TierTooLow)
 }
 
 /// Words of workers' own are not counted each: there is no end to them.

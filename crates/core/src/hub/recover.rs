@@ -47,7 +47,7 @@ impl Hub {
             let retry = if may_repeat { Retry::Always } else { Retry::IfUnstarted };
             let reason = "the hub stopped while the agent was at work";
             let command = || Command::Lost { run: head.run, reason: reason.to_owned(), retry };
-            match self.change(&live, command).await {
+            match self.end(&live, command).await {
                 Ok(_) if live.committed().is_some_and(|head| head.is_over()) => recovered.failed += 1,
                 Ok(_) => recovered.retried += 1,
                 Err(error) => return Err(Fault::new(format!("recovering task {id}: {error}"))),

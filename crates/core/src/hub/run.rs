@@ -59,7 +59,7 @@ pub struct Fenced;
 impl RunHandle {
     /// Reports and waits until what was said is durable. What is said together becomes one change, unless it is large.
     pub async fn report(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
-        let mut reports = if self.judge.is_some() { self.judged(reports).await? } else { reports };
+        let mut reports = if self.judge.is_some() { self.judged(reports).await? } else { self.heeded(reports).await };
         if reports.is_empty() {
             // All of it was for the hub: that it was said at all means that the run was taken.
             self.taken().await;
@@ -75,7 +75,7 @@ impl RunHandle {
         }
     }
 
-    async fn report_together(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
+    pub(super) async fn report_together(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
         let mut pause = FIRST_PAUSE;
         loop {
             let command = || Command::Report { run: self.run, reports: reports.clone() };
@@ -181,7 +181,7 @@ impl RunHandle {
         let contents = Some(Contents::text(reason));
         let report = Report::Status { state: TaskState::Failed, contents, metadata: None };
         let command = || Command::Report { run: self.run, reports: vec![report.clone()] };
-        if self.hub.change(&self.live, command).await.is_err() {
+        if self.hub.end(&self.live, command).await.is_err() {
             self.lose(reason, Retry::Never).await;
         }
         self.over = true;
@@ -189,7 +189,7 @@ impl RunHandle {
 
     async fn lose(&mut self, reason: &str, retry: Retry) {
         let command = || Command::Lost { run: self.run, reason: reason.to_owned(), retry };
-        if let Err(error) = self.hub.change(&self.live, command).await {
+        if let Err(error) = self.hub.end(&self.live, command).await {
             tracing::error!(task = %self.live.id(), trace = self.trace(), %error, "a lost run could not be recorded");
         }
     }
@@ -237,7 +237,7 @@ impl Drop for RunHandle {
         let (hub, live, run) = (Arc::clone(&self.hub), self.live.clone(), self.run);
         self.hub.runtime.spawn(async move {
             let command = || Command::Lost { run, reason: "the agent broke off".to_owned(), retry: Retry::Never };
-            if let Err(error) = hub.change(&live, command).await {
+            if let Err(error) = hub.end(&live, command).await {
                 tracing::error!(task = %live.id(), %error, "a lost run could not be recorded");
             }
         });

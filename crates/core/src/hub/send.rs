@@ -306,7 +306,7 @@ impl Hub {
                 (Tell::Each(tell), Some(told))
             }
         };
-        match self.submit_with(live, Command::Say(say), dedupe, permit, tell) {
+        match self.submit_with(live, self.saying(agent, say), dedupe, permit, tell) {
             Ok(true) => {}
             Ok(false) => return Err(Fault::new("a first message that changes nothing").into()),
             // There is no place for a new task, but a send that was made before needs none.

@@ -38,10 +38,11 @@ impl Hub {
     /// the ones before it, whose numbers say nothing here.
     pub fn listen(self: &Arc<Self>, caller: &Caller, after: Option<(&str, u64)>) -> Result<EventFollow, Error> {
         let place = self.stream_place(caller.principal)?;
-        let (listener, gap) = match after {
+        let known = after.map(|(boot, name)| self.notices.number_of(name).filter(|_| boot == self.boot()));
+        let (listener, gap) = match known {
             None => (self.notices.listen(), false),
-            Some((boot, number)) if boot == self.boot() => (self.notices.listen_from(number + 1), false),
-            Some(_) => (self.notices.listen(), true),
+            Some(Some(number)) => (self.notices.listen_from(number + 1), false),
+            Some(None) => (self.notices.listen(), true),
         };
         Ok(EventFollow { hub: Arc::clone(self), caller: caller.clone(), listener, gap, _place: place })
     }
@@ -69,7 +70,9 @@ impl Hub {
             tell(What::Approval { approval: id.to_string().into(), task: head.id, state: state.name() });
         }
         if let Some(usage) = Usage::of(&change.events) {
-            tell(What::Usage { task: head.id, usage });
+            // It is booked on whoever did the work, and theirs to know.
+            let (owner, agent) = self.doer(head).map_or((head.owner, head.agent), |doer| (doer.owner, doer.id));
+            self.notices.tell(Notice { at: change.at, owner, agent, what: What::Usage { task: head.id, usage } });
         }
     }
 }
@@ -98,9 +101,9 @@ impl EventFollow {
         }
     }
 
-    /// The number of what was heard last, if anything was told yet.
+    /// The name of what was heard last, if anything was told yet.
     pub fn last(&self) -> Option<u64> {
-        self.listener.position().checked_sub(1)
+        self.listener.position().checked_sub(1).map(|number| self.hub.notices.name_of(number))
     }
 
     /// Whose agents it is about decides; a key that is limited to agents hears of these only.

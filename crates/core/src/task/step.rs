@@ -1,6 +1,8 @@
 //! The decision: from a task's head and a command to the facts and the work that follow. Pure.
 
 use super::approve::{self, Question, Settling};
+use super::conclude::{self, Account};
+use super::spend::{near_budget, no_budget, overspent};
 use super::{Head, Kind, RunState, report};
 use crate::budget::Broke;
 use crate::descent::{Descent, Objection};
@@ -77,6 +79,11 @@ pub enum Command {
     Overdue {
         now: Millis,
     },
+    /// Something happens to dispatched work: if it ends with it, its result is told.
+    Under {
+        account: Arc<Account>,
+        command: Box<Command>,
+    },
     /// Something was decided about dispatched work; the task ends at a time that comes with it, if that is sooner.
     Route {
         run: u32,
@@ -94,6 +101,16 @@ pub enum Command {
         reason: String,
         retry: Retry,
     },
+}
+
+impl Command {
+    /// What happens, whatever it happens to.
+    pub fn plain(&self) -> &Self {
+        match self {
+            Self::Under { command, .. } => command.plain(),
+            plain => plain,
+        }
+    }
 }
 
 /// Whether a lost run may be followed by another.
@@ -130,6 +147,12 @@ pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
         Command::Taken { run } => taken(head, run),
         Command::Hold { run, reason } => hold(head, run, reason),
         Command::Overdue { now } => overdue(head, now),
+        Command::Under { account, command } => {
+            let by = conclude::ended_by(&command);
+            let mut decision = step(head, *command)?;
+            conclude::conclude(head, &mut decision, &account, by);
+            return Ok(decision);
+        }
         Command::NearBudget { limit, used, most } => near_budget(head, limit, used, most),
         Command::Overspent(broke) => overspent(head, &broke),
         Command::Ask(question) => approve::ask(head, *question)?,
@@ -192,32 +215,6 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
         queue_run(&mut decision, head.run + 1, say.watched || head.kind == Kind::Task);
     }
     Ok(decision)
-}
-
-/// A task that could not be paid for is rejected; a message to one that is there is refused, and the task stays as it is.
-fn no_budget(head: &Head, broke: &Broke, mut decision: Decision) -> Result<Decision, Refusal> {
-    if head.version > 0 {
-        let refusal = Refusal::new(Reason::ResourceExhausted, broke.text.clone());
-        return Err(refusal.fact("taskId", head.id.to_string()).fact("reason", broke.reason));
-    }
-    decision.events.push(Event::Opened {});
-    let said = report::said(head, head.peer_seq + 2, Contents::text(broke.text.clone()), broke.metadata());
-    decision.events.push(Event::Status { state: TaskState::Rejected, said: Some(said), metadata: None });
-    Ok(decision)
-}
-
-fn near_budget(head: &Head, limit: String, used: u64, most: u64) -> Decision {
-    let near = (!head.is_over()).then_some(Event::NearLimit { limit, used, most });
-    Decision { events: near.into_iter().collect(), effects: Vec::new() }
-}
-
-/// What has used up its budget fails, unless it is over anyway.
-fn overspent(head: &Head, broke: &Broke) -> Decision {
-    let mut decision = Decision::default();
-    if !head.is_over() {
-        fail_with(head, broke.text.clone(), broke.metadata(), &mut decision);
-    }
-    decision
 }
 
 /// A task that waits for its agent says why.
@@ -355,7 +352,7 @@ fn fail(head: &Head, text: String, decision: &mut Decision) {
     fail_with(head, text, None, decision);
 }
 
-fn fail_with(head: &Head, text: String, metadata: Option<Object>, decision: &mut Decision) {
+pub(super) fn fail_with(head: &Head, text: String, metadata: Option<Object>, decision: &mut Decision) {
     if head.kind == Kind::Undecided {
         decision.events.push(Event::Opened {});
     }

@@ -71,9 +71,9 @@ fn command(word: &str, head: &Head) -> Command {
         }
         "leave" | "ruled" | "yes" => approval(verb, run, head),
         "near" => Command::NearBudget { limit: "tokens".into(), used: 5, most: 10 },
-        "broke" => Command::Overspent(Broke::after("of this task")),
+        "broke" => Command::Overspent(Broke::after("of this task", None)),
         "poor" => {
-            let broke = Some(Box::new(Broke::before("of this day")));
+            let broke = Some(Box::new(Broke::before("of this day", None)));
             Command::Say(Box::new(Say { broke, ..Say::default() }))
         }
         "cancel" => Command::Cancel { said: None },

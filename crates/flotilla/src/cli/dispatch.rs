@@ -9,11 +9,14 @@ use super::render::Detail;
 use super::session::{Session, quoted};
 use clap::Args;
 use flotilla_outbound::client::error::ClientError;
-use flotilla_protocol::a2a::model::Task;
+use flotilla_protocol::a2a::model::{Task, TaskState};
 use flotilla_protocol::time::Millis;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
+
+/// The exit status of work that was waited for and is not done.
+const NOT_DONE: u8 = 6;
 
 #[derive(Debug, Args)]
 pub struct Dispatch {
@@ -56,7 +59,8 @@ pub struct Dispatch {
     /// Your own id for the work, repeated in its result
     #[arg(long, value_name = "ID")]
     task_id: Option<String>,
-    /// Wait until the work is done, or the worker asks for something
+    /// Wait until the work is done, or the worker asks for something; the exit
+    /// status is 6 if it is not done
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
@@ -129,7 +133,8 @@ impl Dispatch {
         let state = done.value.status.state;
         show(session, &given.agent, &done.value, &done.json)?;
         follow::warn_of_state(state);
-        Ok(())
+        // A script has to know whether it may go on.
+        if state == TaskState::Completed { Ok(()) } else { Err(Failure::silent(NOT_DONE)) }
     }
 }
 

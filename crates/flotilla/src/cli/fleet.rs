@@ -109,11 +109,11 @@ fn text<'a>(worker: &'a Value, name: &str) -> &'a str {
 
 /// `NAME  HEALTH  active/places  model  why`.
 fn one_line(worker: &Value) -> String {
-    let why = match (&worker["paused"], text(worker, "reason")) {
-        (Value::Object(paused), _) => {
+    let why = match (&worker["paused"], &worker["broke"], text(worker, "reason")) {
+        (Value::Object(paused), _, _) | (_, Value::Object(paused), _) => {
             format!("paused until {}: {}", word(paused.get("until")), word(paused.get("reason")))
         }
-        (_, reason) => reason.to_owned(),
+        (_, _, reason) => reason.to_owned(),
     };
     let load = format!("{}/{}", worker["active"], worker["places"]);
     let (name, health, model) = (text(worker, "name"), text(worker, "health"), text(worker, "model"));
@@ -148,7 +148,7 @@ fn show(session: &Session, json: &str) -> Result<(), ClientError> {
     for (label, name) in fields {
         shown.field(label, text(&worker, name));
     }
-    if let Value::Object(paused) = &worker["paused"] {
+    for paused in [&worker["paused"], &worker["broke"]].into_iter().filter_map(Value::as_object) {
         shown.field("Paused until", &format!("{} ({})", word(paused.get("until")), word(paused.get("reason"))));
     }
     shown.field("Active", &format!("{} of {}", worker["active"], worker["places"]));
@@ -161,7 +161,8 @@ fn show(session: &Session, json: &str) -> Result<(), ClientError> {
     }
     for (server, health) in worker["announce"]["mcp_health"].as_object().into_iter().flatten() {
         let status = health.as_str().or_else(|| health["status"].as_str()).unwrap_or("unknown");
-        shown.field("MCP server", &format!("{server} {status}"));
+        let detail = health["detail"].as_str().map(|detail| format!(" ({detail})")).unwrap_or_default();
+        shown.field("MCP server", &format!("{server} {status}{detail}"));
     }
     shown.print();
     Ok(())

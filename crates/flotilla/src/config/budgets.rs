@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use flotilla_core::budget::{Budgets, Ceiling};
+use flotilla_core::fleet::FLEET;
 use flotilla_protocol::usage::nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,6 +70,13 @@ impl BudgetsConfig {
         for (kind, map) in [("agents", &self.agents), ("workspaces", &self.workspaces)] {
             for (name, ceiling) in map {
                 ceiling.check(&format!("budgets.{kind}.{name}"))?;
+                // Nothing is ever booked on it.
+                if kind == "agents" && name == FLEET {
+                    bail!(
+                        "budgets.agents.{FLEET}: work of the fleet counts for the workers that do it; name these, or \
+                         use budgets.day"
+                    );
+                }
             }
         }
         Ok(())
@@ -91,6 +99,7 @@ mod tests {
             ("budgets: {day: {hard: true}}", "needs tokens or cost_usd"),
             ("budgets: {agents: {a: {tokens: 0}}}", "budgets.agents.a"),
             ("budgets: {workspaces: {w: {cost_usd: -1}}}", "more than 0"),
+            ("budgets: {agents: {fleet: {tokens: 10}}}", "the workers that do it"),
         ] {
             let problem = read(wrong).check().expect_err(wrong).to_string();
             assert!(problem.contains(told), "{problem}");

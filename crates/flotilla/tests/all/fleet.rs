@@ -3,9 +3,13 @@
 mod alerts;
 mod blocked;
 mod dispatch;
+mod ends;
 mod kills;
+mod obstacles;
 mod results;
 mod roster;
+mod spending;
+mod standing;
 
 use crate::socket::{SCOPES, dial};
 use flotilla_testkit::socket::Socket;

@@ -1,6 +1,6 @@
 //! A worker as its owner is shown it.
 
-use flotilla_core::dispatch::Health;
+use flotilla_core::dispatch::{Health, Pause};
 use flotilla_core::fleet::Seen;
 use flotilla_protocol::fleet::Announce;
 use flotilla_protocol::time::Millis;
@@ -18,6 +18,9 @@ pub struct Shown<'a> {
     /// Its account is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     paused: Option<Paused<'a>>,
+    /// What it may use today is used up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    broke: Option<Paused<'a>>,
     epoch: Option<u64>,
     model: Option<&'a str>,
     model_tier: Option<&'a str>,
@@ -46,6 +49,10 @@ struct Paused<'a> {
     reason: &'a str,
 }
 
+fn paused(pause: &Pause) -> Paused<'_> {
+    Paused { until: pause.until, reason: &pause.reason }
+}
+
 impl<'a> Shown<'a> {
     pub fn of(seen: &'a Seen, now: Millis) -> Self {
         let worker = &seen.worker;
@@ -57,7 +64,8 @@ impl<'a> Shown<'a> {
             name: &worker.name,
             health: seen.health.name(),
             reason,
-            paused: worker.pause(now).map(|pause| Paused { until: pause.until, reason: &pause.reason }),
+            paused: worker.pause(now).map(paused),
+            broke: worker.broke(now).map(paused),
             epoch: worker.announce.epoch,
             model: worker.announce.worker.model.as_deref(),
             model_tier: worker.announce.worker.model_tier.as_deref(),

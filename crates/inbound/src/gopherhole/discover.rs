@@ -4,7 +4,7 @@ use super::catalog;
 use crate::answer::{self, JSON, with_type};
 use crate::app::App;
 use crate::parameters::query;
-use crate::{caller, rest, well_known};
+use crate::{caller, rest, signed};
 use axum::body::Body;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
@@ -67,7 +67,6 @@ fn one(app: &App, id: &str) -> Result<Value, Refusal> {
     let agent =
         agent.ok_or_else(|| Refusal::new(Reason::AgentNotFound, format!("There is no public agent '{id}' here.")))?;
     let mut shown = catalog::entry(app, &nobody, agent);
-    shown["agentCard"] =
-        serde_json::to_value(well_known::agent_card(&app.settings(), agent, false)).unwrap_or_default();
+    shown["agentCard"] = serde_json::to_value(signed::public(app, agent, true)).unwrap_or_default();
     Ok(json!({"agent": shown, "reviews": []}))
 }

@@ -4,7 +4,9 @@ use super::version::Version;
 use super::{More, name};
 use crate::time::Millis;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -77,7 +79,7 @@ pub struct Capabilities {
 }
 
 /// How an MCP server answers: one word, or the word with what was seen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum McpHealth {
     Plain(McpStatus),
@@ -121,6 +123,34 @@ impl McpStatus {
             Self::Disabled => "disabled",
             Self::Unknown => "unknown",
         }
+    }
+}
+
+/// A word that is not listed is kept beside what it is taken for, so that its owner can see what was said.
+impl<'de> Deserialize<'de> for McpHealth {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let told = Value::deserialize(deserializer)?;
+        let word = told.as_str().or_else(|| told["status"].as_str()).unwrap_or_default().to_owned();
+        let wrong = |error: serde_json::Error| D::Error::custom(error.to_string());
+        let (status, mut seen) = match told {
+            Value::Object(_) => {
+                let seen: Observation = serde_json::from_value(told).map_err(wrong)?;
+                (seen.status, Some(seen))
+            }
+            plain => (serde_json::from_value::<McpStatus>(plain).map_err(wrong)?, None),
+        };
+        if status == McpStatus::Unknown && word != status.name() {
+            let seen = seen.get_or_insert_with(|| Observation::of(status));
+            let said = format!("it says '{word}'");
+            seen.detail = Some(seen.detail.take().map_or(said.clone(), |detail| format!("{said}: {detail}")));
+        }
+        Ok(seen.map_or(Self::Plain(status), Self::Observed))
+    }
+}
+
+impl Observation {
+    fn of(status: McpStatus) -> Self {
+        Self { status, observed_at: None, latency_ms: None, detail: None, more: More::default() }
     }
 }
 
@@ -173,6 +203,17 @@ pub struct RepoState {
     pub repository: Option<String>,
     #[serde(flatten)]
     pub more: More,
+}
+
+impl RepoState {
+    /// Whether nothing in it was changed; none if that is not known. A count of changed files speaks against any word.
+    pub fn is_clean(&self) -> Option<bool> {
+        match self.dirty_files {
+            Some(0) => Some(self.clean.unwrap_or(true)),
+            Some(_) => Some(false),
+            None => self.clean,
+        }
+    }
 }
 
 impl Announce {

@@ -2,6 +2,8 @@
 
 use super::More;
 use super::version::Version;
+use crate::block::Block;
+use crate::wire::Json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -50,6 +52,9 @@ pub struct TaskResult {
     pub tokens_claimed: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// What ended the work, where that was not the worker's own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<EndedBy>,
     /// The worker said nothing of the kind; the hub concluded it from how the work ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inferred: bool,
@@ -65,6 +70,19 @@ pub enum Status {
     Blocked,
     Error,
     Partial,
+}
+
+/// What ends work without a word of its worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// Nobody knows what the worker did: it went away, or the hub stopped.
+    Lost,
+    Canceled,
+    DeadlinePassed,
+    BudgetExhausted,
+    /// The hub could not go on.
+    Failed,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -95,10 +113,22 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// All tokens, if any kind of them is known.
-    pub fn total_tokens(&self) -> Option<u64> {
-        let kinds = [self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens];
-        kinds.into_iter().flatten().reduce(u64::saturating_add)
+    /// What the ledger knows, as a result tells it.
+    pub fn counted(ledger: &crate::usage::Usage) -> Self {
+        let [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost] = ledger.figures;
+        let cost_usd = cost.map(crate::usage::dollars);
+        Self { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, more: More::default() }
+    }
+
+    /// The block that puts it into the ledger; none if it says nothing.
+    pub fn block(&self) -> Option<Block> {
+        let told = Self { more: More::default(), ..self.clone() };
+        if told == Self::default() {
+            return None;
+        }
+        let mut json = serde_json::to_value(&told).ok()?;
+        json["type"] = "usage".into();
+        Block::new(Json::of(&json).ok()?).ok()
     }
 }
 

@@ -36,6 +36,11 @@ pub enum Step {
         /// It is not asked again before that; without it, not before it announces something new.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Millis>,
+        /// When the same work may succeed there, and whether it ever may, as the worker said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_at: Option<Millis>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retryable: Option<bool>,
     },
     /// The reply was not what was asked for. Ends the run.
     AskedAgain { worker: String, violations: Vec<String> },

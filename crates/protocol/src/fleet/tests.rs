@@ -147,9 +147,11 @@ fn versions_meet_at_the_highest_both_speak() {
 
 #[test]
 fn usage_that_nobody_knows_is_not_zero() {
-    assert_eq!(Usage::default().total_tokens(), None);
-    let some = Usage { output_tokens: Some(7), ..Usage::default() };
-    assert_eq!(some.total_tokens(), Some(7));
+    assert!(Usage::default().block().is_none(), "what says nothing is not counted");
+    let some = Usage { output_tokens: Some(7), cost_usd: Some(0.5), ..Usage::default() };
+    let counted = crate::usage::Usage::of_blocks(&[some.block().unwrap()]);
+    assert_eq!((counted.figures[0], counted.tokens(), counted.reports), (None, Some(7), 1));
+    assert_eq!(Usage::counted(&counted), some);
     let result = TaskResult::default();
     assert_eq!(value(&write(&result).unwrap())["tokens_spent"], Value::Null);
 }

@@ -73,7 +73,11 @@ impl Tables {
             return Err(NotCommitted::Stale);
         }
         self.approvals.write(commit);
-        self.ledger.write(commit);
+        let agents = &self.agents;
+        self.ledger.write(commit, |name| {
+            let index = agents.iter().position(|(agent, _)| agent == name)?;
+            Some((AgentId(index as i64 + 1), agents[index].1))
+        });
         self.unplace(head.id);
         let task = self.tasks.entry(head.id).or_insert_with(|| Task {
             head: head.clone(),
@@ -119,6 +123,7 @@ impl Tables {
         let Some(task) = self.tasks.remove(&id) else { return };
         self.hooks.remove_task(id);
         self.approvals.remove_task(id);
+        self.ledger.forget(id);
         if let Some(set) = self.by_context.get_mut(&task.head.context) {
             set.retain(|known| *known != id);
             if set.is_empty() {

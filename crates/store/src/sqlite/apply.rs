@@ -103,10 +103,14 @@ fn write_all(connection: &Connection, entries: &[Entry], through: u64) -> Result
 /// What the log tells beside the task itself, and is kept in the same transaction: so each entry is counted once.
 fn derive(connection: &Connection, entry: &Entry) -> Result<(), Fault> {
     let (used, asked) = (usage::may_tell(&entry.events), approval::may_tell(&entry.events));
-    if !used && !asked {
+    let given = usage::may_give(&entry.events);
+    if !used && !asked && !given {
         return Ok(());
     }
     let events = flotilla_core::log::decode(entry.events.as_bytes())?;
+    if given {
+        usage::give(connection, entry, &events)?;
+    }
     if used {
         usage::add(connection, entry, &events)?;
     }

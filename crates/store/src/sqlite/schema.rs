@@ -152,6 +152,20 @@ const MIGRATIONS: &[&str] = &[
         agent INTEGER PRIMARY KEY, announce TEXT NOT NULL, at INTEGER NOT NULL, draining INTEGER NOT NULL
     );
 ",
+    "
+    CREATE TABLE doers (task BLOB PRIMARY KEY, agent INTEGER NOT NULL) WITHOUT ROWID;
+    ALTER TABLE usage RENAME TO usage_before;
+    DROP INDEX usage_by_day;
+    CREATE TABLE usage (
+        task BLOB NOT NULL, day INTEGER NOT NULL, agent INTEGER NOT NULL, owner INTEGER NOT NULL, context TEXT NOT NULL,
+        reports INTEGER NOT NULL, input INTEGER, output INTEGER, cache_read INTEGER, cache_write INTEGER, cost INTEGER,
+        gaps INTEGER NOT NULL, PRIMARY KEY (task, day, agent)
+    ) WITHOUT ROWID;
+    INSERT INTO usage SELECT * FROM usage_before;
+    DROP TABLE usage_before;
+    CREATE INDEX usage_by_day ON usage (day);
+    ALTER TABLE workers ADD COLUMN standing TEXT NOT NULL DEFAULT '{}';
+",
 ];
 
 /// The schema version this program writes.

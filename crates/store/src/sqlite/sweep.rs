@@ -74,7 +74,7 @@ fn remove_task(connection: &Connection, id: TaskId) -> Result<(), Fault> {
     chain::remove(connection, id)?;
     push::remove_task(connection, id)?;
     approval::remove_task(connection, id)?;
-    for table in ["folds WHERE task", "tasks WHERE id"] {
+    for table in ["folds WHERE task", "doers WHERE task", "tasks WHERE id"] {
         connection.execute(&format!("DELETE FROM {table} = ?1"), [id.bytes()]).map_err(fault("removing a task"))?;
     }
     let counts = IdMap::from_iter([((head.principal.0, head.agent.0, head.state_code()), -1)]);

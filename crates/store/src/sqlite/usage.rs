@@ -1,4 +1,4 @@
-//! The ledger as rows: one for each task and day it used something on. Retention leaves them alone.
+//! The ledger as rows: one for each task, day and agent that did it. Retention leaves them alone.
 
 use super::journal::entry::Entry;
 use super::{Sqlite, fault};
@@ -6,7 +6,8 @@ use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{TaskId, WorkspaceId};
 use flotilla_core::ports::{Later, UsageStore};
-use flotilla_core::usage::{By, Day, Sum, UsageFilter};
+use flotilla_core::task::Head;
+use flotilla_core::usage::{By, Day, Sum, UsageFilter, assigned};
 use flotilla_protocol::event::Event;
 use flotilla_protocol::usage::Usage;
 use rusqlite::types::Value;
@@ -21,6 +22,7 @@ pub fn may_tell(events: &str) -> bool {
 pub fn add(connection: &Connection, entry: &Entry, events: &[Event]) -> Result<(), Fault> {
     let Some(usage) = Usage::of(events) else { return Ok(()) };
     let head = &entry.head;
+    let (agent, owner) = doer(connection, head)?;
     let [input, output, read, written, cost] = usage.figures.map(|figure| figure.map(|figure| figure as i64));
     let sql = "INSERT INTO usage (task, day, agent, owner, context, reports, input, output, cache_read, cache_write, \
                cost, gaps) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
@@ -34,8 +36,8 @@ pub fn add(connection: &Connection, entry: &Entry, events: &[Event]) -> Result<(
     let added = statement.execute(params![
         head.id.bytes(),
         Day::of(entry.span.at).0,
-        head.agent.0,
-        head.owner.0,
+        agent,
+        owner,
         &*head.context,
         usage.reports as i64,
         input,
@@ -46,6 +48,28 @@ pub fn add(connection: &Connection, entry: &Entry, events: &[Event]) -> Result<(
         usage.gaps
     ]);
     added.map(|_| ()).map_err(fault("adding usage"))
+}
+
+/// Whether an entry may tell who got a task's work.
+pub fn may_give(events: &str) -> bool {
+    events.contains("\"assigned\"")
+}
+
+/// Remembers who has a task's work, where that is not the agent it was sent to.
+pub fn give(connection: &Connection, entry: &Entry, events: &[Event]) -> Result<(), Fault> {
+    let Some(worker) = assigned(events) else { return Ok(()) };
+    let sql = "INSERT OR REPLACE INTO doers (task, agent) SELECT ?1, id FROM agents WHERE name = ?2 AND id != ?3";
+    let mut statement = connection.prepare_cached(sql).map_err(fault("noting who has the work"))?;
+    let noted = statement.execute(params![entry.head.id.bytes(), worker, entry.head.agent.0]);
+    noted.map(|_| ()).map_err(fault("noting who has the work"))
+}
+
+/// Who is to be booked, and whose agent that is.
+fn doer(connection: &Connection, head: &Head) -> Result<(i64, i64), Fault> {
+    let sql = "SELECT a.id, a.owner FROM doers d JOIN agents a ON a.id = d.agent WHERE d.task = ?1";
+    let mut statement = connection.prepare_cached(sql).map_err(fault("reading who has the work"))?;
+    let found = statement.query_row([head.id.bytes()], |row| Ok((row.get(0)?, row.get(1)?))).optional();
+    Ok(found.map_err(fault("reading who has the work"))?.unwrap_or((head.agent.0, head.owner.0)))
 }
 
 /// What a sum is made by, as an expression.

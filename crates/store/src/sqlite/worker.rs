@@ -1,4 +1,4 @@
-//! What workers last announced, as rows.
+//! What workers last announced, and what was seen of them, as rows.
 
 use super::fault;
 use flotilla_core::error::Fault;
@@ -8,18 +8,20 @@ use flotilla_protocol::time::Millis;
 use rusqlite::{Connection, Row, params};
 
 fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
-    Ok(Kept { agent: AgentId(row.get(0)?), announce: row.get(1)?, at: Millis(row.get(2)?), draining: row.get(3)? })
+    let (agent, at) = (AgentId(row.get(0)?), Millis(row.get(2)?));
+    Ok(Kept { agent, announce: row.get(1)?, at, draining: row.get(3)?, standing: row.get(4)? })
 }
 
 pub fn all(connection: &Connection) -> Result<Vec<Kept>, Fault> {
-    let sql = "SELECT agent, announce, at, draining FROM workers ORDER BY agent";
+    let sql = "SELECT agent, announce, at, draining, standing FROM workers ORDER BY agent";
     let mut statement = connection.prepare(sql).map_err(fault("listing workers"))?;
     let rows = statement.query_map([], kept).and_then(Iterator::collect);
     rows.map_err(fault("listing workers"))
 }
 
 pub fn keep(connection: &Connection, kept: &Kept) -> Result<(), Fault> {
-    let sql = "INSERT OR REPLACE INTO workers (agent, announce, at, draining) VALUES (?1, ?2, ?3, ?4)";
-    let written = connection.execute(sql, params![kept.agent.0, kept.announce, kept.at.0, kept.draining]);
+    let sql = "INSERT OR REPLACE INTO workers (agent, announce, at, draining, standing) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let Kept { agent, announce, at, draining, standing } = kept;
+    let written = connection.execute(sql, params![agent.0, announce, at.0, draining, standing]);
     written.map(|_| ()).map_err(fault("keeping a worker"))
 }

@@ -12,6 +12,7 @@ use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
 use flotilla_protocol::approval::{ApprovalRequest, ApprovalState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::event::Change;
+use flotilla_protocol::fleet::route::{Considered, Form, Step};
 use flotilla_protocol::lineage::{Ancestor, Origin, Provenance, Trace};
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::{Json, Object};
@@ -268,6 +269,18 @@ fn command(word: &str, head: &Head) -> Command {
             let block = Json::new(r#"{"type": "usage", "input_tokens": 7}"#.into()).unwrap();
             report(Report::Note { blocks: vec![Block::new(block).unwrap()] })
         }
+        "given" => Command::Route {
+            run: head.run,
+            step: Box::new(Step::Assigned {
+                worker: "doer".into(),
+                epoch: None,
+                lease_until: Millis(0),
+                form: Form::Text,
+                unverified: Vec::new(),
+                considered: Considered::default(),
+            }),
+            deadline: None,
+        },
         "cancel" => Command::Cancel { said: None },
         "lost" => Command::Lost { run: head.run, reason: "gone".into(), retry: Retry::IfUnstarted },
         other => panic!("no such word: {other}"),

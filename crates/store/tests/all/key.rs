@@ -206,6 +206,7 @@ pub async fn workers_are_there_with_what_they_last_announced(home: &impl Home) {
         announce: announce.into(),
         at: Millis(agent),
         draining,
+        standing: format!("{{\"failures\":{agent}}}"),
     };
     assert_eq!(store.workers().await.unwrap(), []);
     store.keep_worker(kept(2, "{}", false)).await.unwrap();

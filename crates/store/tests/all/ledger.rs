@@ -4,7 +4,7 @@ use crate::author::{AGENT, Author, CALLER, OWNER, keep};
 use crate::home::Home;
 use flotilla_core::approval::ApprovalFilter;
 use flotilla_core::caller::Scope;
-use flotilla_core::ids::{ApprovalId, TaskId};
+use flotilla_core::ids::{ApprovalId, PrincipalId, TaskId};
 use flotilla_core::ports::{Retention, Store};
 use flotilla_core::usage::{By, Day, UsageFilter};
 use flotilla_protocol::approval::ApprovalState;
@@ -82,6 +82,23 @@ pub async fn usage_is_summed_by_day_and_outlives_its_task(home: &impl Home) {
     store.sweep(ALL).await.unwrap();
     assert!(store.head(Scope::Admin, task.id()).await.unwrap().is_none());
     assert_eq!(used(&store, By::Task, all()).await, [(task.id().to_string(), 1, Some(21))]);
+}
+
+pub async fn usage_is_booked_on_whoever_does_the_work(home: &impl Home) {
+    let store = home.open();
+    let theirs = PrincipalId(9);
+    store.agent("doer", theirs).await.unwrap();
+    let mut task = Author::new(TaskId::fresh());
+    task.keep(&store, "say work use given use use done", 10).await;
+    let all = || UsageFilter { limit: 99, ..UsageFilter::default() };
+    let of = async |owner| {
+        let sums = store.usage(Scope::Agent { owner }, By::Agent, all()).await.unwrap();
+        sums.into_iter().map(|sum| (sum.key, sum.usage.figures[0])).collect::<Vec<_>>()
+    };
+    assert_eq!(of(theirs).await, [("doer".to_owned(), Some(14))]);
+    assert_eq!(of(OWNER).await.len(), 1, "what was used before is the agent's it was sent to");
+    let whole = store.usage(Scope::Admin, By::Task, all()).await.unwrap();
+    assert_eq!(whole.iter().map(|sum| (sum.tasks, sum.usage.figures[0])).collect::<Vec<_>>(), [(1, Some(21))]);
 }
 
 pub async fn the_ledger_is_there_again(home: &impl Home) {

@@ -1,12 +1,16 @@
 //! What reports come to: where a result is found, what is believed, and what is asked for again.
 
-use super::{Judge, Ruling, refused};
+use super::{Judge, Ruling};
+use crate::fleet::own::refused;
+use crate::fleet::reasons::Hindrance;
+use crate::fleet::spent::Spent;
 use flotilla_protocol::a2a::model::{Artifact, Part, TaskState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::fleet::HANDSHAKE;
 use flotilla_protocol::fleet::dispatch::{Dispatch, ReplySchema};
 use flotilla_protocol::fleet::result::BlockedReason;
 use flotilla_protocol::fleet::route::{Standing, Step};
+use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::{AnyValue, Json, Object};
 use flotilla_protocol::work::{Contents, Report};
 use serde_json::{Value, json};
@@ -16,7 +20,7 @@ fn judge(reply_schema: ReplySchema, json_schema: Option<Value>, asked_again: boo
     let mut dispatch = Dispatch { brief: "x".into(), ..Dispatch::default() };
     (dispatch.task.reply_schema, dispatch.task.json_schema) = (reply_schema, json_schema);
     dispatch.task.task_id = Some("mine".into());
-    Judge::new("w".into(), Arc::new(dispatch), asked_again)
+    Judge::new("w".into(), Arc::new(dispatch), asked_again, Spent::default())
 }
 
 fn plain() -> Judge {
@@ -102,13 +106,31 @@ fn worse_counts_where_a_worker_contradicts_itself() {
 fn what_never_began_is_told_apart() {
     let blocked = result(&json!({"status": "blocked", "blocked_reason": "dirty_tree", "retry_after": 5}));
     let (ruling, _) = plain().rule(vec![status(TaskState::Rejected, &blocked.to_string())]);
-    assert!(matches!(ruling, Ruling::Blocked(told) if told.blocked_reason == Some(BlockedReason::DirtyTree)));
+    assert!(matches!(ruling, Ruling::Blocked(told, _) if told.blocked_reason == Some(BlockedReason::DirtyTree)));
     let (ruling, _) = plain().rule(vec![status(TaskState::Rejected, "Not my job")]);
-    assert!(matches!(ruling, Ruling::Blocked(told) if told.detail.as_deref() == Some("Not my job") && told.inferred));
-    let (ruling, _) = plain().rule(vec![status(TaskState::Canceled, "stopped")]);
-    assert!(matches!(ruling, Ruling::Pass(_)));
-    let reports = refused(&Dispatch::default(), &BlockedReason::TierTooLow, "sonnet", false);
+    let Ruling::Blocked(told, _) = ruling else { panic!("{ruling:?}") };
+    assert_eq!((told.detail.as_deref(), told.inferred), (Some("Not my job"), true));
+    assert_eq!(told.blocked_reason, Some(BlockedReason::MissingCapability), "there is a typed word for it");
+    let nameless = result(&json!({"status": "blocked"}));
+    let (ruling, _) = plain().rule(vec![artifact(vec![data(&nameless)]), status(TaskState::Rejected, "")]);
+    let Ruling::Blocked(told, _) = ruling else { panic!("{ruling:?}") };
+    assert!(told.detail.is_some_and(|detail| detail.contains("blocked_reason: must say why")));
+    let (reason, detail) = (BlockedReason::TierTooLow, "sonnet".to_owned());
+    let hindrance = Hindrance { reason, detail, retryable: false, until: None };
+    let reports = refused(&Dispatch::default(), &hindrance, Millis(0));
     assert!(matches!(reports.as_slice(), [Report::Artifact { .. }, Report::Status { state: TaskState::Rejected, .. }]));
+}
+
+#[test]
+fn a_worker_that_stopped_of_its_own_accord_leaves_a_result() {
+    let (ruling, _) = plain().rule(vec![status(TaskState::Canceled, "I was told to stop")]);
+    let Ruling::Pass(reports) = ruling else { panic!("{ruling:?}") };
+    let [Report::Artifact { contents: Contents::Parts(parts), .. }, Report::Status { .. }] = reports.as_slice() else {
+        panic!("{reports:?}")
+    };
+    let told: Value = serde_json::from_str(parts[0].data.0.as_ref().unwrap().text()).unwrap();
+    assert_eq!((&told["task_id"], &told["ended_by"]), (&json!("mine"), &json!("canceled")));
+    assert_eq!(told["error"], "I was told to stop");
 }
 
 #[test]
@@ -144,7 +166,7 @@ fn an_agent_that_is_kept_from_going_on_says_so_beside_its_state() {
     let metadata = Object::of(&said).ok();
     let report = Report::Status { state: TaskState::Failed, contents: Some(Contents::text("Limit reached")), metadata };
     let (ruling, _) = plain().rule(vec![report]);
-    let Ruling::Blocked(told) = ruling else { panic!("{ruling:?}") };
+    let Ruling::Blocked(told, _) = ruling else { panic!("{ruling:?}") };
     assert_eq!((told.blocked_reason, told.retry_after), (Some(BlockedReason::UsageLimit), Some(60)));
     assert_eq!((told.retryable, told.detail.as_deref()), (Some(true), Some("Limit reached")));
 }
@@ -176,7 +198,36 @@ fn tokens_are_counted_and_what_is_not_known_is_null() {
         ],
     };
     let (_, told, _) = over(&mut plain(), vec![note, ends()]);
-    assert_eq!((&told["tokens_spent"], &told["usage"]["output_tokens"]), (&json!(10), &json!(5)));
+    assert_eq!((&told["tokens_spent"], &told["usage"]["output_tokens"]), (&json!(6), &json!(5)));
+}
+
+#[test]
+fn usage_that_only_the_result_tells_goes_to_the_ledger_and_against_the_ceiling() {
+    let told =
+        result(&json!({"status": "done", "usage": {"input_tokens": 900, "output_tokens": 200, "cost_usd": 0.5}}));
+    let ends = || vec![status(TaskState::Completed, &told.to_string())];
+    let (ruling, _) = plain().rule(ends());
+    let Ruling::Over { reports, .. } = ruling else { panic!("{ruling:?}") };
+    let blocks = reports.iter().find_map(|report| match report {
+        Report::Note { blocks } => Some(blocks.clone()),
+        _ => None,
+    });
+    let usage = flotilla_protocol::usage::Usage::of_blocks(&blocks.expect("a note"));
+    assert_eq!((usage.tokens(), usage.cost()), (Some(1_100), Some(500_000_000)));
+    let mut dispatch = Dispatch { brief: "x".into(), ..Dispatch::default() };
+    dispatch.task.budget = serde_json::from_value(json!({"max_total_tokens": 1000, "hard": true})).unwrap();
+    let mut held = Judge::new("w".into(), Arc::new(dispatch), false, Spent::default());
+    let (state, told, standing) = over(&mut held, ends());
+    assert_eq!((state, standing), (TaskState::Completed, Standing::Reported), "done, but not as was agreed");
+    assert_eq!((&told["tokens_spent"], &told["usage"]["cost_usd"]), (&json!(1_100), &json!(0.5)));
+}
+
+#[test]
+fn what_a_run_noted_stays_when_it_is_tried_again() {
+    let usage = Block::new(Json::of(&json!({"type": "usage", "input_tokens": 1})).unwrap()).unwrap();
+    let reports = vec![Report::Note { blocks: vec![usage] }, status(TaskState::Completed, "no JSON")];
+    let (ruling, _) = judge(ReplySchema::Json, None, false).rule(reports);
+    assert!(matches!(ruling, Ruling::Again(_, notes) if notes.len() == 1));
 }
 
 #[test]
@@ -184,7 +235,7 @@ fn a_wrong_reply_is_asked_for_once() {
     let schema = json!({"type": "object", "required": ["n"]});
     let json = |again| judge(ReplySchema::Json, Some(schema.clone()), again);
     let reply = |text: &str| vec![status(TaskState::Completed, text)];
-    assert!(matches!(json(false).rule(reply("{}")).0, Ruling::Again(violations) if violations.len() == 1));
+    assert!(matches!(json(false).rule(reply("{}")).0, Ruling::Again(violations, _) if violations.len() == 1));
     let (state, told, _) = over(&mut json(true), reply("{}"));
     assert_eq!(state, TaskState::Failed);
     assert!(told["error"].as_str().unwrap().starts_with("The reply is not valid: "), "{told}");

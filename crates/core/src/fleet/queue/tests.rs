@@ -125,7 +125,16 @@ fn a_pause_ends_by_itself_and_one_that_ends_late_frees_its_own_place() {
     fleet.pause(&worker, crate::fleet::pause(until, ""));
     fleet.drain(if &*worker == "w001" { "w002" } else { "w001" }, true);
     fleet.changed(&registry, NOW);
-    let shunned = Shunned { worker, epoch: None, revision: 1, until: Some(until), reason: BlockedReason::UsageLimit };
+    let shunned = Shunned {
+        worker,
+        epoch: None,
+        revision: 1,
+        until: Some(until),
+        reason: BlockedReason::UsageLimit,
+        detail: String::new(),
+        retry_at: None,
+        retryable: None,
+    };
     let again = Order { run: 2, shunned: vec![shunned], ..first.clone() };
     let mut queued = fleet.enqueue(again, &registry, NOW).expect("it is paused");
     fleet.release((first.task, 1), &registry, NOW);

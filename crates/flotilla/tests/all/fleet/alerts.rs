@@ -19,7 +19,7 @@ fn work_nobody_takes_is_told_to_webhooks_and_programs() {
     let hub = setup().config(&config).start();
     let (task, client) = give(&hub, &json!({"to": "label:moon", "on_blocked": ["alert"]}));
     reached(&client, &task, "TASK_STATE_REJECTED");
-    assert_eq!(steps(&hub, &task), "alerted over_capacity, rejected over_capacity");
+    assert_eq!(steps(&hub, &task), "alerted missing_capability, rejected missing_capability");
     let webhook = receiver.wait(1).remove(0);
     let alert = webhook.json();
     assert_eq!((&alert["type"], &alert["taskId"], &alert["agent"]), (&json!("alert"), &json!(task), &json!("fleet")));

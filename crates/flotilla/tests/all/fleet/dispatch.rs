@@ -200,6 +200,9 @@ fn the_command_line_dispatches_and_waits() {
     assert_eq!((state(&done), &told(&done)["remaining"][0]), ("TASK_STATE_COMPLETED", &json!("the rest")));
     let given = place.run(&["dispatch", "More", "--on-blocked", "queue", "--tier", "opus"]).ok();
     assert!(given.field("Why").starts_with("flotilla task why "), "{given:?}");
+    let undone = place.run(&["dispatch", "More", "--on-blocked", "", "--tier", "opus", "--wait"]);
+    assert_eq!(undone.code, 6, "a script can tell that the work is not done: {undone:?}");
+    assert!(undone.out.contains("TASK_STATE_REJECTED"), "it is shown all the same: {undone:?}");
     let slip = place.run(&["dispatch", "More", "--priority", "asap"]);
     assert!(slip.code != 0 && slip.err.contains("priority"), "{slip:?}");
 }

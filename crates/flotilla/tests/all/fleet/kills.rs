@@ -50,6 +50,7 @@ fn fifty_kills_lose_no_dispatch_and_repeat_none_in_silence() {
             log["events"].as_array().expect("a log").iter().filter(|e| !e["event"]["run_lost"].is_null()).count();
         assert!(given <= 1 + lost + told.matches("blocked").count(), "{told}: {log}");
     }
+    println!("{KILLS} kills, {} dispatches: none lost, none repeated without a word", tasks.len());
     drop(hub);
     working.join().expect("the worker is content");
 }

@@ -1,9 +1,9 @@
 //! The roster: who announced what, by which way, who may see it, and what becomes of it when somebody goes.
 
 use super::{announce, is, key, owner, post, say, shown, worker};
-use crate::cast::{hub, hub_with};
+use crate::cast::{hub, hub_with, id, reached};
 use crate::cli::program::{Place, finish};
-use crate::socket::dial;
+use crate::socket::{connected, dial};
 use flotilla_testkit::{Binding, Request, http, until};
 use serde_json::json;
 use std::io::{BufRead as _, BufReader};
@@ -16,7 +16,9 @@ fn an_announcement_is_visible_at_once_and_outlives_the_hub() {
     let begun = Instant::now();
     let taken = say(&mut ada, &announce("ada", 7));
     let seen = shown(&hub, "ada");
-    assert!(begun.elapsed() < Duration::from_millis(100), "{:?}", begun.elapsed());
+    let visible = begun.elapsed();
+    println!("from announcement to visible: {visible:?}");
+    assert!(visible < Duration::from_millis(100), "{visible:?}");
     assert_eq!((&taken["taken"], &taken["epoch"]), (&json!(true), &json!(7)));
     assert_eq!(
         (&seen["health"], &seen["epoch"], &seen["modelTier"]),
@@ -69,6 +71,22 @@ fn an_announcement_over_http_is_a_lease() {
     is(&hub, "mock", "OFFLINE");
     let again = post(&client, "/api/fleet/announce?agent=mock", &announce("whoever", 1));
     assert_eq!((again.status, shown(&hub, "mock")["health"].as_str()), (200, Some("AVAILABLE")));
+}
+
+#[test]
+fn an_agent_announces_itself_in_any_reply() {
+    let hub = hub();
+    let mut silent = connected(&hub, "silent");
+    let client = hub.owner(Binding::HttpJson).agent("silent");
+    let task = client.start("m1", "Hello");
+    let message = silent.kind("message");
+    let part = json!({"kind": "data", "data": announce("silent", 3),
+        "mimeType": "application/vnd.flotilla.session-announce+json"});
+    silent.send(&json!({"type": "task_response", "taskId": message["taskId"], "run": message["run"],
+        "status": {"state": "completed"}, "artifact": {"artifactId": "a", "parts": [part]}, "lastChunk": true}));
+    reached(&client, id(&task), "TASK_STATE_COMPLETED");
+    let seen = is(&hub, "silent", "AVAILABLE");
+    assert_eq!((&seen["epoch"], &seen["via"]), (&json!(3), &json!("reply")));
 }
 
 #[test]

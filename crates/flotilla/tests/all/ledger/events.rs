@@ -74,5 +74,8 @@ agents:
     let hers = hub.owner(Binding::HttpJson).agent("hers").start("m2", "seen");
     let first = stream.expect();
     assert_eq!(first.json()["taskId"], hers["id"], "{first:?}");
+    // What an event is called tells nothing of how many others there were.
+    let name = first.id.as_deref().and_then(|id| id.rsplit_once('.')).expect("an id").1.to_owned();
+    assert!(u64::from_str_radix(&name, 16).is_ok_and(|number| number > 1 << 32), "{name}");
     assert_eq!(hub.stranger(Binding::HttpJson).get("/api/events").status, 401);
 }

@@ -1,0 +1,60 @@
+//! Results in the hub's own words: of work that no worker took, and the form every result has in a task.
+
+use super::reasons::Hindrance;
+use flotilla_protocol::a2a::model::{Artifact, Part, TaskState};
+use flotilla_protocol::fleet::result::Status;
+use flotilla_protocol::fleet::{Dispatch, Kind, TaskResult, version};
+use flotilla_protocol::time::Millis;
+use flotilla_protocol::wire::{AnyValue, Json, Object};
+use flotilla_protocol::work::{Contents, Report};
+
+/// The artifact a result is in, where the worker gave it no name of its own.
+const RESULT: &str = "task-result";
+
+/// The part that holds a result.
+pub fn part(result: &TaskResult) -> Part {
+    let data = AnyValue(Json::of(result).ok());
+    Part { data, media_type: Kind::Result.media_type().into(), ..Part::default() }
+}
+
+/// Whether a part holds a result, as the hub writes it.
+pub fn is_result(part: &Part) -> bool {
+    part.media_type == Kind::Result.media_type()
+}
+
+/// The artifact a result is in, without its parts.
+pub fn artifact(id: Option<String>, metadata: Option<Object>) -> Artifact {
+    Artifact { artifact_id: id.unwrap_or_else(|| RESULT.into()), name: RESULT.into(), metadata, ..Artifact::default() }
+}
+
+/// A report of it.
+pub fn report(artifact: Artifact, result: &TaskResult) -> Report {
+    let contents = Contents::Parts(vec![part(result)]);
+    Report::Artifact { artifact: Box::new(artifact), contents, append: false, last_chunk: true, metadata: None }
+}
+
+/// The reports that end work no worker took.
+pub fn refused(dispatch: &Dispatch, hindrance: &Hindrance, now: Millis) -> Vec<Report> {
+    let Hindrance { reason, detail, retryable, until } = hindrance;
+    let result = TaskResult {
+        protocol_version: version::CURRENT,
+        task_id: dispatch.task.task_id.clone(),
+        status: Status::Blocked,
+        blocked_reason: Some(reason.clone()),
+        detail: Some(detail.clone()),
+        retryable: Some(*retryable),
+        retry_after: until.filter(|_| *retryable).map(|until| seconds(now, until)),
+        ..TaskResult::default()
+    };
+    let text = format!("No worker took the work ({}): {detail}.", reason.name());
+    vec![
+        report(artifact(None, None), &result),
+        Report::Status { state: TaskState::Rejected, contents: Some(Contents::text(text)), metadata: None },
+    ]
+}
+
+/// Whole seconds until then, at least one: "at once" would be asked again at once.
+pub fn seconds(now: Millis, then: Millis) -> u64 {
+    let millis = u64::try_from(then.0.saturating_sub(now.0)).unwrap_or(0);
+    millis.div_ceil(1000).max(1)
+}

@@ -1,0 +1,84 @@
+//! Ends that the hub makes itself: what is dispatched work is told of as such, whoever ends it.
+
+use super::{Hub, LiveRef};
+use crate::error::Error;
+use crate::fleet::contract::{self, Carried};
+use crate::fleet::{FLEET, own};
+use crate::registry::Agent;
+use crate::task::conclude::Account;
+use crate::task::{Command, Say};
+use flotilla_protocol::a2a::model::Message;
+use flotilla_protocol::event::Event;
+use flotilla_protocol::fleet::Dispatch;
+use std::sync::Arc;
+
+impl Hub {
+    /// Makes a change that may end the task; dispatched work comes to its end with a TASK_RESULT.
+    pub(super) async fn end(
+        self: &Arc<Self>,
+        live: &LiveRef,
+        command: impl Fn() -> Command,
+    ) -> Result<Option<u64>, Error> {
+        match self.account(live).await {
+            None => self.change(live, command).await,
+            Some(account) => {
+                let under = || Command::Under { account: Arc::clone(&account), command: Box::new(command()) };
+                self.change(live, under).await
+            }
+        }
+    }
+
+    /// What a result has to say of a task; none if it is no dispatched work.
+    async fn account(&self, live: &LiveRef) -> Option<Arc<Account>> {
+        let head = live.committed()?;
+        let changes = match live.whole() {
+            Some((_, changes)) => changes,
+            None => match self.whole_log(live.id()).await {
+                Ok(changes) => changes,
+                Err(fault) => {
+                    tracing::error!(task = %live.id(), %fault, "work ends without its result: its log cannot be read");
+                    return None;
+                }
+            },
+        };
+        let events = || changes.iter().flat_map(|change| &change.events);
+        let first = events().find_map(|event| match event {
+            Event::Asked { message, .. } => Some(message),
+            _ => None,
+        })?;
+        let agent = self.registry.load().by_id(head.agent).cloned();
+        let mut account =
+            Account { task_id: self.dispatched(agent.as_deref(), first)?.task.task_id, ..Account::default() };
+        for event in events() {
+            account.spent.event(event);
+            if let Event::Produced { chunk } = event
+                && chunk.artifact.parts.iter().any(own::is_result)
+            {
+                account.artifact = Some(chunk.artifact.artifact_id.clone());
+            }
+        }
+        Some(Arc::new(account))
+    }
+
+    /// The dispatch a task began with. Whoever is not here any more was sent no more than its metadata says.
+    fn dispatched(&self, agent: Option<&Agent>, first: &Message) -> Option<Dispatch> {
+        match contract::carried(first, agent.is_some_and(|agent| self.reads_texts(agent))) {
+            Ok(Carried::Dispatch(dispatch)) => Some(*dispatch),
+            _ => agent.filter(|agent| agent.name == FLEET).map(|_| contract::plain(first)),
+        }
+    }
+
+    /// A message as a command. One that is rejected as it comes says so with a result, if it carries a dispatch.
+    pub(super) fn saying(&self, agent: &Agent, say: Box<Say>) -> Command {
+        let rejected = say.broke.is_some() || say.descent.as_ref().is_some_and(|descent| descent.objection().is_some());
+        let dispatch = rejected.then(|| self.dispatched(Some(agent), &say.message)).flatten();
+        let command = Command::Say(say);
+        match dispatch {
+            None => command,
+            Some(dispatch) => {
+                let account = Account { task_id: dispatch.task.task_id, ..Account::default() };
+                Command::Under { account: Arc::new(account), command: Box::new(command) }
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What dispatched work uses is booked on the worker that did it, once, and counts against every ceiling.
+
+use super::{give, is, key, owner, result, steps, told, why, worker};
+use crate::cast::{hub, hub_with, reached};
+use flotilla_testkit::http::{Request, try_stream};
+use flotilla_testkit::{Binding, Client, HubProcess, until};
+use serde_json::{Value, json};
+
+fn used(client: &Client, by: &str, key: &str) -> Value {
+    let report = client.get(&format!("/api/usage?by={by}")).json();
+    let sums = report["usage"].as_array().unwrap_or_else(|| panic!("{report}"));
+    sums.iter().find(|sum| sum["key"] == key).cloned().unwrap_or_else(|| panic!("no {key} in {report}"))
+}
+
+/// Gives work to the only worker there is, which says what it used in its result alone.
+fn spend(hub: &HubProcess, socket: &mut flotilla_testkit::socket::Socket, with: &Value, usage: &Value) -> Value {
+    let (task, client) = give(hub, with);
+    let message = socket.kind("message");
+    result(socket, &message, &json!({"status": "done", "task_id": "c-1", "usage": usage}));
+    reached(&client, &task, "TASK_STATE_COMPLETED")
+}
+
+#[test]
+fn usage_that_only_the_result_tells_is_in_the_ledger_and_the_ceiling_sees_it() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let request = owner(&hub).dress(Request::get("/api/events").header("accept", "text/event-stream"));
+    let mut events = try_stream(hub.address(), &request).expect("a stream");
+    let with = json!({"task": {"task_id": "c-1", "budget": {"max_total_tokens": 1000, "hard": true}}});
+    let usage = json!({"input_tokens": 900, "output_tokens": 200, "cost_usd": 0.25});
+    let task = spend(&hub, &mut ada, &with, &usage);
+    let said = told(&task);
+    assert_eq!((&said["tokens_spent"], &said["usage"]["cost_usd"]), (&json!(1_100), &json!(0.25)));
+    let meta = &task["artifacts"][0]["metadata"]["urn:flotilla:ext:fleet-handshake:2.0"];
+    assert_eq!(meta["standing"], "reported", "done, but not as was agreed: {meta}");
+    let check = meta["checks"].as_array().expect("checks").iter().find(|check| check["name"] == "budget").cloned();
+    assert_eq!(check.expect("a check")["detail"], "it used 1100 tokens of 1000 tokens");
+    let alert = events.through(|event| {
+        event.event.as_deref() == Some("alert") && event.json()["text"].as_str().is_some_and(|t| t.contains("100 %"))
+    });
+    assert_eq!(alert.last().expect("an alert").json()["taskId"], task["id"]);
+
+    let today = owner(&hub).get("/api/usage?by=day").json()["usage"][0]["key"].as_str().expect("a day").to_owned();
+    let context = task["contextId"].as_str().expect("a context");
+    for (by, key) in
+        [("task", task["id"].as_str().expect("an id")), ("agent", "ada"), ("context", context), ("day", &today)]
+    {
+        let sum = used(&owner(&hub), by, key);
+        assert_eq!((&sum["totalTokens"], &sum["costUsd"]), (&json!(1_100), &json!(0.25)), "{by}: {sum}");
+    }
+    assert_eq!(used(&owner(&hub), "workspace", "default")["totalTokens"], 1_100);
+    let adas = hub.stranger(Binding::HttpJson).key(&key(&hub, "ada"));
+    assert_eq!(used(&adas, "agent", "ada")["totalTokens"], 1_100, "a worker's owner sees what it used");
+}
+
+#[test]
+fn a_worker_without_a_budget_is_passed_over_until_the_next_day() {
+    let mut hub = hub_with("budgets: {agents: {ada: {tokens: 1000}}}");
+    let mut ada = worker(&hub, "ada");
+    spend(&hub, &mut ada, &json!({}), &json!({"input_tokens": 999}));
+    is(&hub, "ada", "AVAILABLE");
+    spend(&hub, &mut ada, &json!({}), &json!({"input_tokens": 1}));
+    let seen = is(&hub, "ada", "BUSY");
+    assert_eq!(seen["broke"]["reason"], "its budget for today is used up", "{seen}");
+    let refused = |hub: &HubProcess| {
+        let (task, client) = give(hub, &json!({"on_blocked": []}));
+        let told = told(&reached(&client, &task, "TASK_STATE_REJECTED"));
+        assert_eq!((&told["blocked_reason"], &told["retryable"]), (&json!("budget_too_small"), &json!(true)), "{told}");
+        assert!(told["retry_after"].as_u64().is_some_and(|seconds| (1..=86_400).contains(&seconds)), "{told}");
+    };
+    refused(&hub);
+    let mut bob = worker(&hub, "bob");
+    let (task, client) = give(&hub, &json!({}));
+    let message = bob.kind("message");
+    result(&mut bob, &message, &json!({"status": "done"}));
+    reached(&client, &task, "TASK_STATE_COMPLETED");
+    assert_eq!(steps(&hub, &task), "assigned bob, judged bob");
+    let considered = why(&hub, &task)[0]["considered"]["workers"].clone();
+    assert_eq!(considered[1]["obstacles"][0]["reason"], "budget_too_small", "{considered}");
+    drop((ada, bob));
+    hub.restart();
+    let _ada = worker(&hub, "ada");
+    until("it is known again", || (super::shown(&hub, "ada")["broke"].is_object()).then_some(()));
+}
