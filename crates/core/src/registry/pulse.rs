@@ -49,8 +49,8 @@ pub struct Pulse {
     pub latency: Option<Duration>,
     /// Checks in a row that failed.
     pub failures: u32,
-    /// In the last one that failed, somebody answered where the agent is called: it was its card that could not be read.
-    pub answers: bool,
+    /// Those in a row at the end of which nobody answered where the agent is called either.
+    pub unanswered: u32,
     /// What its card's signatures are worth, as of the last time it was read.
     pub signed: Option<Signed>,
     /// What is wrong with its card, each with its place.
@@ -62,13 +62,14 @@ impl Pulse {
         self.last_success = Some(at);
         self.latency = Some(latency);
         self.failures = 0;
+        self.unanswered = 0;
         self.signed = Some(signed);
         self.findings = findings;
     }
 
     pub fn failed(&mut self, at: Millis, missed: Missed) {
         self.last_error = Some((at, missed.problem));
-        self.answers = missed.answers;
+        self.unanswered = if missed.answers { 0 } else { self.unanswered.saturating_add(1) };
         self.failures = self.failures.saturating_add(1);
     }
 
@@ -80,7 +81,7 @@ impl Pulse {
         let age = Duration::from_millis(u64::try_from(now.0.saturating_sub(success.0)).unwrap_or(0));
         match self.failures {
             0 if age <= every.saturating_mul(PATIENCE) => Liveness::Live,
-            failures if failures < PATIENCE || self.answers => Liveness::Stale,
+            _ if self.unanswered < PATIENCE => Liveness::Stale,
             _ => Liveness::Unreachable,
         }
     }
@@ -130,7 +131,9 @@ mod tests {
             ("+---", "unreachable"),
             ("+---+", "live"),
             ("+~~~~", "stale"),
-            ("+~~~-", "unreachable"),
+            ("+~~~--", "stale"),
+            ("+~~~---", "unreachable"),
+            ("+--~-", "stale"),
             ("~", "unreachable"),
         ] {
             let (pulse, now) = after(checks);

@@ -78,7 +78,7 @@ struct Change {
     more: More,
     /// Take a setting back: auth, pins, visibility or description (may be
     /// repeated)
-    #[arg(long, value_name = "SETTING", value_parser = ["auth", "pins", "visibility", "description"])]
+    #[arg(long, value_name = "SETTING", hide_possible_values = true, value_parser = ["auth", "pins", "visibility", "description"])]
     unset: Vec<String>,
 }
 

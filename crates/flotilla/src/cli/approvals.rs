@@ -78,7 +78,11 @@ impl ApprovalsArgs {
                 let state = Some(state).filter(|state| state != "all");
                 let filter = [("state", &state), ("task", &task), ("agent", &agent)];
                 let filter = filter.map(|(name, value)| (name, value.as_deref()));
-                LISTING.print(session, &hub, &filter, |text, approval| drop(fields(text, approval))).await
+                LISTING
+                    .print(session, &hub, &filter, |text, approval| {
+                        fields(text, approval);
+                    })
+                    .await
             }
             ApprovalsCommand::Show { id } => hub.approval(&id).await.and_then(|json| show(session, &json)),
             ApprovalsCommand::Allow { id, note, input, always } => {

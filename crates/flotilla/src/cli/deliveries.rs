@@ -79,7 +79,11 @@ impl PushArgs {
             PushCommand::List { state, task, agent } => {
                 let filter = [("state", state), ("task", task), ("agent", agent)];
                 let filter = filter.map(|(name, value)| (name, value.as_deref()));
-                LISTING.print(session, &hub, &filter, |text, delivery| drop(fields(text, delivery))).await
+                LISTING
+                    .print(session, &hub, &filter, |text, delivery| {
+                        fields(text, delivery);
+                    })
+                    .await
             }
             PushCommand::Show { id } => hub.delivery(id).await.and_then(|json| show(session, &json)),
             PushCommand::Redeliver { id, from } => hub.redeliver(id, *from).await.and_then(|json| show(session, &json)),

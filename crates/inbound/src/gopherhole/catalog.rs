@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use flotilla_core::caller::Caller;
-use flotilla_core::registry::{Agent, Visibility};
+use flotilla_core::registry::{Agent, Visibility, takes_or_makes};
 use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::gopherhole::Search;
@@ -76,8 +76,7 @@ fn fits(app: &App, agent: &Agent, search: &Search) -> bool {
             agent.skills.iter().any(|skill| skill.tags.iter().any(|tag| tag.eq_ignore_ascii_case(wanted)))
         })
     };
-    let mut modes = agent.input_modes.iter().chain(&agent.output_modes);
-    let takes = search.content_mode.as_ref().is_none_or(|wanted| modes.any(|mode| mode.eq_ignore_ascii_case(wanted)));
+    let takes = search.content_mode.as_ref().is_none_or(|wanted| takes_or_makes(agent, wanted));
     let owner = search.owner.as_ref().or(search.organization.as_ref());
     let owned = owner.is_none_or(|owner| owner.eq_ignore_ascii_case(&app.settings().name));
     let all = [&search.tag, &search.skill_tag, &search.category].into_iter().all(tagged);
