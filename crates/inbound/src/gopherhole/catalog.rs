@@ -3,10 +3,12 @@
 use crate::app::App;
 use flotilla_core::caller::Caller;
 use flotilla_core::registry::{Agent, Visibility, takes_or_makes};
+use flotilla_core::relevance::Need;
 use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::gopherhole::Search;
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -29,8 +31,13 @@ pub fn available(app: &App, caller: &Caller, search: &Search) -> Result<Value, R
 pub fn discover(app: &App, caller: &Caller, search: &Search) -> Result<Value, Refusal> {
     caller.check(Right::AgentsRead)?;
     let registry = app.hub.registry();
-    let found: Vec<&Arc<Agent>> =
+    let mut found: Vec<&Arc<Agent>> =
         registry.agents().filter(|agent| agent.is_seen_by(caller) && fits(app, agent, search)).collect();
+    if let Some(query) = &search.query {
+        // Whoever takes the first one takes the best.
+        let need = Need::of(query);
+        found.sort_by_key(|agent| (!agent.name.eq_ignore_ascii_case(query), Reverse(need.score(agent))));
+    }
     let (offset, limit) = (search.offset.unwrap_or(0), search.limit.unwrap_or(USUAL).min(MOST));
     let page: Vec<Value> = found.iter().skip(offset).take(limit).map(|agent| entry(app, caller, agent)).collect();
     Ok(json!({"agents": page, "count": found.len(), "offset": offset}))
