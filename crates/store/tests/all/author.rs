@@ -265,26 +265,29 @@ fn command(word: &str, head: &Head) -> Command {
             id: ApprovalId::of(head.id, head.run, "q"),
             answer: Answer { always: true, ..Answer::new(ApprovalState::Allowed, "anna") },
         })),
-        "use" => {
-            let block = Json::new(r#"{"type": "usage", "input_tokens": 7}"#.into()).unwrap();
-            report(Report::Note { blocks: vec![Block::new(block).unwrap()] })
-        }
-        "given" => Command::Route {
-            run: head.run,
-            step: Box::new(Step::Assigned {
-                worker: "doer".into(),
-                epoch: None,
-                lease_until: Millis(0),
-                form: Form::Text,
-                unverified: Vec::new(),
-                considered: Considered::default(),
-            }),
-            deadline: None,
-        },
+        "use" => report(Report::Note { blocks: vec![usage()] }),
+        "given" => given(head.run),
         "cancel" => Command::Cancel { said: None },
         "lost" => Command::Lost { run: head.run, reason: "gone".into(), retry: Retry::IfUnstarted },
         other => panic!("no such word: {other}"),
     }
+}
+
+fn usage() -> Block {
+    Block::new(Json::new(r#"{"type": "usage", "input_tokens": 7}"#.into()).unwrap()).unwrap()
+}
+
+/// Dispatched work goes to the agent `doer`.
+fn given(run: u32) -> Command {
+    let step = Step::Assigned {
+        worker: "doer".into(),
+        epoch: None,
+        lease_until: Millis(0),
+        form: Form::Text,
+        unverified: Vec::new(),
+        considered: Considered::default(),
+    };
+    Command::Route { run, step: Box::new(step), deadline: None }
 }
 
 fn descent(deadline: i64) -> Descent {
