@@ -82,10 +82,13 @@ class ThroughAWorker(unittest.TestCase):
                 self.assertTrue(file.exists(), self.hub.log(task))
 
     def test_a_cancel_ends_all_of_it(self):
-        for agent, tool, name, number in (("codex", "exec_command", "cmd", 61301), ("equipped", "Bash", "command", 61302)):
+        for agent, tool, name, more, number in (
+            ("codex", "exec_command", "cmd", {"yield_time_ms": 60_000}, 61301),
+            ("equipped", "Bash", "command", {"description": "waits"}, 61302),
+        ):
             with self.subTest(agent):
                 words = ("python3", "-c", f"import time; time.sleep({number})")
-                use = json.dumps({name: f"{words[0]} {words[1]} '{words[2]}'", "description": "waits", "yield_time_ms": 60_000})
+                use = json.dumps({name: f"{words[0]} {words[1]} '{words[2]}'"} | more)
                 task = self.hub.send(agent, f"use {tool} {use}", wait=False)
                 until("its command", lambda: running(*words), SLOW)
                 canceled = self.hub.http(f"/agents/{agent}/tasks/{task['id']}:cancel", {})
