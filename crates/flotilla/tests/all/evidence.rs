@@ -42,7 +42,8 @@ fn agents(folder: &Path, more: &str, scripts: &[(&str, &str)]) -> String {
 fn dispatched(client: &Client, name: &str) -> Value {
     let mut request = message(name, "Do it");
     request["message"]["metadata"] = json!({"urn:flotilla:ext:fleet-handshake:2.0": {
-        "type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": "Do it", "task": {"task_id": name}}});
+        "type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": "Do it",
+        "task": {"task_id": name, "reply_schema": "structured"}}});
     client.call("SendMessage", &request).expect("an answer")["task"].clone()
 }
 
