@@ -37,7 +37,8 @@ pub async fn run(hub: &Hub, cuts: usize) -> Result<()> {
         let whole = task["artifacts"].as_array().is_some_and(|artifacts| artifacts.len() == 1);
         lost += usize::from(task["status"]["state"] != "TASK_STATE_COMPLETED" || !whole);
     }
-    println!("{cuts} cuts, {tasks} tasks: {lost} lost, {done} runs, {again} sent again and said to be");
+    let came = format!("{tasks} tasks, {lost} lost, {done} runs, {again} sent again and said to be");
+    println!("{cuts} cuts at random: {came} (asked: none lost, no duplicate unsaid)");
     ensure!(lost == 0 && done == tasks, "tasks were lost, or run twice");
     Ok(())
 }

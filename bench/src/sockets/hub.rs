@@ -25,7 +25,7 @@ impl Hub {
         let (child, address) = launch(binary, &data, &key)?;
         let scopes = "agents:connect,tasks:read,tasks:write";
         let made = Command::new(binary)
-            .args(["keys", "create", "fleet", "--scope", scopes, "--data-dir"])
+            .args(["keys", "create", "swarm", "--scope", scopes, "--data-dir"])
             .arg(&data)
             .output()
             .context("cannot make a key")?;
