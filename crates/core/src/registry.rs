@@ -10,7 +10,7 @@ pub use added::{Added, Keeping, Source};
 pub use departed::Departed;
 pub use face::{Face, LeftOpen, Signed, Word};
 pub use pulse::{Liveness, PATIENCE, Pulse};
-pub use search::{Found, Search};
+pub use search::{Found, Search, takes_or_makes};
 
 use crate::caller::Caller;
 use crate::fleet::FLEET;

@@ -29,6 +29,8 @@ enum Endpoint {
     Approval,
     FindAgents,
     FoundAgent,
+    Featured,
+    Categories,
     Deliveries,
     Delivery,
     Redeliver,
@@ -80,6 +82,8 @@ impl Endpoint {
             ["usage"] => Self::Usage,
             ["discover", "agents"] => Self::FindAgents,
             ["discover", "agents", _] => Self::FoundAgent,
+            ["discover", "featured"] => Self::Featured,
+            ["discover", "categories"] => Self::Categories,
             ["deliveries"] => Self::Deliveries,
             ["deliveries", one] if one.ends_with(":redeliver") => Self::Redeliver,
             ["deliveries", one] if one.ends_with(":disable") => Self::Disable,
@@ -112,6 +116,8 @@ impl Endpoint {
             | Self::FindAgents
             | Self::Fleet
             | Self::FoundAgent
+            | Self::Featured
+            | Self::Categories
             | Self::FleetStream
             | Self::TaskLog
             | Self::TaskTree
@@ -146,7 +152,9 @@ pub async fn serve(app: &Arc<App>, segments: &[&str], request: Request<Body>) ->
             agents::serve(app, &segments[1..], request).await
         }
         Some(Endpoint::Announcements | Endpoint::Announcement) => announce::serve(app, &segments[1..], request).await,
-        Some(Endpoint::FindAgents | Endpoint::FoundAgent) => discover::serve(app, &segments[1..], request).await,
+        Some(Endpoint::FindAgents | Endpoint::FoundAgent | Endpoint::Featured | Endpoint::Categories) => {
+            discover::serve(app, &segments[1..], request).await
+        }
         Some(Endpoint::Search | Endpoint::Catalog | Endpoint::Explore) => {
             ard::serve(app, &segments[1..], request).await
         }
@@ -224,7 +232,7 @@ mod tests {
     use serde_json::Value;
     use std::collections::BTreeSet;
 
-    const PATHS: [(Endpoint, &str); 36] = [
+    const PATHS: [(Endpoint, &str); 38] = [
         (Endpoint::Agents, "/api/agents"),
         (Endpoint::Discover, "/api/agents/discover"),
         (Endpoint::Agent, "/api/agents/{name}"),
@@ -249,6 +257,8 @@ mod tests {
         (Endpoint::Usage, "/api/usage"),
         (Endpoint::FindAgents, "/api/discover/agents"),
         (Endpoint::FoundAgent, "/api/discover/agents/{name}"),
+        (Endpoint::Featured, "/api/discover/featured"),
+        (Endpoint::Categories, "/api/discover/categories"),
         (Endpoint::Deliveries, "/api/deliveries"),
         (Endpoint::Delivery, "/api/deliveries/{id}"),
         (Endpoint::Redeliver, "/api/deliveries/{id}:redeliver"),

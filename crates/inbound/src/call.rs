@@ -60,7 +60,11 @@ pub async fn perform(
     parameters.check_extensions(agent)?;
     parameters.check_key()?;
     let asked = Asked { caller, agent, named: path.is_some(), dialect };
+    let sends = matches!(&request, Request::SendMessage(_) | Request::SendStreamingMessage(_));
     let (answer, activated) = operate(app, asked, parameters, request).await?;
+    if sends {
+        app.speakers.forget(caller);
+    }
     Ok(Answered { answer, extensions: parameters.activated(agent, activated.as_deref()) })
 }
 

@@ -4,8 +4,9 @@ mod catalog;
 pub mod discover;
 mod memory;
 mod news;
+pub mod stream;
 
-pub use memory::Speakers;
+pub use memory::{Program, Speakers};
 
 use crate::app::App;
 use flotilla_core::caller::Caller;
@@ -18,38 +19,63 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::{Artifact, Message, Role, Task, TaskState};
 use flotilla_protocol::a2a::request::{GetTaskRequest, SendMessageConfiguration, SendMessageRequest, TTL};
-use flotilla_protocol::gopherhole::{self, Asked};
+use flotilla_protocol::gopherhole::{self, Asked, Listing};
 use flotilla_protocol::hub_frame::{Sending, TaskResponse};
 use flotilla_protocol::v03;
 use flotilla_protocol::work::{Contents, Report};
 use serde_json::Value;
 use std::sync::Arc;
 
+/// How a request came.
+#[derive(Debug, Clone, Copy)]
+pub struct Came {
+    pub program: Program,
+    /// Whether its id is a number, as those of the dialect's clients are.
+    pub numbered: bool,
+}
+
+impl Came {
+    pub fn new(program: Program, id: &str) -> Self {
+        Self { program, numbered: id.parse::<u64>().is_ok() }
+    }
+}
+
 /// The answer to a request, if it is one of this dialect: it says so itself, or is about a task that was begun in it, or
-/// could be of either and whoever asks has spoken it before.
-pub async fn answer(app: &Arc<App>, caller: &Caller, method: &str, params: &str) -> Option<Result<Value, Error>> {
+/// could be of either and looks like one of a program that has spoken it last.
+pub async fn answer(
+    app: &Arc<App>,
+    caller: &Caller,
+    came: Came,
+    method: &str,
+    params: &str,
+) -> Option<Result<Value, Error>> {
     // Some of its clients use the names of 0.3.
     let named = Method::from_name(method).or_else(|| v03::method::from_name(method));
-    let speaks = if gopherhole::is_dialect(method, params) {
-        true
-    } else {
-        match named {
+    if named == Some(Method::SendStreamingMessage) {
+        return None;
+    }
+    let speaks = gopherhole::is_dialect(method, params)
+        || match named {
             Some(Method::GetTask | Method::CancelTask) => match about_its_task(app, caller, params).await {
                 Ok(speaks) => speaks,
                 Err(error) => return Some(Err(error)),
             },
-            Some(Method::ListTasks) => !params.contains("\"tenant\"") && app.speakers.know(caller),
+            Some(Method::ListTasks) => match gopherhole::listing(params) {
+                // Under the old name, the state is one of 0.3 as well.
+                Listing::Own if method == Method::ListTasks.name() => true,
+                Listing::Own | Listing::Either => came.numbered && app.speakers.know(caller, came.program),
+                Listing::Other => false,
+            },
             _ => false,
-        }
-    };
+        };
     if !speaks {
-        if named == Some(Method::SendMessage) {
-            app.speakers.forget(caller);
-        }
         return None;
     }
-    app.speakers.remember(caller);
-    Some(perform(app, caller, method, params).await)
+    let answered = perform(app, caller, method, params).await;
+    if named == Some(Method::SendMessage) && answered.is_ok() {
+        app.speakers.remember(caller, came.program);
+    }
+    Some(answered)
 }
 
 /// Whether a task that is named alone was begun in this dialect, or is one the caller has to do as an agent.
@@ -210,6 +236,7 @@ pub async fn send_frame(app: &Arc<App>, caller: &Caller, sending: Sending) -> Re
         configuration: Some(configuration),
         ..SendMessageRequest::default()
     };
-    app.speakers.remember(caller);
-    Ok(send_to(app, caller, &sending.to, request).await?.id)
+    let task = send_to(app, caller, &sending.to, request).await?;
+    app.speakers.remember(caller, Program::Socket);
+    Ok(task.id)
 }

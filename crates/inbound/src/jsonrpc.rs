@@ -6,6 +6,8 @@ use crate::answer::{self, JSON};
 use crate::app::App;
 use crate::call::{Answer, Answered, perform};
 use crate::dialect::{self, Dialect};
+use crate::gopherhole::stream::Streaming;
+use crate::gopherhole::{Came, Program};
 use crate::meters::Binding;
 use crate::parameters::Parameters;
 use crate::reading::Reading;
@@ -114,10 +116,16 @@ async fn answer(
     envelope.answer_id()?.clone_into(&mut asking.id);
     body::check_type(headers)?;
     let name = envelope.method_name()?;
-    if agent.is_none()
-        && let Some(answered) = gopherhole::answer(app, &caller, &name, envelope.params_text()?).await
-    {
-        return in_gopherhole(app, &asking.id, answered);
+    if agent.is_none() {
+        let came = Came::new(Program::of(headers), &asking.id);
+        let params = envelope.params_text()?;
+        if let Some(answered) = gopherhole::answer(app, &caller, came, &name, params).await {
+            return in_gopherhole(app, &asking.id, answered);
+        }
+        let streaming = Streaming { id: &asking.id, method: &name, params, parameters: &parameters };
+        if let Some(response) = streaming.open(app, &caller, came).await {
+            return Ok(answer::finish(response, Dialect::V10, None));
+        }
     }
     let (dialect, method) = dialect::of_method(&name, &parameters);
     let params = envelope.params_text()?;

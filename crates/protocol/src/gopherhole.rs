@@ -9,7 +9,7 @@ mod tests;
 
 pub use part::{payload, read_message};
 pub use report::reports;
-pub use request::{Asked, Search, is_dialect, read};
+pub use request::{Asked, Listing, Search, is_dialect, listing, read};
 pub use task::{page, task};
 
 use crate::a2a::model::Task;

@@ -86,7 +86,8 @@ impl Search {
     }
 }
 
-fn takes_or_makes(agent: &Agent, wanted: &str) -> bool {
+/// Whether an agent takes or makes a media type.
+pub fn takes_or_makes(agent: &Agent, wanted: &str) -> bool {
     let of_skills = agent.skills.iter().flat_map(|skill| skill.input_modes.iter().chain(&skill.output_modes));
     let mut modes = agent.input_modes.iter().chain(&agent.output_modes).chain(of_skills);
     modes.any(|mode| media::fits(std::slice::from_ref(mode), wanted))

@@ -2,11 +2,14 @@
 
 use crate::app::App;
 use flotilla_core::caller::Caller;
-use flotilla_core::registry::{Agent, Visibility};
+use flotilla_core::registry::{Agent, Visibility, takes_or_makes};
+use flotilla_core::relevance::Need;
 use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::gopherhole::Search;
 use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How many are shown where nobody says.
@@ -18,7 +21,7 @@ pub fn available(app: &App, caller: &Caller, search: &Search) -> Result<Value, R
     caller.check(Right::AgentsRead)?;
     let public = search.public || search.query.is_some();
     let registry = app.hub.registry();
-    let seen = registry.agents().filter(|agent| agent.is_seen_by(caller) && fits(agent, search));
+    let seen = registry.agents().filter(|agent| agent.is_seen_by(caller) && fits(app, agent, search));
     let seen = seen.filter(|agent| public || agent.workspace == caller.workspace);
     let agents: Vec<Value> = seen.take(MOST).map(|agent| entry(app, caller, agent)).collect();
     Ok(json!({"agents": agents}))
@@ -28,14 +31,44 @@ pub fn available(app: &App, caller: &Caller, search: &Search) -> Result<Value, R
 pub fn discover(app: &App, caller: &Caller, search: &Search) -> Result<Value, Refusal> {
     caller.check(Right::AgentsRead)?;
     let registry = app.hub.registry();
-    let found: Vec<&Arc<Agent>> =
-        registry.agents().filter(|agent| agent.is_seen_by(caller) && fits(agent, search)).collect();
+    let mut found: Vec<&Arc<Agent>> =
+        registry.agents().filter(|agent| agent.is_seen_by(caller) && fits(app, agent, search)).collect();
+    if let Some(query) = &search.query {
+        // Whoever takes the first one takes the best.
+        let need = Need::of(query);
+        found.sort_by_key(|agent| (!agent.name.eq_ignore_ascii_case(query), Reverse(need.score(agent))));
+    }
     let (offset, limit) = (search.offset.unwrap_or(0), search.limit.unwrap_or(USUAL).min(MOST));
     let page: Vec<Value> = found.iter().skip(offset).take(limit).map(|agent| entry(app, caller, agent)).collect();
     Ok(json!({"agents": page, "count": found.len(), "offset": offset}))
 }
 
-fn fits(agent: &Agent, search: &Search) -> bool {
+/// The tags of skills, each with the number of agents that have it.
+pub fn categories(app: &App, caller: &Caller) -> Result<Value, Refusal> {
+    caller.check(Right::AgentsRead)?;
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for agent in app.hub.registry().agents().filter(|agent| agent.is_seen_by(caller)) {
+        let tags: BTreeSet<&String> = agent.skills.iter().flat_map(|skill| &skill.tags).collect();
+        for tag in tags {
+            *counts.entry(tag.clone()).or_default() += 1;
+        }
+    }
+    let told = counts.into_iter().map(|(name, count)| json!({"name": name, "count": count}));
+    Ok(json!({"categories": told.collect::<Vec<Value>>()}))
+}
+
+/// Nobody is put forward here.
+pub fn featured(caller: &Caller) -> Result<Value, Refusal> {
+    caller.check(Right::AgentsRead)?;
+    Ok(json!({"featured": []}))
+}
+
+/// What is told of how an agent did, where nothing is: its callers' tasks are theirs.
+pub fn stats() -> Value {
+    json!({"avgRating": 0, "ratingCount": 0, "totalMessages": 0, "successRate": 0, "avgResponseTime": 0})
+}
+
+fn fits(app: &App, agent: &Agent, search: &Search) -> bool {
     let holds = |text: &str, words: &str| text.to_lowercase().contains(&words.to_lowercase());
     let query = search.query.as_deref().filter(|query| !query.is_empty()).is_none_or(|query| {
         let skills = agent.skills.iter().any(|skill| {
@@ -50,7 +83,11 @@ fn fits(agent: &Agent, search: &Search) -> bool {
             agent.skills.iter().any(|skill| skill.tags.iter().any(|tag| tag.eq_ignore_ascii_case(wanted)))
         })
     };
-    query && tagged(&search.tag) && tagged(&search.skill_tag)
+    let takes = search.content_mode.as_ref().is_none_or(|wanted| takes_or_makes(agent, wanted));
+    let owner = search.owner.as_ref().or(search.organization.as_ref());
+    let owned = owner.is_none_or(|owner| owner.eq_ignore_ascii_case(&app.settings().name));
+    let all = [&search.tag, &search.skill_tag, &search.category].into_iter().all(tagged);
+    query && all && takes && owned && search.verified != Some(true)
 }
 
 pub fn entry(app: &App, caller: &Caller, agent: &Agent) -> Value {

@@ -7,7 +7,7 @@ use crate::parameters::query;
 use crate::{caller, rest, well_known};
 use axum::body::Body;
 use flotilla_core::caller::Caller;
-use flotilla_core::error::Error;
+use flotilla_core::error::{Error, Fault};
 use flotilla_core::registry::Visibility;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::gopherhole::Search;
@@ -21,7 +21,8 @@ pub async fn serve(app: &Arc<App>, path: &[&str], request: Request<Body>) -> Res
     let (parts, body) = request.into_parts();
     let found = match path {
         [_, id] => one(app, id).map_err(Error::from),
-        _ => search(app, &parts).await,
+        [what] => all(app, what, &parts).await,
+        _ => Err(Fault::new("a path that is not served here").into()),
     };
     let response = match found {
         Ok(found) => with_type(StatusCode::OK, JSON, found.to_string()),
@@ -30,14 +31,20 @@ pub async fn serve(app: &Arc<App>, path: &[&str], request: Request<Body>) -> Res
     answer::after(app, &parts.headers, body, response).await
 }
 
-/// Agents the caller sees; those of its workspace alone where that is asked for.
-async fn search(app: &App, request: &Parts) -> Result<Value, Error> {
+async fn all(app: &App, what: &str, request: &Parts) -> Result<Value, Error> {
     let caller = caller::identify(app, request).await?;
     app.hub.count_request(caller.principal)?;
+    Ok(match what {
+        "featured" => catalog::featured(&caller)?,
+        "categories" => catalog::categories(app, &caller)?,
+        _ => search(app, &caller, request)?,
+    })
+}
+
+/// Agents the caller sees; those of its workspace alone where that is asked for.
+fn search(app: &App, caller: &Caller, request: &Parts) -> Result<Value, Refusal> {
     let (search, of_workspace) = asked(&request.uri)?;
-    let found =
-        if of_workspace { catalog::available(app, &caller, &search) } else { catalog::discover(app, &caller, &search) };
-    Ok(found?)
+    if of_workspace { catalog::available(app, caller, &search) } else { catalog::discover(app, caller, &search) }
 }
 
 fn asked(uri: &Uri) -> Result<(Search, bool), Refusal> {
@@ -48,10 +55,14 @@ fn asked(uri: &Uri) -> Result<(Search, bool), Refusal> {
             "q" => search.query = Some(value.into_owned()),
             "tag" => search.tag = Some(value.into_owned()),
             "skillTag" => search.skill_tag = Some(value.into_owned()),
+            "category" => search.category = Some(value.into_owned()),
+            "contentMode" => search.content_mode = Some(value.into_owned()),
+            "owner" | "organization" => search.owner = Some(value.into_owned()),
+            "verified" => search.verified = Some(value == "true"),
             "limit" => search.limit = Some(number()?),
             "offset" => search.offset = Some(number()?),
             "scope" => of_workspace = value == "tenant",
-            // There are no categories, ratings and owners to look for: nothing is left out by them.
+            // There are no ratings to sort by.
             _ => {}
         }
     }
@@ -67,7 +78,10 @@ fn one(app: &App, id: &str) -> Result<Value, Refusal> {
     let agent =
         agent.ok_or_else(|| Refusal::new(Reason::AgentNotFound, format!("There is no public agent '{id}' here.")))?;
     let mut shown = catalog::entry(app, &nobody, agent);
-    shown["agentCard"] =
-        serde_json::to_value(well_known::agent_card(&app.settings(), agent, false)).unwrap_or_default();
-    Ok(json!({"agent": shown, "reviews": []}))
+    let mut card = serde_json::to_value(well_known::agent_card(&app.settings(), agent, false)).unwrap_or_default();
+    card["url"] = shown["url"].clone();
+    // Its clients in one language look for these in the agent, those in another beside it.
+    shown["agentCard"] = card.clone();
+    shown["stats"] = catalog::stats();
+    Ok(json!({"agent": shown, "agentCard": card, "stats": catalog::stats(), "reviews": []}))
 }

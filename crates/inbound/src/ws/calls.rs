@@ -5,10 +5,10 @@ use super::lines::Line;
 use crate::app::App;
 use crate::call::{Answer, perform};
 use crate::dialect::{self, Dialect};
-use crate::gopherhole;
+use crate::gopherhole::{self, Came, Program};
 use crate::jsonrpc::decode;
 use crate::meters::Binding;
-use crate::parameters::Parameters;
+use crate::parameters::{Asked, Parameters};
 use crate::reading::{Reading, Turn};
 use crate::spoken::Spoken;
 use flotilla_core::caller::Caller;
@@ -148,11 +148,15 @@ impl Call {
     }
 
     async fn answer(&mut self, started: Instant) -> Result<(), Error> {
-        if let Some(result) = gopherhole::answer(&self.app, &self.caller, &self.method, &self.params).await {
-            let result = result?;
-            let text = channel::result(&self.id, &result, None).map_err(encoding)?;
-            self.say(text).await;
-            return Ok(());
+        // Whoever names a version, for this request or with the subprotocol, is answered in it.
+        if matches!(self.parameters.version(), Asked::Nothing) {
+            let came = Came::new(Program::Socket, &self.id);
+            if let Some(result) = gopherhole::answer(&self.app, &self.caller, came, &self.method, &self.params).await {
+                let result = result?;
+                let text = channel::result(&self.id, &result, None).map_err(encoding)?;
+                self.say(text).await;
+                return Ok(());
+            }
         }
         let (dialect, method) = dialect::of_method(&self.method, &self.parameters);
         self.dialect = dialect;

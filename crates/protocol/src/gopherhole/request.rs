@@ -46,6 +46,9 @@ pub struct Search {
     pub public: bool,
     pub tag: Option<String>,
     pub skill_tag: Option<String>,
+    pub category: Option<String>,
+    pub content_mode: Option<String>,
+    pub verified: Option<bool>,
     pub owner: Option<String>,
     pub organization: Option<String>,
     pub limit: Option<usize>,
@@ -70,15 +73,39 @@ pub fn is_dialect(method: &str, params: &str) -> bool {
         #[serde(default)]
         parts: Vec<BTreeMap<String, Json>>,
     }
-    let sends = method == Method::SendMessage.name() || method == v03::method::name(Method::SendMessage);
+    let in_new_names =
+        [Method::SendMessage, Method::SendStreamingMessage].into_iter().any(|known| known.name() == method);
+    let sends = in_new_names || method == v03::method::name(Method::SendMessage);
     let Some(signs) = sends.then(|| serde_json::from_str::<Signs>(params).ok()).flatten() else { return false };
     // No version of A2A has these there.
     let own = |name: &String| matches!(name.as_str(), "agentId" | "contextId") || name.starts_with("x-gopherhole");
     let configured = signs.configuration.is_some_and(|configuration| configuration.keys().any(own));
     let by_kind = |part: &BTreeMap<String, Json>| part.contains_key("kind");
-    configured
-        || method == Method::SendMessage.name()
-            && signs.message.is_some_and(|message| message.parts.iter().any(by_kind))
+    configured || in_new_names && signs.message.is_some_and(|message| message.parts.iter().any(by_kind))
+}
+
+/// What the parameters of a list of tasks say of the dialect they are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listing {
+    /// A state is named as in this dialect, and not in A2A 1.0.
+    Own,
+    Either,
+    /// There is something that its clients never send.
+    Other,
+}
+
+/// Its clients have no tenants, and ask for no times.
+pub fn listing(params: &str) -> Listing {
+    let Ok(said) = serde_json::from_str::<BTreeMap<String, Json>>(params) else { return Listing::Other };
+    let known = ["contextId", "status", "pageSize", "pageToken", "historyLength", "includeArtifacts"];
+    if said.keys().any(|name| !known.contains(&name.as_str())) {
+        return Listing::Other;
+    }
+    match said.get("status").map(Json::text) {
+        None | Some("null") => Listing::Either,
+        Some(status) if status.chars().any(|letter| letter.is_ascii_lowercase()) => Listing::Own,
+        Some(_) => Listing::Other,
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -109,7 +136,7 @@ pub fn read(method: &str, params: &str, fresh: String) -> Result<Asked, Refusal>
     let bytes = params.as_bytes();
     let named = Method::from_name(method).or_else(|| v03::method::from_name(method));
     Ok(match (named, method) {
-        (Some(Method::SendMessage), _) => sending(message(bytes)?, fresh)?,
+        (Some(Method::SendMessage | Method::SendStreamingMessage), _) => sending(message(bytes)?, fresh)?,
         (Some(Method::GetTask), _) => Asked::Get(message(bytes)?),
         (Some(Method::ListTasks), _) => Asked::List(Box::new(message::<V03<ListTasksRequest>>(bytes)?.0)),
         (Some(Method::CancelTask), _) => Asked::Cancel(message(bytes)?),

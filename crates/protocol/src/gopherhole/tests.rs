@@ -1,6 +1,6 @@
 //! What clients of the dialect send is read, and what they are sent is what their models take.
 
-use super::{Asked, is_dialect, page, payload, read, reports, speaks_of, task};
+use super::{Asked, Listing, is_dialect, listing, page, payload, read, reports, speaks_of, task};
 use crate::a2a::model::{Artifact, Message, Part, Role, Task, TaskState, TaskStatus};
 use crate::a2a::request::ListTasksResponse;
 use crate::hub_frame::TaskResponse;
@@ -127,4 +127,20 @@ fn responses_become_reports() {
     assert_eq!((*state, contents), (TaskState::Completed, &Some(Contents::text("ok"))));
     assert!(read(json!({"taskId": "t", "status": {"state": "finished"}}), false).unwrap_err().contains("'finished'"));
     assert!(read(json!({"taskId": "t"}), false).unwrap_err().contains("status"));
+}
+
+#[test]
+fn a_list_shows_its_dialect_or_could_be_of_either() {
+    for (params, dialect) in [
+        (json!({}), Listing::Either),
+        (json!({"contextId": "c", "pageSize": 5, "pageToken": "t", "status": null}), Listing::Either),
+        (json!({"status": "input-required"}), Listing::Own),
+        (json!({"status": "TASK_STATE_WORKING"}), Listing::Other),
+        (json!({"status": 2}), Listing::Other),
+        (json!({"tenant": "echo"}), Listing::Other),
+        (json!({"statusTimestampAfter": "2026-01-01T00:00:00Z"}), Listing::Other),
+        (json!([]), Listing::Other),
+    ] {
+        assert_eq!(listing(&params.to_string()), dialect, "{params}");
+    }
 }

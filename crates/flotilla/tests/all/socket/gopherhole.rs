@@ -2,6 +2,7 @@
 
 use super::{agent_key, asked, connected, dial};
 use crate::cast::{hub, setup};
+use flotilla_testkit::socket::Socket;
 use flotilla_testkit::{Binding, HubProcess, Request, Response, http, until};
 use serde_json::{Value, json};
 
@@ -46,17 +47,86 @@ fn a_task_is_bare_and_stays_in_its_dialect() {
     assert_eq!(plain["status"]["state"], "TASK_STATE_COMPLETED");
 }
 
+/// The state of the newest task in a list that could be of either dialect.
+fn listed(hub: &HubProcess, key: &str) -> String {
+    let page = result(hub, key, "ListTasks", &json!({}));
+    page["tasks"][0]["status"]["state"].as_str().unwrap_or_else(|| panic!("no task in {page}")).to_owned()
+}
+
 #[test]
 fn whoever_speaks_a2a_is_answered_in_it() {
     let hub = hub();
     let key = agent_key(&hub, "caller");
+    for binding in Binding::ALL {
+        result(&hub, &key, "SendMessage", &to("mock", "complete"));
+        until("it is done", || (listed(&hub, &key) == "completed").then_some(()));
+        let plain = hub.stranger(binding).key(&key);
+        plain.say(&format!("m-{binding:?}"), "complete");
+        assert_eq!(listed(&hub, &key), "TASK_STATE_COMPLETED", "after a message over {binding:?}");
+    }
+    for (number, method) in ["SendMessage", "SendStreamingMessage"].into_iter().enumerate() {
+        result(&hub, &key, "SendMessage", &to("mock", "complete"));
+        let said =
+            json!({"message": {"messageId": format!("s-{number}"), "role": "ROLE_USER", "parts": [{"text": "hi"}]}});
+        assert_eq!(post(&hub, &key, method, &said).status, 200);
+        assert_eq!(listed(&hub, &key), "TASK_STATE_COMPLETED", "after {method}");
+    }
+}
+
+#[test]
+fn a_list_is_in_the_dialect_of_the_program_that_spoke_it_last() {
+    let hub = hub();
+    let key = agent_key(&hub, "caller");
+    let plain = hub.stranger(Binding::JsonRpc).key(&key);
+    plain.say("m", "complete");
+    assert!(post(&hub, &key, "SendMessage", &to("nobody", "hi")).json().get("error").is_some());
+    assert_eq!(listed(&hub, &key), "TASK_STATE_COMPLETED", "a message that is refused changes nothing");
     result(&hub, &key, "SendMessage", &to("mock", "complete"));
-    let said = json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]}});
-    let task = result(&hub, &key, "SendMessage", &said)["task"].clone();
-    assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
-    assert_eq!(result(&hub, &key, "GetTask", &json!({"id": task["id"]})), task);
-    let page = result(&hub, &key, "ListTasks", &json!({}));
-    assert_eq!(page["tasks"][0]["status"]["state"], "TASK_STATE_COMPLETED");
+    until("it is done", || (listed(&hub, &key) == "completed").then_some(()));
+    let ask = |agent: &str, id: &Value, params: &Value| {
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": "ListTasks", "params": params}).to_string();
+        let request = Request::post("/a2a", body).header("authorization", &format!("Bearer {key}"));
+        let request = request.header("content-type", "application/json").header("a2a-version", "1.0");
+        let request = if agent.is_empty() { request } else { request.header("user-agent", agent) };
+        http::send(hub.address(), &request).json()["result"]["tasks"][0]["status"]["state"].clone()
+    };
+    for (agent, id, params, state) in [
+        ("", json!(1), json!({}), "completed"),
+        ("another/1.0", json!(1), json!({}), "TASK_STATE_COMPLETED"),
+        ("", json!("5f0c"), json!({}), "TASK_STATE_COMPLETED"),
+        ("", json!(1), json!({"statusTimestampAfter": "2020-01-01T00:00:00Z"}), "TASK_STATE_COMPLETED"),
+        ("", json!(1), json!({"status": "TASK_STATE_COMPLETED"}), "TASK_STATE_COMPLETED"),
+        ("another/1.0", json!("5f0c"), json!({"status": "completed"}), "completed"),
+    ] {
+        assert_eq!(ask(agent, &id, &params), state, "{agent} {id} {params}");
+    }
+}
+
+#[test]
+fn a_socket_that_names_its_version_is_answered_in_it() {
+    let hub = hub();
+    let key = agent_key(&hub, "caller");
+    let task = result(&hub, &key, "SendMessage", &to("mock", "complete"));
+    until("it is done", || (listed(&hub, &key) == "completed").then_some(()));
+    let state = |socket: &mut Socket| {
+        let listed = socket.call(1, "ListTasks", &json!({}))["result"]["tasks"][0]["status"]["state"].clone();
+        let read = socket.call(2, "GetTask", &json!({"id": task["id"]}))["result"]["status"]["state"].clone();
+        (listed, read)
+    };
+    let frames = &mut dial(&hub, &key).query("role", "caller").open();
+    assert_eq!(state(frames), (json!("completed"), json!("completed")), "a client of the dialect");
+    let named = json!({"jsonrpc": "2.0", "id": 9, "method": "ListTasks", "params": {"tenant": "mock"},
+                       "serviceParams": {"A2A-Version": "1.0"}});
+    frames.send(&named);
+    let answer = frames.wait_for("an answer", |frame| frame["id"] == 9);
+    assert_eq!(answer["result"]["tasks"][0]["status"]["state"], "TASK_STATE_COMPLETED");
+    let plain = &mut dial(&hub, &key).query("role", "caller").subprotocol("a2a.v1").open();
+    let told = json!("TASK_STATE_COMPLETED");
+    assert_eq!(state(plain), (told.clone(), told.clone()));
+    assert_eq!(plain.call(3, "x-gopherhole/agents.available", &json!({}))["error"]["code"], -32601);
+    let sent = json!({"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "complete"}]}});
+    plain.call(4, "SendMessage", &sent);
+    assert_eq!(state(frames).0, told, "what was said on one socket counts on the other");
 }
 
 #[test]
@@ -154,6 +224,12 @@ fn agents_are_found_by_those_who_see_them() {
     );
     let found = result(&hub, &key, "x-gopherhole/agents.discover", &json!({"tag": "forecast", "limit": 5}));
     assert_eq!((names(&found), &found["count"]), (vec!["weather".to_owned()], &json!(1)));
+    let request = Request::get("/api/discover/categories").header("authorization", &format!("Bearer {key}"));
+    let categories = http::send(hub.address(), &request).json()["categories"].clone();
+    assert!(
+        categories.as_array().is_some_and(|all| all.contains(&json!({"name": "forecast", "count": 1}))),
+        "{categories}"
+    );
     let stranger = hub.make_key(&["elsewhere/caller"]);
     assert!(names(&result(&hub, &stranger, "x-gopherhole/agents.available", &json!({"query": "sky"}))).is_empty());
 }
@@ -182,6 +258,41 @@ fn its_typescript_client_uses_the_names_of_0_3() {
 }
 
 #[test]
+fn its_typescript_client_streams() {
+    let hub = hub();
+    let (key, stranger) = (agent_key(&hub, "caller"), agent_key(&hub, "stranger"));
+    let stream = |key: &str, method: &str, params: &Value| -> Vec<Value> {
+        let body =
+            json!({"jsonrpc": "2.0", "id": 1_700_000_000_000_u64, "method": method, "params": params}).to_string();
+        let request = Request::post("/a2a", body).header("authorization", &format!("Bearer {key}"));
+        let request = request.header("content-type", "application/json").header("accept", "text/event-stream");
+        let answer = http::send(hub.address(), &request.header("a2a-version", "1.0"));
+        assert_eq!(answer.status, 200);
+        let events = answer.text().lines().filter_map(|line| line.strip_prefix("data: "));
+        events.map(|event| serde_json::from_str(event).expect("JSON")).collect()
+    };
+    let events = stream(&key, "SendStreamingMessage", &to("mock", "chunks 3"));
+    let task = &events[0]["result"]["task"];
+    assert!(task["id"].is_string() && task["status"]["state"] != "TASK_STATE_WORKING", "{task}");
+    let chunks = events.iter().filter(|event| event["result"].get("artifactUpdate").is_some());
+    assert!(chunks.count() >= 3, "{events:?}");
+    assert_eq!(events.last().expect("events")["result"]["statusUpdate"]["status"]["state"], "completed");
+    assert_eq!(result(&hub, &key, "GetTask", &json!({"id": task["id"]}))["status"]["state"], "completed");
+    let held = result(&hub, &key, "SendMessage", &to("mock", "work 300ms"));
+    let events = stream(&key, "SubscribeToTask", &json!({"id": held["id"]}));
+    assert_eq!(events[0]["result"]["task"]["id"], held["id"]);
+    assert_eq!(events.last().expect("events")["result"]["statusUpdate"]["status"]["state"], "completed");
+    let refused = stream(&key, "SendStreamingMessage", &to("nobody", "hi"));
+    assert!(refused[0]["error"]["message"].as_str().is_some_and(|text| text.contains("nobody")), "{refused:?}");
+    let other =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "SubscribeToTask", "params": {"id": held["id"]}}).to_string();
+    let request = Request::post("/a2a", other).header("authorization", &format!("Bearer {stranger}"));
+    let answer =
+        http::send(hub.address(), &request.header("content-type", "application/json").header("a2a-version", "1.0"));
+    assert_eq!(answer.json()["error"]["code"], -32001, "another's task is not there");
+}
+
+#[test]
 fn agents_are_found_over_plain_http() {
     let hub = hub();
     let key = agent_key(&hub, "caller");
@@ -200,7 +311,17 @@ fn agents_are_found_over_plain_http() {
     assert!(all["agents"].as_array().is_some_and(|agents| agents.len() > 1), "{all}");
     assert_eq!(get("/api/discover/agents", None).status, 401);
     let echo = get("/api/discover/agents/echo", None).json();
-    assert_eq!((&echo["agent"]["name"], &echo["agent"]["agentCard"]["name"]), (&json!("echo"), &json!("echo")));
+    assert_eq!((&echo["agent"]["name"], &echo["agentCard"]["name"]), (&json!("echo"), &json!("echo")));
+    assert_eq!((&echo["agentCard"], &echo["stats"]), (&echo["agent"]["agentCard"], &echo["agent"]["stats"]));
+    assert_eq!((&echo["stats"]["totalMessages"], &echo["reviews"]), (&json!(0), &json!([])));
+    let count = |query: &str| get(&format!("/api/discover/agents?{query}"), Some(&key)).json()["count"].clone();
+    assert_eq!(
+        (count("category=nothing"), count("verified=true"), count("owner=others")),
+        (json!(0), json!(0), json!(0))
+    );
+    assert_eq!(count("sort=rating&contentMode=text/plain"), count(""), "they all take text");
+    assert_eq!(get("/api/discover/featured", Some(&key)).json(), json!({"featured": []}));
+    assert_eq!(get("/api/discover/categories", None).status, 401);
     assert_eq!(get("/api/discover/agents/weather", None).status, 404, "it is no public agent");
     assert_eq!(get("/api/discover/agents?limit=many", Some(&key)).status, 400);
 }

@@ -1,0 +1,115 @@
+//! Streams of the dialect, over HTTP alone: the frames of 1.0, with the states and parts of 0.3 in them.
+
+use super::{Came, about_its_task};
+use crate::app::App;
+use crate::call::{Answer, perform};
+use crate::dialect::Dialect;
+use crate::parameters::Parameters;
+use crate::reading::Reading;
+use crate::sse::{self, Dress};
+use axum::body::Body;
+use flotilla_core::caller::Caller;
+use flotilla_core::error::{Error, Fault};
+use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::method::Method;
+use flotilla_protocol::a2a::model::StreamResponse;
+use flotilla_protocol::a2a::request::{Request, SendMessageRequest, SubscribeToTaskRequest};
+use flotilla_protocol::gopherhole::{self, Asked};
+use flotilla_protocol::jsonrpc;
+use flotilla_protocol::v03::V03;
+use http::Response;
+use serde_json::json;
+use std::sync::Arc;
+
+/// A request of the dialect that asks for a stream.
+pub struct Streaming<'a> {
+    pub id: &'a str,
+    pub method: &'a str,
+    pub params: &'a str,
+    pub parameters: &'a Parameters,
+}
+
+impl Streaming<'_> {
+    /// The stream, if the request is one of this dialect. Its clients read a refusal only in a stream.
+    pub async fn open(self, app: &Arc<App>, caller: &Caller, came: Came) -> Option<Response<Body>> {
+        let opened = match Method::from_name(self.method)? {
+            Method::SendStreamingMessage if gopherhole::is_dialect(self.method, self.params) => {
+                self.send(app, caller, came).await
+            }
+            Method::SubscribeToTask => match about_its_task(app, caller, self.params).await {
+                Ok(true) => self.subscribe(app, caller).await,
+                Ok(false) => return None,
+                Err(error) => Err(error),
+            },
+            _ => return None,
+        };
+        let dress = Told { id: self.id.to_owned() };
+        Some(match opened {
+            Ok(reading) => sse::respond(reading, dress),
+            Err(error) => sse::single(&dress.refusal(app, &app.refusal(error))),
+        })
+    }
+
+    async fn send(&self, app: &Arc<App>, caller: &Caller, came: Came) -> Result<Reading, Error> {
+        let fresh = gopherhole::message_id(&uuid::Uuid::now_v7().to_string());
+        let (to, request) = match gopherhole::read(self.method, self.params, fresh)? {
+            Asked::Send { to, request } => (Some(to), *request),
+            Asked::Say { context, mut message, configuration } => {
+                if message.context_id.is_empty() {
+                    message.context_id = context;
+                }
+                let (message, configuration) = (Some(*message), Some(*configuration));
+                (None, SendMessageRequest { message, configuration, ..SendMessageRequest::default() })
+            }
+            _ => return Err(Fault::new("a message is read as one").into()),
+        };
+        let reading = self.follow(app, caller, to.as_deref(), Request::SendStreamingMessage(request)).await?;
+        app.speakers.remember(caller, came.program);
+        Ok(reading)
+    }
+
+    async fn subscribe(&self, app: &Arc<App>, caller: &Caller) -> Result<Reading, Error> {
+        let request: SubscribeToTaskRequest = flotilla_protocol::decode::message(self.params.as_bytes())?;
+        let agent = app.hub.agent_of(caller, &request.id).await?.ok_or_else(|| Refusal::no_task(&request.id))?;
+        self.follow(app, caller, Some(&agent.name), Request::SubscribeToTask(request)).await
+    }
+
+    async fn follow(
+        &self,
+        app: &Arc<App>,
+        caller: &Caller,
+        agent: Option<&str>,
+        request: Request,
+    ) -> Result<Reading, Error> {
+        let answered = Box::pin(perform(app, caller, agent, Dialect::V10, self.parameters, request)).await?;
+        match answered.answer {
+            Answer::Stream(follow, leave) => Ok(Reading::new(app, leave, follow)),
+            _ => Err(Fault::new("a stream was asked for").into()),
+        }
+    }
+}
+
+struct Told {
+    id: String,
+}
+
+impl Dress for Told {
+    fn frame(&self, out: &mut Vec<u8>, frame: &StreamResponse) -> Result<(), serde_json::Error> {
+        let told = match frame {
+            StreamResponse::Task(task) => json!({"task": gopherhole::task(task)}),
+            StreamResponse::Message(message) => json!({"message": gopherhole::payload(message)}),
+            StreamResponse::StatusUpdate(_) => json!({"statusUpdate": V03(frame)}),
+            StreamResponse::ArtifactUpdate(_) => json!({"artifactUpdate": V03(frame)}),
+        };
+        jsonrpc::write_result(out, &self.id, |out| serde_json::to_writer(out, &told))
+    }
+
+    fn refusal(&self, app: &App, refusal: &Refusal) -> Vec<u8> {
+        jsonrpc::error(&self.id, refusal, app.now())
+    }
+
+    fn is_last(&self, frame: &StreamResponse) -> bool {
+        // Whoever must answer first waits for the end of the stream to do so.
+        matches!(frame, StreamResponse::StatusUpdate(update) if update.status.state.is_settled())
+    }
+}
