@@ -8,7 +8,7 @@ mod usage;
 
 pub use approval::ApprovalStore;
 pub use push::{Accepting, Courier, HookStore, Parcel, Standing};
-pub use scout::{Asked, Checked, Discovered, Plan, Scout};
+pub use scout::{Asked, Checked, Discovered, Missed, Plan, Scout};
 pub use usage::UsageStore;
 
 use crate::caller::Scope;
@@ -198,12 +198,12 @@ pub trait Store: HookStore + ApprovalStore + UsageStore {
     fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId>;
     /// The agents that registered themselves, by name.
     fn registrations(&self) -> Later<Vec<(AgentId, Registration)>>;
-    /// Keeps an agent that registers itself, or what is new about it.
-    fn register(&self, registration: Registration) -> Later<AgentId>;
+    /// Keeps an agent that registers itself, or what is new about it. None if the name was another owner's before, and
+    /// may not be taken over.
+    fn register(&self, registration: Registration, take_over: bool) -> Later<Option<AgentId>>;
     /// The agents that were added, by name.
     fn added(&self) -> Later<Vec<(AgentId, Added)>>;
-    /// Keeps an agent that is added, or what is new about it. None if the name was another owner's before, and may not
-    /// be taken over.
+    /// The same of one that is added.
     fn keep_added(&self, added: Added, take_over: bool) -> Later<Option<AgentId>>;
     /// Forgets that an agent was added or registered itself; false if it is neither. Its tasks and its number stay.
     fn remove_agent(&self, agent: AgentId) -> Later<bool>;
@@ -280,9 +280,9 @@ pub trait Link: Send + Sync + 'static {
         None
     }
 
-    /// Looks whether an agent elsewhere is there, and what its card says. A problem is told in words for its owner.
-    fn check(&self) -> Pin<Box<dyn Future<Output = Result<Checked, String>> + Send>> {
-        Box::pin(std::future::ready(Err("it needs no check".to_owned())))
+    /// Looks whether an agent elsewhere is there, and what its card says.
+    fn check(&self) -> Pin<Box<dyn Future<Output = Result<Checked, Missed>> + Send>> {
+        Box::pin(std::future::ready(Err(Missed { problem: "it needs no check".to_owned(), answers: true })))
     }
 
     /// What the signatures of the last card are worth that it showed, used or not.

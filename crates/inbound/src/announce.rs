@@ -25,7 +25,8 @@ const MEMBERS: [&str; 5] = ["name", "url", "card", "auth", "visibility"];
 /// What somebody announces.
 #[derive(Debug, PartialEq)]
 pub struct Announcement {
-    pub agents: Vec<(String, Value)>,
+    /// Each with its settings, or what is wrong with it: that concerns no other.
+    pub agents: Vec<(String, Result<Value, Refusal>)>,
     pub term: Duration,
 }
 
@@ -55,7 +56,11 @@ async fn announce(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     let Announcement { agents, term } = read(&bytes)?;
     let (mut announced, mut refused, mut first) = (Vec::new(), Vec::new(), None);
     for (name, said) in agents {
-        match app.hub.announce(&caller, &name, &said.to_string(), term).await {
+        let told = match said {
+            Ok(said) => app.hub.announce(&caller, &name, &said.to_string(), term).await,
+            Err(refusal) => Err(refusal.into()),
+        };
+        match told {
             Ok(agent) => announced.push(json!({"name": agent.name, "leaseSeconds": term.as_secs()})),
             Err(error) => {
                 let refusal = app.refusal(error);
@@ -95,11 +100,13 @@ pub fn read(bytes: &[u8]) -> Result<Announcement, Refusal> {
     };
     let agents = agents.as_array().filter(|agents| (1..=MOST).contains(&agents.len()));
     let agents = agents.ok_or_else(|| Refusal::invalid("agents", format!("must be a list of 1 to {MOST} agents")))?;
-    let agents = agents.iter().enumerate().map(|(index, agent)| one(index, agent)).collect::<Result<_, _>>()?;
+    let name = |agent: &Value| agent["name"].as_str().unwrap_or_default().to_owned();
+    let agents = agents.iter().enumerate().map(|(index, agent)| (name(agent), settings(index, agent))).collect();
     Ok(Announcement { agents, term })
 }
 
-fn one(index: usize, agent: &Value) -> Result<(String, Value), Refusal> {
+/// What is said of one agent, as its settings.
+fn settings(index: usize, agent: &Value) -> Result<Value, Refusal> {
     let at = |name: &str| format!("agents[{index}].{name}");
     let Value::Object(members) = agent else {
         return Err(Refusal::invalid(&format!("agents[{index}]"), "must be an object"));
@@ -107,27 +114,40 @@ fn one(index: usize, agent: &Value) -> Result<(String, Value), Refusal> {
     if let Some(other) = members.keys().find(|key| !MEMBERS.contains(&key.as_str())) {
         return Err(Refusal::invalid(&at(other), format!("is not known here; there are {}", MEMBERS.join(", "))));
     }
-    let name =
-        members.get("name").and_then(Value::as_str).ok_or_else(|| Refusal::invalid(&at("name"), "is required"))?;
+    if !members.get("name").is_some_and(Value::is_string) {
+        return Err(Refusal::invalid(&at("name"), "is required, and must be a text"));
+    }
     let mut settings = members.clone();
     settings.remove("name");
-    Ok((name.to_owned(), Value::Object(settings)))
+    if let Some(Value::Object(card)) = settings.get("card") {
+        let problem = "must be the address of a card, or a card that names the address of an interface";
+        let place = place(card).ok_or_else(|| Refusal::invalid(&at("card"), problem))?;
+        settings.remove("card");
+        settings.entry("url").or_insert(place.into());
+    }
+    Ok(Value::Object(settings))
+}
+
+fn text(value: Option<&Value>) -> Option<&str> {
+    value.and_then(Value::as_str)
 }
 
 /// A card does not say where it is; it is looked for at the address it names for calls.
-fn of_card(card: &Map<String, Value>) -> Result<Announcement, Refusal> {
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+fn place(card: &Map<String, Value>) -> Option<String> {
     let interface = ["supportedInterfaces", "supported_interfaces"].iter().find_map(|key| card.get(*key)?.get(0));
-    let address = text(card.get("url")).or_else(|| text(interface?.get("url")));
-    let (Some(name), Some(address)) = (text(card.get("name")), address) else {
+    let address = text(card.get("url")).or_else(|| text(interface?.get("url")))?.trim_end_matches('/');
+    let base = ["/a2a", "/jsonrpc", "/rpc"].iter().find_map(|end| address.strip_suffix(end));
+    Some(base.unwrap_or(address).to_owned())
+}
+
+fn of_card(card: &Map<String, Value>) -> Result<Announcement, Refusal> {
+    let (Some(name), Some(base)) = (text(card.get("name")), place(card)) else {
         let problem = "must have 'agents', or be an agent's card with a name and the address of an interface";
         return Err(Refusal::invalid("", problem));
     };
-    let base = ["/a2a", "/jsonrpc", "/rpc"].iter().find_map(|end| address.trim_end_matches('/').strip_suffix(end));
-    let base = base.unwrap_or(address.trim_end_matches('/')).to_owned();
     let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     let name: String = name.trim().to_lowercase().chars().map(fits).take(64).collect();
-    Ok(Announcement { agents: vec![(name, json!({"url": base}))], term: OF_A_CARD })
+    Ok(Announcement { agents: vec![(name, Ok(json!({"url": base})))], term: OF_A_CARD })
 }
 
 async fn list(app: &Arc<App>, request: &Parts) -> Result<Response<Body>, Error> {
@@ -167,20 +187,31 @@ mod tests {
         let read = |value: serde_json::Value| read(value.to_string().as_bytes());
         let own = read(json!({"agents": [{"name": "a", "card": "https://h/c.json"}]})).unwrap();
         assert_eq!((own.agents[0].0.as_str(), own.term), ("a", USUAL));
-        assert_eq!(own.agents[0].1, json!({"card": "https://h/c.json"}));
+        assert_eq!(own.agents[0].1, Ok(json!({"card": "https://h/c.json"})));
+        let inline = read(json!({"agents": [{"name": "a", "card": {"name": "b", "url": "https://h/x/a2a"}}]})).unwrap();
+        assert_eq!(inline.agents[0], ("a".into(), Ok(json!({"url": "https://h/x"}))));
         let hermes = json!({"name": "My Agent", "url": "http://h:8081/", "protocol": "a2a", "skills": []});
         let card = read(hermes).unwrap();
         assert_eq!(
             (card.agents[0].clone(), card.term),
-            (("my-agent".into(), json!({"url": "http://h:8081"})), OF_A_CARD)
+            (("my-agent".into(), Ok(json!({"url": "http://h:8081"}))), OF_A_CARD)
         );
         let new =
             json!({"name": "n", "supportedInterfaces": [{"url": "https://h/x/a2a", "protocolBinding": "JSONRPC"}]});
-        assert_eq!(read(new).unwrap().agents[0].1, json!({"url": "https://h/x"}));
+        assert_eq!(read(new).unwrap().agents[0].1, Ok(json!({"url": "https://h/x"})));
+        for (wrong, word) in [
+            (json!({"name": "a", "kind": "echo"}), "kind"),
+            (json!({"url": "x"}), "required"),
+            (json!({"name": 7}), "required"),
+            (json!({"name": "a", "card": {"name": "b"}}), "address of a card"),
+            (json!("a"), "object"),
+        ] {
+            let both = read(json!({"agents": [wrong, {"name": "good", "url": "https://h"}]})).unwrap().agents;
+            let told = format!("{:?}", both[0].1);
+            assert!(told.contains(word) && both[1].1.is_ok(), "{wrong}: {told}");
+        }
         for (wrong, word) in [
             (json!({"agents": []}), "1 to 100"),
-            (json!({"agents": [{"name": "a", "kind": "echo"}]}), "kind"),
-            (json!({"agents": [{"url": "x"}]}), "required"),
             (json!({"agents": [{"name": "a"}], "leaseSeconds": 0}), "86400"),
             (json!({"agents": [{"name": "a"}], "ttl": 1}), "ttl"),
             (json!({"name": "a"}), "card"),

@@ -17,11 +17,12 @@ pub use trust::permitted;
 
 use crate::client::error::ClientError;
 use crate::guard::Guard;
+use arc_swap::ArcSwapOption;
 use breaker::Switch;
 use call::Calls;
 use flotilla_core::hub::RunHandle;
 use flotilla_core::ids::TaskId;
-use flotilla_core::ports::{Checked, Link, Reach, Stopped, Stopping};
+use flotilla_core::ports::{Checked, Link, Missed, Reach, Stopped, Stopping};
 use flotilla_core::registry::Signed;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::work::Assignment;
@@ -37,6 +38,8 @@ pub struct Remote {
     options: Arc<Options>,
     way: Way,
     breaker: Switch,
+    /// Why its card could not be read the last time, though somebody answers where it is called.
+    stale: ArcSwapOption<String>,
     calls: Arc<Calls>,
     meters: Meters,
 }
@@ -62,7 +65,7 @@ impl Remote {
         let meters = Meters::new(&options.name);
         let options = Arc::new(options);
         let way = Way::new(Arc::clone(&options), guard)?;
-        Ok(Self { options, way, breaker, calls: Arc::default(), meters })
+        Ok(Self { options, way, breaker, stale: ArcSwapOption::empty(), calls: Arc::default(), meters })
     }
 }
 
@@ -107,7 +110,7 @@ impl Link for RemoteLink {
         Some(self.0.options.refresh)
     }
 
-    fn check(&self) -> Pin<Box<dyn Future<Output = Result<Checked, String>> + Send>> {
+    fn check(&self) -> Pin<Box<dyn Future<Output = Result<Checked, Missed>> + Send>> {
         let remote = Arc::clone(&self.0);
         Box::pin(async move { remote.check().await })
     }

@@ -133,11 +133,11 @@ impl Store for Memory {
     fn registrations(&self) -> Later<Vec<(AgentId, Registration)>> {
         self.now(|tables| tables.registrations.values().cloned().collect())
     }
-    fn register(&self, registration: Registration) -> Later<AgentId> {
+    fn register(&self, registration: Registration, take_over: bool) -> Later<Option<AgentId>> {
         self.now(|tables| {
-            let id = tables.agent(&registration.name, registration.owner);
+            let id = tables.agent_of(&registration.name, registration.owner, take_over)?;
             tables.registrations.insert(registration.name.clone(), (id, registration));
-            id
+            Some(id)
         })
     }
     fn added(&self) -> Later<Vec<(AgentId, Added)>> {
@@ -145,10 +145,7 @@ impl Store for Memory {
     }
     fn keep_added(&self, added: Added, take_over: bool) -> Later<Option<AgentId>> {
         self.now(|tables| {
-            if !take_over && tables.owner_of(&added.name).is_some_and(|owner| owner != added.owner) {
-                return None;
-            }
-            let id = tables.agent(&added.name, added.owner);
+            let id = tables.agent_of(&added.name, added.owner, take_over)?;
             tables.added.insert(added.name.clone(), (id, added));
             Some(id)
         })

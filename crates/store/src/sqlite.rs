@@ -242,8 +242,8 @@ impl Store for Sqlite {
     fn registrations(&self) -> Later<Vec<(AgentId, Registration)>> {
         self.read(|connection| registration::all(connection))
     }
-    fn register(&self, registration: Registration) -> Later<AgentId> {
-        self.write(move |connection| registration::keep(connection, &registration))
+    fn register(&self, registration: Registration, take_over: bool) -> Later<Option<AgentId>> {
+        self.write(move |connection| registration::keep(connection, &registration, take_over))
     }
     fn added(&self) -> Later<Vec<(AgentId, Added)>> {
         self.read(|connection| registration::added(connection))

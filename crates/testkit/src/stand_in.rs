@@ -4,6 +4,7 @@ use crate::wait::until;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// One request as it came.
@@ -53,6 +54,7 @@ type Script = Arc<dyn Fn(&Asked) -> Vec<Act> + Send + Sync>;
 pub struct StandIn {
     pub address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
+    gone: Arc<AtomicBool>,
 }
 
 impl StandIn {
@@ -80,13 +82,22 @@ impl StandIn {
         let card = card(&format!("http://{address}"));
         let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
         let (script, kept): (Script, _) = (Arc::new(script), Arc::clone(&asked));
+        let gone = Arc::new(AtomicBool::new(false));
+        let left = Arc::clone(&gone);
         std::thread::spawn(move || {
-            for socket in listener.incoming().map_while(Result::ok) {
+            for socket in listener.incoming().map_while(Result::ok).take_while(|_| !left.load(Ordering::SeqCst)) {
                 let (script, kept, card) = (Arc::clone(&script), Arc::clone(&kept), card.clone());
                 std::thread::spawn(move || serve(socket, &card, &script, &kept));
             }
         });
-        Self { address, asked }
+        Self { address, asked, gone }
+    }
+
+    /// Nobody listens at its address any more.
+    pub fn leave(&self) {
+        self.gone.store(true, Ordering::SeqCst);
+        // Whoever waits for the next connection finds out with it.
+        while TcpStream::connect(self.address).is_ok() {}
     }
 
     pub fn url(&self) -> String {

@@ -1,6 +1,7 @@
 //! The registry as its owners change it: agents are added, changed, removed and looked for, at once and for good.
 
 use super::Hub;
+use super::register::was_anothers;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::key::FullName;
@@ -157,11 +158,7 @@ impl Hub {
         let mut agent = scout.build(&added)?;
         let name = added.name.clone();
         let Some(id) = self.store.keep_added(added, caller.rights.is_admin()).await? else {
-            let text = format!(
-                "The name '{name}' was another owner's, whose tasks are still in the log. Choose another name, or ask \
-                 the hub's owner to add the agent."
-            );
-            return Err(Refusal::new(Reason::AlreadyExists, text).into());
+            return Err(was_anothers(&name).into());
         };
         agent.id = id;
         let agent = Arc::new(agent);

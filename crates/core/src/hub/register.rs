@@ -77,7 +77,11 @@ impl Hub {
         };
         let (name, at) = (name.to_owned(), self.clock.now());
         let registration = Registration { name, owner, workspace, visibility, profile, at };
-        let id = self.store.register(registration.clone()).await?;
+        // Who was given a key for it by name was given its tasks too.
+        let take_over = caller.rights.is_admin() || speaks_for(caller, &registration.name);
+        let Some(id) = self.store.register(registration.clone(), take_over).await? else {
+            return Err(was_anothers(&registration.name).into());
+        };
         let agent = registration.agent(id, welcome.terms.on_lost, self.roster.link(id));
         let agent = Arc::new(agent);
         self.put_in(&agent);
@@ -87,11 +91,23 @@ impl Hub {
 
 /// Its owner may be an agent, and whoever was given a key for it by name.
 fn may_be(caller: &Caller, agent: Arc<Agent>) -> Result<(Arc<Agent>, Terms), Refusal> {
-    let named = caller.agents.as_deref().is_some_and(|allowed| allowed.contains(&agent.name));
     match agent.link.dialed() {
-        Some(terms) if agent.owner == caller.principal || named => Ok((agent, terms)),
+        Some(terms) if agent.owner == caller.principal || speaks_for(caller, &agent.name) => Ok((agent, terms)),
         _ => Err(taken(&agent.name)),
     }
+}
+
+fn speaks_for(caller: &Caller, name: &str) -> bool {
+    caller.agents.as_deref().is_some_and(|allowed| allowed.iter().any(|one| one == name))
+}
+
+/// Whoever has an agent's name has its tasks, also those of one that was removed.
+pub(super) fn was_anothers(name: &str) -> Refusal {
+    let text = format!(
+        "The name '{name}' was another owner's, whose tasks are still in the log. Choose another name, or ask the hub's \
+         owner to add the agent, or for a key that is limited to it."
+    );
+    Refusal::new(Reason::AlreadyExists, text)
 }
 
 fn taken(name: &str) -> Refusal {

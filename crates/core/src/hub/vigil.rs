@@ -4,7 +4,7 @@ use super::Hub;
 use super::lease::Standing;
 use crate::error::Fault;
 use crate::ids::AgentId;
-use crate::ports::Link;
+use crate::ports::{Checked, Link, Missed};
 use crate::registry::{Agent, Face, Liveness, Pulse, Registry};
 use metrics::{counter, histogram};
 use std::collections::HashMap;
@@ -138,7 +138,8 @@ impl Hub {
         let _place = self.vigil.checks.acquire().await.map_err(|_| Fault::new("the hub has stopped"))?;
         let started = Instant::now();
         let checked = tokio::time::timeout(LONGEST, agent.link.check()).await;
-        let checked = checked.unwrap_or_else(|_| Err(format!("no answer within {} s", LONGEST.as_secs())));
+        let late = || Missed { problem: format!("no answer within {} s", LONGEST.as_secs()), answers: false };
+        let checked = checked.unwrap_or_else(|_| Err(late()));
         let latency = started.elapsed();
         let result = if checked.is_ok() { "reached" } else { "failed" };
         counter!("flotilla_agent_checks_total", "result" => result).increment(1);
@@ -197,7 +198,7 @@ impl Watched {
     fn take_in(
         &mut self,
         name: &str,
-        checked: Result<crate::ports::Checked, String>,
+        checked: Result<Checked, Missed>,
         now: flotilla_protocol::time::Millis,
         latency: Duration,
     ) -> Option<Face> {
@@ -210,11 +211,12 @@ impl Watched {
                 let is_new = self.face.as_ref() != Some(&checked.face);
                 is_new.then(|| self.face.insert(checked.face).clone())
             }
-            Err(problem) => {
+            Err(missed) => {
                 if self.pulse.failures == 0 {
+                    let problem = &missed.problem;
                     tracing::warn!(agent = name, problem, "the agent does not answer as it should; it is tried again");
                 }
-                self.pulse.failed(now, problem);
+                self.pulse.failed(now, missed);
                 None
             }
         }

@@ -13,6 +13,15 @@ pub struct Checked {
     pub findings: Vec<String>,
 }
 
+/// Why a check failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missed {
+    /// In words for the agent's owner.
+    pub problem: String,
+    /// Its card cannot be read now, and somebody answers where it is called all the same.
+    pub answers: bool,
+}
+
 /// What somebody who adds an agent says of it, once it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {

@@ -99,4 +99,6 @@ impl fmt::Display for Word {
 pub struct Signed {
     pub word: Word,
     pub reason: String,
+    /// Members of the card that the signature says nothing about.
+    pub uncovered: Vec<String>,
 }

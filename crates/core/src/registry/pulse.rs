@@ -1,6 +1,7 @@
 //! Whether an agent elsewhere is there: what the checks of it came to, and in which word that is told.
 
 use super::face::Signed;
+use crate::ports::Missed;
 use flotilla_protocol::time::Millis;
 use std::time::Duration;
 
@@ -14,9 +15,10 @@ const FIRST_PAUSE: Duration = Duration::from_secs(2);
 pub enum Liveness {
     /// It answered when it was last looked at, or works in the hub, or is connected.
     Live,
-    /// It answered before, but not the last time, or that is too long ago.
+    /// It answered before, but not the last time, or that is too long ago; or what is known of it is old, as its card
+    /// cannot be read any more.
     Stale,
-    /// It did not answer several times in a row, or never has.
+    /// It did not answer several times in a row, or never has. Calls are not even tried.
     Unreachable,
     /// Nobody has looked yet.
     Unchecked,
@@ -47,6 +49,8 @@ pub struct Pulse {
     pub latency: Option<Duration>,
     /// Checks in a row that failed.
     pub failures: u32,
+    /// Those in a row at the end of which nobody answered where the agent is called either.
+    pub unanswered: u32,
     /// What its card's signatures are worth, as of the last time it was read.
     pub signed: Option<Signed>,
     /// What is wrong with its card, each with its place.
@@ -58,12 +62,14 @@ impl Pulse {
         self.last_success = Some(at);
         self.latency = Some(latency);
         self.failures = 0;
+        self.unanswered = 0;
         self.signed = Some(signed);
         self.findings = findings;
     }
 
-    pub fn failed(&mut self, at: Millis, problem: String) {
-        self.last_error = Some((at, problem));
+    pub fn failed(&mut self, at: Millis, missed: Missed) {
+        self.last_error = Some((at, missed.problem));
+        self.unanswered = if missed.answers { 0 } else { self.unanswered.saturating_add(1) };
         self.failures = self.failures.saturating_add(1);
     }
 
@@ -75,7 +81,7 @@ impl Pulse {
         let age = Duration::from_millis(u64::try_from(now.0.saturating_sub(success.0)).unwrap_or(0));
         match self.failures {
             0 if age <= every.saturating_mul(PATIENCE) => Liveness::Live,
-            failures if failures < PATIENCE => Liveness::Stale,
+            _ if self.unanswered < PATIENCE => Liveness::Stale,
             _ => Liveness::Unreachable,
         }
     }
@@ -94,21 +100,21 @@ impl Pulse {
 #[cfg(test)]
 mod tests {
     use super::super::face::{Signed, Word};
-    use super::{Liveness, Pulse};
+    use super::{Liveness, Missed, Pulse};
     use flotilla_protocol::time::Millis;
     use std::time::Duration;
 
     const EVERY: Duration = Duration::from_secs(60);
 
-    /// One letter is a check: `+` succeeds, `-` fails; a second passes before each.
+    /// One letter is a check: `+` succeeds, `-` fails, `~` too, but somebody answers; a second passes before each.
     fn after(checks: &str) -> (Pulse, Millis) {
         let (mut pulse, mut now) = (Pulse::default(), Millis(0));
         for check in checks.chars() {
             now.0 += 1_000;
-            let signed = Signed { word: Word::Absent, reason: String::new() };
+            let signed = Signed { word: Word::Absent, reason: String::new(), uncovered: Vec::new() };
             match check {
                 '+' => pulse.succeeded(now, Duration::from_millis(5), signed, Vec::new()),
-                _ => pulse.failed(now, "down".into()),
+                letter => pulse.failed(now, Missed { problem: "down".into(), answers: letter == '~' }),
             }
         }
         (pulse, now)
@@ -124,6 +130,11 @@ mod tests {
             ("+--", "stale"),
             ("+---", "unreachable"),
             ("+---+", "live"),
+            ("+~~~~", "stale"),
+            ("+~~~--", "stale"),
+            ("+~~~---", "unreachable"),
+            ("+--~-", "stale"),
+            ("~", "unreachable"),
         ] {
             let (pulse, now) = after(checks);
             assert_eq!(pulse.liveness(now, EVERY).name(), word, "{checks}");

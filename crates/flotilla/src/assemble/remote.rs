@@ -3,7 +3,7 @@
 use crate::config::{AgentConfig, Config};
 use anyhow::Result;
 use flotilla_core::hub::RunHandle;
-use flotilla_core::ports::Link;
+use flotilla_core::ports::{Checked, Link, Missed};
 use flotilla_core::registry::LeftOpen;
 use flotilla_outbound::guard::Guard;
 use flotilla_outbound::remote::options::Options;
@@ -58,7 +58,8 @@ impl Link for Unmade {
         Some(TOLD_EVERY)
     }
 
-    fn check(&self) -> Pin<Box<dyn Future<Output = Result<flotilla_core::ports::Checked, String>> + Send>> {
-        Box::pin(std::future::ready(Err(format!("its settings do not work: {}", self.problem))))
+    fn check(&self) -> Pin<Box<dyn Future<Output = Result<Checked, Missed>> + Send>> {
+        let problem = format!("its settings do not work: {}", self.problem);
+        Box::pin(std::future::ready(Err(Missed { problem, answers: false })))
     }
 }

@@ -40,6 +40,9 @@ pub fn shown(app: &App, caller: &Caller, agent: &Agent) -> Value {
     if let Some(signed) = pulse.as_ref().and_then(|pulse| pulse.signed.as_ref()) {
         // The reason may tell where the agent is.
         value["signature"] = json!({ "word": signed.word.name() });
+        if !signed.uncovered.is_empty() {
+            value["signature"]["notCovered"] = json!(signed.uncovered);
+        }
     }
     if agent.is_owned_by(caller) {
         own(app, caller, agent, &mut value);

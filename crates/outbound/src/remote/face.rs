@@ -5,15 +5,16 @@ use super::options::Place;
 use crate::client::card::{Card, Extension};
 use crate::client::check;
 use crate::client::error::ClientError;
-use flotilla_core::ports::Checked;
-use flotilla_core::registry::{Face, Signed};
+use flotilla_core::ports::{Checked, Missed};
+use flotilla_core::registry::Face;
 use flotilla_protocol::a2a::HUB_EXTENSIONS;
 use flotilla_protocol::a2a::card::{AgentExtension, AgentSkill};
 use flotilla_protocol::wire::Object;
+use std::sync::Arc;
 
 impl Remote {
     /// Reads the card anew. A problem is told with the agent's address.
-    pub async fn check(&self) -> Result<Checked, String> {
+    pub async fn check(&self) -> Result<Checked, Missed> {
         let read = self.way.refresh().await;
         let read = match (read, &self.options.place) {
             // A file says nothing about whether anyone is there.
@@ -23,20 +24,21 @@ impl Remote {
         match read {
             Ok(client) => {
                 self.breaker.checked(None);
-                let outcome = self.way.judge(client.card()).await;
-                let signed = Signed { word: outcome.word, reason: outcome.reason };
+                self.stale.store(None);
+                let signed = self.way.judge(client.card()).await.signed();
                 let (_, findings) = check::findings(&client.card().json);
                 Ok(Checked { face: face(client.card()), signed, findings })
             }
             Err(error) => {
                 let problem = error.to_string();
-                if !error.is_passing() || matches!(error, ClientError::Exhausted { .. }) {
-                    self.breaker.checked(None);
-                } else if self.way.chosen().is_none() || self.way.knock().await.is_err() {
-                    // A card may be elsewhere than its agent: then the agent itself is asked.
-                    self.breaker.checked(Some(&problem));
-                }
-                Err(problem)
+                // A card may be elsewhere than its agent: the agent itself is asked, where it is known.
+                let answers = self.way.chosen().is_some() && self.way.knock().await.is_ok();
+                let refused = !error.is_passing() || matches!(error, ClientError::Exhausted { .. });
+                // Of one whose card was never read, whoever refuses it is there, and tells callers why.
+                let is_there = answers || self.way.chosen().is_none() && refused;
+                self.breaker.checked(Some(problem.as_str()).filter(|_| !is_there));
+                self.stale.store(answers.then(|| Arc::new(problem.clone())));
+                Err(Missed { problem, answers })
             }
         }
     }

@@ -85,7 +85,8 @@ impl Failure {
         let again =
             if wait.is_zero() { "now, by another call".to_owned() } else { format!("in {} s", wait.as_secs() + 1) };
         let text = format!(
-            "The agent '{agent}' is left alone: {failures} calls in a row did not reach it. It is tried again {again}."
+            "The agent '{agent}' cannot be reached, and is left alone for now: {failures} tries in a row failed. It is \
+             tried again {again}."
         );
         Self::new(text.clone(), format!("{text} The last problem: {problem}"))
     }

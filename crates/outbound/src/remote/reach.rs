@@ -186,7 +186,7 @@ impl Way {
     /// What the last card's signatures were worth.
     pub fn word(&self) -> Option<Signed> {
         let judged = self.judged.try_lock().ok()?;
-        judged.as_ref().map(|(_, outcome)| Signed { word: outcome.word, reason: outcome.reason.clone() })
+        judged.as_ref().map(|(_, outcome)| outcome.signed())
     }
 
     /// A card whose signature does not hold is not used, nor is one without, once the agent's card was verified: whoever
@@ -214,11 +214,16 @@ impl Way {
     pub async fn knock(&self) -> Result<(), ClientError> {
         let Some(client) = self.chosen() else { return Ok(()) };
         let url = &client.choice().interface.url;
-        let url = if url.contains("://") { url.clone() } else { format!("http://{url}") };
-        self.admit(&url).await?;
-        let outgoing = Outgoing { url, ..Outgoing::default() };
+        let url = &if url.contains("://") { url.clone() } else { format!("http://{url}") };
+        self.admit(url).await?;
+        let outgoing = Outgoing { url: url.clone(), ..Outgoing::default() };
         match self.net.send(outgoing, Some(self.net.limits.answer)).await {
             Err(error @ ClientError::Unconnected { .. }) => Err(error),
+            // A gateway says that nobody is behind it.
+            Ok(response) if matches!(response.status().as_u16(), 502..=504) => {
+                let problem = format!("HTTP {}", response.status().as_u16());
+                Err(ClientError::Unreachable { url: address::shown(url), problem })
+            }
             // Not everything that listens speaks HTTP/1.1.
             _ => Ok(()),
         }

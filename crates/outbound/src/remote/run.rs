@@ -108,11 +108,22 @@ impl Run {
 
     async fn work(&mut self) -> Result<(), End> {
         match (self.assignment.trail.resumed, self.seen.is_linked()) {
-            (false, _) => self.send().await?,
+            (false, _) => {
+                self.note_staleness().await?;
+                self.send().await?;
+            }
             (true, true) => self.note_link(),
             (true, false) => self.look_for("the hub stopped before the agent had answered").await?,
         }
         self.follow().await
+    }
+
+    /// The agent's owner is told in the task's log where a card counts that is not of today.
+    async fn note_staleness(&mut self) -> Result<(), End> {
+        let Some(problem) = self.remote.stale.load_full() else { return Ok(()) };
+        let text = format!("The agent is stale: its card cannot be read, so the last one counts. {problem}");
+        let note = Report::Note { blocks: vec![Block::text(&text)] };
+        self.handle.report(vec![note]).await.map_err(|_| End::Fenced)
     }
 
     async fn fail(mut self, Failure { state, text, detail }: Failure) {

@@ -4,6 +4,7 @@ use super::jwk::{ALGORITHMS, KeySet};
 use super::signing_input;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use flotilla_core::registry::Signed;
 pub use flotilla_core::registry::Word;
 use flotilla_protocol::a2a::reading::{Payload, Reading, payloads, uncovered};
 use flotilla_protocol::canonical;
@@ -38,6 +39,12 @@ pub struct Outcome {
 impl Outcome {
     pub fn new(word: Word, reason: impl Into<String>) -> Self {
         Self { word, reason: reason.into(), proof: None }
+    }
+
+    /// As it is told of an agent.
+    pub fn signed(&self) -> Signed {
+        let uncovered = self.proof.as_ref().map(|proof| proof.uncovered.clone()).unwrap_or_default();
+        Signed { word: self.word, reason: self.reason.clone(), uncovered }
     }
 }
 

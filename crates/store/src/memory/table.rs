@@ -167,7 +167,10 @@ impl Tables {
         AgentId(index as i64 + 1)
     }
 
-    pub fn owner_of(&self, name: &str) -> Option<PrincipalId> {
-        self.agents.iter().find(|(agent, _)| agent == name).map(|(_, owner)| *owner)
+    /// None if the name was another owner's before, and may not be taken over.
+    pub fn agent_of(&mut self, name: &str, owner: PrincipalId, take_over: bool) -> Option<AgentId> {
+        let before = self.agents.iter().find(|(agent, _)| agent == name);
+        let is_free = take_over || before.is_none_or(|(_, before)| *before == owner);
+        is_free.then(|| self.agent(name, owner))
     }
 }

@@ -30,8 +30,23 @@ pub fn all(connection: &Connection) -> Result<Vec<(AgentId, Registration)>, Faul
     rows.map_err(fault("listing registered agents"))
 }
 
-pub fn keep(connection: &Connection, registration: &Registration) -> Result<AgentId, Fault> {
-    let id = key::agent(connection, &registration.name, registration.owner)?;
+/// The number of an agent of this name. None if it was another owner's before, and may not be taken over.
+fn agent_of(
+    connection: &Connection,
+    name: &str,
+    owner: PrincipalId,
+    take_over: bool,
+) -> Result<Option<AgentId>, Fault> {
+    let before = "SELECT owner FROM agents WHERE name = ?1";
+    let before = connection.query_row(before, [name], |row| row.get(0).map(PrincipalId)).optional();
+    if before.map_err(fault("looking up an agent"))?.is_some_and(|before| before != owner) && !take_over {
+        return Ok(None);
+    }
+    key::agent(connection, name, owner).map(Some)
+}
+
+pub fn keep(connection: &Connection, registration: &Registration, take_over: bool) -> Result<Option<AgentId>, Fault> {
+    let Some(id) = agent_of(connection, &registration.name, registration.owner, take_over)? else { return Ok(None) };
     let profile = serde_json::to_string(&registration.profile)
         .map_err(|error| Fault::new(format!("encoding a profile: {error}")))?;
     let (visibility, at) = (registration.visibility.name(), registration.at.0);
@@ -41,7 +56,7 @@ pub fn keep(connection: &Connection, registration: &Registration) -> Result<Agen
             params![id.0, visibility, profile, at],
         )
         .map_err(fault("registering an agent"))?;
-    Ok(id)
+    Ok(Some(id))
 }
 
 pub fn added(connection: &Connection) -> Result<Vec<(AgentId, Added)>, Fault> {
@@ -64,12 +79,7 @@ pub fn added(connection: &Connection) -> Result<Vec<(AgentId, Added)>, Fault> {
 }
 
 pub fn keep_added(connection: &Connection, added: &Added, take_over: bool) -> Result<Option<AgentId>, Fault> {
-    let owner = "SELECT owner FROM agents WHERE name = ?1";
-    let owner = connection.query_row(owner, [&added.name], |row| row.get(0).map(PrincipalId)).optional();
-    if owner.map_err(fault("adding an agent"))?.is_some_and(|owner| owner != added.owner) && !take_over {
-        return Ok(None);
-    }
-    let id = key::agent(connection, &added.name, added.owner)?;
+    let Some(id) = agent_of(connection, &added.name, added.owner, take_over)? else { return Ok(None) };
     let Added { settings, at, changed_at, .. } = added;
     connection
         .execute(

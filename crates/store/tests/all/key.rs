@@ -163,13 +163,19 @@ pub async fn agents_that_registered_are_there_with_what_they_last_said(home: &im
         at: Millis(at),
     };
     assert_eq!(store.registrations().await.unwrap(), []);
-    let two = store.register(said("two", "the second", 1)).await.unwrap();
-    let one = store.register(said("one", "the first", 2)).await.unwrap();
+    let two = store.register(said("two", "the second", 1), false).await.unwrap().unwrap();
+    let one = store.register(said("one", "the first", 2), false).await.unwrap().unwrap();
     assert_ne!(one, two);
-    assert_eq!(store.register(said("two", "another word", 3)).await.unwrap(), two, "it keeps its number");
+    assert_eq!(store.register(said("two", "another word", 3), false).await.unwrap(), Some(two), "it keeps its number");
     assert_eq!(store.agent("one", owner.id).await.unwrap(), one);
     let expected = [(one, said("one", "the first", 2)), (two, said("two", "another word", 3))];
     assert_eq!(store.registrations().await.unwrap(), expected, "by name");
+    assert!(store.remove_agent(one).await.unwrap());
+    let other = store.principal(full("team/two")).await.unwrap();
+    let taken = || Registration { owner: other.id, ..said("one", "not the first", 4) };
+    assert_eq!(store.register(taken(), false).await.unwrap(), None, "the name stays its owner's");
+    assert_eq!(store.registrations().await.unwrap().len(), 1);
+    assert_eq!(store.register(taken(), true).await.unwrap(), Some(one));
 }
 
 pub async fn agents_that_were_added_stay_until_they_are_removed(home: &impl Home) {

@@ -156,6 +156,28 @@ fn names_are_not_taken_from_others() {
 }
 
 #[test]
+fn one_that_cannot_be_taken_stands_in_nobodys_way() {
+    let (here, there) = (here(), there());
+    let key = writer(&there, "harbour");
+    let place = card(&here, "mirror");
+    let whole = http::send(here.address(), &Request::get("/agents/mirror/.well-known/agent-card.json")).json();
+    let body = json!({"agents": [
+        {"name": "@system", "card": place}, {"name": "echo", "card": place}, {"name": "api", "card": place}, {"card": place},
+        {"name": "odd", "kind": "echo"}, {"name": "nowhere", "card": {"name": "x"}}, 7, {"name": "whole", "card": whole},
+        {"name": "mirror", "card": place}]});
+    let answer = announce(&there, &key, &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let names = |list: &str| -> Vec<String> {
+        let told = answer.json()[list].clone();
+        told.as_array().expect("a list").iter().map(|one| one["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    assert_eq!(names("agents"), ["whole", "mirror"]);
+    assert_eq!(names("refused"), ["@system", "echo", "api", "", "odd", "nowhere", ""]);
+    let client = there.stranger(Binding::JsonRpc).key(&key).agent("whole");
+    assert_eq!(state(&client.say("m", "hello")), "TASK_STATE_COMPLETED", "a card itself leads to its agent");
+}
+
+#[test]
 fn a_card_is_taken_as_hermes_posts_it() {
     let (here, there) = (here(), there());
     let key = writer(&there, "hermes");

@@ -25,7 +25,7 @@ fn an_agent_goes_and_comes_back() {
     let seen = Arc::clone(&well);
     let site = Pages::start(move |_, url| match seen.load(Ordering::Acquire) {
         true => Page::json(card(url, false)),
-        false => Page::status(500),
+        false => Page::status(503),
     });
     let hub = local("registry: {check_every: 200ms}").start();
     let client = owner(&hub);
@@ -36,12 +36,12 @@ fn an_agent_goes_and_comes_back() {
     assert_eq!(live["protocolVersions"], json!(["1.0"]), "{live}");
     well.store(false, Ordering::Release);
     let gone = in_state(&client, "far", "unreachable");
-    assert!(gone["checks"]["lastError"].as_str().is_some_and(|text| text.contains("HTTP 500")), "{gone}");
+    assert!(gone["checks"]["lastError"].as_str().is_some_and(|text| text.contains("HTTP 503")), "{gone}");
     assert!(gone["checks"]["lastSuccessAt"].is_string(), "{gone}");
     assert_eq!(names(&client.get("/api/agents?state=unreachable")), ["far"]);
     assert_eq!(names(&client.get("/api/agents?state=live")), ["echo"]);
     let listed = hub.cli_ok(&["agents", "list", "--state", "unreachable"]);
-    assert!(listed.contains("State: unreachable") && listed.contains("HTTP 500"), "{listed}");
+    assert!(listed.contains("State: unreachable") && listed.contains("HTTP 503"), "{listed}");
     well.store(true, Ordering::Release);
     in_state(&client, "far", "live");
     let metrics = client.get("/metrics").text().to_owned();
@@ -69,6 +69,38 @@ fn whoever_calls_an_agent_that_is_known_to_be_away_is_told_at_once() {
     let _agent = StandIn::at(&port.to_string(), |url| card(url, false), done);
     in_state(&client, "far", "live");
     assert_eq!(state(&client.clone().agent("far").say("m-2", "go")), "TASK_STATE_COMPLETED", "a check closed it again");
+}
+
+#[test]
+fn an_agent_whose_card_is_gone_is_stale_and_called_while_it_answers() {
+    let well = Arc::new(AtomicBool::new(true));
+    let agent = StandIn::start(false, done);
+    let (seen, place) = (Arc::clone(&well), agent.url());
+    let site = Pages::start(move |_, _| match seen.load(Ordering::Acquire) {
+        true => Page::json(card(&place, false)),
+        false => Page::status(500),
+    });
+    let hub = local("registry: {check_every: 200ms}").start();
+    let client = owner(&hub);
+    let settings = json!({"name": "far", "url": site.url(), "retries": {"most": 1000, "first": "1s"}});
+    assert_eq!(add(&client, &settings).status, 201);
+    in_state(&client, "far", "live");
+    well.store(false, Ordering::Release);
+    let stale = until("three checks have failed", || {
+        let agent = client.get("/api/agents/far").json();
+        agent["checks"]["failures"].as_u64().is_some_and(|failures| failures > 3).then_some(agent)
+    });
+    assert_eq!((&stale["state"], &stale["remote"]["breaker"]), (&json!("stale"), &json!("closed")), "{stale}");
+    assert_eq!(names(&client.get("/api/agents?state=live")), ["echo"]);
+    let task = client.clone().agent("far").say("m-1", "go");
+    assert_eq!(state(&task), "TASK_STATE_COMPLETED", "it answers where it was last said to be");
+    let log = hub.cli_ok(&["task", "log", task["id"].as_str().expect("an id")]);
+    assert!(log.contains("The agent is stale") && log.contains("HTTP 500"), "{log}");
+    agent.leave();
+    let gone = in_state(&client, "far", "unreachable");
+    assert_eq!(gone["remote"]["breaker"], "open", "{gone}");
+    let told = client.clone().agent("far").say("m-2", "go")["status"]["message"].to_string();
+    assert!(told.contains("cannot be reached") && told.contains("tried again in"), "{told}");
 }
 
 #[test]

@@ -196,7 +196,7 @@ fn an_agent_that_cannot_be_reached_is_left_alone_for_a_while() {
     assert_eq!((&far["breaker"], &far["failures"]), (&json!("closed"), &json!(1)), "two tries are one send");
     client.say("m-2", "go");
     let second = client.say("m-3", "go");
-    assert!(reason(&second).contains("left alone: 2 calls in a row"), "{}", reason(&second));
+    assert!(reason(&second).contains("left alone for now: 2 tries in a row"), "{}", reason(&second));
     let listed = client.get("/api/agents").json();
     let far = &listed["agents"][0];
     assert_eq!(
