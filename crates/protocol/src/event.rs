@@ -133,10 +133,12 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unknown: Unknown,
     },
-    /// What goes before it in this change came from a worker under this number.
+    /// What goes before it in this change came from a worker under this number, or from another agent under this id.
     Received {
         run: u32,
         number: u64,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        id: String,
     },
     /// A run ended without a result; what follows says what was done about it.
     RunLost {

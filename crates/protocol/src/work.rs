@@ -72,6 +72,8 @@ pub struct Trail {
     pub state: TaskState,
     /// The highest number of a worker's reports in this run that is kept.
     pub received: u64,
+    /// The ids under which another agent's were.
+    pub told: Vec<String>,
 }
 
 /// Content of a report: A2A parts unchanged, or blocks from which peers see a projection.
@@ -143,10 +145,10 @@ pub enum Report {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unknown: Unknown,
     },
-    /// Said by the hub alone: what goes before it came from a worker under this number, and is known by it when it comes
-    /// again.
+    /// Said by the hub alone: what goes before it came from a worker under this number, or from another agent under this
+    /// id, and is known by it when it comes again.
     #[serde(skip)]
-    Received { number: u64 },
+    Received { number: u64, id: String },
 }
 
 impl Report {
@@ -165,7 +167,7 @@ impl Report {
                 let known = metadata.as_ref().map_or(0, |metadata| metadata.0.text().len());
                 known + unknown.iter().map(|(name, json)| name.len() + json.text().len()).sum::<usize>()
             }
-            Self::Received { .. } => 0,
+            Self::Received { id, .. } => id.len(),
         }
     }
 }

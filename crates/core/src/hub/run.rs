@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(one_change(&reports(&[CHANGE_BYTES + 1, 1])), 1, "one that is large goes alone");
         assert_eq!(one_change(&[]), 0);
         let mut large = reports(&[CHANGE_BYTES + 1]);
-        large.push(Report::Received { number: 1 });
+        large.push(Report::Received { number: 1, id: String::new() });
         assert_eq!(one_change(&large), 2, "its number goes with it");
     }
 }

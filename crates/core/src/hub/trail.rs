@@ -29,8 +29,14 @@ impl Hub {
         let started = head.run_state == RunState::Started;
         let mut trail = Trail { resumed: start.resumed, started, state: head.state, ..Trail::default() };
         trail.linked = changes.iter().flat_map(|change| &change.events).any(|event| is_link(event, start.run));
-        trail.received =
-            changes.iter().flat_map(|change| &change.events).filter_map(|e| number(e, start.run)).max().unwrap_or(0);
+        for event in changes.iter().flat_map(|change| &change.events) {
+            if let Event::Received { run, number, id } = event
+                && *run == start.run
+            {
+                trail.received = trail.received.max(*number);
+                trail.told.extend(Some(id.clone()).filter(|id| !id.is_empty()));
+            }
+        }
         let told = |role: Role, message: &&Arc<Message>| message.role == role;
         let ids = |role: Role| {
             let all = fold.history.iter().chain(&fold.status.message);
@@ -85,13 +91,6 @@ fn folded(mut fold: Fold, changes: &[Arc<Change>]) -> Fold {
 
 fn is_link(event: &Event, this: u32) -> bool {
     matches!(event, Event::Linked { run, .. } if *run == this)
-}
-
-fn number(event: &Event, this: u32) -> Option<u64> {
-    match event {
-        Event::Received { run, number } if *run == this => Some(*number),
-        _ => None,
-    }
 }
 
 /// A context the hub made for this very task has an id that came after the task's own: nothing can have been before.

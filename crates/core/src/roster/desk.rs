@@ -170,6 +170,7 @@ impl Desk {
         let artifacts = work.trail.artifacts.iter().map(|artifact| artifact.artifact_id.clone()).collect();
         let received = work.trail.received;
         let upstream = work.trail.upstream.task.clone();
+        let told = work.trail.told.iter().rev().take(REMEMBERED).rev().cloned().collect();
         let entry = Entry {
             run,
             place,
@@ -179,7 +180,7 @@ impl Desk {
             work,
             reports: sender,
             artifacts,
-            told: VecDeque::new(),
+            told,
             received,
             answers: if received > 0 { Answers::WhenGone } else { Answers::Never },
             end: watch::channel(End::Open).0,

@@ -145,7 +145,7 @@ impl Session {
     ) -> Result<oneshot::Receiver<bool>, NoRun> {
         let to = self.desk.taken(self.id, task, Some(run)).ok_or(NoRun)?;
         if self.desk.receives(task, number) {
-            reports.push(Report::Received { number });
+            reports.push(Report::Received { number, id: String::new() });
         } else {
             reports.clear();
         }

@@ -86,7 +86,7 @@ fn one(head: &Head, run: u32, report: Report) -> Result<Vec<Event>, Refusal> {
         }
         Report::Note { blocks } => events.push(Event::Noted { blocks }),
         Report::TookUp => events.push(Event::TakenUp { run }),
-        Report::Received { number } => events.push(Event::Received { run, number }),
+        Report::Received { number, id } => events.push(Event::Received { run, number, id }),
         Report::Linked { upstream, metadata, unknown } => {
             // Before the task is opened, so that it is shown with what is said of it.
             let place = events.len() - usize::from(opens);

@@ -166,7 +166,8 @@ fn summary(event: &Event) -> (&'static str, String) {
         Event::Linked { run, upstream, .. } => {
             ("linked", format!("run {run}: the agent's task '{}', context '{}'", upstream.task, upstream.context))
         }
-        Event::Received { run, number } => ("received", format!("run {run}: report {number} of its worker")),
+        Event::Received { run, id, .. } if !id.is_empty() => ("received", format!("run {run}: what it told as '{id}'")),
+        Event::Received { run, number, .. } => ("received", format!("run {run}: report {number} of its worker")),
         Event::RunLost { run, reason } => ("lost", format!("run {run}: {reason}")),
         Event::ApprovalAsked { id, request, .. } => ("asks leave", asked(id, request)),
         Event::ApprovalSettled { id, state, by, note, .. } => {

@@ -12,6 +12,7 @@ use flotilla_protocol::approval::{self, Asking};
 use flotilla_protocol::fleet::Announce;
 use flotilla_protocol::hub_frame::{self, Ack, Said, Sending, TaskResponse};
 use flotilla_protocol::wire::Json;
+use flotilla_protocol::work::Report;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -108,10 +109,16 @@ impl Connection {
             }
             return Err(no_task().into());
         }
-        let reports = flotilla_protocol::gopherhole::reports(response, |artifact| desk.knows_artifact(task, artifact))?;
-        if id.is_some_and(|id| desk.knows_report(task, id)) {
-            self.say(hub_frame::ack(id, &response.task_id));
-            return Ok(());
+        let mut reports =
+            flotilla_protocol::gopherhole::reports(response, |artifact| desk.knows_artifact(task, artifact))?;
+        if let Some(id) = id.filter(|id| !id.is_empty()) {
+            if desk.knows_report(task, id) {
+                // It waits behind the one it repeats, which may not be on the disk yet.
+                reports.clear();
+            } else {
+                // Kept with it, so that it is known after a restart too.
+                reports.push(Report::Received { number: 0, id: id.to_owned() });
+            }
         }
         let kept = match self.place()?.session.report(task, response.run, reports).await {
             Ok(kept) => kept,

@@ -3,7 +3,7 @@
 use super::{SCOPES, agent_key, answer, asked, caller, connected, dial};
 use crate::cast::{hub, id, reached, setup, state, text};
 use flotilla_testkit::socket::Dial;
-use flotilla_testkit::{Binding, Request, http};
+use flotilla_testkit::{Binding, Request, http, until};
 use serde_json::json;
 
 #[test]
@@ -54,6 +54,35 @@ fn an_agent_streams_and_asks_back() {
     assert_eq!((asked(&second), &second["turn"], &second["run"]), ("Large", &json!(2), &json!(2)));
     answer(&mut agent, &second, "Done");
     reached(&client, id(&task), "TASK_STATE_COMPLETED");
+}
+
+#[test]
+fn what_is_told_twice_is_acknowledged_twice_and_kept_once() {
+    let mut hub = hub();
+    let key = agent_key(&hub, "weather");
+    let mut agent = dial(&hub, &key).open();
+    let task = caller(&hub, Binding::HttpJson, "weather").start("m", "go");
+    let message = agent.kind("message");
+    let chunk = |id: &str, text: &str| {
+        json!({"type": "task_response", "id": id, "taskId": message["taskId"], "run": message["run"], "lastChunk": false,
+               "artifact": {"artifactId": "a", "parts": [{"text": text}]}})
+    };
+    for (id, text) in [("c1", "one "), ("c2", "two"), ("c2", "two"), ("c1", "one ")] {
+        agent.send(&chunk(id, text));
+    }
+    let mut acks: Vec<String> = (0..4).map(|_| agent.kind("ack")["id"].as_str().expect("an id").to_owned()).collect();
+    acks.sort();
+    assert_eq!(acks, ["c1", "c1", "c2", "c2"]);
+    // The hub is killed: what it has acknowledged it knows.
+    hub.restart();
+    let mut agent = dial(&hub, &key).open();
+    agent.send(&chunk("c2", "two"));
+    assert_eq!(agent.kind("ack")["id"], "c2");
+    answer(&mut agent, &message, "done");
+    let done = reached(&caller(&hub, Binding::HttpJson, "weather"), id(&task), "TASK_STATE_COMPLETED");
+    let parts = done["artifacts"][0]["parts"].as_array().expect("parts");
+    let said: Vec<&str> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
+    assert_eq!(said.concat(), "one two", "{done}");
 }
 
 #[test]
@@ -124,6 +153,25 @@ fn names_are_nobody_elses() {
     let limited = hub.make_key(&["limited", "--scope", SCOPES, "--agent", "mine"]);
     assert_eq!(dial(&hub, &limited).query("agent", "other").refused().status, 403);
     assert_eq!(dial(&hub, &limited).open().welcome["agentId"], "mine");
+}
+
+#[test]
+fn the_name_of_an_agent_that_was_removed_stays_its_owners() {
+    let hub = hub();
+    let (one, two) = (agent_key(&hub, "one"), agent_key(&hub, "two"));
+    dial(&hub, &one).query("agent", "shared").open().close();
+    until("it is gone", || {
+        let shown = hub.owner(Binding::HttpJson).get("/api/agents/shared").json();
+        (shown["state"] == "absent").then_some(())
+    });
+    hub.cli_ok(&["agents", "remove", "shared"]);
+    let refused = dial(&hub, &two).query("agent", "shared").refused();
+    assert!(refused.status == 409 && refused.body.contains("was another owner's"), "{refused:?}");
+    dial(&hub, &one).query("agent", "shared").open().close();
+    // The hub's owner may give it to others.
+    let given = hub.make_key(&["three", "--scope", SCOPES, "--agent", "shared"]);
+    hub.cli_ok(&["agents", "list"]);
+    assert_eq!(dial(&hub, &given).open().welcome["agentId"], "shared");
 }
 
 #[test]
