@@ -90,14 +90,7 @@ impl Hub {
         Ok(Events::new(self.net.clone(), self.get(&path, "text/event-stream").await?))
     }
 
-    /// A page of deliveries as JSON, those the query asks for.
-    pub async fn deliveries(&self, query: &[(&str, &str)]) -> Result<String, ClientError> {
-        let pairs: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", escape(value))).collect();
-        let path = format!("/api/deliveries?{}", pairs.join("&"));
-        self.net.text(self.get(&path, "application/json").await?).await
-    }
-
-    /// One delivery and its attempts as JSON.
+    /// One delivery as JSON, with every attempt.
     pub async fn delivery(&self, id: &str) -> Result<String, ClientError> {
         let path = format!("/api/deliveries/{}", segment(id)?);
         self.net.text(self.get(&path, "application/json").await?).await
@@ -116,13 +109,6 @@ impl Hub {
         self.net.text(self.call(Method::POST, &path, "application/json").await?).await
     }
 
-    /// A page of agents as JSON, those the query asks for.
-    pub async fn agents(&self, query: &[(&str, &str)]) -> Result<String, ClientError> {
-        let pairs: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", escape(value))).collect();
-        let path = format!("/api/agents?{}", pairs.join("&"));
-        self.net.text(self.get(&path, "application/json").await?).await
-    }
-
     /// One agent as JSON.
     pub async fn agent(&self, name: &str) -> Result<String, ClientError> {
         let path = format!("/api/agents/{}", segment(name)?);
@@ -132,6 +118,13 @@ impl Hub {
     /// Adds an agent; its settings are a JSON object with its name.
     pub async fn add_agent(&self, settings: String) -> Result<String, ClientError> {
         let response = self.call_with(Method::POST, "/api/agents", "application/json", Some(settings)).await?;
+        self.net.text(response).await
+    }
+
+    /// Changes an agent by a JSON merge patch of its settings.
+    pub async fn change_agent(&self, name: &str, patch: String) -> Result<String, ClientError> {
+        let path = format!("/api/agents/{}", segment(name)?);
+        let response = self.call_with(Method::PATCH, &path, "application/json", Some(patch)).await?;
         self.net.text(response).await
     }
 

@@ -1,17 +1,16 @@
-//! `flotilla agents`: the hub's registry. Agents are added, found, shown, checked and removed.
+//! `flotilla agents`: the hub's registry. Agents are added, found, shown, checked, changed and removed.
 
 mod view;
 
-use super::args::{ClientArgs, HubArgs};
+use super::args::ClientArgs;
 use super::deliveries::hub;
 use super::failure::{Failure, Local};
 use super::output::{document, line};
+use super::owner::{Hints, Listing, OwnerArgs};
 use super::session::Session;
 use clap::{Args, Subcommand};
-use flotilla_outbound::client::error::{ClientError, Code};
+use flotilla_outbound::client::error::ClientError;
 use flotilla_outbound::hub::Hub;
-use flotilla_protocol::a2a::error::Reason;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 #[derive(Debug, Args)]
@@ -19,14 +18,7 @@ pub struct AgentsArgs {
     #[command(subcommand)]
     command: AgentsCommand,
     #[command(flatten)]
-    hub: HubArgs,
-    /// A key of the hub. Others on this machine can see it in the process list:
-    /// better set FLOTILLA_KEY
-    #[arg(long, value_name = "TOKEN", global = true, help_heading = "Credentials")]
-    bearer: Option<String>,
-    /// The same, under another name: better set FLOTILLA_KEY
-    #[arg(long, value_name = "KEY", global = true, help_heading = "Credentials")]
-    api_key: Option<String>,
+    owner: OwnerArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -40,6 +32,8 @@ enum AgentsCommand {
         /// The agent's name
         name: String,
     },
+    /// Change an agent that was added: what is named is set, the rest stays.
+    Change(Change),
     /// Remove an agent that was added, or registered itself. Its tasks stay.
     Remove {
         /// The agent's name
@@ -69,6 +63,23 @@ struct Add {
     card: Option<String>,
     #[command(flatten)]
     more: More,
+}
+
+#[derive(Debug, Args)]
+struct Change {
+    /// The agent's name
+    name: String,
+    /// Where it is now; its card is at a well-known path below
+    url: Option<String>,
+    /// Where its card is now, if that is elsewhere
+    #[arg(long, value_name = "URL", conflicts_with = "url")]
+    card: Option<String>,
+    #[command(flatten)]
+    more: More,
+    /// Take a setting back: auth, pins, visibility or description (may be
+    /// repeated)
+    #[arg(long, value_name = "SETTING", hide_possible_values = true, value_parser = ["auth", "pins", "visibility", "description"])]
+    unset: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -129,12 +140,12 @@ struct List {
     state: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Page {
-    agents: Vec<Value>,
-    next_page_token: Option<String>,
-}
+const LISTING: Listing = Listing { path: "/api/agents", name: "agents", next: ("nextPageToken", "pageToken") };
+
+const HINTS: Hints = Hints {
+    key: "set FLOTILLA_KEY to a key of the hub: agents:read to look, agents:write to change, admin for all",
+    missing: "flotilla agents list shows all there are for you",
+};
 
 /// Reads `KIND[:NAME]=PLACE`. A secret itself is not taken, and not sent anywhere.
 fn auth(text: &str) -> Result<Value, String> {
@@ -157,6 +168,19 @@ fn auth(text: &str) -> Result<Value, String> {
 }
 
 impl More {
+    /// All of them.
+    fn whole(&self) -> Map<String, Value> {
+        let mut settings = self.settings();
+        if let Some(auth) = &self.auth {
+            settings.insert("auth".into(), auth.clone());
+        }
+        if !self.pins.is_empty() {
+            settings.insert("cardKeys".into(), self.pins.clone().into());
+        }
+        settings
+    }
+
+    /// Those that are the same where an agent is looked for.
     fn settings(&self) -> Map<String, Value> {
         let said = [("visibility", &self.visibility), ("owner", &self.owner), ("description", &self.description)];
         let said = said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into())));
@@ -166,16 +190,28 @@ impl More {
 
 impl Add {
     fn body(&self) -> String {
-        let mut settings = self.more.settings();
+        let mut settings = self.more.whole();
         let places = [("name", Some(&self.name)), ("url", self.url.as_ref()), ("card", self.card.as_ref())];
         settings.extend(places.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.clone().into()))));
-        if let Some(auth) = &self.more.auth {
-            settings.insert("auth".into(), auth.clone());
-        }
-        if !self.more.pins.is_empty() {
-            settings.insert("cardKeys".into(), self.more.pins.clone().into());
-        }
         Value::Object(settings).to_string()
+    }
+}
+
+impl Change {
+    /// A merge patch (RFC 7396): what is null is taken back.
+    fn patch(&self) -> Option<String> {
+        let mut patch = self.more.whole();
+        // An agent is found by the one or the other.
+        for (place, other, value) in [("url", "card", &self.url), ("card", "url", &self.card)] {
+            if let Some(value) = value {
+                patch.insert(place.into(), value.clone().into());
+                patch.insert(other.into(), Value::Null);
+            }
+        }
+        for setting in &self.unset {
+            patch.insert(if setting == "pins" { "cardKeys".into() } else { setting.clone() }, Value::Null);
+        }
+        (!patch.is_empty()).then(|| Value::Object(patch).to_string())
     }
 }
 
@@ -194,13 +230,20 @@ impl Discover {
 
 impl AgentsArgs {
     pub fn client(&self) -> ClientArgs {
-        ClientArgs { bearer: self.bearer.clone(), api_key: self.api_key.clone(), ..self.hub.client() }
+        self.owner.client()
     }
 
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
         let hub = hub(session);
         let told = match &self.command {
             AgentsCommand::Add(add) => hub.add_agent(add.body()).await.and_then(|json| show(session, &json)),
+            AgentsCommand::Change(change) => {
+                let Some(patch) = change.patch() else {
+                    let text = "nothing is to be changed: name an address, or an option such as --description";
+                    return Err(Failure::usage(text));
+                };
+                hub.change_agent(&change.name, patch).await.and_then(|json| show(session, &json))
+            }
             AgentsCommand::List(list) => list.run(session, &hub).await,
             AgentsCommand::Show { name } => hub.agent(name).await.and_then(|json| show(session, &json)),
             AgentsCommand::Check { name } => hub.check_agent(name).await.and_then(|json| show(session, &json)),
@@ -215,60 +258,23 @@ impl AgentsArgs {
                 Err(error) => Err(error),
             },
         };
-        told.map_err(|error| match next_step(&error) {
-            Some(hint) => Failure::from(error).hint(hint),
-            None => error.into(),
-        })
-    }
-}
-
-/// What to do where it is something else here than elsewhere.
-fn next_step(error: &ClientError) -> Option<&'static str> {
-    match error {
-        ClientError::CredentialsMissing { .. } | ClientError::AuthFailed { .. } => {
-            Some("set FLOTILLA_KEY to a key of the hub: agents:read to look, agents:write to change, admin for all")
-        }
-        ClientError::Unreachable { .. } | ClientError::Unconnected { .. } | ClientError::Broken(_) => {
-            Some("check that the hub runs (flotilla serve), and that --hub is its address")
-        }
-        error if error.is(Reason::MethodNotFound) => Some("--hub must be the address of a hub"),
-        ClientError::Refused { code: Some(Code::Number(404)), .. } => {
-            Some("flotilla agents list shows all there are for you")
-        }
-        _ => None,
+        told.map_err(|error| HINTS.failure(error))
     }
 }
 
 impl List {
-    /// All pages, one after the other.
     async fn run(&self, session: &Session, hub: &Hub) -> Result<(), ClientError> {
         let words = self.words.join(" ");
-        let mut all = Vec::new();
-        let mut token: Option<String> = None;
-        loop {
-            let asked = [
-                ("q", Some(words.as_str())),
-                ("skill", self.skill.as_deref()),
-                ("tag", self.tag.as_deref()),
-                ("mode", self.mode.as_deref()),
-                ("capability", self.capability.as_deref()),
-                ("version", self.protocol.as_deref()),
-                ("state", self.state.as_deref()),
-                ("pageToken", token.as_deref()),
-            ];
-            let query: Vec<(&str, &str)> = asked.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-            let page: Page = serde_json::from_str(&hub.agents(&query).await?).map_err(ClientError::malformed)?;
-            all.extend(page.agents);
-            token = page.next_page_token;
-            if token.is_none() {
-                break;
-            }
-        }
-        match session.is_json() {
-            true => document(&json!({ "agents": all }).to_string()),
-            false => view::list(&all),
-        }
-        Ok(())
+        let asked = [
+            ("q", Some(words.as_str())),
+            ("skill", self.skill.as_deref()),
+            ("tag", self.tag.as_deref()),
+            ("mode", self.mode.as_deref()),
+            ("capability", self.capability.as_deref()),
+            ("version", self.protocol.as_deref()),
+            ("state", self.state.as_deref()),
+        ];
+        LISTING.print(session, hub, &asked, view::fields).await
     }
 }
 
@@ -296,8 +302,29 @@ fn discovered(session: &Session, json: &str) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::auth;
+    use super::{Change, auth};
+    use clap::Parser as _;
     use serde_json::json;
+
+    #[test]
+    fn a_change_says_what_is_new_and_what_is_taken_back() {
+        #[derive(clap::Parser)]
+        struct Program {
+            #[command(flatten)]
+            change: Change,
+        }
+        let patch = |words: &[&str]| {
+            let words = ["program", "far"].into_iter().chain(words.iter().copied());
+            let patch = Program::try_parse_from(words).unwrap().change.patch();
+            patch.map(|patch| serde_json::from_str::<serde_json::Value>(&patch).unwrap())
+        };
+        assert_eq!(patch(&[]), None);
+        assert_eq!(patch(&["https://a"]), Some(json!({"url": "https://a", "card": null})));
+        let all = ["--card", "https://a/c", "--auth", "bearer=env:A", "--unset", "pins", "--unset", "description"];
+        let expected = json!({"card": "https://a/c", "url": null, "auth": {"bearer": "env:A"}, "cardKeys": null,
+                              "description": null});
+        assert_eq!(patch(&all), Some(expected));
+    }
 
     #[test]
     fn a_secret_is_named_by_its_place() {

@@ -3,11 +3,10 @@
 use super::args::ClientArgs;
 use super::failure::Failure;
 use super::output::{Text, document};
-use super::owner::{self, OwnerArgs};
+use super::owner::{self, Listing, OwnerArgs};
 use super::session::Session;
 use clap::{Args, Subcommand};
 use flotilla_outbound::client::error::ClientError;
-use flotilla_outbound::hub::Hub;
 use serde_json::{Value, json};
 
 #[derive(Debug, Args)]
@@ -65,6 +64,8 @@ enum ApprovalsCommand {
     },
 }
 
+const LISTING: Listing = Listing { path: "/api/approvals", name: "approvals", next: ("nextBefore", "before") };
+
 impl ApprovalsArgs {
     pub fn client(&self) -> ClientArgs {
         self.owner.client()
@@ -75,7 +76,13 @@ impl ApprovalsArgs {
         let told = match self.command {
             ApprovalsCommand::List { state, task, agent } => {
                 let state = Some(state).filter(|state| state != "all");
-                list(session, &hub, [("state", state), ("task", task), ("agent", agent)]).await
+                let filter = [("state", &state), ("task", &task), ("agent", &agent)];
+                let filter = filter.map(|(name, value)| (name, value.as_deref()));
+                LISTING
+                    .print(session, &hub, &filter, |text, approval| {
+                        fields(text, approval);
+                    })
+                    .await
             }
             ApprovalsCommand::Show { id } => hub.approval(&id).await.and_then(|json| show(session, &json)),
             ApprovalsCommand::Allow { id, note, input, always } => {
@@ -93,33 +100,6 @@ impl ApprovalsArgs {
         };
         told.map_err(owner::failure)
     }
-}
-
-/// All pages, one after the other.
-async fn list(session: &Session, hub: &Hub, filter: [(&str, Option<String>); 3]) -> Result<(), ClientError> {
-    let mut all: Vec<Value> = Vec::new();
-    let mut before: Option<String> = None;
-    loop {
-        let asked = filter.iter().map(|(name, value)| (*name, value.as_deref())).chain([("before", before.as_deref())]);
-        let query: Vec<(&str, &str)> = asked.filter_map(|(name, value)| Some((name, value?))).collect();
-        let text = hub.show("/api/approvals", &query).await?;
-        let mut page: Value = serde_json::from_str(&text).map_err(ClientError::malformed)?;
-        all.extend(page["approvals"].as_array_mut().map(std::mem::take).unwrap_or_default());
-        before = page["nextBefore"].as_str().map(str::to_owned);
-        if before.is_none() {
-            break;
-        }
-    }
-    if session.is_json() {
-        document(&json!({ "approvals": all }).to_string());
-        return Ok(());
-    }
-    let mut text = Text::default();
-    for approval in &all {
-        fields(&mut text, approval).gap();
-    }
-    text.field("Total", &all.len().to_string()).print();
-    Ok(())
 }
 
 fn show(session: &Session, json: &str) -> Result<(), ClientError> {

@@ -1,15 +1,15 @@
 //! `flotilla push`: where the hub's webhooks stand, and what its owner can do about one.
 
-use super::args::{ClientArgs, HubArgs, from_one};
+use super::args::{ClientArgs, from_one};
 use super::failure::Failure;
 use super::output::{Text, document};
+use super::owner::{Hints, Listing, OwnerArgs};
 use super::session::{Session, hub_key};
 use super::settings::Setting;
 use clap::{Args, Subcommand};
-use flotilla_outbound::client::error::{ClientError, Code};
+use flotilla_outbound::client::error::ClientError;
 use flotilla_outbound::hub::Hub;
 use flotilla_protocol::a2a::error::Reason;
-use serde::Deserialize;
 use serde_json::Value;
 
 #[derive(Debug, Args)]
@@ -17,14 +17,7 @@ pub struct PushArgs {
     #[command(subcommand)]
     command: PushCommand,
     #[command(flatten)]
-    hub: HubArgs,
-    /// The key of the agent's owner. Others on this machine can see it in the
-    /// process list: better set FLOTILLA_KEY
-    #[arg(long, value_name = "TOKEN", global = true, help_heading = "Credentials")]
-    bearer: Option<String>,
-    /// The same, under another name: better set FLOTILLA_KEY
-    #[arg(long, value_name = "KEY", global = true, help_heading = "Credentials")]
-    api_key: Option<String>,
+    owner: OwnerArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -61,12 +54,12 @@ enum PushCommand {
     },
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Page {
-    deliveries: Vec<Value>,
-    next_before: Option<String>,
-}
+const LISTING: Listing = Listing { path: "/api/deliveries", name: "deliveries", next: ("nextBefore", "before") };
+
+const HINTS: Hints = Hints {
+    key: "deliveries are for the owner of the agent: set FLOTILLA_KEY to the owner's key",
+    missing: "flotilla push list shows all there are for you: those of agents that your key's owner owns",
+};
 
 /// The hub these commands are about, with its owner's key.
 pub fn hub(session: &Session) -> Hub {
@@ -77,7 +70,7 @@ pub fn hub(session: &Session) -> Hub {
 
 impl PushArgs {
     pub fn client(&self) -> ClientArgs {
-        ClientArgs { bearer: self.bearer.clone(), api_key: self.api_key.clone(), ..self.hub.client() }
+        self.owner.client()
     }
 
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
@@ -85,64 +78,22 @@ impl PushArgs {
         let told = match &self.command {
             PushCommand::List { state, task, agent } => {
                 let filter = [("state", state), ("task", task), ("agent", agent)];
-                list(session, &hub, filter.map(|(name, value)| (name, value.as_deref()))).await
+                let filter = filter.map(|(name, value)| (name, value.as_deref()));
+                LISTING
+                    .print(session, &hub, &filter, |text, delivery| {
+                        fields(text, delivery);
+                    })
+                    .await
             }
             PushCommand::Show { id } => hub.delivery(id).await.and_then(|json| show(session, &json)),
             PushCommand::Redeliver { id, from } => hub.redeliver(id, *from).await.and_then(|json| show(session, &json)),
             PushCommand::Disable { id } => hub.disable_delivery(id).await.and_then(|json| show(session, &json)),
         };
-        told.map_err(|error| match next_step(&error) {
-            Some(hint) => Failure::from(error).hint(hint),
-            None => error.into(),
+        told.map_err(|error| match error.is(Reason::UnsupportedOperation) {
+            true => Failure::from(error).hint("--from 1 delivers all of it again, --from N from event N on"),
+            false => HINTS.failure(error),
         })
     }
-}
-
-/// What to do where it is something else here than elsewhere.
-fn next_step(error: &ClientError) -> Option<&'static str> {
-    match error {
-        ClientError::CredentialsMissing { .. } | ClientError::AuthFailed { .. } => {
-            Some("deliveries are for the owner of the agent: set FLOTILLA_KEY to the owner's key")
-        }
-        ClientError::Unreachable { .. } | ClientError::Unconnected { .. } | ClientError::Broken(_) => {
-            Some("check that the hub runs (flotilla serve), and that --hub is its address")
-        }
-        error if error.is(Reason::MethodNotFound) => Some("--hub must be the address of a hub"),
-        ClientError::Refused { code: Some(Code::Number(404)), .. } => {
-            Some("flotilla push list shows all there are for you: those of agents that your key's owner owns")
-        }
-        error if error.is(Reason::UnsupportedOperation) => {
-            Some("--from 1 delivers all of it again, --from N from event N on")
-        }
-        _ => None,
-    }
-}
-
-/// All pages, one after the other.
-async fn list(session: &Session, hub: &Hub, filter: [(&str, Option<&str>); 3]) -> Result<(), ClientError> {
-    let mut all = Vec::new();
-    let mut before: Option<String> = None;
-    loop {
-        let asked = filter.into_iter().chain([("before", before.as_deref())]);
-        let query: Vec<(&str, &str)> = asked.filter_map(|(name, value)| Some((name, value?))).collect();
-        let text = hub.deliveries(&query).await?;
-        let page: Page = serde_json::from_str(&text).map_err(ClientError::malformed)?;
-        all.extend(page.deliveries);
-        before = page.next_before;
-        if before.is_none() {
-            break;
-        }
-    }
-    if session.is_json() {
-        document(&serde_json::json!({ "deliveries": all }).to_string());
-        return Ok(());
-    }
-    let mut text = Text::default();
-    for delivery in &all {
-        fields(&mut text, delivery).gap();
-    }
-    text.field("Total", &all.len().to_string()).print();
-    Ok(())
 }
 
 fn show(session: &Session, json: &str) -> Result<(), ClientError> {

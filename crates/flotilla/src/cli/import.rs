@@ -17,10 +17,10 @@ pub struct Import {
     #[command(subcommand)]
     from: From,
     /// Write the configuration into a new file [default: standard output]
-    #[arg(long, short = 'o', value_name = "FILE", global = true)]
-    output: Option<PathBuf>,
+    #[arg(long = "output", short = 'o', value_name = "FILE", global = true)]
+    into: Option<PathBuf>,
     /// Add the agents to the running hub instead, with the key in FLOTILLA_KEY
-    #[arg(long, global = true, conflicts_with = "output")]
+    #[arg(long, global = true, conflicts_with = "into")]
     add: bool,
     /// The hub they are added to
     #[arg(long, env = "FLOTILLA_URL", value_name = "URL", global = true, default_value = "http://127.0.0.1:7420")]
@@ -56,7 +56,7 @@ impl Import {
         if self.add {
             return block_on(add(&self.hub, &draft));
         }
-        match &self.output {
+        match &self.into {
             Some(file) => write(file, &draft.yaml()?),
             None => {
                 print!("{}", draft.yaml()?);

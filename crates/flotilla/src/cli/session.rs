@@ -10,6 +10,7 @@ use flotilla_outbound::client::cache::Cache;
 use flotilla_outbound::client::card::Card;
 use flotilla_outbound::client::choose::{Binding, Versions};
 use flotilla_outbound::client::credential::Credentials;
+use flotilla_outbound::client::error::ClientError;
 use flotilla_outbound::client::resolve::{Reference, resolve_in, scheme_for};
 use flotilla_outbound::client::{Client, Options};
 use flotilla_outbound::net::redact::{self, Redactor};
@@ -95,7 +96,16 @@ impl Session {
         }
         let (versions, _) = self.versions()?;
         let version = if versions == Versions::Old { v03::VERSION } else { VERSION };
-        resolve_in(version, &self.net, &reference, cache.as_ref(), &shown).await.map_err(|error| {
+        let resolve =
+            async |reference: &Reference| resolve_in(version, &self.net, reference, cache.as_ref(), &shown).await;
+        let mut card = resolve(&reference).await;
+        for other in reference.others() {
+            if !matches!(card, Err(ClientError::CardNotFound { .. } | ClientError::CardInvalid { .. })) {
+                break;
+            }
+            card = resolve(&other).await.or(card);
+        }
+        card.map_err(|error| {
             let failure = Failure::from(error);
             let is_hub = self.is_hub();
             if is_hub && failure.is(Local::Unreachable) {

@@ -140,6 +140,13 @@ fn tell_what_is_left(draft: &mut Draft, origin: &str, identity: &Value, transpor
             "messages into a Hermes session are not relayed; agents are called by A2A",
         );
     }
+    if has("auth") {
+        draft.leave(
+            origin,
+            "auth at the top of the file",
+            "Hermes reads it in transports.a2a_rpc; if the agent wants it, set 'auth' by hand",
+        );
+    }
     if has("platforms") || has("telegram_bot_token") {
         draft.leave(origin, "platforms", "the hub speaks to no chat; its bot's token was not copied");
     }

@@ -59,6 +59,10 @@ fn folders_of_hermes_become_agents_without_their_secrets() {
             "{webhook_url: 'http://127.0.0.1:8644/x', webhook_secret: swordfish-4}",
         ),
         ("fleet/a2a/agents/tasks/identity.yaml", "{a2a_url: 'http://t.example'}"),
+        (
+            "fleet/a2a/agents/topped/identity.yaml",
+            "{a2a_url: 'http://p.example', auth: {type: bearer, token: swordfish-7}}",
+        ),
         ("fleet/a2a/agents/broken/identity.yaml", "{name: swordfish-5"),
         (
             "profiles/britney/a2a/vault.yaml",
@@ -67,7 +71,7 @@ fn folders_of_hermes_become_agents_without_their_secrets() {
     ]);
     let draft = hermes::import(home.path()).unwrap();
     let config = config(&draft, &["swordfish"]);
-    assert_eq!(config.agent_names(), ["composer", "keyed", "mailer", "odd-one", "old"]);
+    assert_eq!(config.agent_names(), ["composer", "keyed", "mailer", "odd-one", "old", "topped"]);
     let shown = draft.yaml().unwrap();
     for line in [
         "url: https://composer.example",
@@ -87,6 +91,7 @@ fn folders_of_hermes_become_agents_without_their_secrets() {
     told(&draft.left, &["chat", "no A2A address"]);
     told(&draft.left, &["tasks"]);
     told(&draft.left, &["broken", "no YAML"]);
+    told(&draft.left, &["topped", "auth at the top", "by hand"]);
     for below in ["fleet", "fleet/a2a", "fleet/a2a/agents"] {
         assert!(hermes::import(&home.path().join(below)).is_ok(), "{below} is a place to start from too");
     }

@@ -10,6 +10,8 @@ use reqwest::{Method, StatusCode};
 use std::path::PathBuf;
 
 const WELL_KNOWN: &str = "/.well-known/agent-card.json";
+/// Where cards were before.
+const OLD_WELL_KNOWN: &str = "/.well-known/agent.json";
 
 /// What a reference names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +41,20 @@ impl Reference {
             return Self::File(PathBuf::from(text));
         }
         Self::Url(format!("{}://{}{WELL_KNOWN}", scheme_for(text), text.trim_end_matches('/')))
+    }
+
+    /// Where the card may be if it is not at the reference itself: below the address of its agent, or where cards were
+    /// before.
+    pub fn others(&self) -> Vec<Self> {
+        let Self::Url(url) = self else { return Vec::new() };
+        if let Some(base) = url.strip_suffix(WELL_KNOWN) {
+            return vec![Self::Url(format!("{base}{OLD_WELL_KNOWN}"))];
+        }
+        if url.ends_with(".json") || url.contains(['?', '#']) {
+            return Vec::new();
+        }
+        let base = url.trim_end_matches('/');
+        [WELL_KNOWN, OLD_WELL_KNOWN].map(|path| Self::Url(format!("{base}{path}"))).into()
     }
 
     /// The reference of one agent among those of a hub.
@@ -171,6 +187,11 @@ mod tests {
         ] {
             assert_eq!(Reference::parse(text), Reference::Url(expected.into()), "{text}");
         }
+        let others = |text: &str| Reference::parse(text).others().iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(others("https://h"), ["https://h/.well-known/agent.json"]);
+        let below = ["https://h/a/.well-known/agent-card.json", "https://h/a/.well-known/agent.json"];
+        assert_eq!(others("https://h/a/"), below);
+        assert!(others("https://h/a.json").is_empty() && others("./card").is_empty());
         assert_eq!(Reference::parse("file:///a/b.json"), Reference::File("/a/b.json".into()));
         assert_eq!(Reference::parse("./card"), Reference::File("./card".into()));
         assert_eq!(Reference::parse("card.json"), Reference::File("card.json".into()));

@@ -3,18 +3,14 @@
 use crate::cli::output::Text;
 use serde_json::Value;
 
-/// A few words of each agent.
-pub fn list(agents: &[Value]) {
-    let mut text = Text::default();
-    for agent in agents {
-        let word = |name: &str| agent[name].as_str().unwrap_or_default();
-        text.field("Agent", word("name")).field("State", word("state")).field("Kind", word("kind"));
-        text.field("Signature", agent["signature"]["word"].as_str().unwrap_or_default());
-        text.field("Description", word("description"));
-        text.address("Address", agent["remote"]["address"].as_str().unwrap_or_default());
-        text.field("Last error", last_error(agent)).gap();
-    }
-    text.field("Total", &agents.len().to_string()).print();
+/// A few words of an agent among others.
+pub fn fields(text: &mut Text, agent: &Value) {
+    let word = |name: &str| agent[name].as_str().unwrap_or_default();
+    text.field("Agent", word("name")).field("State", word("state")).field("Kind", word("kind"));
+    signature(text, &agent["signature"]);
+    text.field("Description", word("description"));
+    text.address("Address", agent["remote"]["address"].as_str().unwrap_or_default());
+    text.field("Last error", last_error(agent));
 }
 
 /// What is wrong now; an error that a success came after is past.
@@ -89,7 +85,11 @@ fn signature(text: &mut Text, signature: &Value) {
     let word = |name: &str| signature[name].as_str().unwrap_or_default();
     match (word("word"), word("reason")) {
         ("", _) => {}
-        (one, "") => drop(text.field("Signature", one)),
+        (one, "") => {
+            let open = words(&signature["notCovered"]);
+            let open = if open.is_empty() { open } else { format!(" (not covered: {open})") };
+            text.field("Signature", &format!("{one}{open}"));
+        }
         (one, reason) => drop(text.field("Signature", &format!("{one} ({reason})"))),
     }
 }

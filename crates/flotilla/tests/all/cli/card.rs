@@ -18,6 +18,8 @@ fn a_card_is_found_by_host_url_and_file() {
         assert_eq!(place.json(&["card", "get", "--agent-card", reference]), whole, "{reference}");
     }
     assert_eq!(place.json(&["card", "get", "-a", &url])["name"], "echo");
+    let agent = format!("{}/agents/echo", hub.url());
+    assert_eq!(place.json(&["card", "get", "-a", &agent])["name"], "echo", "the address of an agent leads to its card");
     assert_eq!(place.env("FLOTILLA_URL", &hub.url()).json(&["card", "get", "--agent", "echo"])["name"], "echo");
 }
 

@@ -2,7 +2,7 @@
 
 use super::program::Place;
 
-const COMMANDS: [&[&str]; 44] = [
+const COMMANDS: [&[&str]; 45] = [
     &[],
     &["serve"],
     &["send"],
@@ -34,6 +34,7 @@ const COMMANDS: [&[&str]; 44] = [
     &["restore"],
     &["agents"],
     &["agents", "add"],
+    &["agents", "change"],
     &["agents", "list"],
     &["agents", "show"],
     &["agents", "remove"],

@@ -42,6 +42,33 @@ fn an_agent_is_added_called_changed_and_removed_without_a_restart() {
 }
 
 #[test]
+fn an_agent_is_changed_from_the_command_line() {
+    let (one, two) = (StandIn::start(false, done), StandIn::start(false, done));
+    let hub = hub();
+    hub.cli_ok(&["agents", "add", "far", &one.url(), "--description", "The first"]);
+    let shown = hub.cli_ok(&["agents", "change", "far", &two.url(), "--visibility", "public"]);
+    assert!(shown.contains("Visibility: public") && shown.contains("Description: The first"), "{shown}");
+    assert_eq!(state(&owner(&hub).agent("far").say("m-1", "go")), "TASK_STATE_COMPLETED");
+    assert_eq!(
+        (one.asked("SendMessage").len(), two.asked("SendMessage").len()),
+        (0, 1),
+        "it is called where it is now"
+    );
+    let card = format!("{}/.well-known/agent-card.json", one.url());
+    hub.cli_ok(&["agents", "change", "far", "--card", &card, "--unset", "description", "--unset", "visibility"]);
+    let settings = owner(&hub).get("/api/agents/far").json()["settings"].clone();
+    assert_eq!((&settings["card"], settings.get("url")), (&json!(card), None), "{settings}");
+    until("its own card says what it is", || {
+        hub.cli_ok(&["agents", "show", "far"]).contains("Stands in.").then_some(())
+    });
+    for (args, word) in [(vec!["far"], "nothing is to be changed"), (vec!["echo", "--description", "x"], "SIGHUP")] {
+        let ran = hub.cli(&[&["agents", "change"], &args[..]].concat());
+        let told = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(!ran.status.success() && told.contains(word), "{told}");
+    }
+}
+
+#[test]
 fn it_outlives_a_restart_and_a_reload() {
     let agent = StandIn::start(false, done);
     let mut hub = hub();

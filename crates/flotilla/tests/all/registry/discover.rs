@@ -5,7 +5,7 @@ use crate::cast::state;
 use crate::cli::signatures::{key, signed_card};
 use flotilla_outbound::signature::ring::SigningKey;
 use flotilla_testkit::stand_in::card;
-use flotilla_testkit::{Act, Asked, Client, Page, Pages, StandIn};
+use flotilla_testkit::{Act, Asked, Binding, Client, Page, Pages, StandIn};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -195,6 +195,36 @@ fn the_four_words_are_shown_everywhere() {
 }
 
 #[test]
+fn what_a_signature_says_nothing_about_is_told_to_all() {
+    let hub = hub();
+    let client = owner(&hub);
+    let by = key(1);
+    let site = Pages::start(move |path, url| match path {
+        CARD => {
+            let mut card = signed_card(card(url, true), &by, json!({}));
+            card["url"] = json!("http://127.0.0.1:1/");
+            Page::json(card)
+        }
+        "/.well-known/jwks.json" => {
+            let mut jwk = by.jwk.clone();
+            jwk["kid"] = json!("k");
+            Page::json(json!({ "keys": [jwk] }))
+        }
+        _ => Page::status(404),
+    });
+    assert_eq!(super::add(&client, &json!({"name": "far", "url": site.url()})).status, 201);
+    let checked = ask(&client, "POST", "/api/agents/far/check", &json!({})).json();
+    assert_eq!(
+        (&checked["signature"]["word"], &checked["signature"]["notCovered"]),
+        (&json!("verified"), &json!(["url"]))
+    );
+    assert!(hub.cli_ok(&["agents", "list", "far"]).contains("not covered: url"));
+    let reader = hub.make_key(&["reader"]);
+    let seen = hub.stranger(Binding::HttpJson).key(&reader).get("/api/agents/far").json()["signature"].clone();
+    assert_eq!(seen, json!({"word": "verified", "notCovered": ["url"]}), "not where it is, but what is open");
+}
+
+#[test]
 fn a_card_that_was_verified_is_not_exchanged_for_one_without_a_signature() {
     let hub = hub();
     let client = owner(&hub);
@@ -234,6 +264,12 @@ fn a_pinned_key_is_the_only_one_that_counts() {
     super::add(&client, &json!({"name": "bad", "url": site.url(), "cardKeys": [key(2).kid]}));
     let checked = ask(&client, "POST", "/api/agents/bad/check", &json!({})).json();
     assert!(checked["checks"]["lastError"].as_str().is_some_and(|text| text.contains("no pinned key")), "{checked}");
+    assert_eq!(checked["signature"]["word"], "failed", "{checked}");
+    for shown in [hub.cli_ok(&["agents", "show", "bad"]), hub.cli_ok(&["agents", "list", "bad"])] {
+        assert!(shown.contains("Signature: failed (no pinned key signed it"), "{shown}");
+    }
+    let listed: Value = serde_json::from_str(&hub.cli_ok(&["agents", "list", "bad", "-o", "json"])).expect("JSON");
+    assert_eq!(listed["agents"][0]["signature"]["word"], "failed");
     let task = client.clone().agent("bad").say("m-1", "go");
     assert_eq!(state(&task), "TASK_STATE_FAILED", "a card nobody vouches for is not used");
 }
