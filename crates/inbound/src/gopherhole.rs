@@ -61,8 +61,9 @@ pub async fn answer(
                 Err(error) => return Some(Err(error)),
             },
             Some(Method::ListTasks) => match gopherhole::listing(params) {
-                Listing::Own => true,
-                Listing::Either => came.numbered && app.speakers.know(caller, came.program),
+                // Under the old name, the state is one of 0.3 as well.
+                Listing::Own if method == Method::ListTasks.name() => true,
+                Listing::Own | Listing::Either => came.numbered && app.speakers.know(caller, came.program),
                 Listing::Other => false,
             },
             _ => false,

@@ -92,7 +92,7 @@ pub fn is_dialect(method: &str, params: &str) -> bool {
 /// What the parameters of a list of tasks say of the dialect they are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listing {
-    /// A state is named as in this dialect, and in no version of A2A that has lists.
+    /// A state is named as in this dialect, and not in A2A 1.0.
     Own,
     Either,
     /// There is something that its clients never send.
