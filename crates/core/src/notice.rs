@@ -129,12 +129,12 @@ impl Notices {
 
     /// What listeners know a notice by. It says nothing of how many others there are.
     pub fn name_of(&self, number: u64) -> u64 {
-        self.0.veil.hide(number)
+        self.all.veil.hide(number)
     }
 
     /// The number of a notice that was told under this name; none if there was none.
     pub fn number_of(&self, name: u64) -> Option<u64> {
-        Some(self.0.veil.show(name)).filter(|number| *number < self.0.kept().next)
+        Some(self.all.veil.show(name)).filter(|number| *number < self.all.kept().next)
     }
 
     /// From now on.

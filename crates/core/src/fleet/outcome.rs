@@ -4,7 +4,6 @@ use super::spent::Spent;
 use super::{own, schema};
 use crate::budget::Ceiling;
 use flotilla_protocol::a2a::model::{Part, TaskState};
-use flotilla_protocol::block::Block;
 use flotilla_protocol::fleet::dispatch::ReplySchema;
 use flotilla_protocol::fleet::result::{BlockedReason, EndedBy, Status};
 use flotilla_protocol::fleet::route::{Check, Standing, Step};

@@ -32,7 +32,7 @@ impl Hub {
             configuration: Some(configuration),
             ..SendMessageRequest::default()
         };
-        self.send(&caller, agent, request, SendOptions::default()).await?;
+        self.send(&caller, agent, Box::new(request), SendOptions::default()).await?;
         Ok(())
     }
 }
