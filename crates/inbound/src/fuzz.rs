@@ -67,9 +67,9 @@ pub fn cursor(headers: &HeaderMap, uri: &Uri) -> Result<Option<Cursor>, Refusal>
 }
 
 /// An announcement: agents by name, each with what is said of it.
-pub fn announcement(bytes: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
+pub fn announcement(bytes: &[u8]) -> Result<Vec<(String, Option<String>)>, Refusal> {
     let read = announce::read(bytes)?;
-    Ok(read.agents.into_iter().filter_map(|(name, said)| Some((name, said.ok()?.to_string()))).collect())
+    Ok(read.agents.into_iter().map(|(name, said)| (name, said.ok().map(|said| said.to_string()))).collect())
 }
 
 /// A search of the catalog.

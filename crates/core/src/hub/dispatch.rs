@@ -328,7 +328,7 @@ impl Hub {
     /// Lets the worker work, and remembers how it went.
     async fn work(self: &Arc<Self>, agent: &Arc<Agent>, work: Assignment, run: RunHandle) {
         let (live, number, deadline) = (run.live.clone(), run.run, work.lineage.deadline);
-        let turn = run.turn();
+        let (turn, resumed) = (run.turn(), work.trail.resumed);
         agent.link.run(work, run).await;
         let now = self.clock.now();
         let told = std::mem::take(&mut *turn.lock().expect("no panic while holding a turn"));
@@ -337,6 +337,8 @@ impl Hub {
             Went::Wrong(failure) => Some(Some(failure)),
             // It says nothing of the worker that it did not begin.
             Went::Nowhere => None,
+            // The hub went first: that its worker did not find back in time is no failure of the worker's.
+            Went::Unheard if resumed => None,
             Went::Unheard => lost(&live, number, deadline, now).then(|| Some("the run was lost".to_owned())),
         };
         if let Some(failure) = failure {
