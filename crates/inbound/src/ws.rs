@@ -111,7 +111,12 @@ pub async fn serve(app: &Arc<App>, request: Request<Body>) -> Response<Body> {
 async fn open(app: &Arc<App>, parts: &mut Parts, manner: Manner) -> Result<Box<Connection>, Error> {
     let wish = Wish::of(parts);
     let caller = match &wish.ticket {
-        Some(ticket) => app.tickets.redeem(ticket)?,
+        Some(ticket) => {
+            let caller = app.tickets.redeem(ticket)?;
+            // A ticket is as good as the key it was fetched with.
+            app.access.leave(&caller).check()?;
+            caller
+        }
         None => caller::identify(app, parts).await?,
     };
     let is_agent = !wish.only_calls && (wish.agent.is_some() || caller.rights.names_one(Right::AgentsConnect));

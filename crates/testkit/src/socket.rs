@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Instant;
+use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{CloseFrame, Role};
 use tungstenite::{Message, WebSocket};
 
@@ -191,9 +192,15 @@ impl Socket {
         let _ = self.inner.get_ref().shutdown(Shutdown::Both);
     }
 
-    /// Says good-bye.
-    pub fn close(mut self) {
-        let _ = self.inner.close(None);
-        while self.inner.read().is_ok() {}
+    /// Says good-bye, and returns the code it was answered with.
+    pub fn close(mut self) -> Option<u16> {
+        let _ = self.inner.close(Some(CloseFrame { code: CloseCode::Normal, reason: "".into() }));
+        let mut answered = None;
+        while let Ok(message) = self.inner.read() {
+            if let Message::Close(frame) = message {
+                answered = frame.map(|frame| frame.code.into());
+            }
+        }
+        answered
     }
 }

@@ -118,9 +118,9 @@ impl Connection {
         }
         let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
         let parting = async {
-            if socket.close(Some(frame)).await.is_ok() {
-                while let Some(Ok(_)) = socket.next().await {}
-            }
+            // Whoever said good-bye first cannot be told another word, but reading on answers them.
+            let _ = socket.close(Some(frame)).await;
+            while let Some(Ok(_)) = socket.next().await {}
         };
         let _ = tokio::time::timeout(sockets.write_time.min(std::time::Duration::from_secs(5)), parting).await;
     }

@@ -189,8 +189,8 @@ impl Way {
         judged.as_ref().map(|(_, outcome)| outcome.signed())
     }
 
-    /// A card whose signature does not hold is not used, nor is one without, once the agent's card was verified: whoever
-    /// changed it on the way might have the agent's secrets sent elsewhere.
+    /// A card whose signature does not hold is not used, nor is one without or by a stranger, once the agent's card was
+    /// verified: whoever changed it on the way might have the agent's secrets sent elsewhere.
     async fn check_signature(&self, card: &Card) -> Result<(), ClientError> {
         let (pinned, verified) = (!self.options.pins.is_empty(), self.verified.load(Ordering::Relaxed));
         if !pinned && !verified && !card.json.contains("\"signatures\"") {
@@ -205,6 +205,9 @@ impl Way {
             _ if pinned => format!("no pinned key signed it ({word}: {reason})"),
             Word::Failed => format!("its signature does not hold (failed: {reason})"),
             Word::Absent if verified => "it is not signed any more, and was before (absent)".to_owned(),
+            Word::Unverifiable if verified => {
+                format!("no key that is known here signed it any more, and one did before (unverifiable: {reason})")
+            }
             Word::Absent | Word::Unverifiable => return Ok(()),
         };
         Err(ClientError::CardInvalid { reference: address::shown(&card.source), problem })

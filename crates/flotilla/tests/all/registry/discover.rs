@@ -226,12 +226,28 @@ fn what_a_signature_says_nothing_about_is_told_to_all() {
 
 #[test]
 fn a_card_that_was_verified_is_not_exchanged_for_one_without_a_signature() {
+    not_exchanged("absent", |_| {});
+}
+
+#[test]
+fn a_card_that_was_verified_is_not_exchanged_for_one_of_a_stranger_s() {
+    not_exchanged("unverifiable", |card| {
+        *card = signed_card(std::mem::take(card), &key(2), json!({"kid": "another"}));
+    });
+}
+
+/// Changes a card that was verified, and sees that the agent's state says so with `word`.
+fn not_exchanged(word: &str, change: impl Fn(&mut Value) + Send + Sync + 'static) {
     let hub = hub();
     let client = owner(&hub);
-    let stripped = Arc::new(AtomicBool::new(false));
-    let (now, by) = (Arc::clone(&stripped), key(1));
+    let changed = Arc::new(AtomicBool::new(false));
+    let (now, by) = (Arc::clone(&changed), key(1));
     let site = Pages::start(move |path, url| match path {
-        CARD if now.load(Ordering::SeqCst) => Page::json(card("http://127.0.0.1:1", true)),
+        CARD if now.load(Ordering::SeqCst) => {
+            let mut other = card("http://127.0.0.1:1", true);
+            change(&mut other);
+            Page::json(other)
+        }
         CARD => Page::json(signed_card(card(url, true), &by, json!({}))),
         "/.well-known/jwks.json" => {
             let mut jwk = by.jwk.clone();
@@ -243,10 +259,10 @@ fn a_card_that_was_verified_is_not_exchanged_for_one_without_a_signature() {
     assert_eq!(super::add(&client, &json!({"name": "far", "url": site.url()})).status, 201);
     let check = || ask(&client, "POST", "/api/agents/far/check", &json!({})).json();
     assert_eq!(check()["signature"]["word"], "verified");
-    stripped.store(true, Ordering::SeqCst);
+    changed.store(true, Ordering::SeqCst);
     let checked = check();
-    assert_eq!(checked["signature"]["word"], "absent", "{checked}");
-    assert!(checked["checks"]["lastError"].as_str().is_some_and(|text| text.contains("was before")), "{checked}");
+    assert_eq!(checked["signature"]["word"], word, "{checked}");
+    assert!(checked["checks"]["lastError"].as_str().is_some_and(|text| text.contains(" before (")), "{checked}");
 }
 
 #[test]

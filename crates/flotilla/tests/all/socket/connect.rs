@@ -221,6 +221,18 @@ fn a_browser_connects_with_a_ticket_once() {
     for wrong in [ticket.as_str(), "guess", ""] {
         assert_eq!(with(wrong).refused().status, 401, "{wrong}");
     }
+    let late = fetch(&key).json()["ticket"].as_str().expect("a ticket").to_owned();
+    let mut there = dial(&hub, &key).open();
+    hub.cli_ok(&["keys", "revoke", "page"]);
+    assert_eq!(there.kind("error")["error"], "AUTH_FAILED");
+    assert_eq!(with(&late).refused().status, 401, "a ticket is as good as its key");
+}
+
+#[test]
+fn a_good_bye_is_answered() {
+    let hub = hub();
+    let agent = connected(&hub, "polite");
+    assert_eq!(agent.close(), Some(1000));
 }
 
 #[test]
