@@ -79,14 +79,15 @@ impl Agent {
     /// of its own is ended by that, but one that was asked to stop is gone when this returns.
     pub async fn work(&self, assignment: Assignment, outbox: Outbox, stop: Stop) {
         let assignment = if self.reads_contracts() { assignment } else { told_how_to_end(assignment) };
-        // An agent whose hub stopped listening has nobody left to tell.
+        // Programs in boxes, so that a run of the simplest is not as large as one of theirs. An agent whose hub stopped
+        // listening has nobody left to tell.
         let _ = match self {
             Self::Echo => echo::answer(&assignment, &outbox).await,
             Self::Script(script) => script.play(&assignment, &outbox).await,
-            Self::Command(program) => program.work(&assignment, &outbox, stop).await,
-            Self::Acp(acp) => acp.work(&assignment, &outbox, stop).await,
-            Self::Claude(claude) => claude.work(&assignment, &outbox, stop).await,
-            Self::Codex(codex) => codex.work(&assignment, &outbox, stop).await,
+            Self::Command(program) => Box::pin(program.work(&assignment, &outbox, stop)).await,
+            Self::Acp(acp) => Box::pin(acp.work(&assignment, &outbox, stop)).await,
+            Self::Claude(claude) => Box::pin(claude.work(&assignment, &outbox, stop)).await,
+            Self::Codex(codex) => Box::pin(codex.work(&assignment, &outbox, stop)).await,
         };
     }
 }
