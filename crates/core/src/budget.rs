@@ -117,6 +117,12 @@ impl Budgets {
     pub fn is_empty(&self) -> bool {
         self.day.is_none() && self.agents.is_empty() && self.workspaces.is_empty()
     }
+
+    /// Whether a hard ceiling may stop an agent, as far as can be said without looking whose it is.
+    pub fn may_stop(&self, agent: &str) -> bool {
+        let mut own = self.agents.iter().filter(|(name, _)| name == agent).chain(&self.workspaces);
+        own.any(|(_, ceiling)| ceiling.hard) || self.day.is_some_and(|ceiling| ceiling.hard)
+    }
 }
 
 /// Why work does not begin, or does not go on.
@@ -141,6 +147,13 @@ impl Broke {
         Self { text, reason: "budget_exhausted", retry_after }
     }
 
+    /// Work that would begin without anybody knowing what is left.
+    pub fn unknown() -> Self {
+        let text = "Nothing was begun: there is a budget, and what is left of it cannot be read now. Send it again in a \
+                    minute; the hub's log says what is wrong.";
+        Self { text: text.into(), reason: "budget_too_small", retry_after: Some(60) }
+    }
+
     fn remedy(whose: &str) -> &'static str {
         match whose {
             TODAY => "Send it again tomorrow (UTC), or have the hub's owner raise the ceiling.",
@@ -159,7 +172,7 @@ impl Broke {
 
 #[cfg(test)]
 mod tests {
-    use super::Ceiling;
+    use super::{Budgets, Ceiling};
     use flotilla_protocol::fleet::Dispatch;
     use flotilla_protocol::fleet::dispatch::{Budget, Terms};
     use flotilla_protocol::usage::Usage;
@@ -179,6 +192,17 @@ mod tests {
         assert_eq!(ceiling.reached(&used(99, Some(999))), None);
         assert_eq!(ceiling.reached(&used(0, Some(1_000))).map(|mark| mark.figure.name()), Some("cost"));
         assert_eq!(levels(&Usage::default()), Vec::<u64>::new());
+    }
+
+    #[test]
+    fn only_hard_ceilings_that_may_be_an_agent_s_stop_it_unread() {
+        let (hard, soft) = (Ceiling { hard: true, ..Ceiling::default() }, Ceiling::default());
+        let agents = vec![("ada".to_owned(), hard), ("bob".to_owned(), soft)];
+        let budgets = Budgets { agents, ..Budgets::default() };
+        assert_eq!(["ada", "bob", "eve"].map(|name| budgets.may_stop(name)), [true, false, false]);
+        let all = Budgets { workspaces: vec![("w".to_owned(), hard)], ..Budgets::default() };
+        assert!(all.may_stop("eve") && Budgets { day: Some(hard), ..Budgets::default() }.may_stop("eve"));
+        assert!(!Budgets { day: Some(soft), ..Budgets::default() }.may_stop("eve"));
     }
 
     #[test]

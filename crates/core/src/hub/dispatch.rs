@@ -110,9 +110,7 @@ impl Hub {
             let detail = "the deadline passed before the work began; send it again with a later one".to_owned();
             return self.reject(run, &contract, late(detail), Choice::default()).await;
         }
-        if let Err(fault) = self.look_at_allowances().await {
-            tracing::error!(task = %head.id, %fault, "which workers have a budget left is not known");
-        }
+        self.look_at_allowances().await;
         match self.search(&run, &contract, &order).await {
             Search::Found(placed) => self.hand_over(&contract, order, *placed, work, run).await,
             Search::Nobody(hindrance, choice) => self.reject(run, &contract, hindrance, choice).await,

@@ -62,7 +62,8 @@ impl Hub {
             self.show_fleet();
         }
         self.look_at_workers();
-        self.look_at_allowances().await
+        self.look_at_allowances().await;
+        Ok(())
     }
 
     /// An agent says what it is and has now. Older word than what is known changes nothing, and is told so.
@@ -83,7 +84,7 @@ impl Hub {
             && let Some(kept) = self.fleet.kept(&agent.name)
         {
             self.store.keep_worker(kept).await?;
-            self.look_at_allowances().await?;
+            self.look_at_allowances().await;
         }
         Ok(announced)
     }

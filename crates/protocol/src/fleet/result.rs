@@ -212,6 +212,9 @@ impl TaskResult {
                 "error: must say what went wrong"
             }
             Status::Partial if self.remaining.is_empty() => "remaining: must say what is still to be done",
+            _ if self.usage.as_ref().and_then(|usage| usage.cost_usd).is_some_and(|cost| cost < 0.0) => {
+                "usage.cost_usd: must be 0 or more; leave it out if it is not known"
+            }
             _ => return Ok(()),
         };
         Err(missing.into())

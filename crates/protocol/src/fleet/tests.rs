@@ -114,6 +114,7 @@ fn what_is_wrong_is_named_with_its_place() {
         (RESULT, "/status", json!("blocked"), "blocked_reason: must say"),
         (RESULT, "/status", json!("error"), "error: must say"),
         (RESULT, "/status", json!("partial"), "remaining: must say"),
+        (RESULT, "/usage", json!({"cost_usd": -1}), "usage.cost_usd: must be 0"),
     ] {
         let problem = wrong(json, place, with);
         assert!(problem.contains(told), "{place}: {problem}");

@@ -82,3 +82,41 @@ fn a_worker_without_a_budget_is_passed_over_until_the_next_day() {
     let _ada = worker(&hub, "ada");
     until("it is known again", || (super::shown(&hub, "ada")["broke"].is_object()).then_some(()));
 }
+
+#[test]
+fn figures_nobody_can_have_used_leave_the_ledger_readable_and_stop_at_ceilings() {
+    let mut hub = hub_with("budgets: {agents: {ada: {tokens: 1000}}}");
+    let (mut ada, mut bob) = (worker(&hub, "ada"), worker(&hub, "bob"));
+    let huge = json!({"input_tokens": i64::MAX, "output_tokens": i64::MAX, "cost_usd": 1e300});
+    spend(&hub, &mut bob, &json!({"to": "bob"}), &huge);
+    spend(&hub, &mut bob, &json!({"to": "bob"}), &json!({"input_tokens": 1, "cost_usd": 9.3e9}));
+    spend(&hub, &mut ada, &json!({"to": "ada"}), &huge);
+    is(&hub, "ada", "BUSY");
+    for _ in ["running", "restarted"] {
+        let sum = used(&owner(&hub), "agent", "bob");
+        assert_eq!(sum["inputTokens"], 1_000_000_000_001_u64, "counted up to a bound: {sum}");
+        assert_eq!((&sum["costUsd"], sum["incomplete"].to_string().contains("costUsd")), (&json!(2e6), true), "{sum}");
+        assert_eq!(owner(&hub).get("/api/usage?by=day").status, 200);
+        hub.restart();
+    }
+}
+
+#[test]
+fn while_the_ledger_cannot_be_read_nothing_is_given_under_a_ceiling() {
+    let hub = hub_with("budgets: {agents: {ada: {tokens: 1000}}}");
+    let (mut ada, mut bob) = (worker(&hub, "ada"), worker(&hub, "bob"));
+    let store = rusqlite::Connection::open(hub.data().join("flotilla.db")).expect("the store");
+    store.execute_batch("ALTER TABLE usage RENAME TO mislaid").expect("a ledger that is not there");
+    let (task, client) = give(&hub, &json!({"to": "ada", "on_blocked": []}));
+    let rejected = reached(&client, &task, "TASK_STATE_REJECTED");
+    assert!(rejected.to_string().contains("cannot be read"), "{rejected}");
+    super::say(&mut ada, &super::announce("ada", 2));
+    assert!(is(&hub, "ada", "BUSY")["broke"]["reason"].to_string().contains("cannot be read"));
+    let (task, client) = give(&hub, &json!({}));
+    let message = bob.kind("message");
+    result(&mut bob, &message, &json!({"status": "done"}));
+    reached(&client, &task, "TASK_STATE_COMPLETED");
+    store.execute_batch("ALTER TABLE mislaid RENAME TO usage").expect("it is found");
+    super::say(&mut ada, &super::announce("ada", 3));
+    is(&hub, "ada", "AVAILABLE");
+}
