@@ -87,6 +87,15 @@ impl Usage {
         }
     }
 
+    /// What is in this sum and not in that one, which is a part of it.
+    pub fn beyond(&self, part: &Self) -> Self {
+        let mut rest = *self;
+        for (mine, theirs) in rest.figures.iter_mut().zip(part.figures) {
+            *mine = mine.map(|mine| mine.saturating_sub(theirs.unwrap_or(0)));
+        }
+        rest
+    }
+
     /// Tokens that ceilings count: input, output and what was written to a cache. What was read from one is cheap, and
     /// is counted by its cost alone.
     pub fn tokens(&self) -> Option<u64> {

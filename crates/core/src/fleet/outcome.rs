@@ -5,7 +5,7 @@ use super::{own, schema};
 use crate::budget::Ceiling;
 use flotilla_protocol::a2a::model::{Part, TaskState};
 use flotilla_protocol::fleet::dispatch::ReplySchema;
-use flotilla_protocol::fleet::result::{BlockedReason, EndedBy, Status};
+use flotilla_protocol::fleet::result::{BlockedReason, EndedBy, Status, retry_after};
 use flotilla_protocol::fleet::route::{Check, Standing, Step};
 use flotilla_protocol::fleet::{
     Announce, Dispatch, Found, HANDSHAKE, Handshake, Kind, TaskResult, ending, read, version,
@@ -204,7 +204,7 @@ impl Judge {
             blocked_reason: Some(reason),
             detail: Some(shortened(&self.said)).filter(|said| !said.is_empty()),
             retryable: told["retryable"].as_bool(),
-            retry_after: told["retry_after"].as_u64(),
+            retry_after: retry_after(&told["retry_after"]),
             ..TaskResult::default()
         }))
     }

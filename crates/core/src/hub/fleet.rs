@@ -136,6 +136,16 @@ impl Hub {
         Ok(self.worker(caller, name)?)
     }
 
+    /// Ends the pause a worker and its account are under: somebody knows better than the worker that said so.
+    pub async fn resume_worker(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<Seen, Error> {
+        caller.check(Right::TasksWrite)?;
+        self.worker(caller, name)?;
+        let resumed = self.fleet.resume(name);
+        self.keep_workers(&resumed).await;
+        self.look_at_workers();
+        Ok(self.worker(caller, name)?)
+    }
+
     /// Keeps what was seen of workers, so that it is known after a restart.
     pub(super) async fn keep_workers(&self, names: &[Arc<str>]) {
         let _alone = self.fleet.keeping.lock().await;

@@ -3,7 +3,7 @@
 use super::run::{Fenced, RunHandle};
 use crate::fleet::outcome::Ruling;
 use crate::fleet::settings::after;
-use crate::fleet::{Via, pause};
+use crate::fleet::{LONGEST_PAUSE, Via, pause};
 use crate::task::{Command, RunState};
 use flotilla_protocol::fleet::result::BlockedReason;
 use flotilla_protocol::fleet::route::Step;
@@ -168,7 +168,7 @@ fn retry_at(reason: &BlockedReason, retryable: Option<bool>, seconds: Option<u64
     };
     let seconds = if retryable == Some(false) { None } else { seconds.or(usual) };
     // Somebody who says "at once" again and again must not be asked again and again at once.
-    seconds.map(|seconds| after(now, Duration::from_secs(seconds.max(1))))
+    seconds.map(|seconds| after(now, Duration::from_secs(seconds.max(1)).min(LONGEST_PAUSE)))
 }
 
 /// What a worker lacks it is not asked for again before it announces something new, whatever it hopes.
@@ -181,5 +181,19 @@ fn known(reason: &BlockedReason) -> String {
     match reason {
         BlockedReason::Other(_) => "other".to_owned(),
         typed => typed.name().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::retry_at;
+    use flotilla_protocol::fleet::result::BlockedReason;
+    use flotilla_protocol::time::Millis;
+
+    #[test]
+    fn a_worker_is_left_alone_as_long_as_it_says_within_bounds() {
+        let at = |seconds| retry_at(&BlockedReason::UsageLimit, None, seconds, Millis(0)).map(|at| at.0);
+        assert_eq!([at(Some(0)), at(Some(60)), at(None)], [Some(1_000), Some(60_000), Some(300_000)]);
+        assert_eq!([at(Some(1 << 63)), at(Some(1_000_000_000))], [Some(8 * 86_400_000); 2]);
     }
 }
