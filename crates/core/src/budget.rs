@@ -10,6 +10,7 @@ const LEVELS: [u64; 3] = [50, 80, 100];
 
 /// Whose budget it is, where it is not the task's.
 pub const TODAY: &str = "of this agent for today";
+pub const ABOVE: &str = "of the task this is part of";
 
 /// The most that may be used; a figure without one has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -125,6 +126,25 @@ impl Budgets {
     }
 }
 
+/// A hard ceiling beside the contract's own, as it stood before a worker's last word.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Held {
+    /// How callers are told of it.
+    pub whose: &'static str,
+    pub ceiling: Ceiling,
+    pub used: Usage,
+}
+
+impl Held {
+    /// Whether it is passed with what was used since. Callers are told no figures of it.
+    pub fn passed(&self, since: &Usage) -> Option<String> {
+        let mut used = self.used;
+        used.add(since);
+        let passed = self.ceiling.marks(&used).any(|mark| mark.used > mark.most);
+        passed.then(|| format!("with what it used, the budget {} is passed", self.whose))
+    }
+}
+
 /// Why work does not begin, or does not go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broke {
@@ -172,7 +192,7 @@ impl Broke {
 
 #[cfg(test)]
 mod tests {
-    use super::{Budgets, Ceiling};
+    use super::{Budgets, Ceiling, Held, TODAY};
     use flotilla_protocol::fleet::Dispatch;
     use flotilla_protocol::fleet::dispatch::{Budget, Terms};
     use flotilla_protocol::usage::Usage;
@@ -203,6 +223,14 @@ mod tests {
         let all = Budgets { workspaces: vec![("w".to_owned(), hard)], ..Budgets::default() };
         assert!(all.may_stop("eve") && Budgets { day: Some(hard), ..Budgets::default() }.may_stop("eve"));
         assert!(!Budgets { day: Some(soft), ..Budgets::default() }.may_stop("eve"));
+    }
+
+    #[test]
+    fn a_ceiling_is_passed_by_what_is_beyond_it() {
+        let ceiling = Ceiling { tokens: Some(100), hard: true, ..Ceiling::default() };
+        let held = Held { whose: TODAY, ceiling, used: used(60, None) };
+        assert_eq!(held.passed(&used(40, None)), None, "up to it is within it");
+        assert!(held.passed(&used(41, None)).is_some_and(|told| told.contains("for today")));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Budgets: what work has used is held against its ceilings, its parents' and the day's; told at levels, and stopped.
 
 use super::{Hub, LiveRef};
-use crate::budget::{Broke, Budgets, Ceiling, Figure, TODAY};
+use crate::budget::{ABOVE, Broke, Budgets, Ceiling, Figure, Held, TODAY};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::fleet::contract::{Carried, carried};
@@ -109,7 +109,7 @@ impl Hub {
         let mut day_is_over = false;
         for purse in self.purses_of(doer, Some(head.id), head.origin.as_deref()).await? {
             for mark in purse.ceiling.marks(&purse.used) {
-                let before = purse.ceiling.marks(&less(&purse.used, added)).find(|before| before.figure == mark.figure);
+                let before = purse.ceiling.marks(&purse.used.beyond(added)).find(|before| before.figure == mark.figure);
                 let before = before.map_or(0, |before| before.level());
                 if self.purses.is_news(&purse.name, mark.figure, today, mark.level(), before) {
                     let limit = format!("budget of {} ({})", purse.name, mark.figure.name());
@@ -172,9 +172,25 @@ impl Hub {
         };
         let spent = |purse: &&Purse| purse.ceiling.hard && purse.ceiling.reached(&purse.used).is_some();
         purses.iter().find(spent).map(|purse| match !purse.is_of_the_day() {
-            true => Broke::before("of the task this is part of", None),
+            true => Broke::before(ABOVE, None),
             false => Broke::before(purse.whose(), self.renewed(purse)),
         })
+    }
+
+    /// The hard ceilings beside its own contract that a task's last word may pass. None if they cannot be read.
+    pub(super) async fn ceilings_above(&self, doer: &Agent, head: &Head) -> Option<Vec<Held>> {
+        let origin = head.origin.as_deref();
+        if !self.may_be_broke(origin) {
+            return Some(Vec::new());
+        }
+        let purses = self.purses_of(Some(doer), None, origin).await;
+        let purses = purses.inspect_err(|fault| tracing::error!(task = %head.id, %fault, "its budget cannot be read"));
+        let hard = purses.ok()?.into_iter().filter(|purse| purse.ceiling.hard);
+        let held = hard.map(|purse| {
+            let whose = if purse.is_of_the_day() { TODAY } else { ABOVE };
+            Held { whose, ceiling: purse.ceiling, used: purse.used }
+        });
+        Some(held.collect())
     }
 
     /// All that a task counts against: its own contract, those of the tasks it is part of, and the day's ceilings.
@@ -259,13 +275,4 @@ impl Hub {
         contracts.insert(task, found);
         Ok(found)
     }
-}
-
-/// What was used before the last of it.
-fn less(all: &Usage, last: &Usage) -> Usage {
-    let mut before = *all;
-    for (mine, theirs) in before.figures.iter_mut().zip(last.figures) {
-        *mine = mine.map(|mine| mine.saturating_sub(theirs.unwrap_or(0)));
-    }
-    before
 }

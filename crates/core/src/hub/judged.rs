@@ -41,6 +41,11 @@ impl RunHandle {
     pub(super) async fn judged(&mut self, reports: Vec<Report>) -> Result<Vec<Report>, Fenced> {
         let Some(judge) = &mut self.judge else { return Ok(reports) };
         let worker = Arc::clone(&judge.worker);
+        if reports.iter().any(is_last)
+            && let (Some(agent), Some(head)) = (self.hub.registry().by_name(&worker).cloned(), self.live.committed())
+        {
+            judge.hold(self.hub.ceilings_above(&agent, &head).await);
+        }
         let (ruling, announced) = judge.rule(reports);
         self.hub.fleet.heard(&worker, self.hub.clock.now());
         if let Some(agent) = self.hub.registry().by_name(&worker).cloned() {
@@ -140,6 +145,15 @@ impl RunHandle {
         self.blocked(TaskResult { blocked_reason: Some(BlockedReason::OverCapacity), detail, ..TaskResult::default() })
             .await;
         true
+    }
+}
+
+/// Whether a worker has said all it had to say.
+fn is_last(report: &Report) -> bool {
+    match report {
+        Report::Answer { .. } => true,
+        Report::Status { state, .. } => state.is_terminal() || state.is_interrupted(),
+        _ => false,
     }
 }
 
