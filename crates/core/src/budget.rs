@@ -10,6 +10,7 @@ const LEVELS: [u64; 3] = [50, 80, 100];
 
 /// Whose budget it is, where it is not the task's.
 pub const TODAY: &str = "of this agent for today";
+pub const ABOVE: &str = "of the task this is part of";
 
 /// The most that may be used; a figure without one has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -117,6 +118,31 @@ impl Budgets {
     pub fn is_empty(&self) -> bool {
         self.day.is_none() && self.agents.is_empty() && self.workspaces.is_empty()
     }
+
+    /// Whether a hard ceiling may stop an agent, as far as can be said without looking whose it is.
+    pub fn may_stop(&self, agent: &str) -> bool {
+        let mut own = self.agents.iter().filter(|(name, _)| name == agent).chain(&self.workspaces);
+        own.any(|(_, ceiling)| ceiling.hard) || self.day.is_some_and(|ceiling| ceiling.hard)
+    }
+}
+
+/// A hard ceiling beside the contract's own, as it stood before a worker's last word.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Held {
+    /// How callers are told of it.
+    pub whose: &'static str,
+    pub ceiling: Ceiling,
+    pub used: Usage,
+}
+
+impl Held {
+    /// Whether it is passed with what was used since. Callers are told no figures of it.
+    pub fn passed(&self, since: &Usage) -> Option<String> {
+        let mut used = self.used;
+        used.add(since);
+        let passed = self.ceiling.marks(&used).any(|mark| mark.used > mark.most);
+        passed.then(|| format!("with what it used, the budget {} is passed", self.whose))
+    }
 }
 
 /// Why work does not begin, or does not go on.
@@ -141,6 +167,13 @@ impl Broke {
         Self { text, reason: "budget_exhausted", retry_after }
     }
 
+    /// Work that would begin without anybody knowing what is left.
+    pub fn unknown() -> Self {
+        let text = "Nothing was begun: there is a budget, and what is left of it cannot be read now. Send it again in a \
+                    minute; the hub's log says what is wrong.";
+        Self { text: text.into(), reason: "budget_too_small", retry_after: Some(60) }
+    }
+
     fn remedy(whose: &str) -> &'static str {
         match whose {
             TODAY => "Send it again tomorrow (UTC), or have the hub's owner raise the ceiling.",
@@ -159,7 +192,7 @@ impl Broke {
 
 #[cfg(test)]
 mod tests {
-    use super::Ceiling;
+    use super::{Budgets, Ceiling, Held, TODAY};
     use flotilla_protocol::fleet::Dispatch;
     use flotilla_protocol::fleet::dispatch::{Budget, Terms};
     use flotilla_protocol::usage::Usage;
@@ -179,6 +212,25 @@ mod tests {
         assert_eq!(ceiling.reached(&used(99, Some(999))), None);
         assert_eq!(ceiling.reached(&used(0, Some(1_000))).map(|mark| mark.figure.name()), Some("cost"));
         assert_eq!(levels(&Usage::default()), Vec::<u64>::new());
+    }
+
+    #[test]
+    fn only_hard_ceilings_that_may_be_an_agent_s_stop_it_unread() {
+        let (hard, soft) = (Ceiling { hard: true, ..Ceiling::default() }, Ceiling::default());
+        let agents = vec![("ada".to_owned(), hard), ("bob".to_owned(), soft)];
+        let budgets = Budgets { agents, ..Budgets::default() };
+        assert_eq!(["ada", "bob", "eve"].map(|name| budgets.may_stop(name)), [true, false, false]);
+        let all = Budgets { workspaces: vec![("w".to_owned(), hard)], ..Budgets::default() };
+        assert!(all.may_stop("eve") && Budgets { day: Some(hard), ..Budgets::default() }.may_stop("eve"));
+        assert!(!Budgets { day: Some(soft), ..Budgets::default() }.may_stop("eve"));
+    }
+
+    #[test]
+    fn a_ceiling_is_passed_by_what_is_beyond_it() {
+        let ceiling = Ceiling { tokens: Some(100), hard: true, ..Ceiling::default() };
+        let held = Held { whose: TODAY, ceiling, used: used(60, None) };
+        assert_eq!(held.passed(&used(40, None)), None, "up to it is within it");
+        assert!(held.passed(&used(41, None)).is_some_and(|told| told.contains("for today")));
     }
 
     #[test]

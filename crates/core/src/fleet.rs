@@ -19,7 +19,7 @@ pub use roster::{Seen, Via};
 pub use settings::{Settings, WorkerSettings};
 
 use crate::dispatch::{Health, Pause};
-use crate::ids::{AgentId, PrincipalId, TaskId};
+use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::registry::{Agent, Registry};
 use arc_swap::ArcSwap;
 use contexts::Contexts;
@@ -28,9 +28,11 @@ use flotilla_protocol::time::Millis;
 use metrics::gauge;
 use queue::{Given, Waiting};
 use roster::Entry;
+use settings::after;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// The agent that stands for all workers: whoever calls it lets the hub choose.
@@ -82,9 +84,14 @@ pub(crate) struct State {
     contexts: Contexts,
     /// How many change files in a repository.
     writers: HashMap<String, u32>,
-    /// Accounts that have used up what they may.
-    pauses: HashMap<Arc<str>, Pause>,
+    /// Accounts that have used up what they may. An account is a word of a workspace: others may use the same.
+    pauses: Pauses,
 }
+
+type Pauses = HashMap<(WorkspaceId, Arc<str>), Pause>;
+
+/// The longest a worker's word keeps its account from work: no limit that is known resets later than in a week.
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(8 * 24 * 60 * 60);
 
 /// A pause until a limit is reset.
 pub(crate) fn pause(until: Millis, detail: &str) -> Pause {
@@ -121,8 +128,10 @@ impl Fleet {
     /// Takes over what agents' cards and the operator say of workers.
     pub fn describe(&self, registry: &Registry) {
         let settings = self.settings();
-        for (name, entry) in &mut self.state().workers {
+        let State { workers, pauses, .. } = &mut *self.state();
+        for (name, entry) in workers {
             entry.describe(registry.by_name(name), &settings);
+            entry.rest(pauses);
         }
     }
 
@@ -148,12 +157,12 @@ impl Fleet {
     pub(crate) fn pause(&self, worker: &str, pause: Pause) -> Vec<Arc<str>> {
         let mut paused = Vec::new();
         let mut state = self.state();
-        let account = state.workers.get(worker).and_then(|entry| entry.worker.account.clone());
+        let account = state.workers.get(worker).and_then(Entry::account);
         if let Some(account) = &account {
-            state.pauses.insert(Arc::clone(account), pause.clone());
+            state.pauses.insert(account.clone(), pause.clone());
         }
         for (name, entry) in &mut state.workers {
-            let shares = account.is_some() && entry.worker.account == account;
+            let shares = account.is_some() && entry.account() == account;
             if shares || **name == *worker {
                 entry.worker.paused = Some(pause.clone());
                 paused.push(Arc::clone(name));
@@ -162,6 +171,28 @@ impl Fleet {
         drop(state);
         self.sooner.notify_one();
         paused
+    }
+
+    /// Ends the pause of a worker and of all of its account. Returns who that is.
+    pub(crate) fn resume(&self, worker: &str) -> Vec<Arc<str>> {
+        let mut resumed = Vec::new();
+        let mut state = self.state();
+        let account = state.workers.get(worker).and_then(Entry::account);
+        if let Some(account) = &account {
+            state.pauses.remove(account);
+        }
+        for (name, entry) in &mut state.workers {
+            let shares = account.is_some() && entry.account() == account;
+            if (shares || **name == *worker) && entry.worker.paused.take().is_some() {
+                // What it refused because of that is offered to it again.
+                entry.worker.revision += 1;
+                entry.open = true;
+                resumed.push(Arc::clone(name));
+            }
+        }
+        drop(state);
+        self.sooner.notify_one();
+        resumed
     }
 
     /// Holds workers back that have used up what they may, and lets go of those that have not.
@@ -195,9 +226,11 @@ impl Fleet {
             entry.describe(Some(agent), &settings);
             entry.worker.draining = draining;
             (entry.worker.turns, entry.worker.paused) = standing::read(&standing);
-            if let (Some(account), Some(pause)) = (&entry.worker.account, entry.worker.pause(now)) {
-                let (account, pause) = (Arc::clone(account), pause.clone());
-                state.pauses.insert(account, pause);
+            if let Some(pause) = &mut entry.worker.paused {
+                pause.until = pause.until.min(after(now, LONGEST_PAUSE));
+            }
+            if let (Some(account), Some(pause)) = (entry.account(), entry.worker.pause(now)) {
+                state.pauses.insert(account, pause.clone());
             }
             state.workers.insert(Arc::clone(&entry.worker.name), entry);
             self.populated.store(true, Ordering::Relaxed);
@@ -223,8 +256,7 @@ impl Fleet {
             entry.describe(Some(agent), &settings);
             entry.look(Some(agent), now, &settings);
             pauses.retain(|_, pause| now < pause.until);
-            let pause = entry.worker.account.as_ref().and_then(|account| pauses.get(account));
-            entry.worker.paused = pause.or(entry.worker.paused.as_ref()).cloned();
+            entry.rest(pauses);
             entry.open = true;
         }
         let news = taken && entry.worker.revision != before;

@@ -43,6 +43,7 @@ enum Endpoint {
     Worker,
     DrainWorker,
     UndrainWorker,
+    ResumeWorker,
     Keys,
     Key,
     KeyOfWorkspace,
@@ -79,6 +80,7 @@ impl Endpoint {
             ["fleet", _] => Self::Worker,
             ["fleet", _, "drain"] => Self::DrainWorker,
             ["fleet", _, "undrain"] => Self::UndrainWorker,
+            ["fleet", _, "resume"] => Self::ResumeWorker,
             ["usage"] => Self::Usage,
             ["discover", "agents"] => Self::FindAgents,
             ["discover", "agents", _] => Self::FoundAgent,
@@ -131,6 +133,7 @@ impl Endpoint {
             | Self::DrainWorker
             | Self::FleetAnnounce
             | Self::UndrainWorker
+            | Self::ResumeWorker
             | Self::Search
             | Self::Explore
             | Self::Redeliver
@@ -166,7 +169,8 @@ pub async fn serve(app: &Arc<App>, segments: &[&str], request: Request<Body>) ->
             | Endpoint::FleetAnnounce
             | Endpoint::Worker
             | Endpoint::DrainWorker
-            | Endpoint::UndrainWorker,
+            | Endpoint::UndrainWorker
+            | Endpoint::ResumeWorker,
         ) => fleet::serve(app, &segments[1..], request).await,
         Some(Endpoint::Deliveries | Endpoint::Delivery | Endpoint::Redeliver | Endpoint::Disable) => {
             deliveries::serve(app, &segments[1..], request).await
@@ -252,6 +256,7 @@ mod tests {
         (Endpoint::Worker, "/api/fleet/{name}"),
         (Endpoint::DrainWorker, "/api/fleet/{name}/drain"),
         (Endpoint::UndrainWorker, "/api/fleet/{name}/undrain"),
+        (Endpoint::ResumeWorker, "/api/fleet/{name}/resume"),
         (Endpoint::TaskTree, "/api/tasks/{id}/tree"),
         (Endpoint::TaskWhy, "/api/tasks/{id}/why"),
         (Endpoint::Usage, "/api/usage"),

@@ -16,6 +16,7 @@ use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageReque
 use flotilla_protocol::event::Event;
 use flotilla_protocol::fleet::route::Step;
 use flotilla_protocol::fleet::{Dispatch, Found, HANDSHAKE, Handshake, read};
+use flotilla_protocol::lineage::ANCESTRY;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::Object;
 use http::request::Parts;
@@ -43,7 +44,8 @@ async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     body::check_type(&request.headers)?;
     let parameters = Parameters::of(&request.headers, &request.uri);
     parameters.check_key()?;
-    let dispatch = dispatched(&String::from_utf8_lossy(&bytes))?;
+    let mut dispatch = dispatched(&String::from_utf8_lossy(&bytes))?;
+    let metadata = ancestry(&mut dispatch)?;
     let named = match dispatch.to.as_deref().map_or(Target::Any, Target::of) {
         Target::Worker(name) => name,
         Target::Any | Target::Label(_) | Target::Skill(_) => {
@@ -56,7 +58,7 @@ async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     let agent = Arc::clone(app.hub.registry().resolve(&caller, Some(&named), "")?);
     let idempotency_key = parameters.idempotency_key.clone();
     let options = SendOptions { idempotency_key, told: parameters.told.clone(), ..SendOptions::default() };
-    let outcome = Box::pin(app.hub.send(&caller, &agent, Box::new(message(&dispatch)?), options)).await?;
+    let outcome = Box::pin(app.hub.send(&caller, &agent, Box::new(message(&dispatch, metadata)?), options)).await?;
     let (Outcome::Task(task), _) = outcome else { return Err(Fault::new("dispatched work that is no task").into()) };
     encoded(&serde_json::json!({ "agent": agent.name, "task": task }))
 }
@@ -75,7 +77,25 @@ fn dispatched(json: &str) -> Result<Dispatch, Refusal> {
     }
 }
 
-fn message(dispatch: &Dispatch) -> Result<SendMessageRequest, Fault> {
+/// What is told beside the dispatch of where the call comes from, as the `metadata` of a send tells it.
+fn ancestry(dispatch: &mut Dispatch) -> Result<Option<Object>, Refusal> {
+    for name in ["parentTaskId", "parent_task_id"] {
+        if dispatch.more.contains_key(name) {
+            let text = format!(
+                "is not known here; tell the tasks this is part of as metadata: \
+                 {{\"{ANCESTRY}\": {{\"chain\": [...]}}}} (docs/ancestry.md)"
+            );
+            return Err(Refusal::invalid(name, text));
+        }
+    }
+    let Some(metadata) = dispatch.more.remove("metadata").filter(|metadata| !metadata.is_null()) else {
+        return Ok(None);
+    };
+    let object = Object::of(&metadata).map_err(|_| Refusal::invalid("metadata", "must be an object"))?;
+    Ok(Some(object))
+}
+
+fn message(dispatch: &Dispatch, beside: Option<Object>) -> Result<SendMessageRequest, Fault> {
     let metadata = Object::of(&serde_json::json!({ HANDSHAKE: dispatch }));
     let message = Message {
         message_id: uuid::Uuid::now_v7().to_string(),
@@ -89,6 +109,7 @@ fn message(dispatch: &Dispatch) -> Result<SendMessageRequest, Fault> {
     Ok(SendMessageRequest {
         message: Some(message),
         configuration: Some(configuration),
+        metadata: beside,
         ..SendMessageRequest::default()
     })
 }

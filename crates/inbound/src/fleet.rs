@@ -32,7 +32,8 @@ pub async fn serve(app: &Arc<App>, rest: &[&str], request: Request<Body>) -> Res
         [worker] if get => show(app, worker, &parts).await,
         [worker, "drain"] if post => drain(app, worker, &parts, true).await,
         [worker, "undrain"] if post => drain(app, worker, &parts, false).await,
-        [_, "drain" | "undrain"] | ["announce"] => Ok(route::wrong_verb(app, &parts, "POST")),
+        [worker, "resume"] if post => resume(app, worker, &parts).await,
+        [_, "drain" | "undrain" | "resume"] | ["announce"] => Ok(route::wrong_verb(app, &parts, "POST")),
         [] | [_] => Ok(route::wrong_verb(app, &parts, "GET, HEAD")),
         _ => Ok(route::no_such_path(app, parts.uri.path())),
     };
@@ -62,6 +63,11 @@ async fn show(app: &App, worker: &str, request: &Parts) -> Result<Response<Body>
 async fn drain(app: &Arc<App>, worker: &str, request: &Parts, draining: bool) -> Result<Response<Body>, Error> {
     let caller = caller::identify(app, request).await?;
     encoded(&Shown::of(&app.hub.drain(&caller, worker, draining).await?, app.now()))
+}
+
+async fn resume(app: &Arc<App>, worker: &str, request: &Parts) -> Result<Response<Body>, Error> {
+    let caller = caller::identify(app, request).await?;
+    encoded(&Shown::of(&app.hub.resume_worker(&caller, worker).await?, app.now()))
 }
 
 #[derive(Serialize)]

@@ -200,6 +200,12 @@ impl Hub {
         self.net.text(self.call(Method::POST, &path, "application/json").await?).await
     }
 
+    /// Ends the pause a worker and its account are under.
+    pub async fn resume_worker(&self, worker: &str) -> Result<String, ClientError> {
+        let path = format!("/api/fleet/{}/resume", segment(worker)?);
+        self.net.text(self.call(Method::POST, &path, "application/json").await?).await
+    }
+
     /// The keys the hub signs webhooks with.
     pub async fn jwks(&self) -> Result<String, ClientError> {
         self.net.text(self.get("/.well-known/jwks.json", "application/json").await?).await

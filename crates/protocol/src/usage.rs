@@ -19,6 +19,12 @@ const TOLD_AS: [&[&str]; FIGURES] = [
 const COST: usize = 4;
 /// Money is counted in billionths of a dollar, so that sums are exact.
 const NANOS: f64 = 1e9;
+/// The most one report is believed: a trillion tokens, a million dollars. Whoever tells more is counted with that much,
+/// and the figure is known not to be whole.
+pub const MOST_TOKENS: u64 = 1_000_000_000_000;
+pub const MOST_COST: u64 = 1_000_000_000_000_000;
+/// Where sums stop growing, far below what a store or a reader of JSON can hold.
+pub const MOST_SUM: u64 = 1_000_000_000_000_000_000;
 
 /// A sum of `usage` blocks. Each block tells what was used since the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,8 +46,9 @@ impl Usage {
         let mut usage = Self { reports: 1, ..Self::default() };
         for (index, names) in TOLD_AS.iter().enumerate() {
             let told = names.iter().find_map(|name| figure(&value[*name], index == COST));
-            usage.figures[index] = told;
-            usage.gaps |= u8::from(told.is_none()) << index;
+            let most = if index == COST { MOST_COST } else { MOST_TOKENS };
+            usage.figures[index] = told.map(|told| told.min(most));
+            usage.gaps |= u8::from(told.is_none_or(|told| told > most)) << index;
         }
         Some(usage)
     }
@@ -70,14 +77,23 @@ impl Usage {
     }
 
     pub fn add(&mut self, other: &Self) {
-        self.reports += other.reports;
+        self.reports = self.reports.saturating_add(other.reports);
         self.gaps |= other.gaps;
         for (mine, theirs) in self.figures.iter_mut().zip(other.figures) {
             *mine = match (*mine, theirs) {
-                (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
+                (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs).min(MOST_SUM)),
                 (mine, theirs) => mine.or(theirs),
             };
         }
+    }
+
+    /// What is in this sum and not in that one, which is a part of it.
+    pub fn beyond(&self, part: &Self) -> Self {
+        let mut rest = *self;
+        for (mine, theirs) in rest.figures.iter_mut().zip(part.figures) {
+            *mine = mine.map(|mine| mine.saturating_sub(theirs.unwrap_or(0)));
+        }
+        rest
     }
 
     /// Tokens that ceilings count: input, output and what was written to a cache. What was read from one is cheap, and
@@ -129,7 +145,7 @@ fn figure(value: &Value, is_cost: bool) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::Usage;
+    use super::{MOST_COST, MOST_SUM, MOST_TOKENS, Usage};
     use crate::block::Block;
     use crate::event::Event;
     use crate::wire::Json;
@@ -153,6 +169,18 @@ mod tests {
         assert_eq!((usage.reports, usage.tokens()), (2, Some(17)));
         assert_eq!(usage.incomplete(), ["outputTokens", "cacheReadTokens", "cacheWriteTokens"]);
         assert_eq!((usage.shown(3), usage.shown(4)), (serde_json::Value::Null, 0.3.into()));
+    }
+
+    #[test]
+    fn what_nobody_can_have_used_is_counted_up_to_a_bound_and_sums_stop_growing() {
+        let told = |block: &str| Usage::of(&[noted(&[block])]).unwrap();
+        let huge = told(r#"{"type":"usage","input_tokens":9223372036854775807,"output_tokens":1,"cost_usd":1e300}"#);
+        assert_eq!(huge.figures, [Some(MOST_TOKENS), Some(1), None, None, Some(MOST_COST)]);
+        assert_eq!(huge.incomplete(), ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "costUsd"]);
+        let mut sum = Usage { figures: [Some(MOST_SUM - 1); 5], reports: u64::MAX, gaps: 0 };
+        sum.add(&huge);
+        assert_eq!((sum.figures[0], sum.figures[4], sum.reports), (Some(MOST_SUM), Some(MOST_SUM), u64::MAX));
+        assert!(sum.tokens() > Some(MOST_SUM), "no wrapping");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use flotilla_protocol::a2a::model::{Message, Part};
 use flotilla_protocol::fleet::route::Form;
 use flotilla_protocol::fleet::{Dispatch, HANDSHAKE, hints};
 use flotilla_protocol::lineage;
+use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::Json;
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ pub struct Told<'a> {
     pub unverified: &'a [String],
     /// What was wrong with the last reply.
     pub violations: Option<&'a [String]>,
+    /// When the task ends, which may be sooner than its own contract says.
+    pub deadline: Option<Millis>,
 }
 
 /// The message as the worker gets it. What else was in it goes on unchanged.
@@ -34,6 +37,7 @@ pub fn dressed(message: &Message, dispatch: &Dispatch, told: &Told<'_>) -> Arc<M
         epoch: told.worker.announce.epoch,
         unverified: told.unverified.to_vec(),
         to: None,
+        deadline: told.deadline,
         ..dispatch.clone()
     };
     if let Some(violations) = told.violations {
@@ -86,6 +90,7 @@ mod tests {
     use flotilla_protocol::fleet::route::Form;
     use flotilla_protocol::fleet::{Announce, Dispatch, HANDSHAKE, hints};
     use flotilla_protocol::lineage;
+    use flotilla_protocol::time::Millis;
     use std::sync::Arc;
 
     fn announced(versions: &[&str]) -> Worker {
@@ -97,7 +102,8 @@ mod tests {
     fn sent(worker: &Worker, dispatch: &Dispatch, violations: Option<&[String]>) -> Arc<Message> {
         let parts = vec![Part::text("Do it"), Part { url: Some("http://a".into()), ..Part::default() }];
         let message = Message { parts, ..Message::default() };
-        dressed(&message, dispatch, &Told { worker, unverified: &["MCP server mem".to_owned()], violations })
+        let (unverified, deadline) = (&["MCP server mem".to_owned()], Some(Millis(7)));
+        dressed(&message, dispatch, &Told { worker, unverified, violations, deadline })
     }
 
     #[test]
@@ -108,6 +114,7 @@ mod tests {
         let json = lineage::find_member(upgraded.metadata.as_ref().unwrap(), HANDSHAKE).unwrap();
         let told: Dispatch = serde_json::from_str(json.text()).unwrap();
         assert_eq!((told.epoch, told.unverified.len(), told.protocol_version.to_string()), (Some(4), 1, "2.0".into()));
+        assert_eq!(told.deadline, Some(Millis(7)), "the task's, not its own alone");
         assert_eq!(
             (upgraded.parts.len(), upgraded.parts[0].text.as_deref()),
             (2, Some("Do it")),

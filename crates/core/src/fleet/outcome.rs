@@ -2,15 +2,16 @@
 
 use super::spent::Spent;
 use super::{own, schema};
-use crate::budget::Ceiling;
+use crate::budget::{self, Ceiling};
 use flotilla_protocol::a2a::model::{Part, TaskState};
 use flotilla_protocol::fleet::dispatch::ReplySchema;
-use flotilla_protocol::fleet::result::{BlockedReason, EndedBy, Status};
+use flotilla_protocol::fleet::result::{BlockedReason, EndedBy, Status, retry_after};
 use flotilla_protocol::fleet::route::{Check, Standing, Step};
 use flotilla_protocol::fleet::{
     Announce, Dispatch, Found, HANDSHAKE, Handshake, Kind, TaskResult, ending, read, version,
 };
 use flotilla_protocol::lineage;
+use flotilla_protocol::usage::Usage;
 use flotilla_protocol::wire::{Json, Object};
 use flotilla_protocol::work::{Contents, Report};
 use serde_json::{Value, json};
@@ -31,6 +32,9 @@ pub struct Judge {
     json: Option<Value>,
     said: String,
     spent: Spent,
+    /// Hard ceilings beside the contract's, with what was told when they were looked at; none if nobody can say.
+    held: Option<Vec<budget::Held>>,
+    counted: Usage,
 }
 
 /// What follows from reports.
@@ -82,7 +86,14 @@ impl Judge {
             json: None,
             said: String::new(),
             spent,
+            held: Some(Vec::new()),
+            counted: Usage::default(),
         }
+    }
+
+    /// Takes up what the ledger says of hard ceilings before the worker's last word is read.
+    pub fn hold(&mut self, held: Option<Vec<budget::Held>>) {
+        (self.held, self.counted) = (held, self.spent.total().unwrap_or_default());
     }
 
     /// Reads reports; what they come to, and what the worker announced in them.
@@ -204,7 +215,7 @@ impl Judge {
             blocked_reason: Some(reason),
             detail: Some(shortened(&self.said)).filter(|said| !said.is_empty()),
             retryable: told["retryable"].as_bool(),
-            retry_after: told["retry_after"].as_u64(),
+            retry_after: retry_after(&told["retry_after"]),
             ..TaskResult::default()
         }))
     }
@@ -262,9 +273,13 @@ impl Judge {
 
     /// By how much a hard ceiling was passed, if that came to be known with the result only.
     fn overspent(&self) -> Option<String> {
-        let (ceiling, used) = (Ceiling::of(&self.dispatch).filter(|ceiling| ceiling.hard)?, self.spent.total()?);
-        let over = ceiling.marks(&used).find(|mark| mark.used > mark.most)?;
-        Some(format!("it used {}", over.told()))
+        let used = self.spent.total().unwrap_or_default();
+        let own = Ceiling::of(&self.dispatch).filter(|ceiling| ceiling.hard);
+        if let Some(over) = own.and_then(|own| own.marks(&used).find(|mark| mark.used > mark.most)) {
+            return Some(format!("it used {}", over.told()));
+        }
+        let Some(held) = &self.held else { return Some("what is left of the budget cannot be read".into()) };
+        held.iter().find_map(|held| held.passed(&used.beyond(&self.counted)))
     }
 
     /// A worker that stopped of its own accord says how far it came, or the hub does.

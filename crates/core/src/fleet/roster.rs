@@ -1,6 +1,6 @@
 //! One worker in the roster: what it announced, when it was heard of, and whether it can be reached.
 
-use super::{Changed, Kept, Settings, standing};
+use super::{Changed, Kept, Pauses, Settings, standing};
 use crate::dispatch::{Health, Worker};
 use crate::ids::{AgentId, PrincipalId, WorkspaceId};
 use crate::ports::Breaker;
@@ -94,7 +94,22 @@ impl Entry {
         let labels = set.into_iter().flat_map(|set| &set.labels).chain(&announced.labels);
         worker.labels = labels.cloned().collect::<BTreeSet<_>>();
         let account = set.and_then(|set| set.account.as_deref()).or(announced.account.as_deref());
-        worker.account = account.map(Into::into);
+        if worker.account.as_deref() != account {
+            // What another account has used up is nothing to it.
+            (worker.account, worker.paused) = (account.map(Into::into), None);
+        }
+    }
+
+    /// Whose limit it works under, in its own workspace.
+    pub fn account(&self) -> Option<(WorkspaceId, Arc<str>)> {
+        Some((self.workspace, self.worker.account.clone()?))
+    }
+
+    /// Rests with the others of its account.
+    pub fn rest(&mut self, pauses: &Pauses) {
+        if let Some(pause) = self.account().and_then(|account| pauses.get(&account)) {
+            self.worker.paused = Some(pause.clone());
+        }
     }
 
     /// Looks whether it can be reached now. A connection that is open is a lease that goes on.

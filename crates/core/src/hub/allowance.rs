@@ -1,7 +1,7 @@
 //! What workers may still use today: one that has used up a hard ceiling gets no work until the next day.
 
 use super::Hub;
-use crate::budget::Ceiling;
+use crate::budget::{Budgets, Ceiling};
 use crate::dispatch::Pause;
 use crate::error::Fault;
 use crate::ids::WorkspaceId;
@@ -11,8 +11,14 @@ use crate::usage::{By, Day};
 use flotilla_protocol::usage::Usage;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 const SPENT: &str = "its budget for today is used up";
+const UNREADABLE: &str = "what it used today cannot be read, so whether its budget is used up is not known; the hub's log \
+                          says why";
+/// When a ledger that could not be read is looked at again.
+const AGAIN: Duration = Duration::from_secs(10);
 
 impl Hub {
     /// Who does a task's work: the worker that has it, or else the agent it was sent to.
@@ -22,16 +28,37 @@ impl Hub {
         worker.or_else(|| registry.by_id(head.agent).cloned())
     }
 
-    /// Looks which workers have used up what they may today. Free where no ceilings are set.
-    pub(super) async fn look_at_allowances(&self) -> Result<(), Fault> {
+    /// Looks which workers have used up what they may today. Free where no ceilings are set. While that cannot be read,
+    /// whoever may be under a hard ceiling gets nothing.
+    pub(super) async fn look_at_allowances(self: &Arc<Self>) {
         if self.fleet.is_empty() {
-            return Ok(());
+            return;
         }
         let policy = self.purses.policy.load_full();
         if policy.is_empty() {
-            self.fleet.allow(|_| None);
-            return Ok(());
+            return self.fleet.allow(|_| None);
         }
+        if let Err(fault) = self.look_up_allowances(&policy).await {
+            tracing::error!(%fault, "which workers have a budget left is not known; those under a hard ceiling wait");
+            let until = Day::of(self.clock.now()).ends();
+            self.fleet.allow(|name| policy.may_stop(name).then(|| Pause { until, reason: UNREADABLE.into() }));
+            self.look_again_later();
+        }
+    }
+
+    fn look_again_later(self: &Arc<Self>) {
+        if self.purses.looks_again.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let hub = Arc::clone(self);
+        self.runtime.spawn(async move {
+            tokio::time::sleep(AGAIN).await; // polling
+            hub.purses.looks_again.store(false, Ordering::Relaxed);
+            hub.look_at_allowances().await;
+        });
+    }
+
+    async fn look_up_allowances(&self, policy: &Budgets) -> Result<(), Fault> {
         let reached = |ceiling: &Ceiling, used: Option<&Usage>| {
             ceiling.hard && ceiling.reached(used.unwrap_or(&Usage::default())).is_some()
         };

@@ -1,7 +1,7 @@
 //! Budgets: what work has used is held against its ceilings, its parents' and the day's; told at levels, and stopped.
 
 use super::{Hub, LiveRef};
-use crate::budget::{Broke, Budgets, Ceiling, Figure, TODAY};
+use crate::budget::{ABOVE, Broke, Budgets, Ceiling, Figure, Held, TODAY};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::fleet::contract::{Carried, carried};
@@ -16,6 +16,7 @@ use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::lineage::Origin;
 use flotilla_protocol::usage::Usage;
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Contracts that are remembered; beyond that they are read again.
@@ -29,6 +30,8 @@ pub struct Purses {
     told: Mutex<HashMap<(String, Figure), (Day, u64)>>,
     /// One is weighed after the other, so that each level is told once.
     scales: tokio::sync::Mutex<()>,
+    /// The ledger could not be read, and is looked at again in a while.
+    pub(super) looks_again: AtomicBool,
 }
 
 impl Purses {
@@ -76,9 +79,7 @@ impl Hub {
         self.purses.policy.store(Arc::new(budgets));
         let hub = Arc::clone(self);
         self.runtime.spawn(async move {
-            if let Err(fault) = hub.look_at_allowances().await {
-                tracing::error!(%fault, "which workers have a budget left is not known");
-            }
+            hub.look_at_allowances().await;
         });
     }
 
@@ -108,7 +109,7 @@ impl Hub {
         let mut day_is_over = false;
         for purse in self.purses_of(doer, Some(head.id), head.origin.as_deref()).await? {
             for mark in purse.ceiling.marks(&purse.used) {
-                let before = purse.ceiling.marks(&less(&purse.used, added)).find(|before| before.figure == mark.figure);
+                let before = purse.ceiling.marks(&purse.used.beyond(added)).find(|before| before.figure == mark.figure);
                 let before = before.map_or(0, |before| before.level());
                 if self.purses.is_news(&purse.name, mark.figure, today, mark.level(), before) {
                     let limit = format!("budget of {} ({})", purse.name, mark.figure.name());
@@ -125,7 +126,7 @@ impl Hub {
             }
         }
         if day_is_over {
-            self.look_at_allowances().await?;
+            self.look_at_allowances().await;
         }
         Ok(())
     }
@@ -155,17 +156,41 @@ impl Hub {
         !self.purses.policy.load().is_empty() || origin.is_some_and(|origin| !origin.chain.is_empty())
     }
 
-    /// Why work for an agent cannot begin, if a hard ceiling it would count against is reached already.
-    pub async fn broke(&self, agent: &Agent, origin: Option<&Origin>) -> Result<Option<Broke>, Fault> {
+    /// Why work for an agent cannot begin, if a hard ceiling it would count against is reached already, or may be.
+    pub async fn broke(&self, agent: &Agent, origin: Option<&Origin>) -> Option<Broke> {
         if !self.may_be_broke(origin) {
-            return Ok(None);
+            return None;
         }
-        let purses = self.purses_of(Some(agent), None, origin).await?;
+        let purses = match self.purses_of(Some(agent), None, origin).await {
+            Ok(purses) => purses,
+            Err(fault) => {
+                tracing::error!(agent = agent.name, %fault, "whether work has a budget left is not known");
+                let is_part = origin.is_some_and(|origin| !origin.chain.is_empty());
+                let may_stop = is_part || self.purses.policy.load().may_stop(&agent.name);
+                return may_stop.then(Broke::unknown);
+            }
+        };
         let spent = |purse: &&Purse| purse.ceiling.hard && purse.ceiling.reached(&purse.used).is_some();
-        Ok(purses.iter().find(spent).map(|purse| match !purse.is_of_the_day() {
-            true => Broke::before("of the task this is part of", None),
+        purses.iter().find(spent).map(|purse| match !purse.is_of_the_day() {
+            true => Broke::before(ABOVE, None),
             false => Broke::before(purse.whose(), self.renewed(purse)),
-        }))
+        })
+    }
+
+    /// The hard ceilings beside its own contract that a task's last word may pass. None if they cannot be read.
+    pub(super) async fn ceilings_above(&self, doer: &Agent, head: &Head) -> Option<Vec<Held>> {
+        let origin = head.origin.as_deref();
+        if !self.may_be_broke(origin) {
+            return Some(Vec::new());
+        }
+        let purses = self.purses_of(Some(doer), None, origin).await;
+        let purses = purses.inspect_err(|fault| tracing::error!(task = %head.id, %fault, "its budget cannot be read"));
+        let hard = purses.ok()?.into_iter().filter(|purse| purse.ceiling.hard);
+        let held = hard.map(|purse| {
+            let whose = if purse.is_of_the_day() { TODAY } else { ABOVE };
+            Held { whose, ceiling: purse.ceiling, used: purse.used }
+        });
+        Some(held.collect())
     }
 
     /// All that a task counts against: its own contract, those of the tasks it is part of, and the day's ceilings.
@@ -250,13 +275,4 @@ impl Hub {
         contracts.insert(task, found);
         Ok(found)
     }
-}
-
-/// What was used before the last of it.
-fn less(all: &Usage, last: &Usage) -> Usage {
-    let mut before = *all;
-    for (mine, theirs) in before.figures.iter_mut().zip(last.figures) {
-        *mine = mine.map(|mine| mine.saturating_sub(theirs.unwrap_or(0)));
-    }
-    before
 }

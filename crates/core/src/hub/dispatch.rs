@@ -110,9 +110,7 @@ impl Hub {
             let detail = "the deadline passed before the work began; send it again with a later one".to_owned();
             return self.reject(run, &contract, late(detail), Choice::default()).await;
         }
-        if let Err(fault) = self.look_at_allowances().await {
-            tracing::error!(task = %head.id, %fault, "which workers have a budget left is not known");
-        }
+        self.look_at_allowances().await;
         match self.search(&run, &contract, &order).await {
             Search::Found(placed) => self.hand_over(&contract, order, *placed, work, run).await,
             Search::Nobody(hindrance, choice) => self.reject(run, &contract, hindrance, choice).await,
@@ -286,12 +284,13 @@ impl Hub {
         if violations.is_some() {
             work.trail.upstream.task.clear();
         }
-        let told = Told { worker: &worker, unverified: &unverified, violations };
+        let deadline = [work.lineage.deadline, contract.dispatch.deadline].into_iter().flatten().min();
+        work.lineage.deadline = deadline;
+        let told = Told { worker: &worker, unverified: &unverified, violations, deadline };
         if contract.past.given.is_none() || violations.is_some() {
             work.message = form::dressed(&work.message, &contract.dispatch, &told);
         }
         (work.asked_at, work.ttl) = (now, u32::try_from(settings.take.as_secs().max(1)).ok());
-        work.lineage.deadline = [work.lineage.deadline, contract.dispatch.deadline].into_iter().flatten().min();
         counter!("flotilla_dispatches_total", "outcome" => "assigned").increment(1);
         let (name, again) = (Arc::clone(&worker.name), violations.is_some());
         run.judge = Some(Box::new(Judge::new(name, order.dispatch.clone(), again, contract.past.spent)));

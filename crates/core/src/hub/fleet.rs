@@ -62,7 +62,8 @@ impl Hub {
             self.show_fleet();
         }
         self.look_at_workers();
-        self.look_at_allowances().await
+        self.look_at_allowances().await;
+        Ok(())
     }
 
     /// An agent says what it is and has now. Older word than what is known changes nothing, and is told so.
@@ -83,7 +84,7 @@ impl Hub {
             && let Some(kept) = self.fleet.kept(&agent.name)
         {
             self.store.keep_worker(kept).await?;
-            self.look_at_allowances().await?;
+            self.look_at_allowances().await;
         }
         Ok(announced)
     }
@@ -131,6 +132,16 @@ impl Hub {
         let _alone = self.fleet.keeping.lock().await;
         let kept = self.fleet.drain(name, draining).ok_or_else(|| not_a_worker(name))?;
         self.store.keep_worker(kept).await?;
+        self.look_at_workers();
+        Ok(self.worker(caller, name)?)
+    }
+
+    /// Ends the pause a worker and its account are under: somebody knows better than the worker that said so.
+    pub async fn resume_worker(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<Seen, Error> {
+        caller.check(Right::TasksWrite)?;
+        self.worker(caller, name)?;
+        let resumed = self.fleet.resume(name);
+        self.keep_workers(&resumed).await;
         self.look_at_workers();
         Ok(self.worker(caller, name)?)
     }

@@ -3,7 +3,7 @@
 use super::run::{Fenced, RunHandle};
 use crate::fleet::outcome::Ruling;
 use crate::fleet::settings::after;
-use crate::fleet::{Via, pause};
+use crate::fleet::{LONGEST_PAUSE, Via, pause};
 use crate::task::{Command, RunState};
 use flotilla_protocol::fleet::result::BlockedReason;
 use flotilla_protocol::fleet::route::Step;
@@ -41,6 +41,11 @@ impl RunHandle {
     pub(super) async fn judged(&mut self, reports: Vec<Report>) -> Result<Vec<Report>, Fenced> {
         let Some(judge) = &mut self.judge else { return Ok(reports) };
         let worker = Arc::clone(&judge.worker);
+        if reports.iter().any(is_last)
+            && let (Some(agent), Some(head)) = (self.hub.registry().by_name(&worker).cloned(), self.live.committed())
+        {
+            judge.hold(self.hub.ceilings_above(&agent, &head).await);
+        }
         let (ruling, announced) = judge.rule(reports);
         self.hub.fleet.heard(&worker, self.hub.clock.now());
         if let Some(agent) = self.hub.registry().by_name(&worker).cloned() {
@@ -143,6 +148,15 @@ impl RunHandle {
     }
 }
 
+/// Whether a worker has said all it had to say.
+fn is_last(report: &Report) -> bool {
+    match report {
+        Report::Answer { .. } => true,
+        Report::Status { state, .. } => state.is_terminal() || state.is_interrupted(),
+        _ => false,
+    }
+}
+
 fn announcements(report: &Report) -> impl Iterator<Item = Announce> + '_ {
     let contents = match report {
         Report::Artifact { contents, .. } | Report::Answer { contents, .. } => Some(contents),
@@ -168,7 +182,7 @@ fn retry_at(reason: &BlockedReason, retryable: Option<bool>, seconds: Option<u64
     };
     let seconds = if retryable == Some(false) { None } else { seconds.or(usual) };
     // Somebody who says "at once" again and again must not be asked again and again at once.
-    seconds.map(|seconds| after(now, Duration::from_secs(seconds.max(1))))
+    seconds.map(|seconds| after(now, Duration::from_secs(seconds.max(1)).min(LONGEST_PAUSE)))
 }
 
 /// What a worker lacks it is not asked for again before it announces something new, whatever it hopes.
@@ -181,5 +195,19 @@ fn known(reason: &BlockedReason) -> String {
     match reason {
         BlockedReason::Other(_) => "other".to_owned(),
         typed => typed.name().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::retry_at;
+    use flotilla_protocol::fleet::result::BlockedReason;
+    use flotilla_protocol::time::Millis;
+
+    #[test]
+    fn a_worker_is_left_alone_as_long_as_it_says_within_bounds() {
+        let at = |seconds| retry_at(&BlockedReason::UsageLimit, None, seconds, Millis(0)).map(|at| at.0);
+        assert_eq!([at(Some(0)), at(Some(60)), at(None)], [Some(1_000), Some(60_000), Some(300_000)]);
+        assert_eq!([at(Some(1 << 63)), at(Some(1_000_000_000))], [Some(8 * 86_400_000); 2]);
     }
 }

@@ -233,7 +233,7 @@ impl Hub {
         extensions.retain(|uri| agent.link.is_remote() && !uri.starts_with(HUB_EXTENSIONS));
         let origin = descent.as_ref().map(|descent| Arc::clone(&descent.origin));
         let broke = match self.may_be_broke(origin.as_deref()) {
-            true => Box::pin(self.broke(agent, origin.as_deref())).await?.map(Box::new),
+            true => Box::pin(self.broke(agent, origin.as_deref())).await.map(Box::new),
             false => None,
         };
         let say = Box::new(Say {

@@ -46,6 +46,11 @@ enum FleetCommand {
         /// The worker's name
         worker: String,
     },
+    /// End the pause that a worker's usage limit put its account under.
+    Resume {
+        /// The worker's name
+        worker: String,
+    },
 }
 
 impl FleetArgs {
@@ -64,6 +69,9 @@ impl FleetArgs {
             Some(FleetCommand::Drain { worker }) => hub.drain(worker, true).await.and_then(|json| show(session, &json)),
             Some(FleetCommand::Undrain { worker }) => {
                 hub.drain(worker, false).await.and_then(|json| show(session, &json))
+            }
+            Some(FleetCommand::Resume { worker }) => {
+                hub.resume_worker(worker).await.and_then(|json| show(session, &json))
             }
         };
         told.map_err(|error| {

@@ -160,10 +160,15 @@ impl Dispatch {
         if self.task.token_budget == Some(0) {
             return Err("task.token_budget: nothing can be done with 0 tokens; leave it out for no ceiling".into());
         }
-        if let Some(budget) = &self.task.budget
-            && budget.max_cost_usd.is_some_and(|cost| !cost.is_finite() || cost <= 0.0)
-        {
-            return Err("task.budget.max_cost_usd: must be more than 0; leave it out for no ceiling".into());
+        if let Some(budget) = &self.task.budget {
+            let zeros = [
+                ("max_total_tokens", budget.max_total_tokens == Some(0)),
+                ("max_output_tokens", budget.max_output_tokens == Some(0)),
+                ("max_cost_usd", budget.max_cost_usd.is_some_and(|cost| !cost.is_finite() || cost <= 0.0)),
+            ];
+            if let Some((name, _)) = zeros.into_iter().find(|(_, wrong)| *wrong) {
+                return Err(format!("task.budget.{name}: must be more than 0; leave it out for no ceiling"));
+            }
         }
         if self.task.json_schema.is_some() && self.task.reply_schema != ReplySchema::Json {
             return Err("task.json_schema: goes with reply_schema \"json\" only".into());

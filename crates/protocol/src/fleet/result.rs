@@ -6,6 +6,7 @@ use crate::block::Block;
 use crate::wire::Json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use std::borrow::Cow;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +46,7 @@ pub struct TaskResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
     /// Seconds until it may.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "seconds", skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
     /// What the agent itself says it spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -204,6 +205,17 @@ impl JsonSchema for BlockedReason {
     }
 }
 
+/// What is no number of seconds was not told: that a worker is blocked counts, whatever it says of when it is not.
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Ok(retry_after(&Value::deserialize(deserializer)?))
+}
+
+/// The seconds a worker says it is to be left alone, if that can be read.
+pub fn retry_after(told: &Value) -> Option<u64> {
+    let number = told.as_f64().or_else(|| told.as_str()?.trim().parse().ok());
+    told.as_u64().or_else(|| number.filter(|number| *number >= 0.0).map(|number| number.ceil() as u64))
+}
+
 impl TaskResult {
     pub(super) fn check(&self) -> Result<(), String> {
         let missing = match self.status {
@@ -212,6 +224,9 @@ impl TaskResult {
                 "error: must say what went wrong"
             }
             Status::Partial if self.remaining.is_empty() => "remaining: must say what is still to be done",
+            _ if self.usage.as_ref().and_then(|usage| usage.cost_usd).is_some_and(|cost| cost < 0.0) => {
+                "usage.cost_usd: must be 0 or more; leave it out if it is not known"
+            }
             _ => return Ok(()),
         };
         Err(missing.into())

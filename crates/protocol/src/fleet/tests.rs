@@ -118,6 +118,32 @@ fn what_is_wrong_is_named_with_its_place() {
         let problem = wrong(json, place, with);
         assert!(problem.contains(told), "{place}: {problem}");
     }
+    for budget in [json!({"max_total_tokens": 0}), json!({"max_output_tokens": 0}), json!({"max_cost_usd": 0})] {
+        let problem = wrong(DISPATCH, "/task", json!({"budget": budget}));
+        assert!(problem.contains("must be more than 0"), "{problem}");
+    }
+    let mut result = value(RESULT);
+    result["usage"] = json!({"cost_usd": -1});
+    assert!(matches!(read(&result.to_string()), Found::Wrong(problem) if problem.contains("usage.cost_usd")));
+}
+
+#[test]
+fn a_time_to_ask_again_that_cannot_be_read_was_not_told() {
+    for (told, expected) in [
+        (json!(60), Some(60)),
+        (json!("60"), Some(60)),
+        (json!(1.5), Some(2)),
+        (json!(-5), None),
+        (json!(1e300), Some(u64::MAX)),
+        (json!("2031-01-01T00:00:00Z"), None),
+        (json!(null), None),
+        (json!({}), None),
+    ] {
+        let mut result = value(RESULT);
+        result["retry_after"] = told.clone();
+        let Found::Handshake(Handshake::Result(read)) = read(&result.to_string()) else { panic!("{told}") };
+        assert_eq!(read.retry_after, expected, "{told}");
+    }
 }
 
 #[test]

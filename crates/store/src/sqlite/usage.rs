@@ -9,7 +9,7 @@ use flotilla_core::ports::{Later, UsageStore};
 use flotilla_core::task::Head;
 use flotilla_core::usage::{By, Day, Sum, UsageFilter, assigned};
 use flotilla_protocol::event::Event;
-use flotilla_protocol::usage::Usage;
+use flotilla_protocol::usage::{FIGURES, MOST_SUM, Usage};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -18,21 +18,41 @@ pub fn may_tell(events: &str) -> bool {
     events.contains("\"usage\"")
 }
 
+/// The columns of the figures, in their order.
+const COLUMNS: [&str; FIGURES] = ["input", "output", "cache_read", "cache_write", "cost"];
+
+/// A row that is added to another one's. Sums that are full stay full: beyond a number SQLite would make a fraction.
+fn adding() -> String {
+    let more = COLUMNS
+        .map(|name| format!("{name} = coalesce(min({name} + excluded.{name}, {MOST_SUM}), {name}, excluded.{name})"));
+    format!(
+        "INSERT INTO usage (task, day, agent, owner, context, reports, {}, gaps) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+         ON CONFLICT DO UPDATE SET reports = reports + excluded.reports, gaps = gaps | excluded.gaps, {}",
+        COLUMNS.join(", "),
+        more.join(", ")
+    )
+}
+
+/// The sums of the figures and what is missing from them, as `sum` reads them. Each figure is summed in two halves,
+/// since `sum()` fails for all of a ledger where the whole is too large, whoever told it. Early stores hold figures that
+/// were too large for their column and came out below 0.
+fn summed() -> String {
+    let halves = COLUMNS.map(|name| {
+        let figure = format!("CASE WHEN u.{name} < 0 THEN {MOST_SUM} ELSE u.{name} END");
+        format!("sum(({figure}) >> 32), sum(({figure}) & 4294967295)")
+    });
+    let gaps = (0..FIGURES).map(|bit| format!("coalesce(max(u.gaps & {}), 0)", 1 << bit));
+    format!("sum(u.reports), {}, {}", halves.join(", "), gaps.collect::<Vec<_>>().join(", "))
+}
+
 /// Adds what an entry tells, in the transaction that puts it into the tables.
 pub fn add(connection: &Connection, entry: &Entry, events: &[Event]) -> Result<(), Fault> {
     let Some(usage) = Usage::of(events) else { return Ok(()) };
     let head = &entry.head;
     let (agent, owner) = doer(connection, head)?;
     let [input, output, read, written, cost] = usage.figures.map(|figure| figure.map(|figure| figure as i64));
-    let sql = "INSERT INTO usage (task, day, agent, owner, context, reports, input, output, cache_read, cache_write, \
-               cost, gaps) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
-               ON CONFLICT DO UPDATE SET reports = reports + excluded.reports, gaps = gaps | excluded.gaps, \
-               input = coalesce(input + excluded.input, input, excluded.input), \
-               output = coalesce(output + excluded.output, output, excluded.output), \
-               cache_read = coalesce(cache_read + excluded.cache_read, cache_read, excluded.cache_read), \
-               cache_write = coalesce(cache_write + excluded.cache_write, cache_write, excluded.cache_write), \
-               cost = coalesce(cost + excluded.cost, cost, excluded.cost)";
-    let mut statement = connection.prepare_cached(sql).map_err(fault("adding usage"))?;
+    let mut statement = connection.prepare_cached(&adding()).map_err(fault("adding usage"))?;
     let added = statement.execute(params![
         head.id.bytes(),
         Day::of(entry.span.at).0,
@@ -95,10 +115,14 @@ fn sum(row: &Row<'_>) -> rusqlite::Result<Sum> {
         _ => String::new(),
     };
     let number = |index| row.get::<_, Option<i64>>(index).map(|number| number.map(i64::unsigned_abs));
-    let figures = [number(3)?, number(4)?, number(5)?, number(6)?, number(7)?];
-    let mut gaps = 0u8;
-    for bit in 0..5 {
-        gaps |= u8::from(row.get::<_, i64>(8 + bit)? != 0) << bit;
+    let (mut figures, mut gaps) = ([None; FIGURES], 0u8);
+    for (index, figure) in figures.iter_mut().enumerate() {
+        let halves = (row.get::<_, Option<i64>>(3 + 2 * index)?, row.get::<_, Option<i64>>(4 + 2 * index)?);
+        if let (Some(high), Some(low)) = halves {
+            let whole = (i128::from(high) << 32) + i128::from(low);
+            *figure = u64::try_from(whole.clamp(0, i128::from(MOST_SUM))).ok();
+        }
+        gaps |= u8::from(row.get::<_, i64>(3 + 2 * FIGURES + index)? != 0) << index;
     }
     let usage = Usage { reports: number(2)?.unwrap_or(0), figures, gaps };
     Ok(Sum { key, tasks: number(1)?.unwrap_or(0), usage })
@@ -126,10 +150,10 @@ fn sums(connection: &Connection, scope: Scope, by: By, filter: &UsageFilter) -> 
         conditions.push(format!("u.agent IN ({})", ids.join(",")));
     }
     let sql = format!(
-        "SELECT {} AS k, count(DISTINCT u.task), sum(u.reports), sum(u.input), sum(u.output), sum(u.cache_read), \
-         sum(u.cache_write), sum(u.cost), max(u.gaps & 1), max(u.gaps & 2), max(u.gaps & 4), max(u.gaps & 8), \
-         max(u.gaps & 16) FROM usage u WHERE {} GROUP BY k ORDER BY max(u.day) DESC, k DESC LIMIT {}",
+        "SELECT {} AS k, count(DISTINCT u.task), {} FROM usage u WHERE {} \
+         GROUP BY k ORDER BY max(u.day) DESC, k DESC LIMIT {}",
         key(by),
+        summed(),
         conditions.join(" AND "),
         filter.limit
     );
@@ -140,12 +164,12 @@ fn sums(connection: &Connection, scope: Scope, by: By, filter: &UsageFilter) -> 
 
 /// Of a task and all below it.
 fn below(connection: &Connection, task: TaskId) -> Result<Usage, Fault> {
-    let sql = "WITH RECURSIVE below (id) AS (
-                   SELECT ?1 UNION SELECT t.id FROM tasks t JOIN below b ON t.parent_task_id = b.id)
-               SELECT x'', 0, sum(u.reports), sum(u.input), sum(u.output), sum(u.cache_read), sum(u.cache_write), \
-               sum(u.cost), coalesce(max(u.gaps & 1), 0), coalesce(max(u.gaps & 2), 0), coalesce(max(u.gaps & 4), 0), \
-               coalesce(max(u.gaps & 8), 0), coalesce(max(u.gaps & 16), 0) FROM usage u WHERE u.task IN below";
-    let mut statement = connection.prepare_cached(sql).map_err(fault("reading usage"))?;
+    let sql = format!(
+        "WITH RECURSIVE below (id) AS (SELECT ?1 UNION SELECT t.id FROM tasks t JOIN below b ON t.parent_task_id = b.id) \
+         SELECT x'', 0, {} FROM usage u WHERE u.task IN below",
+        summed()
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(fault("reading usage"))?;
     statement.query_row([task.bytes()], sum).map(|sum| sum.usage).map_err(fault("reading usage"))
 }
 

@@ -1,7 +1,7 @@
 //! Approvals and the ledger: written with the commits that tell of them, and shown to owners alone.
 
 use crate::author::{AGENT, Author, CALLER, OWNER, keep};
-use crate::home::Home;
+use crate::home::{File, Home};
 use flotilla_core::approval::ApprovalFilter;
 use flotilla_core::caller::Scope;
 use flotilla_core::ids::{ApprovalId, PrincipalId, TaskId};
@@ -9,6 +9,7 @@ use flotilla_core::ports::{Retention, Store};
 use flotilla_core::usage::{By, Day, UsageFilter};
 use flotilla_protocol::approval::ApprovalState;
 use flotilla_protocol::time::Millis;
+use flotilla_protocol::usage::MOST_SUM;
 use std::sync::Arc;
 
 const ALL: Retention = Retention {
@@ -109,4 +110,21 @@ pub async fn the_ledger_is_there_again(home: &impl Home) {
     assert_eq!(head, task.head, "with what is open");
     assert_eq!(store.expiring().await.unwrap().len(), 1);
     assert_eq!(store.usage_below(task.id()).await.unwrap().reports, 1);
+}
+
+#[tokio::test]
+async fn figures_that_are_too_large_break_nothing() {
+    let home = File::new();
+    let (mut huge, mut usual) = (Author::new(TaskId::fresh()), Author::new(TaskId::fresh()));
+    huge.keep(&home.open(), "say work use", 10).await;
+    usual.keep(&home.open(), "say work use", 10).await;
+    let damage = "UPDATE usage SET input = 9223372036854775807, output = 9.9e18, cost = -1";
+    assert_eq!(rusqlite::Connection::open(home.store()).unwrap().execute(damage, []).unwrap(), 2);
+    let store = home.open();
+    let all = UsageFilter { limit: 99, ..UsageFilter::default() };
+    let days = store.usage(Scope::Admin, By::Day, all).await.unwrap();
+    let full = Some(MOST_SUM);
+    assert_eq!(days[0].usage.figures, [full, full, None, None, full]);
+    usual.keep(&store, "use", 11).await;
+    assert_eq!(store.usage_below(usual.id()).await.unwrap().figures, [full, full, None, None, full]);
 }

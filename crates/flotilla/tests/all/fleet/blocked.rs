@@ -3,7 +3,7 @@
 use super::{announce, dispatch, give, is, owner, post, result, say, shown, steps, told, why, worker, worker_saying};
 use crate::cast::{hub, hub_with, reached, state};
 use flotilla_testkit::socket::Socket;
-use flotilla_testkit::{HubProcess, until};
+use flotilla_testkit::{Binding, HubProcess, until};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -201,6 +201,43 @@ fn a_usage_limit_pauses_all_workers_of_the_account() {
     let told = bob.expect("bob was looked at")["obstacles"][0].clone();
     assert_eq!(told["reason"], "usage_limit");
     assert!(told["detail"].as_str().expect("a text").contains("its account is paused until"), "{told}");
+}
+
+#[test]
+fn a_pause_is_of_its_workspace_has_a_bound_and_its_owner_ends_it() {
+    let hub = hub();
+    let with = |name: &str, epoch: u64| {
+        let mut told = announce(name, epoch);
+        told["worker"]["account"] = json!("team");
+        told
+    };
+    let mut ada = worker_saying(&hub, "ada", &with("ada", 1));
+    let _bob = worker_saying(&hub, "bob", &with("bob", 1));
+    let elsewhere = hub.make_key(&["eve", "--principal", "other/eve", "--scope", crate::socket::SCOPES]);
+    let mut eve = crate::socket::dial(&hub, &elsewhere).open();
+    say(&mut eve, &with("eve", 1));
+    for told in [json!(u64::MAX), json!("in a while"), json!(-5)] {
+        let (task, client) = give(&hub, &json!({"to": "ada", "on_blocked": ["queue"]}));
+        block(&mut ada, &json!({"blocked_reason": "usage_limit", "retry_after": told, "detail": "weekly limit"}));
+        is(&hub, "bob", "BUSY");
+        let until = shown(&hub, "ada")["paused"]["until"].as_str().expect("a time").to_owned();
+        let bound = crate::lineage::in_time(Duration::from_secs(9 * 86_400));
+        assert!(*until < *bound, "{told}: {until}");
+        assert_eq!(shown(&hub, "eve")["paused"], Value::Null, "the same word in another workspace");
+        let stranger = hub.caller(Binding::HttpJson, "stranger");
+        assert_eq!(post(&stranger, "/api/fleet/ada/resume", &json!({})).status, 404);
+        hub.cli_ok(&["fleet", "resume", "bob"]);
+        is(&hub, "bob", "AVAILABLE");
+        assert_eq!(shown(&hub, "ada")["paused"], Value::Null);
+        let again = ada.kind("message");
+        result(&mut ada, &again, &json!({"status": "done"}));
+        reached(&client, &task, "TASK_STATE_COMPLETED");
+    }
+    let (_task, _) = give(&hub, &json!({"to": "ada", "on_blocked": ["queue"]}));
+    block(&mut ada, &json!({"blocked_reason": "usage_limit", "retry_after": 3600}));
+    is(&hub, "ada", "BUSY");
+    say(&mut ada, &announce("ada", 2));
+    assert_eq!(shown(&hub, "ada")["paused"], Value::Null, "it works under another account now");
 }
 
 #[test]
