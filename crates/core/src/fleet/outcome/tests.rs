@@ -1,5 +1,7 @@
 //! What reports come to: where a result is found, what is believed, and what is asked for again.
 
+mod pieces;
+
 use super::{Judge, Ruling};
 use crate::fleet::own::refused;
 use crate::fleet::reasons::Hindrance;

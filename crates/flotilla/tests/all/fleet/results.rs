@@ -139,3 +139,30 @@ fn an_announcement_in_a_reply_is_taken() {
     assert_eq!((&shown(&hub, "ada")["epoch"], &shown(&hub, "ada")["via"]), (&json!(5), &json!("reply")));
     assert_eq!(done["artifacts"][0]["parts"][0]["text"], "hi", "what else was there is passed on");
 }
+
+#[test]
+fn a_streamed_error_is_an_error_and_a_streamed_reply_is_put_together() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let stream = |ada: &mut Socket, message: &Value, pieces: &[&str]| {
+        for (at, text) in pieces.iter().enumerate() {
+            let artifact = json!({"artifactId": "s", "parts": [{"kind": "text", "text": text}]});
+            respond(
+                ada,
+                message,
+                &json!({"artifact": artifact, "append": at > 0, "lastChunk": at + 1 == pieces.len()}),
+            );
+        }
+        respond(ada, message, &json!({"status": {"state": "completed"}}));
+    };
+    let (task, client) = give(&hub, &json!({}));
+    let message = ada.kind("message");
+    let whole =
+        json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "error", "error": "boom"}).to_string();
+    stream(&mut ada, &message, &["It went wrong.\n", &whole[..30], &whole[30..]]);
+    assert_eq!(told(&reached(&client, &task, "TASK_STATE_FAILED"))["error"], "boom");
+    let (task, client) = give(&hub, &json!({"task": {"reply_schema": "json", "json_schema": {"type": "object"}}}));
+    let message = ada.kind("message");
+    stream(&mut ada, &message, &["{\"a\"", ": 1", "}"]);
+    reached(&client, &task, "TASK_STATE_COMPLETED");
+}
