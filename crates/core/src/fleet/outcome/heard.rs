@@ -144,7 +144,7 @@ impl Heard {
 impl Spoken {
     fn json(&self) -> Option<Value> {
         let whole = self.data.clone().or_else(|| json(&self.text)).or_else(|| self.alone.clone());
-        whole.filter(|value| !is_result(value))
+        whole.filter(|value| !is_result(value) && value["type"] != Kind::Announce.name())
     }
 }
 
