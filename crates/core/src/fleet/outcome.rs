@@ -112,7 +112,7 @@ impl Judge {
         (Ruling::Pass(passed), announced)
     }
 
-    /// The parts there are, and those that are content. What a part says of the handshake is taken.
+    /// The parts there are, and those that are content: all but results. An announcement stays, for it may be none.
     fn sift(&mut self, contents: &Contents, announced: &mut Vec<Announce>) -> (Vec<Part>, Vec<Part>) {
         let parts = contents.parts();
         let mut kept = Vec::new();
@@ -123,10 +123,7 @@ impl Judge {
                     self.heard.settle();
                     continue;
                 }
-                Held::Announce(announce) => {
-                    announced.push(*announce);
-                    continue;
-                }
+                Held::Announce(announce) => announced.push(*announce),
                 Held::Wrong(problem) => self.wrong = Some(problem),
                 Held::Content => {}
             }
@@ -158,6 +155,8 @@ impl Judge {
             return Ruling::Blocked(Box::new(result), notes(passed));
         }
         let mut checks = self.checks(&result, state);
+        // A reply that misses what was asked for may be as good as can be: it is nothing against the worker.
+        let mut missed = false;
         if self.dispatch.task.reply_schema == ReplySchema::Json && result.status != Status::Error {
             let violations = self.violations();
             if !violations.is_empty() && !self.asked_again && !state.is_interrupted() {
@@ -165,13 +164,15 @@ impl Judge {
             }
             let (ok, detail) = (violations.is_empty(), violations.join("; "));
             checks.push(Check { name: "reply_schema".into(), ok, detail: detail.clone() });
-            if !ok {
+            missed = !ok;
+            if missed {
                 (result.status, result.error) = (Status::Error, Some(format!("The reply is not valid: {detail}")));
             }
         }
         self.complete(&mut result);
+        let missed = missed && state == TaskState::Completed;
         let state = match (result.status, state) {
-            (Status::Error, _) | (_, TaskState::Failed) => TaskState::Failed,
+            (Status::Error, _) | (_, TaskState::Failed | TaskState::Rejected) => TaskState::Failed,
             (_, state) if state.is_interrupted() => state,
             _ => TaskState::Completed,
         };
@@ -179,7 +180,7 @@ impl Judge {
         let standing = if accepted { Standing::Accepted } else { Standing::Reported };
         let metadata = Object::of(&json!({HANDSHAKE: {"standing": standing, "checks": checks}})).ok();
         passed.push(own::report(own::artifact(self.artifact.clone(), metadata), &result));
-        let fault = (inferred && state == TaskState::Failed).then(|| shortened(self.heard.last()));
+        let fault = (inferred && state == TaskState::Failed && !missed).then(|| shortened(self.heard.last()));
         let contents = contents.or_else(|| result.error.clone().map(Contents::text));
         passed.push(Report::Status { state, contents, metadata: None });
         let step = Step::Judged { worker: self.worker.to_string(), standing, checks };
@@ -236,18 +237,17 @@ impl Judge {
         if let (Some(wanted), Some(told)) = (&self.dispatch.task.task_id, &result.task_id) {
             check("task_id", wanted == told, "it is of another task_id");
         }
-        let says_well = matches!(result.status, Status::Done | Status::Partial);
-        check("state", !(says_well && state == TaskState::Failed), "the worker failed, and says it is done");
+        if let Some(contradiction) = contradiction(result.status, state) {
+            check("state", false, contradiction);
+        } else {
+            check("state", true, "");
+        }
         if let Some(over) = self.overspent() {
             check("budget", false, &over);
         }
         // What a worker program looked at itself: each either holds or does not.
-        if let Some(Value::Object(evidence)) = result.more.get("evidence") {
-            for (name, held) in evidence {
-                if let Some(held) = held.as_bool().or_else(|| held.get("ok").and_then(Value::as_bool)) {
-                    check(name, held, "the worker's own check did not hold");
-                }
-            }
+        if let Some(evidence) = result.more.get("evidence") {
+            looked_at("evidence", evidence, &mut |name, held| check(name, held, "the worker's own check did not hold"));
         }
         checks
     }
@@ -290,6 +290,35 @@ impl Judge {
 /// Of a run that is tried again only what is for the owner stays.
 fn notes(passed: Vec<Report>) -> Vec<Report> {
     passed.into_iter().filter(|report| matches!(report, Report::Note { .. })).collect()
+}
+
+/// How a result and the state it came with speak against each other, if they do.
+fn contradiction(status: Status, state: TaskState) -> Option<&'static str> {
+    let says_well = matches!(status, Status::Done | Status::Partial);
+    match state {
+        TaskState::Failed if says_well => Some("the worker failed, and says it is done"),
+        TaskState::Rejected if status != Status::Blocked => Some("the worker rejected the work, and says how it went"),
+        state if state.is_interrupted() && status == Status::Done => Some("the worker asks, and says it is done"),
+        state if state.is_interrupted() && status == Status::Error => Some("the worker asks, and says it failed"),
+        _ => None,
+    }
+}
+
+/// Each check in a worker's evidence, by its name: `{"tests": false}`, `{"tests": {"ok": false}}` or
+/// `[{"name": "tests", "ok": false}]`.
+fn looked_at(name: &str, evidence: &Value, check: &mut impl FnMut(&str, bool)) {
+    match evidence {
+        Value::Bool(held) => check(name, *held),
+        Value::Array(several) => several.iter().for_each(|one| looked_at(name, one, check)),
+        Value::Object(one) if one.get("ok").is_some_and(Value::is_boolean) => {
+            let named = one.get("name").and_then(Value::as_str).unwrap_or(name);
+            check(named, one["ok"] == true);
+        }
+        Value::Object(several) if name == "evidence" => {
+            several.iter().for_each(|(name, one)| looked_at(name, one, check));
+        }
+        _ => {}
+    }
 }
 
 fn shortened(text: &str) -> String {
