@@ -66,7 +66,7 @@ async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
 fn dispatched(json: &str) -> Result<Dispatch, Refusal> {
     match read(json) {
         Found::Handshake(Handshake::Dispatch(dispatch)) => Ok(*dispatch),
-        Found::OtherVersion(version) => {
+        Found::OtherVersion(_, version) => {
             let text = format!("is {version}, which is not spoken here; write \"2.0\"");
             Err(Refusal::invalid("protocol_version", text))
         }

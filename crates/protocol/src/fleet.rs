@@ -70,7 +70,7 @@ pub enum Found {
     Nothing,
     Handshake(Handshake),
     /// Meant for the handshake, but in a version that is not spoken here: content like any other, and worth a note.
-    OtherVersion(String),
+    OtherVersion(Kind, String),
     /// Meant for the handshake, and wrong; says where and what.
     Wrong(String),
 }
@@ -100,7 +100,7 @@ pub fn read(json: &str) -> Found {
     };
     match version.parse::<Version>() {
         Ok(version) if version.is_spoken() => {}
-        Ok(_) => return Found::OtherVersion(version),
+        Ok(_) => return Found::OtherVersion(kind, version),
         Err(problem) => return Found::Wrong(format!("{}: protocol_version: {problem}", kind.name())),
     }
     let read = match kind {
@@ -119,14 +119,13 @@ pub fn read(json: &str) -> Found {
     }
 }
 
-/// The handshake message a text is, or ends with.
+/// The handshake message a text is, or the result it ends with.
 pub fn ending(text: &str) -> Found {
     match read(text) {
         Found::Nothing => {}
         found => return found,
     }
-    let names = [Kind::Result.name(), Kind::Announce.name()];
-    let Some(at) = names.iter().filter_map(|name| text.rfind(name)).max() else { return Found::Nothing };
+    let Some(at) = text.rfind(Kind::Result.name()) else { return Found::Nothing };
     let starts = text[..at].rmatch_indices('{').map(|(start, _)| start).take(4);
     for start in starts {
         let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<&serde_json::value::RawValue>();
@@ -144,7 +143,7 @@ pub fn ending(text: &str) -> Found {
 pub fn announcement(json: &str) -> Result<Box<Announce>, String> {
     match read(json) {
         Found::Handshake(Handshake::Announce(announce)) => Ok(announce),
-        Found::OtherVersion(told) => {
+        Found::OtherVersion(_, told) => {
             Err(format!("protocol_version: {told} is not spoken here; announce in {}", version::CURRENT))
         }
         Found::Wrong(problem) => Err(problem),

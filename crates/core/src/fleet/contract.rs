@@ -78,7 +78,7 @@ pub fn carried(message: &Message, on: bool) -> Result<Carried, Refusal> {
 fn found(found: Found, place: &str) -> Result<Carried, Refusal> {
     match found {
         Found::Handshake(Handshake::Dispatch(dispatch)) => Ok(Carried::Dispatch(dispatch)),
-        Found::OtherVersion(version) => Ok(Carried::OtherVersion(version)),
+        Found::OtherVersion(_, version) => Ok(Carried::OtherVersion(version)),
         Found::Wrong(problem) => Err(Refusal::invalid(place, problem)),
         Found::Nothing | Found::Handshake(_) => Ok(Carried::Nothing),
     }

@@ -1,5 +1,9 @@
 //! What a worker's reports come to: the result it tells in any of its forms, checked, and the state that follows.
 
+mod heard;
+
+pub use heard::Heard;
+
 use super::spent::Spent;
 use super::{own, schema};
 use crate::budget::{self, Ceiling};
@@ -7,13 +11,12 @@ use flotilla_protocol::a2a::model::{Part, TaskState};
 use flotilla_protocol::fleet::dispatch::ReplySchema;
 use flotilla_protocol::fleet::result::{BlockedReason, EndedBy, Status, retry_after};
 use flotilla_protocol::fleet::route::{Check, Standing, Step};
-use flotilla_protocol::fleet::{
-    Announce, Dispatch, Found, HANDSHAKE, Handshake, Kind, TaskResult, ending, read, version,
-};
+use flotilla_protocol::fleet::{Announce, Dispatch, HANDSHAKE, TaskResult, version};
 use flotilla_protocol::lineage;
 use flotilla_protocol::usage::Usage;
-use flotilla_protocol::wire::{Json, Object};
+use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::{Contents, Report};
+use heard::{Held, held};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -28,9 +31,7 @@ pub struct Judge {
     wrong: Option<String>,
     /// What it called the artifact with its result.
     artifact: Option<String>,
-    /// The last JSON it made, and its last words.
-    json: Option<Value>,
-    said: String,
+    heard: Heard,
     spent: Spent,
     /// Hard ceilings beside the contract's, with what was told when they were looked at; none if nobody can say.
     held: Option<Vec<budget::Held>>,
@@ -50,30 +51,6 @@ pub enum Ruling {
     Over { reports: Vec<Report>, step: Step, fault: Option<String> },
 }
 
-/// What a part turned out to hold.
-enum Held {
-    Result(Box<TaskResult>),
-    Announce(Box<Announce>),
-    /// A result that cannot be read. It is content too, so that its owner sees what it was.
-    Wrong(String),
-    Content,
-}
-
-fn held(part: &Part) -> Held {
-    let json = part.data.0.as_ref().map(Json::text);
-    let found = match (json, part.text.as_deref()) {
-        (Some(json), _) => read(json),
-        (None, Some(text)) => ending(text),
-        _ => Found::Nothing,
-    };
-    match found {
-        Found::Handshake(Handshake::Result(result)) => Held::Result(result),
-        Found::Handshake(Handshake::Announce(announce)) => Held::Announce(announce),
-        Found::Wrong(problem) if problem.starts_with(Kind::Result.name()) => Held::Wrong(problem),
-        _ => Held::Content,
-    }
-}
-
 impl Judge {
     pub fn new(worker: Arc<str>, dispatch: Arc<Dispatch>, asked_again: bool, spent: Spent) -> Self {
         Self {
@@ -83,8 +60,7 @@ impl Judge {
             result: None,
             wrong: None,
             artifact: None,
-            json: None,
-            said: String::new(),
+            heard: Heard::default(),
             spent,
             held: Some(Vec::new()),
             counted: Usage::default(),
@@ -104,6 +80,7 @@ impl Judge {
             match report {
                 Report::Artifact { artifact, contents, append, last_chunk, metadata } => {
                     let (parts, kept) = self.sift(&contents, &mut announced);
+                    self.heard.artifact(&artifact.artifact_id, append, &kept);
                     if self.result.is_some() && kept.is_empty() && !parts.is_empty() {
                         // What was said under the same name before stays what it is.
                         self.artifact = (!append).then(|| artifact.artifact_id.clone());
@@ -113,12 +90,16 @@ impl Judge {
                     passed.push(Report::Artifact { artifact, contents, append, last_chunk, metadata });
                 }
                 Report::Answer { contents, .. } => {
-                    self.sift(&contents, &mut announced);
+                    self.said(&contents, &mut announced);
+                    self.gather();
                     return (self.over(passed, TaskState::Completed, Some(contents)), announced);
                 }
                 Report::Status { state, contents, metadata } => {
                     if let Some(contents) = &contents {
-                        self.sift(contents, &mut announced);
+                        self.said(contents, &mut announced);
+                    }
+                    if state.is_terminal() || state.is_interrupted() {
+                        self.gather();
                     }
                     if state.is_terminal() && self.result.is_none() {
                         self.result = metadata.as_ref().and_then(|metadata| self.stopped_by(metadata));
@@ -142,30 +123,38 @@ impl Judge {
         (Ruling::Pass(passed), announced)
     }
 
-    /// The parts there are, and those that are content. What a part says of the handshake is taken.
+    /// The parts there are, and those that are content: all but results. An announcement stays, for it may be none.
     fn sift(&mut self, contents: &Contents, announced: &mut Vec<Announce>) -> (Vec<Part>, Vec<Part>) {
         let parts = contents.parts();
         let mut kept = Vec::new();
         for part in &parts {
             match held(part) {
-                Held::Result(result) => (self.result, self.wrong) = (Some(result), None),
-                Held::Announce(announce) => announced.push(*announce),
-                content @ (Held::Wrong(_) | Held::Content) => {
-                    if let Held::Wrong(problem) = content {
-                        self.wrong = Some(problem);
-                    }
-                    let json = part.data.0.as_ref().map(Json::text).or(part.text.as_deref());
-                    if let Some(value) = json.and_then(|json| serde_json::from_str(bare(json)).ok()) {
-                        self.json = Some(value);
-                    }
-                    if let Some(text) = &part.text {
-                        self.said.clone_from(text);
-                    }
-                    kept.push(part.clone());
+                Held::Result(result) => {
+                    (self.result, self.wrong) = (Some(result), None);
+                    self.heard.settle();
+                    continue;
                 }
+                Held::Announce(announce) => announced.push(*announce),
+                Held::Wrong(problem) => self.wrong = Some(problem),
+                Held::Content => {}
             }
+            kept.push(part.clone());
         }
         (parts, kept)
+    }
+
+    fn said(&mut self, contents: &Contents, announced: &mut Vec<Announce>) {
+        let (_, kept) = self.sift(contents, announced);
+        self.heard.message(&kept);
+    }
+
+    /// A result that was told in pieces is one when the worker has no more to say.
+    fn gather(&mut self) {
+        match self.heard.result() {
+            Held::Result(result) => (self.result, self.wrong) = (Some(result), None),
+            Held::Wrong(problem) => self.wrong = self.wrong.take().or(Some(problem)),
+            Held::Announce(_) | Held::Content => {}
+        }
     }
 
     fn over(&mut self, mut passed: Vec<Report>, state: TaskState, contents: Option<Contents>) -> Ruling {
@@ -177,6 +166,8 @@ impl Judge {
             return Ruling::Blocked(Box::new(result), notes(passed));
         }
         let mut checks = self.checks(&result, state);
+        // A reply that misses what was asked for may be as good as can be: it is nothing against the worker.
+        let mut missed = false;
         if self.dispatch.task.reply_schema == ReplySchema::Json && result.status != Status::Error {
             let violations = self.violations();
             if !violations.is_empty() && !self.asked_again && !state.is_interrupted() {
@@ -184,13 +175,15 @@ impl Judge {
             }
             let (ok, detail) = (violations.is_empty(), violations.join("; "));
             checks.push(Check { name: "reply_schema".into(), ok, detail: detail.clone() });
-            if !ok {
+            missed = !ok;
+            if missed {
                 (result.status, result.error) = (Status::Error, Some(format!("The reply is not valid: {detail}")));
             }
         }
         self.complete(&mut result);
+        let missed = missed && state == TaskState::Completed;
         let state = match (result.status, state) {
-            (Status::Error, _) | (_, TaskState::Failed) => TaskState::Failed,
+            (Status::Error, _) | (_, TaskState::Failed | TaskState::Rejected) => TaskState::Failed,
             (_, state) if state.is_interrupted() => state,
             _ => TaskState::Completed,
         };
@@ -198,7 +191,7 @@ impl Judge {
         let standing = if accepted { Standing::Accepted } else { Standing::Reported };
         let metadata = Object::of(&json!({HANDSHAKE: {"standing": standing, "checks": checks}})).ok();
         passed.push(own::report(own::artifact(self.artifact.clone(), metadata), &result));
-        let fault = (inferred && state == TaskState::Failed).then(|| shortened(&self.said));
+        let fault = (inferred && state == TaskState::Failed && !missed).then(|| shortened(self.heard.last()));
         let contents = contents.or_else(|| result.error.clone().map(Contents::text));
         passed.push(Report::Status { state, contents, metadata: None });
         let step = Step::Judged { worker: self.worker.to_string(), standing, checks };
@@ -213,7 +206,7 @@ impl Judge {
             protocol_version: version::CURRENT,
             status: Status::Blocked,
             blocked_reason: Some(reason),
-            detail: Some(shortened(&self.said)).filter(|said| !said.is_empty()),
+            detail: Some(shortened(self.heard.last())).filter(|said| !said.is_empty()),
             retryable: told["retryable"].as_bool(),
             retry_after: retry_after(&told["retry_after"]),
             ..TaskResult::default()
@@ -223,7 +216,7 @@ impl Judge {
     /// What a worker's end comes to that said nothing of the kind.
     fn inferred(&self, state: TaskState) -> TaskResult {
         let mut result = TaskResult { inferred: true, protocol_version: version::CURRENT, ..TaskResult::default() };
-        let said = shortened(&self.said);
+        let said = shortened(self.heard.last());
         // Whoever means to tell how it went, and does so wrongly, is not taken to be done.
         if let Some(problem) = self.wrong.as_ref().filter(|_| state != TaskState::Rejected) {
             (result.status, result.error) = (Status::Error, Some(format!("The result cannot be read: {problem}")));
@@ -255,18 +248,17 @@ impl Judge {
         if let (Some(wanted), Some(told)) = (&self.dispatch.task.task_id, &result.task_id) {
             check("task_id", wanted == told, "it is of another task_id");
         }
-        let says_well = matches!(result.status, Status::Done | Status::Partial);
-        check("state", !(says_well && state == TaskState::Failed), "the worker failed, and says it is done");
+        if let Some(contradiction) = contradiction(result.status, state) {
+            check("state", false, contradiction);
+        } else {
+            check("state", true, "");
+        }
         if let Some(over) = self.overspent() {
             check("budget", false, &over);
         }
         // What a worker program looked at itself: each either holds or does not.
-        if let Some(Value::Object(evidence)) = result.more.get("evidence") {
-            for (name, held) in evidence {
-                if let Some(held) = held.as_bool().or_else(|| held.get("ok").and_then(Value::as_bool)) {
-                    check(name, held, "the worker's own check did not hold");
-                }
-            }
+        if let Some(evidence) = result.more.get("evidence") {
+            looked_at("evidence", evidence, &mut |name, held| check(name, held, "the worker's own check did not hold"));
         }
         checks
     }
@@ -294,7 +286,7 @@ impl Judge {
 
     /// What is wrong with the JSON that was asked for.
     fn violations(&self) -> Vec<String> {
-        let Some(reply) = &self.json else { return vec!["the reply holds no JSON".into()] };
+        let Some(reply) = &self.heard.json() else { return vec!["the reply holds no JSON".into()] };
         match &self.dispatch.task.json_schema {
             Some(schema) => schema::violations(schema, reply),
             None => Vec::new(),
@@ -315,11 +307,33 @@ fn notes(passed: Vec<Report>) -> Vec<Report> {
     passed.into_iter().filter(|report| matches!(report, Report::Note { .. })).collect()
 }
 
-/// JSON without the fence people and models put around it.
-fn bare(text: &str) -> &str {
-    let text = text.trim();
-    let Some(inner) = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) else { return text };
-    inner.strip_prefix("json").unwrap_or(inner).trim()
+/// How a result and the state it came with speak against each other, if they do.
+fn contradiction(status: Status, state: TaskState) -> Option<&'static str> {
+    let says_well = matches!(status, Status::Done | Status::Partial);
+    match state {
+        TaskState::Failed if says_well => Some("the worker failed, and says it is done"),
+        TaskState::Rejected if status != Status::Blocked => Some("the worker rejected the work, and says how it went"),
+        state if state.is_interrupted() && status == Status::Done => Some("the worker asks, and says it is done"),
+        state if state.is_interrupted() && status == Status::Error => Some("the worker asks, and says it failed"),
+        _ => None,
+    }
+}
+
+/// Each check in a worker's evidence, by its name: `{"tests": false}`, `{"tests": {"ok": false}}` or
+/// `[{"name": "tests", "ok": false}]`.
+fn looked_at(name: &str, evidence: &Value, check: &mut impl FnMut(&str, bool)) {
+    match evidence {
+        Value::Bool(held) => check(name, *held),
+        Value::Array(several) => several.iter().for_each(|one| looked_at(name, one, check)),
+        Value::Object(one) if one.get("ok").is_some_and(Value::is_boolean) => {
+            let named = one.get("name").and_then(Value::as_str).unwrap_or(name);
+            check(named, one["ok"] == true);
+        }
+        Value::Object(several) if name == "evidence" => {
+            several.iter().for_each(|(name, one)| looked_at(name, one, check));
+        }
+        _ => {}
+    }
 }
 
 fn shortened(text: &str) -> String {

@@ -4,7 +4,9 @@ use super::run::{Fenced, RunHandle};
 use crate::fleet::outcome::Ruling;
 use crate::fleet::settings::after;
 use crate::fleet::{LONGEST_PAUSE, Via, pause};
+use crate::registry::Agent;
 use crate::task::{Command, RunState};
+use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::fleet::result::BlockedReason;
 use flotilla_protocol::fleet::route::Step;
 use flotilla_protocol::fleet::{Announce, Kind, TaskResult, announcement};
@@ -49,11 +51,7 @@ impl RunHandle {
         let (ruling, announced) = judge.rule(reports);
         self.hub.fleet.heard(&worker, self.hub.clock.now());
         if let Some(agent) = self.hub.registry().by_name(&worker).cloned() {
-            for announce in announced {
-                if let Err(error) = self.hub.announce_worker(&agent, announce, Via::Reply).await {
-                    tracing::warn!(worker = %worker, %error, "an announcement in a reply is not taken");
-                }
-            }
+            self.announced(&agent, announced).await;
         }
         match ruling {
             Ruling::Pass(reports) => Ok(reports),
@@ -84,18 +82,32 @@ impl RunHandle {
     /// An agent may announce itself in any reply, as a part that says so; it stays part of the reply.
     pub(super) async fn heeded(&self, reports: Vec<Report>) -> Vec<Report> {
         let announced: Vec<Announce> = reports.iter().flat_map(announcements).collect();
-        if announced.is_empty() {
-            return reports;
-        }
         let agent = self.live.committed().and_then(|head| self.hub.registry().by_id(head.agent).cloned());
+        if let Some(agent) = agent.filter(|_| !announced.is_empty()) {
+            self.announced(&agent, announced).await;
+        }
+        reports
+    }
+
+    /// Takes what an agent announced in a reply, unless it may be no more than what its caller said to it.
+    async fn announced(&self, agent: &Arc<Agent>, announced: Vec<Announce>) {
+        if announced.is_empty() {
+            return;
+        }
+        let asked = match self.live.whole() {
+            Some((_, changes)) => Ok(changes),
+            None => self.hub.whole_log(self.live.id()).await,
+        };
+        if asked.map_or(true, |changes| speaks_of_announcing(&changes)) {
+            let why = "the caller spoke of one, so it may be the caller's; announce over /ws or /api/fleet/announce";
+            tracing::warn!(worker = %agent.name, "an announcement in a reply is not taken: {why}");
+            return;
+        }
         for announce in announced {
-            if let Some(agent) = &agent
-                && let Err(error) = self.hub.announce_worker(agent, announce, Via::Reply).await
-            {
+            if let Err(error) = self.hub.announce_worker(agent, announce, Via::Reply).await {
                 tracing::warn!(worker = %agent.name, %error, "an announcement in a reply is not taken");
             }
         }
-        reports
     }
 
     /// What was used is used, whatever becomes of the run.
@@ -155,6 +167,19 @@ fn is_last(report: &Report) -> bool {
         Report::Status { state, .. } => state.is_terminal() || state.is_interrupted(),
         _ => false,
     }
+}
+
+/// Whether a caller's messages hold an announcement, or anything that could be made into one. Their JSON is read, so
+/// that no way of writing it hides the word.
+fn speaks_of_announcing(changes: &[Arc<Change>]) -> bool {
+    let events = changes.iter().flat_map(|change| &change.events);
+    events.into_iter().any(|event| match event {
+        Event::Asked { message, .. } => serde_json::to_value(message).map_or(true, |json| {
+            let said = json.to_string();
+            said.contains(Kind::Announce.name()) || said.contains(Kind::Announce.media_type())
+        }),
+        _ => false,
+    })
 }
 
 fn announcements(report: &Report) -> impl Iterator<Item = Announce> + '_ {

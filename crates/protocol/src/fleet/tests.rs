@@ -4,7 +4,7 @@ use super::announce::McpStatus;
 use super::dispatch::{OnBlocked, Priority, ReplySchema};
 use super::result::{BlockedReason, Status, TaskResult, Usage};
 use super::version::{CURRENT, Version};
-use super::{Announce, Dispatch, Found, Handshake, hints, read, write};
+use super::{Announce, Dispatch, Found, Handshake, Kind, hints, read, write};
 use serde_json::{Value, json};
 
 const ANNOUNCE: &str = r#"{"type":"SESSION_ANNOUNCE","protocol_version":"2.0",
@@ -89,7 +89,7 @@ fn other_json_is_content_and_other_majors_are_told_apart() {
     }
     let mut other = value(DISPATCH);
     other["protocol_version"] = json!("3.0");
-    assert_eq!(read(&other.to_string()), Found::OtherVersion("3.0".into()));
+    assert_eq!(read(&other.to_string()), Found::OtherVersion(Kind::Dispatch, "3.0".into()));
 }
 
 #[test]

@@ -36,6 +36,7 @@ impl Heard {
     fn take(&mut self, found: Found) {
         match found {
             Found::Handshake(Handshake::Result(result)) => (self.result, self.is_wrong) = (Some(result), false),
+            Found::OtherVersion(Kind::Result, _) => self.is_wrong = true,
             Found::Wrong(problem) if problem.starts_with(Kind::Result.name()) => self.is_wrong = true,
             _ => {}
         }

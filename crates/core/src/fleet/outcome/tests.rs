@@ -1,5 +1,7 @@
 //! What reports come to: where a result is found, what is believed, and what is asked for again.
 
+mod pieces;
+
 use super::{Judge, Ruling};
 use crate::fleet::own::refused;
 use crate::fleet::reasons::Hindrance;
@@ -89,6 +91,10 @@ fn worse_counts_where_a_worker_contradicts_itself() {
     for (state, told, expected, standing) in [
         (TaskState::Completed, json!({"status": "error", "error": "no"}), TaskState::Failed, Standing::Accepted),
         (TaskState::Failed, json!({"status": "done"}), TaskState::Failed, Standing::Reported),
+        (TaskState::Rejected, json!({"status": "done"}), TaskState::Failed, Standing::Reported),
+        (TaskState::Rejected, json!({"status": "error", "error": "no"}), TaskState::Failed, Standing::Reported),
+        (TaskState::InputRequired, json!({"status": "done"}), TaskState::InputRequired, Standing::Reported),
+        (TaskState::AuthRequired, json!({"status": "done"}), TaskState::AuthRequired, Standing::Reported),
         (
             TaskState::Completed,
             json!({"status": "partial", "remaining": ["x"]}),
@@ -99,6 +105,22 @@ fn worse_counts_where_a_worker_contradicts_itself() {
         let reports = vec![artifact(vec![data(&result(&told))]), status(state, "")];
         let (state, _, stands) = over(&mut plain(), reports);
         assert_eq!((state, stands), (expected, standing), "{told}");
+    }
+}
+
+#[test]
+fn evidence_is_read_in_each_of_its_forms() {
+    for (evidence, standing) in [
+        (json!({"tests": false}), Standing::Reported),
+        (json!({"tests": {"ok": false}}), Standing::Reported),
+        (json!([{"name": "lint", "ok": true}, {"name": "tests", "ok": false}]), Standing::Reported),
+        (json!({"tests": [{"name": "unit", "ok": false}]}), Standing::Reported),
+        (json!([{"name": "tests", "ok": true}, {"name": "log", "url": "https://a.example"}]), Standing::Accepted),
+        (json!({"tests": true, "seen": {"by": "git"}}), Standing::Accepted),
+    ] {
+        let told = result(&json!({"status": "done", "evidence": evidence}));
+        let (_, _, stands) = over(&mut plain(), vec![artifact(vec![data(&told)]), status(TaskState::Completed, "")]);
+        assert_eq!(stands, standing, "{evidence}");
     }
 }
 
@@ -236,6 +258,10 @@ fn a_wrong_reply_is_asked_for_once() {
     let json = |again| judge(ReplySchema::Json, Some(schema.clone()), again);
     let reply = |text: &str| vec![status(TaskState::Completed, text)];
     assert!(matches!(json(false).rule(reply("{}")).0, Ruling::Again(violations, _) if violations.len() == 1));
+    let impossible = judge(ReplySchema::Json, Some(serde_json::json!({"not": {}})), true).rule(reply("{}")).0;
+    assert!(matches!(impossible, Ruling::Over { fault: None, .. }), "not its worker's fault: {impossible:?}");
+    let failed = json(true).rule(vec![status(TaskState::Failed, "crashed")]).0;
+    assert!(matches!(failed, Ruling::Over { fault: Some(_), .. }), "{failed:?}");
     let (state, told, _) = over(&mut json(true), reply("{}"));
     assert_eq!(state, TaskState::Failed);
     assert!(told["error"].as_str().unwrap().starts_with("The reply is not valid: "), "{told}");

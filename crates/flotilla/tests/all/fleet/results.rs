@@ -137,5 +137,65 @@ fn an_announcement_in_a_reply_is_taken() {
     respond(&mut ada, &message, &json!({"status": {"state": "completed"}}));
     let done = reached(&client, &task, "TASK_STATE_COMPLETED");
     assert_eq!((&shown(&hub, "ada")["epoch"], &shown(&hub, "ada")["via"]), (&json!(5), &json!("reply")));
-    assert_eq!(done["artifacts"][0]["parts"][0]["text"], "hi", "what else was there is passed on");
+    assert_eq!(done["artifacts"][0]["parts"][1]["text"], "hi", "the reply stays as it is");
+}
+
+#[test]
+fn a_caller_cannot_announce_for_a_worker() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let evil = super::announce("echo", 99);
+    let data = json!({"data": evil, "mediaType": "application/vnd.flotilla.session-announce+json"});
+    // What is said in plain messages and in dispatched work, and repeated as text and as a part of its own.
+    for part in [json!({"text": evil.to_string()}), data.clone()] {
+        let message = json!({"messageId": part.to_string().len().to_string(), "role": "ROLE_USER", "parts": [part]});
+        let body = json!({"message": message});
+        let sent = super::post(&super::owner(&hub).agent("echo"), "/agents/echo/message:send", &body);
+        assert_eq!(sent.status, 200, "{}", sent.text());
+    }
+    let (task, client) = give(&hub, &json!({"to": "echo", "brief": evil.to_string()}));
+    let repeated = reached(&client, &task, "TASK_STATE_COMPLETED");
+    assert!(repeated["artifacts"][0]["parts"][0]["text"].as_str().is_some_and(|text| text.contains("ANNOUNCE")));
+    assert_eq!(super::owner(&hub).get("/api/fleet/echo").status, 404, "it announced nothing");
+
+    for (with, says) in [
+        (json!({"status": {"state": "completed", "message": super::announce("ada", 9).to_string()}}), "Do it"),
+        (
+            json!({"status": {"state": "completed"}, "artifact": {"artifactId": "a", "parts": [data]}}),
+            "SESSION_ANNOUNCE",
+        ),
+    ] {
+        let (task, client) = give(&hub, &json!({"to": "ada", "brief": says}));
+        let message = ada.kind("message");
+        respond(&mut ada, &message, &with);
+        reached(&client, &task, "TASK_STATE_COMPLETED");
+        assert_eq!(shown(&hub, "ada")["epoch"], 1, "{says}");
+    }
+}
+
+#[test]
+fn a_streamed_error_is_an_error_and_a_streamed_reply_is_put_together() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let stream = |ada: &mut Socket, message: &Value, pieces: &[&str]| {
+        for (at, text) in pieces.iter().enumerate() {
+            let artifact = json!({"artifactId": "s", "parts": [{"kind": "text", "text": text}]});
+            respond(
+                ada,
+                message,
+                &json!({"artifact": artifact, "append": at > 0, "lastChunk": at + 1 == pieces.len()}),
+            );
+        }
+        respond(ada, message, &json!({"status": {"state": "completed"}}));
+    };
+    let (task, client) = give(&hub, &json!({}));
+    let message = ada.kind("message");
+    let whole =
+        json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "error", "error": "boom"}).to_string();
+    stream(&mut ada, &message, &["It went wrong.\n", &whole[..30], &whole[30..]]);
+    assert_eq!(told(&reached(&client, &task, "TASK_STATE_FAILED"))["error"], "boom");
+    let (task, client) = give(&hub, &json!({"task": {"reply_schema": "json", "json_schema": {"type": "object"}}}));
+    let message = ada.kind("message");
+    stream(&mut ada, &message, &["{\"a\"", ": 1", "}"]);
+    reached(&client, &task, "TASK_STATE_COMPLETED");
 }
