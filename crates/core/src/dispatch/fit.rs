@@ -203,7 +203,8 @@ fn presence(worker: &Worker, dispatch: &Dispatch, now: Millis, unfit: &mut Vec<U
         unfit.push(over("as many as may are changing files in its repository", Distance::Full));
     }
     if let Some(pause) = worker.pause(now) {
-        let detail = format!("its account is paused until {}: {}", pause.until, pause.reason);
+        // What the worker said of it was said of somebody's work, and is its owner's to see.
+        let detail = format!("its account is paused until {}", pause.until);
         unfit.push(Unfit::later(BlockedReason::UsageLimit, detail, Distance::Resting).until(pause.until));
     }
     if let Some(broke) = worker.broke(now) {
@@ -216,7 +217,15 @@ fn presence(worker: &Worker, dispatch: &Dispatch, now: Millis, unfit: &mut Vec<U
         Health::Busy => unfit.push(over(&format!("all {} places are taken", worker.places()), Distance::Full)),
         Health::Draining => unfit.push(over("it is draining and takes nothing new", Distance::Resting)),
         // What it announced does not hold, as its turns show: it has to say anew what it can do.
-        Health::Broken { reason } => unfit.push(Unfit::never(BlockedReason::StaleProfile, reason)),
+        Health::Broken { .. } => unfit.push(Unfit::never(BlockedReason::StaleProfile, broken(worker))),
         Health::Offline => unfit.push(over("it is not there", Distance::Gone)),
+    }
+}
+
+/// Why a worker is broken, in words for every caller: those of the tasks that failed are their callers' and its owner's.
+fn broken(worker: &Worker) -> String {
+    match worker.announce.session.broken {
+        Some(_) => "it says that it cannot work; its owner sees why".to_owned(),
+        None => format!("{} turns in a row failed; its owner sees why", worker.turns.failures),
     }
 }

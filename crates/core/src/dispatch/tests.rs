@@ -139,6 +139,22 @@ fn trees_deadlines_and_presence_count_too() {
 }
 
 #[test]
+fn words_of_one_caller_s_task_are_not_told_to_another() {
+    let mut broken = worker("w", "sonnet");
+    (0..3).for_each(|_| broken.turns.count(NOW, Some("it crashed".into())));
+    let mut paused = worker("w", "sonnet");
+    paused.paused = Some(Pause { until: Millis(NOW.0 + 1), reason: "it crashed".into() });
+    let mut says = worker("w", "sonnet");
+    Arc::make_mut(&mut says.announce).session.broken = Some("it crashed".into());
+    for hindered in [broken, paused, says] {
+        let dispatch = dispatch(&json!({}));
+        let wanted = Wanted { dispatch: &dispatch, target: &Target::Any, last: None, shunned: &[] };
+        let told = format!("{:?}", choose([&hindered], wanted, &Policy::default(), NOW));
+        assert!(told.contains("Unfit") && !told.contains("crashed"), "words of a task are not for others: {told}");
+    }
+}
+
+#[test]
 fn small_work_does_not_take_the_biggest_model() {
     let fleet = [worker("big", "opus"), worker("middle", "sonnet"), worker("small", "haiku")];
     assert_eq!(chosen(&fleet, &json!({})).as_deref(), Some("small"));

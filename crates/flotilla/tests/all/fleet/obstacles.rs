@@ -76,7 +76,9 @@ fn a_broken_worker_s_word_does_not_hold_any_more() {
     is(&hub, "ada", "BROKEN");
     let told = refused(&hub, &json!({}));
     is_word(&told, "stale_profile", false);
-    assert!(detail(&told).contains("3 turns in a row failed, the last: crashed"), "{told}");
+    assert!(detail(&told).contains("3 turns in a row failed; its owner sees why"), "{told}");
+    assert!(!told.to_string().contains("crashed"), "what others' work failed with is not told: {told}");
+    assert!(shown(&hub, "ada")["reason"].to_string().contains("the last: crashed"), "its owner is told");
 }
 
 #[test]
