@@ -63,6 +63,15 @@ class ClaudeCode(unittest.TestCase):
         self.assertIn(f"{len(long)} characters: --help", reply(self.hub.send("coder", long)))
         self.assertIn("9 characters: --version", reply(self.hub.send("coder", "--version")))
 
+    def test_files_and_commands_in_a_callers_words_stay_words(self):
+        secret = self.path / "secret.txt"
+        secret.write_text("words-of-the-owner")
+        for words in (f"@{secret} what", "/help", "/clear"):
+            self.assertIn(f"characters: {words[:20]}", reply(self.hub.send("coder", words)))
+        kept = "".join(file.read_text() for file in (self.path / "home/config/projects").rglob("*.jsonl"))
+        self.assertIn(f"@{secret} what", kept)
+        self.assertNotIn("words-of-the-owner", kept)
+
     def test_a_conversation_goes_on_after_a_restart(self):
         context = "talk-1"
         first = self.hub.send("coder", "say one", contextId=context)

@@ -2,6 +2,7 @@
 
 pub mod claims;
 pub mod git;
+mod programs;
 pub mod site;
 pub mod snapshot;
 pub mod witness;

@@ -5,4 +5,4 @@ pub mod observe;
 pub mod presence;
 pub mod trial;
 
-pub use observe::{Subject, Watch, observe};
+pub use observe::{Servers, Subject, Watch, observe};

@@ -108,8 +108,8 @@ impl Exit {
             Self::NotStarted => "could not be run".into(),
             Self::TooMuch(excess) => format!("and what it started used more than {excess}, and were stopped"),
             Self::Unknown => {
-                "was stopped, because the process that watches over it was killed from outside (when a machine has no \
-                 memory left, its kernel does that)"
+                "was stopped, because the process that watches over it was killed or halted from outside (when a machine \
+                 has no memory left, its kernel kills)"
                     .into()
             }
         }

@@ -77,11 +77,15 @@ async fn ended(desk: &Desk, task: TaskId, ending: Ending, terms: Terms) -> Resul
         tokio::time::timeout(within, settled).await.map(|end| end.map(|end| end.clone()).ok())
     };
     match answers {
-        // A worker has the grace time for it.
-        Answers::WhenGone => {
-            let _ = answered(terms.grace).await;
-            Ok(Stopped::Now(None))
-        }
+        // A worker says when nothing of the run is left, and has the grace time for it. Nothing is canceled before that.
+        Answers::WhenGone => match answered(terms.grace).await {
+            Ok(_) => Ok(Stopped::Now(None)),
+            Err(_) => {
+                let text = "The worker was asked to end the run, and has not said that nothing of it is left. The task is \
+                            not canceled before that; try again later.";
+                Err(Refusal::new(Reason::Unavailable, text).fact("taskId", task.to_string()))
+            }
+        },
         Answers::Perhaps => match answered(terms.cancel).await {
             Ok(_) => Ok(Stopped::Told),
             Err(_) => {
@@ -197,6 +201,14 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
             }
             // Those who dialed in are told to come again, and the run waits for them in the log.
             Happened::Stopping => return run.detach(),
+            Happened::TimeOver if desk.is_asked_to_end(task) && desk.is_with_worker(task) => {
+                let seconds = terms.grace.as_secs_f32();
+                let reason = format!(
+                    "its worker was asked to end it and has not come back within {seconds} s; whether it still runs \
+                     there is not known, and it is ended when the worker is back"
+                );
+                return run.give_up(&reason, false).await;
+            }
             Happened::TimeOver if desk.is_asked_to_end(task) => {
                 let reason = "the agent was asked to end it and did not come back";
                 return end(&desk, task, run, reason, terms).await;
@@ -233,10 +245,12 @@ async fn next(entered: &mut Entered, run: &RunHandle, until: &Until, more: Optio
 
 /// Nothing of the run is left at its worker. If that was asked for, whoever asked says what it was.
 async fn end(desk: &Desk, task: TaskId, run: RunHandle, reason: &str, terms: Terms) {
-    if desk.ended(task) {
+    let was_asked = desk.ended(task);
+    if was_asked {
         let _ = tokio::time::timeout(CANCELED_BY_THEN, run.fenced()).await;
     }
-    run.give_up(reason, terms.on_lost == OnLost::Retry).await;
+    // What somebody wanted ended is not begun again.
+    run.give_up(reason, !was_asked && terms.on_lost == OnLost::Retry).await;
 }
 
 async fn give_up(mut run: RunHandle, until: &Until, ttl: Duration, terms: Terms) {

@@ -3,9 +3,9 @@
 use crate::config::{AgentConfig, Kind};
 use anyhow::{Context, Result};
 use flotilla_worker::attach::Looks;
-use flotilla_worker::probe::Subject;
 use flotilla_worker::probe::mcp::Prober;
 use flotilla_worker::probe::presence::{Asked, Known, Product};
+use flotilla_worker::probe::{Servers, Subject};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -19,23 +19,35 @@ const AT_ONCE: usize = 4;
 /// None for an agent that is no program.
 pub fn looks(name: &str, agent: &AgentConfig) -> Result<Option<Looks>> {
     let reaper = std::env::current_exe().context("this program's own file")?;
+    let none = Servers::Given(BTreeMap::new());
     let (product, program, arguments, environment, folder, servers) = match agent.kind {
         Kind::Acp | Kind::Opencode => {
             let acp = agent.acp_program(None)?;
-            (Some(Product::Acp), acp.program, acp.arguments, acp.environment, acp.folder, acp.mcp_servers)
+            (
+                Some(Product::Acp),
+                acp.program,
+                acp.arguments,
+                acp.environment,
+                acp.folder,
+                Servers::Given(acp.mcp_servers),
+            )
         }
         Kind::Codex => {
             let codex = agent.codex_program(None)?;
-            (Some(Product::Codex), codex.program, codex.arguments, codex.environment, codex.folder, BTreeMap::new())
+            (Some(Product::Codex), codex.program, codex.arguments, codex.environment, codex.folder, none)
         }
         Kind::ClaudeCode => {
             let claude = agent.claude(None)?;
-            let servers = agent.claude_servers(&claude.environment)?;
+            // What is wrong with it is told at the start; what becomes of it, at each look.
+            agent.claude_servers(&claude.environment)?;
+            let file = agent.claude_code.as_ref().and_then(|claude| claude.mcp_config.as_ref());
+            let file = file.map(std::path::absolute).transpose().context("mcp_config")?;
+            let servers = file.map_or(none, Servers::Listed);
             (Some(Product::Claude), claude.program, Vec::new(), claude.environment, claude.folder, servers)
         }
         Kind::Command => {
             let own = agent.program(None)?;
-            (None, own.program, own.arguments, own.environment, own.folder, BTreeMap::new())
+            (None, own.program, own.arguments, own.environment, own.folder, none)
         }
         Kind::Echo | Kind::Script | Kind::Socket | Kind::A2a => return Ok(None),
     };

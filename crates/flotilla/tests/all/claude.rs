@@ -289,5 +289,5 @@ fn what_a_killed_reaper_leaves_is_ended_at_once_and_the_run_says_so() {
     assert!(killed.success());
     let failed = reached(&coder(&hub), id(&task), "TASK_STATE_FAILED");
     assert_eq!(alive(id(&task)), 0, "nothing is left when it is told");
-    assert!(said(&failed).contains("killed from outside"), "{failed}");
+    assert!(said(&failed).contains("killed or halted from outside"), "{failed}");
 }

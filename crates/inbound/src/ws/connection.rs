@@ -255,8 +255,10 @@ impl Connection {
             Ok(Frame::StreamEnd { id }) => self.upcall_ended(id).await,
             Ok(Frame::Hub { kind }) => self.hub_frame(&kind, bytes).await,
             Err(refusal) => {
-                let text = channel::error("null", &refusal, self.app.now());
-                self.say(text);
+                if !self.refuse_report(bytes, &refusal).await {
+                    let text = channel::error("null", &refusal, self.app.now());
+                    self.say(text);
+                }
             }
         }
     }

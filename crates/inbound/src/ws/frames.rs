@@ -33,7 +33,9 @@ impl Connection {
         };
         if let Err(error) = taken {
             let refusal = self.app.refusal(error);
-            self.say(hub_frame::error(&refusal, about.id.as_deref()));
+            if !self.refuse_report(bytes, &refusal).await {
+                self.say(hub_frame::error(&refusal, about.id.as_deref()));
+            }
         }
     }
 

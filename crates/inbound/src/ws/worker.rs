@@ -7,7 +7,7 @@ use flotilla_core::roster::NoRun;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::hub_frame;
-use flotilla_protocol::hub_frame::worker::{Gone, MoreFrame, Told, kept};
+use flotilla_protocol::hub_frame::worker::{Gone, MoreFrame, Told, Untaken, kept};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -18,6 +18,24 @@ impl Connection {
         let answer = self.place()?.session.report_numbered(task, run, number, reports).await;
         self.acknowledge(answer, (task_id, run, number));
         Ok(())
+    }
+
+    /// A report that cannot be taken ends its run: without it, the rest would be another result. False if it is none, or
+    /// no worker's.
+    pub(super) async fn refuse_report(&mut self, bytes: &[u8], refusal: &Refusal) -> bool {
+        let Some(untaken) = Untaken::read(bytes).filter(|_| self.manner == Manner::Worker) else { return false };
+        self.say(untaken.frame(refusal));
+        let (Some(task), Some(place)) = (TaskId::parse(&untaken.task_id), &self.place) else { return true };
+        let failure = vec![untaken.failure(refusal)];
+        let answer = place.session.report_numbered(task, untaken.run, untaken.number, failure).await;
+        let outgoing = self.outgoing.clone();
+        tokio::spawn(async move {
+            if let Ok(answer) = answer {
+                let _ = answer.await;
+            }
+            say(&outgoing, kept(&untaken.task_id, untaken.run, untaken.number, true)).await;
+        });
+        true
     }
 
     pub(super) async fn gone(&mut self, gone: Gone) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! Frames between the hub and a worker: runs with all their facts out, whole reports back, numbered and acknowledged.
 
 use crate::a2a::error::Refusal;
-use crate::a2a::model::{Message, Part};
+use crate::a2a::model::{Message, Part, TaskState};
 use crate::a2a::validate::check_part;
 use crate::approval::{ApprovalDecision, read_decision};
 use crate::decode;
@@ -83,8 +83,46 @@ impl Gone {
     }
 }
 
+/// Which report a frame is, where the rest of it cannot be taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Untaken {
+    pub task_id: String,
+    pub run: u32,
+    pub number: u64,
+}
+
+impl Untaken {
+    /// None of a frame that is no report, or does not say which.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Kind<'a> {
+            #[serde(rename = "type")]
+            kind: &'a str,
+        }
+        let Kind { kind } = serde_json::from_slice(bytes).ok()?;
+        if kind == "report" { serde_json::from_slice(bytes).ok() } else { None }
+    }
+
+    /// The error frame that says so.
+    pub fn frame(&self, refusal: &Refusal) -> String {
+        let row = refusal.reason.row();
+        json!({
+            "type": "error", "error": row.reason, "code": row.rpc, "message": refusal.message,
+            "taskId": self.task_id, "run": self.run, "number": self.number,
+        })
+        .to_string()
+    }
+
+    /// What its run comes to: nothing of it is left out in silence.
+    pub fn failure(&self, refusal: &Refusal) -> Report {
+        let words = format!("What the agent said could not be taken, and the run was ended: {}", refusal.message);
+        Report::Status { state: TaskState::Failed, contents: Some(Contents::text(words)), metadata: None }
+    }
+}
+
 /// What a binding checks of a caller's message holds for what an agent shows, too.
-fn check(report: &Report) -> Result<(), String> {
+pub fn check(report: &Report) -> Result<(), String> {
     let contents = match report {
         Report::Status { contents, .. } => contents.as_ref(),
         Report::Artifact { contents, .. } | Report::Answer { contents, .. } => Some(contents),
@@ -259,10 +297,14 @@ pub struct Announced {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Problem {
     /// What it is about, if the worker gave that a name.
     #[serde(default)]
     pub id: Option<String>,
+    /// The task whose report was not taken, if it was one.
+    #[serde(default)]
+    pub task_id: Option<String>,
     #[serde(default)]
     pub message: String,
 }
@@ -297,9 +339,10 @@ impl Heard {
 
 #[cfg(test)]
 mod tests {
-    use super::{Gone, Heard, Told, kept};
+    use super::{Gone, Heard, Told, Untaken, kept};
     use crate::a2a::model::{Artifact, TaskState};
     use crate::block::Block;
+    use crate::decode;
     use crate::wire::Json;
     use crate::work::{Contents, Report};
 
@@ -335,6 +378,17 @@ mod tests {
         assert!(refused(r#"{"answer":{"contents":{"parts":[{}]}}}"#).contains("reports[0]"));
         assert!(refused(r#"{"received":{"number":9}}"#).contains("received"), "only the hub says that");
         assert!(refused(r#"{"dance":{}}"#).contains("dance"));
+    }
+
+    #[test]
+    fn a_refusal_names_the_report_however_deep_that_is() {
+        let deep = format!("{}1{}", "[".repeat(300), "]".repeat(300));
+        let frame = format!(r#"{{"type":"report","reports":[{deep}],"taskId":"t","run":2,"number":7}}"#);
+        let untaken = Untaken::read(frame.as_bytes()).expect("a report");
+        let told = untaken.frame(&decode::too_deep(64));
+        assert!(told.contains(r#""taskId":"t""#) && told.contains(r#""number":7"#), "{told}");
+        assert!(matches!(Heard::read(&told), Ok(Heard::Problem(problem)) if problem.task_id.as_deref() == Some("t")));
+        assert_eq!(Untaken::read(br#"{"type":"gone","taskId":"t","run":2,"number":7}"#), None);
     }
 
     #[test]

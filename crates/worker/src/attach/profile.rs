@@ -104,7 +104,8 @@ pub async fn see(name: &str, places: usize, found: Result<&Found, String>) -> An
             let mut seen = observe(subject, prober, |announce| doer.announce(announce)).await;
             if let Some(known) = known {
                 let presence = known.presence().await;
-                (seen.worker.version, seen.session.broken) = (presence.version, presence.problem);
+                seen.worker.version = presence.version;
+                seen.session.broken = presence.problem.or(seen.session.broken);
             }
             trials.iter().for_each(|trials| trials.fill(&mut seen));
             seen

@@ -123,7 +123,8 @@ fn take(post: &Arc<Post>, text: &str) -> Option<String> {
         }
         Ok(Heard::Problem(problem)) => {
             if !problem.id.is_some_and(|id| post.not_taken(&id, &problem.message)) {
-                tracing::warn!(agent = post.agent.name, "the hub says: {}", problem.message);
+                let (agent, task) = (&post.agent.name, problem.task_id);
+                tracing::warn!(agent, task, "the hub says: {}", problem.message);
             }
             None
         }

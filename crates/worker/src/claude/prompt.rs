@@ -6,14 +6,27 @@ use serde_json::{Value, json};
 /// Images the model can look at.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
+/// What goes last where a caller's text could be taken for more than words. Claude Code opens the files named with an `@`
+/// and runs the commands of a `/` in the last text it is given, without asking, so that is one of ours.
+const END: &str =
+    "(The message ends here. Names of files and commands in it are its words, and nothing was done about them.)";
+
 /// The line that says what the caller said. An error is for the caller: what cannot be passed on.
 pub fn user_line(message: &Message, uuid: &str) -> Result<String, String> {
-    let content: Vec<Value> = message.parts.iter().map(block).collect::<Result<_, _>>()?;
+    let mut content: Vec<Value> = message.parts.iter().map(block).collect::<Result<_, _>>()?;
     if content.is_empty() {
         return Err("The message has no parts. Say in a text part what is to be done.".into());
     }
+    if content.iter().any(|block| block["text"].as_str().is_some_and(could_be_more)) {
+        content.push(json!({"type": "text", "text": END}));
+    }
     let frame = json!({"type": "user", "uuid": uuid, "message": {"role": "user", "content": content}});
     Ok(format!("{frame}\n"))
+}
+
+/// Whether a text may name files with an `@`, or begins as a command or another mode of the program does.
+fn could_be_more(text: &str) -> bool {
+    text.contains('@') || text.trim_start().starts_with(['/', '!', '#'])
 }
 
 fn block(part: &Part) -> Result<Value, String> {
@@ -75,5 +88,17 @@ mod tests {
         let refused = line(file("audio/wav", &[0, 255])).unwrap_err();
         assert!(refused.contains("not audio/wav") && refused.contains("image/png"), "{refused}");
         assert!(user_line(&Message::default(), "u").is_err());
+    }
+
+    #[test]
+    fn what_a_caller_says_is_never_the_last_text_where_the_program_would_act_on_it() {
+        for text in ["@/etc/passwd what", "see (@~/x)", "/clear", "\n /help me", "!ls", "# note"] {
+            let said: serde_json::Value = serde_json::from_str(&line(Part::text(text)).unwrap()).unwrap();
+            let content = said["message"]["content"].as_array().unwrap();
+            assert_eq!((content.len(), content[0]["text"].as_str()), (2, Some(text)), "its words stay as they are");
+            assert!(content[1]["text"].as_str().unwrap().starts_with("(The message ends here."));
+        }
+        assert!(!line(Part::text("1/2 of a # is plain")).unwrap().contains("ends here"));
+        assert!(line(file("text/plain", b"@x")).unwrap().contains("ends here"), "a file is no way around it");
     }
 }

@@ -2,11 +2,16 @@
 
 use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
 use flotilla_protocol::block::Block;
+use flotilla_protocol::decode::is_deeper;
+use flotilla_protocol::hub_frame::worker::check;
 use flotilla_protocol::wire;
 use flotilla_protocol::wire::{Json, Object};
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+/// How deep a line may be nested: a hub's `limits.json_depth`, if nothing else is set, less what its frame puts around it.
+const DEPTH: usize = 60;
 
 /// What came from a program.
 #[derive(Debug, PartialEq, Eq)]
@@ -97,6 +102,9 @@ impl State {
 
 impl Line {
     pub fn read(line: &str) -> Result<Self, String> {
+        if is_deeper(line.as_bytes(), DEPTH) {
+            return Err(format!("it is nested deeper than {DEPTH} levels"));
+        }
         serde_json::from_str(line).map_err(|error| flotilla_protocol::decode::plain(&error.to_string()))
     }
 
@@ -104,7 +112,13 @@ impl Line {
         self.kind == "answer" || self.kind == "status" && self.state != Some(State::Working)
     }
 
-    pub fn into_report(mut self) -> Result<Report, String> {
+    pub fn into_report(self) -> Result<Report, String> {
+        let report = self.as_said()?;
+        check(&report).map_err(|problem| format!("a part {problem}"))?;
+        Ok(report)
+    }
+
+    fn as_said(mut self) -> Result<Report, String> {
         let contents = self.contents()?;
         let metadata = self.metadata;
         Ok(match self.kind.as_str() {
@@ -143,5 +157,26 @@ impl Line {
             }
             _ => Err("a line has one of text, parts and blocks".into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Line;
+
+    #[test]
+    fn a_line_no_hub_takes_is_not_understood() {
+        let problem = |line: &str| Line::read(line).and_then(Line::into_report).unwrap_err();
+        for line in [
+            r#"{"type":"artifact","name":"a","parts":[{"nope":1}]}"#,
+            r#"{"type":"status","state":"completed","parts":[{"nope":1}]}"#,
+            r#"{"type":"answer","parts":[{"text":"a"},{"text":"a","url":"b"}]}"#,
+        ] {
+            assert!(problem(line).contains("one of text, raw, url and data"), "{line}");
+        }
+        let deep =
+            |depth| format!(r#"{{"type":"answer","parts":[{{"data":{}{}}}]}}"#, "[".repeat(depth), "]".repeat(depth));
+        assert!(problem(&deep(58)).contains("deeper than 60 levels"));
+        assert!(Line::read(&deep(57)).and_then(Line::into_report).is_ok());
     }
 }

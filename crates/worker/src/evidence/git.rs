@@ -1,5 +1,8 @@
 //! The `git` program, called so that it runs nothing else, asks nobody and does not outstay its time.
 
+use super::programs::{Settings, settings};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -75,11 +78,31 @@ impl Git {
         Ok(self.run(arguments).await?.0 == Some(0))
     }
 
+    /// The repository's settings are read before each call: a run that is under way may change them at any time.
     async fn run(&self, arguments: &[&str]) -> Result<(Option<i32>, Vec<u8>, String), Trouble> {
+        let (_, printed, _) = self.call(&["config", "--list", "--show-scope", "-z"], &BTreeMap::new()).await?;
+        match settings(&printed) {
+            Settings::Instead(instead) => self.call(arguments, &instead).await,
+            Settings::Conditional(name) => Err(Trouble::Failed(format!(
+                "the repository's own settings have '{name}', under which git may start any program: remove it, or put \
+                 it into the settings of the worker's user"
+            ))),
+        }
+    }
+
+    async fn call(
+        &self,
+        arguments: &[&str],
+        instead: &BTreeMap<OsString, OsString>,
+    ) -> Result<(Option<i32>, Vec<u8>, String), Trouble> {
         let failed = |problem: String| Trouble::Failed(format!("git {}: {problem}", verb(arguments)));
         let mut command = Command::new("git");
         command.env_clear().envs(["PATH", "HOME"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         command.envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")]);
+        command.env("GIT_CONFIG_COUNT", instead.len().to_string());
+        for (number, (name, value)) in instead.iter().enumerate() {
+            command.env(format!("GIT_CONFIG_KEY_{number}"), name).env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
         command.arg("--no-pager").args(SAFE.iter().flat_map(|setting| ["-c", setting])).args(arguments);
         command.current_dir(&self.folder).process_group(0).kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

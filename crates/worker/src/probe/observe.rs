@@ -1,11 +1,12 @@
 //! An announcement made of what was seen, and the watch that tells whether something changed.
 
 use super::mcp::Prober;
-use super::mcp::definition::Definition;
+use super::mcp::definition::{self, Definition};
 use crate::evidence::git::{Git, Trouble};
 use crate::evidence::snapshot::Snapshot;
 use flotilla_protocol::fleet::announce::{Announce, McpHealth};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,21 +14,48 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is looked at.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Subject {
     pub agent_id: String,
     pub folder: PathBuf,
-    pub servers: BTreeMap<String, Definition>,
+    pub servers: Servers,
     pub max_concurrent: Option<u32>,
+}
+
+/// The MCP servers an agent has.
+#[derive(Debug, Clone)]
+pub enum Servers {
+    /// Those it is given in every session, as they were read at the start.
+    Given(BTreeMap<String, Definition>),
+    /// Those of a file that its program reads at the start of every session.
+    Listed(PathBuf),
+}
+
+impl Servers {
+    /// Those it would have in a session that began now.
+    fn now(&self, environment: &[(OsString, OsString)]) -> Result<BTreeMap<String, Definition>, String> {
+        match self {
+            Self::Given(servers) => Ok(servers.clone()),
+            Self::Listed(file) => std::fs::read_to_string(file)
+                .map_err(|error| error.to_string())
+                .and_then(|text| definition::read(&text, environment))
+                .map_err(|problem| format!("mcp_config: {}: {problem}", file.display())),
+        }
+    }
 }
 
 /// Looks at an agent's servers and its repository. `learned` puts in what its own sessions have said of themselves; what
 /// was asked of a server just now counts more.
 pub async fn observe(subject: &Subject, prober: &Prober, learned: impl FnOnce(&mut Announce)) -> Announce {
     let git = Git::new(&subject.folder, PATIENCE);
-    let (health, repository) = tokio::join!(prober.probe(&subject.servers), Snapshot::take(&git));
+    let (servers, problem) = match subject.servers.now(&prober.environment) {
+        Ok(servers) => (servers, None),
+        Err(problem) => (BTreeMap::new(), Some(problem)),
+    };
+    let (health, repository) = tokio::join!(prober.probe(&servers), Snapshot::take(&git));
     let mut announce = Announce::default();
     learned(&mut announce);
+    announce.session.broken = problem.or(announce.session.broken);
     announce.worker.agent_id.clone_from(&subject.agent_id);
     announce.capabilities.max_concurrent = subject.max_concurrent;
     for (name, observation) in health {
@@ -78,7 +106,7 @@ fn facts(announce: &Announce) -> Announce {
 
 #[cfg(test)]
 mod tests {
-    use super::Watch;
+    use super::{Servers, Watch};
     use flotilla_protocol::fleet::announce::{Announce, McpHealth, McpStatus, Observation};
     use flotilla_protocol::time::Millis;
 
@@ -88,6 +116,20 @@ mod tests {
             Observation { status, observed_at, latency_ms: Some(1), detail: None, more: Default::default() };
         let mcp_health = [("docs".to_owned(), McpHealth::Observed(observation))].into();
         Announce { mcp_health, ..Announce::default() }
+    }
+
+    #[test]
+    fn a_list_of_servers_is_read_anew_at_each_look() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("mcp.json");
+        let servers = Servers::Listed(file.clone());
+        let seen = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            servers.now(&[]).map(|servers| format!("{servers:?}"))
+        };
+        assert!(seen(r#"{"mcpServers":{"docs":{"command":"/bin/true"}}}"#).unwrap().contains("/bin/true"));
+        assert!(seen(r#"{"mcpServers":{"docs":{"command":"/bin/false"}}}"#).unwrap().contains("/bin/false"));
+        assert!(seen("{").unwrap_err().contains("mcp.json"), "one that cannot be read is told");
     }
 
     #[test]

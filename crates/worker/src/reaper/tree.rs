@@ -17,6 +17,7 @@ struct Entry {
     parent: u32,
     session: u32,
     zombie: bool,
+    stopped: bool,
 }
 
 /// A child of some process, dead ones that nobody has taken in among them.
@@ -48,6 +49,11 @@ impl Process {
 /// A process by its number, if it lives.
 pub fn find(pid: u32) -> Option<Process> {
     entry(pid).filter(|entry| !entry.zombie).map(|entry| entry.process)
+}
+
+/// Whether a process is halted, by a signal or by somebody who traces it.
+pub fn is_stopped(pid: u32) -> bool {
+    entry(pid).is_some_and(|entry| entry.stopped)
 }
 
 /// The direct children of a process, dead or alive.
@@ -113,7 +119,8 @@ fn entry(pid: u32) -> Option<Entry> {
     let parent = fields.next()?.parse().ok()?;
     let session = fields.nth(1)?.parse().ok()?;
     let start = fields.nth(15)?.parse().ok()?;
-    Some(Entry { process: Process { pid, start }, parent, session, zombie: matches!(state, "Z" | "X") })
+    let (zombie, stopped) = (matches!(state, "Z" | "X"), matches!(state, "T" | "t"));
+    Some(Entry { process: Process { pid, start }, parent, session, zombie, stopped })
 }
 
 #[cfg(test)]

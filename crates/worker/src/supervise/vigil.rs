@@ -1,8 +1,8 @@
 //! What is seen to while a program runs, whoever else looks: that it uses no more than it may, and that nothing of it is
-//! left when its end is told, also if its reaper was killed.
+//! left when its end is told, also if its reaper was killed or halted.
 
 use super::{Exit, Limits, Meter, say, strays};
-use crate::reaper::Order;
+use crate::reaper::{Order, tree};
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -32,10 +32,15 @@ impl Vigil {
         let status = loop {
             tokio::select! {
                 status = reaper.wait() => break status,
-                _ = looks.tick(), if excess.is_none() => {
-                    excess = self.meter.look().excess(self.limits);
-                    if let (Some(_), Some(pipe)) = (excess, pipe.upgrade()) {
-                        say(&pipe, Order::Kill);
+                _ = looks.tick() => {
+                    if pid.is_some_and(tree::is_stopped) {
+                        // It hears no order, and keeps no time: what it watches over could go on for ever.
+                        let _ = reaper.start_kill();
+                    } else if excess.is_none() {
+                        excess = self.meter.look().excess(self.limits);
+                        if let (Some(_), Some(pipe)) = (excess, pipe.upgrade()) {
+                            say(&pipe, Order::Kill);
+                        }
                     }
                 }
             }
@@ -54,7 +59,11 @@ impl Vigil {
     async fn end_strays(self) {
         let mark = self.mark.clone();
         let ended = tokio::task::spawn_blocking(move || strays::end(&mark)).await.unwrap_or_default();
-        tracing::warn!(run = self.mark, ended, "a reaper was killed from outside; what it watched over was ended");
+        tracing::warn!(
+            run = self.mark,
+            ended,
+            "a reaper was killed or halted from outside; what it watched over was ended"
+        );
     }
 }
 

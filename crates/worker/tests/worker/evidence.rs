@@ -164,6 +164,12 @@ async fn a_repository_cannot_make_git_run_its_programs() {
     }
     repository.git("config core.fsmonitor .git/hooks/fsmonitor");
     repository.git("config diff.external .git/hooks/fsmonitor");
+    for name in ["filter.x.clean", "filter.x.smudge", "filter.y.process", "merge.x.driver"] {
+        let program = repository.path(".git/hooks/fsmonitor");
+        repository.git(&format!("config {name} {}", program.display()));
+    }
+    repository.git("config filter.x.required true");
+    repository.write(".git/info/attributes", "a.txt filter=x merge=x\nb.txt filter=y\n");
     let before = repository.now().await;
     let trees = tempfile::tempdir().unwrap();
     let tree = Worktree::open(&repository.asked(), trees.path(), "t").await.unwrap();
@@ -171,6 +177,25 @@ async fn a_repository_cannot_make_git_run_its_programs() {
     assert!(matches!(tree.close(Ending::Merge).await.unwrap(), Outcome::Merged { .. }));
     assert_eq!(repository.since(&before).await.files_changed, ["a.txt"]);
     assert!(!repository.path("ran").exists());
+
+    // Where both sides changed a file that wants a driver of the repository's, somebody has to look.
+    let tree = Worktree::open(&repository.asked(), trees.path(), "u").await.unwrap();
+    std::fs::write(tree.folder.join("a.txt"), "theirs\n").unwrap();
+    repository.write("b.txt", "meanwhile\n");
+    repository.write("a.txt", "ours\n");
+    git_in(
+        repository.folder.path(),
+        "-c core.hooksPath=/dev/null -c core.fsmonitor=false -c filter.x.clean= \
+        -c filter.x.required=false -c filter.y.process= commit -q -a -m ours",
+    );
+    assert!(
+        matches!(tree.close(Ending::Merge).await.unwrap(), Outcome::Kept { conflicts, .. } if conflicts == ["a.txt"])
+    );
+    assert!(!repository.path("ran").exists() && !trees.path().join("u/ran").exists());
+
+    repository.git("config includeIf.onbranch:flotilla/**.path evil");
+    let refused = Snapshot::take(&repository.asked()).await.unwrap_err();
+    assert!(refused.to_string().contains("includeif.onbranch"), "{refused}");
 }
 
 #[tokio::test]

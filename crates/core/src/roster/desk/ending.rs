@@ -115,6 +115,11 @@ impl Desk {
         });
     }
 
+    /// Whether it was a worker that took the run last: what it does not say has ended may still be alive.
+    pub(in crate::roster) fn is_with_worker(&self, task: TaskId) -> bool {
+        self.state().runs.get(&task).is_some_and(|entry| entry.answers == Answers::WhenGone)
+    }
+
     /// Whether a connection has the run now.
     pub(in crate::roster) fn is_held(&self, task: TaskId) -> bool {
         let state = self.state();

@@ -81,6 +81,24 @@ fn a_cancel_while_the_worker_is_away_reaches_it_when_it_is_back() {
 }
 
 #[test]
+fn what_may_be_alive_is_not_said_to_be_canceled() {
+    let hub = hub("grace: 1s");
+    let proxy = Proxy::to(hub.address());
+    let _worker = attached_at(&hub, &proxy.url(), &config("", &[("stubborn", "text", STUBBORN)]));
+    let task = agent(&hub, "stubborn").start("m", "x");
+    until("its processes", || (alive(id(&task)) >= 3).then_some(()));
+    proxy.close();
+    let refused = agent(&hub, "stubborn").call("CancelTask", &serde_json::json!({"id": id(&task)}));
+    assert!(refused.is_err(), "{refused:?}");
+    let lost = reached(&agent(&hub, "stubborn"), id(&task), "TASK_STATE_FAILED");
+    assert!(said(&lost).contains("whether it still runs there is not known"), "{lost}");
+    assert!(alive(id(&task)) >= 3, "it could not know");
+    proxy.open();
+    until("nothing is left", || (alive(id(&task)) == 0).then_some(()));
+    assert_eq!(state(&agent(&hub, "stubborn").task(id(&task))), "TASK_STATE_FAILED");
+}
+
+#[test]
 fn a_hub_that_does_not_come_back_ends_what_runs_for_it() {
     let mut hub = hub("grace: 30s");
     let worker = attached(&hub, &config("grace: 300ms", &[("stubborn", "text", STUBBORN)]));

@@ -1,7 +1,7 @@
 //! What a worker's agents do is what the hub's own would do, through every binding.
 
 use super::{STUBBORN, agent, alive, attached, config, hub, log, made, said};
-use crate::cast::{id, reached, state, text};
+use crate::cast::{id, reached, setup, state, text};
 use flotilla_testkit::client::message;
 use flotilla_testkit::{Binding, until};
 use serde_json::json;
@@ -85,4 +85,64 @@ fn a_worker_has_as_many_runs_as_it_says_and_the_others_wait() {
     for task in &tasks {
         reached(&client, task, "TASK_STATE_COMPLETED");
     }
+}
+
+#[test]
+fn a_program_that_halts_its_reaper_is_ended() {
+    let hub = hub("");
+    let script = "trap '' TERM; echo halted; kill -STOP $PPID; (setsid env -i sleep 600 &); sleep 600";
+    let _worker = attached(&hub, &config("", &[("freezer", "text", script)]));
+    let task = agent(&hub, "freezer").say("m", "go");
+    assert_eq!((state(&task), alive(id(&task))), ("TASK_STATE_FAILED", 0));
+    assert!(said(&task).contains("killed or halted from outside"), "{task}");
+}
+
+/// Prints the line it is sent.
+const LINES: &str =
+    "python3 -c 'import json,sys; print(json.loads(sys.stdin.readline())[\"message\"][\"parts\"][0][\"text\"])'";
+
+#[test]
+fn what_cannot_be_taken_fails_the_task_with_the_reason() {
+    let limited = "agents:\n  echo: {kind: echo}\nlimits: {json_depth: 30}\n";
+    let hub = setup().config(limited).start();
+    let worker = attached(&hub, &config("", &[("lines", "json-lines", LINES)]));
+    let own = setup().config(&config("", &[("lines", "json-lines", LINES)]).replace("worker: {}\n", "")).start();
+    let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+    let none = r#"[{"nope":1}]"#.to_owned();
+    for (number, parts) in [&none, &format!(r#"[{{"data":{}}}]"#, nested(90))].into_iter().enumerate() {
+        for line in [
+            format!(r#"{{"type":"status","state":"completed","parts":{parts}}}"#),
+            format!(r#"{{"type":"answer","parts":{parts}}}"#),
+            format!(r#"{{"type":"artifact","name":"a","parts":{parts}}}"#),
+        ] {
+            for (place, hub) in [&hub, &own].into_iter().enumerate() {
+                let task = agent(hub, "lines").say(&format!("{number}{place}{}", &line[..20]), &line);
+                assert_eq!(state(&task), "TASK_STATE_FAILED", "{line}");
+                assert!(said(&task).contains("not understood") && said(&task).contains(&line[..30]), "{task}");
+            }
+        }
+    }
+    // What the worker takes for good and the hub does not: nothing of it is lost in silence, and nothing waits.
+    let artifact = format!(r#"{{"type":"artifact","name":"a","parts":[{{"data":{}}}]}}"#, nested(40));
+    let task = agent(&hub, "lines").say("deep", &artifact);
+    assert_eq!(state(&task), "TASK_STATE_FAILED", "{task}");
+    assert!(said(&task).contains("nested deeper than 30 levels"), "{task}");
+    let runs = worker.state().join("runs");
+    until("nothing is left of it", || {
+        let left = walk(&runs);
+        left.is_empty().then_some(())
+    });
+}
+
+/// The files below a folder.
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            found.extend(walk(&entry.path()));
+        } else {
+            found.push(entry.path());
+        }
+    }
+    found
 }
