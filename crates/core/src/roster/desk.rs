@@ -2,6 +2,7 @@
 
 mod ending;
 mod hands;
+mod token;
 mod worker;
 
 pub(super) use ending::{Answers, End, Ending};
@@ -103,6 +104,10 @@ struct State {
     /// Runs that were taken on a connection which is gone, by its number.
     held: HashMap<u64, Vec<TaskId>>,
     next: u64,
+    /// Begins the tokens of this process, so that those of an earlier one are told from them.
+    process: String,
+    /// The connection that went on for those before the hub started; zero until one has.
+    returned: u64,
 }
 
 /// Tokens kept for those who come back; the oldest go.
@@ -155,8 +160,8 @@ impl Desk {
         }
     }
 
-    /// Puts a run where the agent will find it. One it had already taken when the hub stopped waits for the agent to
-    /// speak of it again.
+    /// Puts a run where the agent will find it. One it had already taken when the hub stopped is its own if it came back
+    /// with its token, and otherwise waits for the agent to speak of it again.
     pub(super) fn enter(self: &Arc<Self>, task: TaskId, work: Arc<Assignment>) -> Entered {
         let taken = work.trail.resumed && work.trail.started;
         let (tell, standing) = watch::channel(if taken { Standing::Away(Instant::now()) } else { Standing::Waiting });
@@ -188,7 +193,9 @@ impl Desk {
             more: false,
         };
         state.runs.insert(task, entry);
-        if !taken {
+        if taken {
+            state.returns(task);
+        } else {
             state.queue.insert(place, task);
             state.wake_all();
         }
@@ -196,15 +203,15 @@ impl Desk {
         Entered { desk: Arc::clone(self), task, run, standing, reports }
     }
 
-    /// Opens a connection; with the token of one that was cut, or is about to be, its runs go on here.
-    pub fn open(self: &Arc<Self>, resume: Option<&str>, terms: Terms) -> Result<(Session, bool), Fault> {
-        let mut bits = [0u8; 16];
-        getrandom::fill(&mut bits).map_err(|error| Fault::new(format!("random numbers: {error}")))?;
-        let token: String = bits.iter().map(|byte| format!("{byte:02x}")).collect();
+    /// Opens a connection; with the token of one that was cut, or is about to be, its runs go on here. `seal` is the same
+    /// after a restart of the hub, and another for every agent.
+    pub fn open(self: &Arc<Self>, resume: Option<&str>, terms: Terms, seal: &str) -> Result<(Session, bool), Fault> {
         let mut state = self.state();
+        let token = state.fresh_token(seal)?;
         state.next += 1;
         let id = state.next;
-        let resumed = resume.and_then(|resume| state.take_token(resume));
+        let shares = terms.connections == Connections::Share;
+        let resumed = resume.and_then(|resume| state.take_token(resume).or_else(|| state.before(resume, shares, seal)));
         if let Some(old) = resumed {
             state.hand_over(old, id);
         }
@@ -227,7 +234,7 @@ impl Desk {
             orders,
             places: usize::MAX,
             answers: Answers::Never,
-            shares: terms.connections == Connections::Share,
+            shares,
         });
         drop(state);
         Ok((Session::new(Arc::clone(self), id, token, wake), resumed.is_some()))

@@ -1,6 +1,7 @@
 //! Agents that dial in, and callers on the same socket.
 
 mod absence;
+mod acknowledged;
 mod cancel;
 mod channel;
 mod connect;
