@@ -2,6 +2,7 @@
 
 mod absence;
 mod acknowledged;
+mod answers;
 mod cancel;
 mod channel;
 mod connect;
