@@ -36,6 +36,8 @@ pub(super) enum Standing {
 /// What an agent says of a run at once, and who wants to know when it is kept.
 pub struct Reported {
     pub reports: Vec<Report>,
+    /// The agent has the run, and will speak of a task.
+    pub acknowledged: bool,
     /// Of a worker: nothing of the run is left, and why.
     pub gone: Option<String>,
     /// Told whether it was: false if the run is over, so that it changed nothing.
@@ -341,9 +343,11 @@ impl Desk {
         self.state().runs.get(&task).map(|entry| Arc::clone(&entry.work))
     }
 
-    /// Whether a run has made an artifact before; it has now.
-    pub fn knows_artifact(&self, task: TaskId, artifact: &str) -> bool {
-        self.state().runs.get_mut(&task).is_some_and(|entry| !entry.artifacts.insert(artifact.to_owned()))
+    /// Whether a run has made an artifact before; it has now, if that is to be remembered.
+    pub fn knows_artifact(&self, task: TaskId, artifact: &str, remember: bool) -> bool {
+        let mut state = self.state();
+        let Some(entry) = state.runs.get_mut(&task) else { return false };
+        entry.artifacts.contains(artifact) || (remember && !entry.artifacts.insert(artifact.to_owned()))
     }
 
     /// Whether a report of this id was taken before; it is now.

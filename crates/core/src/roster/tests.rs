@@ -141,7 +141,7 @@ async fn what_was_told_is_remembered() {
     let number = script.run();
     let task = script.tasks[number];
     assert!(!script.desk.knows_report(task, "r") && script.desk.knows_report(task, "r"));
-    assert!(!script.desk.knows_artifact(task, "a") && script.desk.knows_artifact(task, "a"));
+    assert!(!script.desk.knows_artifact(task, "a", true) && script.desk.knows_artifact(task, "a", false));
     let second = script.run();
     assert_eq!(script.desk.in_context("c").map(|found| found.0), Some(task), "the oldest");
     script.desk.run_of(script.tasks[second]);
