@@ -4,7 +4,7 @@ pub mod fleet;
 pub mod hermes;
 
 use crate::config::Config;
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use flotilla_core::registry::check_name;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -30,22 +30,35 @@ impl Draft {
         self.agents.iter().map(|(name, agent)| (name.as_str(), agent.clone()))
     }
 
-    /// Adds an agent elsewhere, if a hub would start with it.
-    fn add(&mut self, origin: &str, name: &str, agent: Value) {
-        let name = fitting(name);
-        if let Err(problem) = check_name(&name) {
-            self.left.push(format!("{origin}: {problem}"));
-            return;
+    /// Adds an agent elsewhere, if a hub would start with it. Of one that is not added nothing is left to do: `before`
+    /// says how much there was without it.
+    fn add(&mut self, origin: &str, name: &str, agent: Value, before: usize) -> bool {
+        let problem = self.adds(name, agent).err();
+        if let Some(problem) = &problem {
+            self.todo.truncate(before);
+            self.left.push(format!("{origin}: {problem:#}"));
         }
+        problem.is_none()
+    }
+
+    fn adds(&mut self, name: &str, agent: Value) -> Result<()> {
+        let name = fitting(name);
+        check_name(&name).map_err(|problem| anyhow::anyhow!("{problem}"))?;
         if self.agents.contains_key(&name) {
-            self.left.push(format!("{origin}: there is an agent '{name}' already; rename one and import again"));
-            return;
+            bail!("there is an agent '{name}' already, which was kept; rename one and import again");
         }
         let alone = json!({"agents": {name.as_str(): agent}});
-        let checked = as_yaml(&alone).and_then(|text| Config::parse(&text)).and_then(|config| config.check());
-        match checked {
-            Ok(()) => drop(self.agents.insert(name, agent)),
-            Err(error) => self.left.push(format!("{origin}: {error:#}")),
+        as_yaml(&alone).and_then(|text| Config::parse(&text)).and_then(|config| config.check())?;
+        self.agents.insert(name, agent);
+        Ok(())
+    }
+
+    /// Names every key of a section that says something and is none of those that are known.
+    fn leave_others(&mut self, origin: &str, section: &str, value: Option<&Value>, known: &[&str]) {
+        for (key, value) in value.and_then(Value::as_object).into_iter().flatten() {
+            if !value.is_null() && !known.contains(&key.as_str()) {
+                self.leave(origin, &format!("{section}{key}"), "was not taken over: the import does not know it");
+            }
         }
     }
 

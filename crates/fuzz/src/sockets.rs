@@ -50,7 +50,7 @@ fn hub_frame(kind: &str, bytes: &[u8]) {
             }
         }
         Ok(Said::TaskResponse(response)) => {
-            if let Ok(reports) = gopherhole::reports(&response, |_| true) {
+            if let Ok(reports) = gopherhole::reports(&response, |_, _| true) {
                 assert!(!reports.is_empty());
             }
         }

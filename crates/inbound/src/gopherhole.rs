@@ -214,7 +214,7 @@ async fn respond(app: &App, caller: &Caller, response: &TaskResponse) -> Result<
         // Over, or never its own.
         return Ok(gopherhole::task(&app.hub.task_of_agent(&agent, &response.task_id).await?));
     };
-    let reports = gopherhole::reports(response, |artifact| desk.knows_artifact(task, artifact))?;
+    let reports = gopherhole::reports(response, |artifact, made| desk.knows_artifact(task, artifact, made))?;
     Ok(gopherhole::task(&app.hub.respond(&agent, task, run, reports).await?))
 }
 

@@ -124,7 +124,8 @@ async fn open(app: &Arc<App>, parts: &mut Parts, manner: Manner) -> Result<Box<C
     let session = match agent {
         Some((agent, terms)) => {
             let desk = app.hub.roster().desk(agent.id);
-            let (session, resumed) = desk.open(wish.resume.as_deref(), terms)?;
+            let seal = format!("{} {}", app.hub.store().hub_id(), agent.id.0);
+            let (session, resumed) = desk.open(wish.resume.as_deref(), terms, &seal)?;
             match manner {
                 Manner::Worker => session.serve_worker(wish.places.unwrap_or(usize::MAX)),
                 Manner::Frames => session.serve_frames(),

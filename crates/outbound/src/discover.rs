@@ -26,8 +26,10 @@ const DEEPEST: usize = 64;
 const MOST_REDIRECTS: usize = 3;
 const CONNECT: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(10);
-/// For all of it.
-const WHOLE: Duration = Duration::from_secs(45);
+/// How long a card is looked for, at all places together.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// For judging it: its keys may be elsewhere.
+const JUDGED: Duration = Duration::from_secs(20);
 
 /// Where a card was found, as an agent's settings say it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +72,8 @@ pub struct Discovery<'a> {
     pub guard: &'a Guard,
     pub auth: &'a Auth,
     pub pins: &'a Pins,
+    /// How long a card is looked for, however slowly one comes.
+    pub patience: Duration,
 }
 
 impl Discovery<'_> {
@@ -77,34 +81,55 @@ impl Discovery<'_> {
     pub async fn search(&self, url: &str) -> Result<Search, Refused> {
         self.guard.check(url).await?;
         let mut search = Search { asked: address::shown(url), found: None, tried: Vec::new() };
-        if tokio::time::timeout(WHOLE, self.look(url, &mut search)).await.is_err() {
-            search.note(url, format!("no end within {} s", WHOLE.as_secs()));
+        let net = match self.net(url) {
+            Ok(net) => net,
+            Err(error) => {
+                search.note(url, error.to_string());
+                return Ok(search);
+            }
+        };
+        let mut at = url.to_owned();
+        let looked = tokio::time::timeout(self.patience, self.look(&net, url, &mut search, &mut at)).await;
+        let late = |patience: Duration| format!("it was not all there within {} s", patience.as_secs());
+        match looked {
+            Err(_) => search.note(&at, late(self.patience)),
+            Ok(None) => {}
+            Ok(Some((card, at, address))) => {
+                let judged = self.judged(&net, card, at, address.clone());
+                match tokio::time::timeout(JUDGED, judged).await {
+                    Ok(found) => search.found = Some(Box::new(found)),
+                    Err(_) => search.note(&address, format!("its signature: {}", late(JUDGED))),
+                }
+            }
         }
         Ok(search)
     }
 
-    async fn look(&self, url: &str, search: &mut Search) {
+    fn net(&self, url: &str) -> Result<Net, ClientError> {
         let secrets = match self.auth {
             Auth::Header { value, .. } => vec![value.clone()],
             Auth::None | Auth::OAuth2 { .. } => Vec::new(),
         };
         let limits = Limits { connect: CONNECT, answer: ANSWER, bytes: MOST_BYTES, depth: DEEPEST };
         let resolver = self.guard.resolver(url.starts_with("https://"));
-        let net = match Net::between(limits, Redactor::new(secrets), Some(resolver)) {
-            Ok(net) => net,
-            Err(error) => return search.note(url, error.to_string()),
-        };
+        Net::between(limits, Redactor::new(secrets), Some(resolver))
+    }
+
+    /// A card, how it was found, and where it is. `now` is the place that is looked at.
+    async fn look(&self, net: &Net, url: &str, search: &mut Search, now: &mut String) -> Option<(Card, At, String)> {
         for (place, at) in places(url) {
-            match self.get(&net, &place).await {
-                Ok((card, address)) => {
-                    search.found = Some(Box::new(self.judged(&net, card, at, address).await));
-                    return;
-                }
+            now.clone_from(&place);
+            match self.get(net, &place).await {
+                Ok((card, address)) => return Some((card, at, address)),
                 // All of them are at one origin: where nobody is, nobody is at another path either.
-                Err(Missed::Nobody(problem)) => return search.note(&place, problem),
+                Err(Missed::Nobody(problem)) => {
+                    search.note(&place, problem);
+                    return None;
+                }
                 Err(Missed::NoCard(problem)) => search.note(&place, problem),
             }
         }
+        None
     }
 
     /// A card, and the address it was at in the end.
@@ -242,9 +267,14 @@ fn shown(place: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{places, redirected, speaks_of_another};
+    use super::{Discovery, places, redirected, speaks_of_another};
     use crate::client::card::Card;
+    use crate::guard::{Guard, Rules};
+    use crate::remote::options::Auth;
+    use crate::signature::origin::Pins;
     use reqwest::header::HeaderValue;
+    use std::io::{Read as _, Write as _};
+    use std::time::Duration;
 
     #[test]
     fn a_card_is_looked_for_at_its_address_below_it_and_at_its_origin() {
@@ -261,6 +291,28 @@ mod tests {
         );
         assert_eq!(all("https://h"), ["https://h/.well-known/agent-card.json", "https://h/.well-known/agent.json"]);
         assert_eq!(all("https://h/cards/a.json")[0], "https://h/cards/a.json");
+    }
+
+    /// The server sends until nobody listens any more: without an end to the search, the test has none.
+    #[tokio::test]
+    async fn a_card_that_comes_a_byte_at_a_time_is_not_waited_for() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/slow", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n{").unwrap();
+            while stream.write_all(b" ").is_ok() {
+                std::thread::park_timeout(Duration::from_millis(20));
+            }
+        });
+        let guard = Guard::new(Rules { allow: vec!["127.0.0.0/8".parse().unwrap()], allow_http: false });
+        let (auth, pins) = (Auth::None, Pins::default());
+        let discovery = Discovery { guard: &guard, auth: &auth, pins: &pins, patience: Duration::from_millis(300) };
+        let search = discovery.search(&url).await.unwrap();
+        assert!(search.found.is_none() && search.tried.len() == 1, "{:?}", search.tried);
+        assert!(search.tried[0].problem.contains("not all there"), "{:?}", search.tried);
+        server.join().unwrap();
     }
 
     #[test]

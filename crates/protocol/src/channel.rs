@@ -27,7 +27,7 @@ struct Members<'a> {
     method: Option<&'a RawValue>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "said")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
@@ -41,6 +41,11 @@ struct Members<'a> {
     /// Frames of the hub's own, which are no JSON-RPC.
     #[serde(rename = "type", borrow, default)]
     kind: Option<&'a RawValue>,
+}
+
+/// A member that is there, though it be null.
+fn said<'de: 'a, 'a, D: serde::Deserializer<'de>>(reader: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&'a RawValue>::deserialize(reader).map(Some)
 }
 
 /// One frame, told apart.
@@ -118,7 +123,7 @@ impl<'a> Frame<'a> {
             return Ok(Self::Error { id, error: error.map_err(wrong)? });
         }
         match (members.stream_end, members.result) {
-            (Some(true), None) => Ok(Self::StreamEnd { id }),
+            (Some(true), result) if result.is_none_or(|result| result.get() == "null") => Ok(Self::StreamEnd { id }),
             (_, Some(result)) => Ok(Self::Result { id, result: result.get() }),
             _ => {
                 let text = "A JSON-RPC frame is a request (method), a response (result or error), or a control frame \
@@ -191,6 +196,8 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":7,"result":{"task":{}}}"#, r#"result 7 {"task":{}}"#),
             (r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"no"}}"#, "error 7 -32001 no"),
             (r#"{"jsonrpc":"2.0","id":7,"streamEnd":true}"#, "end 7"),
+            (r#"{"jsonrpc":"2.0","id":7,"result":null}"#, "result 7 null"),
+            (r#"{"jsonrpc":"2.0","id":7,"result":null,"streamEnd":true}"#, "end 7"),
             (r#"{"type":"ping"}"#, "hub ping"),
             (r#"{"jsonrpc":"2.0","id":7}"#, "INVALID_REQUEST"),
             (r#"{"jsonrpc":"2.0","id":{},"method":"X"}"#, "INVALID_REQUEST"),

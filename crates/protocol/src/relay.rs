@@ -11,12 +11,14 @@ pub struct Relay {
     upstream: Upstream,
     /// Ids of the messages that were reported.
     said: HashSet<String>,
+    /// It has named its task in this run.
+    linked: bool,
     ended: bool,
 }
 
 impl Relay {
     pub fn new(upstream: Upstream, said: impl IntoIterator<Item = String>) -> Self {
-        Self { upstream, said: said.into_iter().collect(), ended: false }
+        Self { upstream, said: said.into_iter().collect(), linked: false, ended: false }
     }
 
     /// The id its agent knows the task by, once it is known.
@@ -36,8 +38,26 @@ impl Relay {
         self.ended
     }
 
-    /// The reports of one frame.
-    pub fn reports(&mut self, frame: StreamResponse) -> Vec<Report> {
+    /// The reports of one frame; or what is wrong with it, and nothing more is to be expected.
+    pub fn reports(&mut self, frame: StreamResponse) -> Result<Vec<Report>, String> {
+        let (place, task, context) = match &frame {
+            StreamResponse::Message(_) => return Ok(self.told(frame)),
+            StreamResponse::Task(task) => ("task.id", &task.id, &task.context_id),
+            StreamResponse::StatusUpdate(update) => ("statusUpdate.taskId", &update.task_id, &update.context_id),
+            StreamResponse::ArtifactUpdate(update) => ("artifactUpdate.taskId", &update.task_id, &update.context_id),
+        };
+        let known = &self.upstream.task;
+        // Some begin another task of the same conversation with whatever is said to one that waits.
+        let goes_on = !self.linked && !context.is_empty() && self.upstream.context == *context;
+        if !task.is_empty() && !known.is_empty() && task != known && !goes_on {
+            self.ended = true;
+            return Err(format!("{place} is '{task}', and the task asked for is '{known}'"));
+        }
+        self.linked |= !task.is_empty();
+        Ok(self.told(frame))
+    }
+
+    fn told(&mut self, frame: StreamResponse) -> Vec<Report> {
         match frame {
             StreamResponse::Message(message) => self.answer(&message),
             StreamResponse::Task(task) => self.task_reports(task),
@@ -126,7 +146,7 @@ mod tests {
             Report::Answer { contents: Contents::Message(message), .. } => format!("answer {}", message.message_id),
             other => format!("{other:?}"),
         };
-        relay.reports(frame).into_iter().map(word).collect()
+        relay.reports(frame).map_or_else(|wrong| vec![wrong], |reports| reports.into_iter().map(word).collect())
     }
 
     #[test]
@@ -146,6 +166,23 @@ mod tests {
             "artifacts": [{"artifactId": "b", "parts": []}]}});
         assert_eq!(told(&mut relay, ended), ["artifact b false", "TASK_STATE_COMPLETED false"]);
         assert!(relay.has_ended() && relay.task() == "theirs");
+    }
+
+    #[test]
+    fn what_is_said_of_another_task_ends_it() {
+        let of = |task: &str, context: &str| json!({"statusUpdate": {"taskId": task, "contextId": context, "status": {"state": "TASK_STATE_COMPLETED"}}});
+        let before = Upstream { task: "first".into(), context: "c".into(), ..Upstream::default() };
+        let mut relay = Relay::new(before.clone(), []);
+        assert_eq!(
+            told(&mut relay, of("next", "c")),
+            ["linked next", "TASK_STATE_COMPLETED false"],
+            "it goes on there"
+        );
+        let wrong = told(&mut relay, of("other", "c"));
+        assert_eq!(wrong, ["statusUpdate.taskId is 'other', and the task asked for is 'next'"]);
+        let mut relay = Relay::new(before, []);
+        let wrong = told(&mut relay, of("other", "another conversation"));
+        assert!(wrong[0].contains("the task asked for is 'first'") && relay.has_ended(), "{wrong:?}");
     }
 
     #[test]

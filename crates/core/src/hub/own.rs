@@ -55,7 +55,9 @@ impl Hub {
         let to = desk.reports_of(task, run).ok_or_else(|| Refusal::no_task(&id))?;
         let (kept, told) = oneshot::channel();
         let over = |_| Refusal::no_task(&id);
-        to.send(Reported { reports, gone: None, kept }).await.map_err(|_| Refusal::no_task(&id))?;
+        to.send(Reported { reports, acknowledged: false, gone: None, kept })
+            .await
+            .map_err(|_| Refusal::no_task(&id))?;
         told.await.map_err(over)?;
         self.task_of_agent(agent, &id).await
     }

@@ -134,8 +134,17 @@ impl RunHandle {
 
     /// The agent has the run, though it has not said anything of it.
     pub async fn taken(&mut self) {
+        self.record_taken(false).await;
+    }
+
+    /// The same, and its caller may know: what the agent will say is said of a task.
+    pub async fn acknowledged(&mut self) {
+        self.record_taken(true).await;
+    }
+
+    async fn record_taken(&mut self, opens: bool) {
         let run = self.run;
-        if let Err(error) = self.hub.change(&self.live, || Command::Taken { run }).await {
+        if let Err(error) = self.hub.change(&self.live, || Command::Taken { run, opens }).await {
             tracing::error!(task = %self.live.id(), %error, "that an agent took its run could not be recorded");
         }
     }

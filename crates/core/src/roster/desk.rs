@@ -2,6 +2,7 @@
 
 mod ending;
 mod hands;
+mod token;
 mod worker;
 
 pub(super) use ending::{Answers, End, Ending};
@@ -35,6 +36,8 @@ pub(super) enum Standing {
 /// What an agent says of a run at once, and who wants to know when it is kept.
 pub struct Reported {
     pub reports: Vec<Report>,
+    /// The agent has the run, and will speak of a task.
+    pub acknowledged: bool,
     /// Of a worker: nothing of the run is left, and why.
     pub gone: Option<String>,
     /// Told whether it was: false if the run is over, so that it changed nothing.
@@ -103,6 +106,10 @@ struct State {
     /// Runs that were taken on a connection which is gone, by its number.
     held: HashMap<u64, Vec<TaskId>>,
     next: u64,
+    /// Begins the tokens of this process, so that those of an earlier one are told from them.
+    process: String,
+    /// The connection that went on for those before the hub started; zero until one has.
+    returned: u64,
 }
 
 /// Tokens kept for those who come back; the oldest go.
@@ -155,8 +162,8 @@ impl Desk {
         }
     }
 
-    /// Puts a run where the agent will find it. One it had already taken when the hub stopped waits for the agent to
-    /// speak of it again.
+    /// Puts a run where the agent will find it. One it had already taken when the hub stopped is its own if it came back
+    /// with its token, and otherwise waits for the agent to speak of it again.
     pub(super) fn enter(self: &Arc<Self>, task: TaskId, work: Arc<Assignment>) -> Entered {
         let taken = work.trail.resumed && work.trail.started;
         let (tell, standing) = watch::channel(if taken { Standing::Away(Instant::now()) } else { Standing::Waiting });
@@ -188,7 +195,9 @@ impl Desk {
             more: false,
         };
         state.runs.insert(task, entry);
-        if !taken {
+        if taken {
+            state.returns(task);
+        } else {
             state.queue.insert(place, task);
             state.wake_all();
         }
@@ -196,15 +205,15 @@ impl Desk {
         Entered { desk: Arc::clone(self), task, run, standing, reports }
     }
 
-    /// Opens a connection; with the token of one that was cut, or is about to be, its runs go on here.
-    pub fn open(self: &Arc<Self>, resume: Option<&str>, terms: Terms) -> Result<(Session, bool), Fault> {
-        let mut bits = [0u8; 16];
-        getrandom::fill(&mut bits).map_err(|error| Fault::new(format!("random numbers: {error}")))?;
-        let token: String = bits.iter().map(|byte| format!("{byte:02x}")).collect();
+    /// Opens a connection; with the token of one that was cut, or is about to be, its runs go on here. `seal` is the same
+    /// after a restart of the hub, and another for every agent.
+    pub fn open(self: &Arc<Self>, resume: Option<&str>, terms: Terms, seal: &str) -> Result<(Session, bool), Fault> {
         let mut state = self.state();
+        let token = state.fresh_token(seal)?;
         state.next += 1;
         let id = state.next;
-        let resumed = resume.and_then(|resume| state.take_token(resume));
+        let shares = terms.connections == Connections::Share;
+        let resumed = resume.and_then(|resume| state.take_token(resume).or_else(|| state.before(resume, shares, seal)));
         if let Some(old) = resumed {
             state.hand_over(old, id);
         }
@@ -227,7 +236,7 @@ impl Desk {
             orders,
             places: usize::MAX,
             answers: Answers::Never,
-            shares: terms.connections == Connections::Share,
+            shares,
         });
         drop(state);
         Ok((Session::new(Arc::clone(self), id, token, wake), resumed.is_some()))
@@ -334,9 +343,11 @@ impl Desk {
         self.state().runs.get(&task).map(|entry| Arc::clone(&entry.work))
     }
 
-    /// Whether a run has made an artifact before; it has now.
-    pub fn knows_artifact(&self, task: TaskId, artifact: &str) -> bool {
-        self.state().runs.get_mut(&task).is_some_and(|entry| !entry.artifacts.insert(artifact.to_owned()))
+    /// Whether a run has made an artifact before; it has now, if that is to be remembered.
+    pub fn knows_artifact(&self, task: TaskId, artifact: &str, remember: bool) -> bool {
+        let mut state = self.state();
+        let Some(entry) = state.runs.get_mut(&task) else { return false };
+        entry.artifacts.contains(artifact) || (remember && !entry.artifacts.insert(artifact.to_owned()))
     }
 
     /// Whether a report of this id was taken before; it is now.

@@ -170,8 +170,11 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
                 let _ = kept.send(true);
                 return;
             }
-            Happened::Reported(Reported { reports, kept, .. }) => {
+            Happened::Reported(Reported { reports, acknowledged, kept, .. }) => {
                 run.delivered();
+                if acknowledged {
+                    run.acknowledged().await;
+                }
                 // Without any, it is one that came before, and was kept by now.
                 let goes_on = reports.is_empty() || run.report(reports).await.is_ok();
                 // Whoever reported may be gone.

@@ -97,6 +97,14 @@ impl Session {
         self.desk.taken(self.id, task, run).map(|_| ()).ok_or(NoRun)
     }
 
+    /// The same, said by an agent that speaks of tasks alone: its caller may know now.
+    pub async fn acknowledge(&self, task: TaskId, run: Option<u32>) -> Result<(), NoRun> {
+        let to = self.desk.taken(self.id, task, run).ok_or(NoRun)?;
+        let (kept, _) = oneshot::channel();
+        let reported = Reported { reports: Vec::new(), acknowledged: true, gone: None, kept };
+        to.send(reported).await.map_err(|_| NoRun)
+    }
+
     /// What the agent says of a run. Waits while the store is behind; the answer says when it is kept, and whether.
     pub async fn report(
         &self,
@@ -106,7 +114,7 @@ impl Session {
     ) -> Result<oneshot::Receiver<bool>, NoRun> {
         let to = self.desk.taken(self.id, task, run).ok_or(NoRun)?;
         let (kept, told) = oneshot::channel();
-        to.send(Reported { reports, gone: None, kept }).await.map_err(|_| NoRun)?;
+        to.send(Reported { reports, acknowledged: false, gone: None, kept }).await.map_err(|_| NoRun)?;
         Ok(told)
     }
 
@@ -150,7 +158,7 @@ impl Session {
             reports.clear();
         }
         let (kept, told) = oneshot::channel();
-        to.send(Reported { reports, gone: None, kept }).await.map_err(|_| NoRun)?;
+        to.send(Reported { reports, acknowledged: false, gone: None, kept }).await.map_err(|_| NoRun)?;
         Ok(told)
     }
 
@@ -158,7 +166,9 @@ impl Session {
     pub async fn gone(&self, task: TaskId, run: u32, reason: String) -> Result<oneshot::Receiver<bool>, NoRun> {
         let to = self.desk.taken(self.id, task, Some(run)).ok_or(NoRun)?;
         let (kept, told) = oneshot::channel();
-        to.send(Reported { reports: Vec::new(), gone: Some(reason), kept }).await.map_err(|_| NoRun)?;
+        to.send(Reported { reports: Vec::new(), acknowledged: false, gone: Some(reason), kept })
+            .await
+            .map_err(|_| NoRun)?;
         Ok(told)
     }
 }

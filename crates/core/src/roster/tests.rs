@@ -8,6 +8,8 @@ use flotilla_protocol::time::Millis;
 use flotilla_protocol::work::{Assignment, Trail};
 use std::sync::Arc;
 
+const SEAL: &str = "a hub and an agent";
+
 fn work(task: TaskId, trail: Trail) -> Arc<Assignment> {
     let here = Ancestor { hub: "here".into(), agent: "a".into(), task: task.to_string() };
     let trace = Trace::begun(TraceId::of([1; 16]).expect("a number"), SpanId::of(1).expect("a number"));
@@ -49,7 +51,9 @@ impl Script {
 
     fn open(&self, resume: Option<&Session>, connections: Connections, window: usize) -> (Session, bool) {
         let token = resume.map(|session| session.token().to_owned());
-        self.desk.open(token.as_deref(), Terms { connections, window, ..Terms::default() }).expect("random numbers")
+        self.desk
+            .open(token.as_deref(), Terms { connections, window, ..Terms::default() }, SEAL)
+            .expect("random numbers")
     }
 
     /// Which run a connection is given next, and how often it was sent.
@@ -87,11 +91,11 @@ async fn runs_go_out_in_order_within_the_window_and_again_after_a_cut() {
     assert_eq!((script.stands(1), script.stands(2)), (Standing::Waiting, Standing::Waiting));
     script.run();
     let terms = Terms { window: 9, ..Terms::default() };
-    let (two, resumed) = script.desk.open(Some(&token), terms).expect("random numbers");
+    let (two, resumed) = script.desk.open(Some(&token), terms, SEAL).expect("random numbers");
     assert!(resumed && matches!(script.stands(0), Standing::Taken(_)), "it goes on");
     let again: Vec<_> = std::iter::from_fn(|| script.next(&two)).collect();
     assert_eq!(again, [(1, 2), (2, 2), (3, 1)], "in their old places, before what is new");
-    let (_three, resumed) = script.desk.open(Some("guess"), terms).expect("random numbers");
+    let (_three, resumed) = script.desk.open(Some("guess"), terms, SEAL).expect("random numbers");
     assert!(!resumed);
 }
 
@@ -137,7 +141,7 @@ async fn what_was_told_is_remembered() {
     let number = script.run();
     let task = script.tasks[number];
     assert!(!script.desk.knows_report(task, "r") && script.desk.knows_report(task, "r"));
-    assert!(!script.desk.knows_artifact(task, "a") && script.desk.knows_artifact(task, "a"));
+    assert!(!script.desk.knows_artifact(task, "a", true) && script.desk.knows_artifact(task, "a", false));
     let second = script.run();
     assert_eq!(script.desk.in_context("c").map(|found| found.0), Some(task), "the oldest");
     script.desk.run_of(script.tasks[second]);
@@ -209,6 +213,50 @@ async fn a_worker_is_asked_to_end_a_run_now_or_when_it_is_back() {
     let token = worker.token().to_owned();
     drop(worker);
     assert!(script.desk.ask_to_end(task).is_some(), "it is away, and will be told");
-    let (back, resumed) = script.desk.open(Some(&token), Terms::default()).expect("random numbers");
+    let (back, resumed) = script.desk.open(Some(&token), Terms::default(), SEAL).expect("random numbers");
     assert!(resumed && matches!(script.desk.order(back.id()), Some(Order::Stop { .. })));
+}
+
+fn taken_before(desk: &Arc<Desk>) -> (TaskId, super::desk::Entered) {
+    let task = TaskId::fresh();
+    let trail = Trail { resumed: true, started: true, ..Trail::default() };
+    (task, desk.enter(task, work(task, trail)))
+}
+
+fn stands(entered: &super::desk::Entered) -> Standing {
+    *entered.standing.borrow()
+}
+
+#[tokio::test]
+async fn a_token_goes_on_after_a_restart_whenever_the_runs_are_found() {
+    let (before, terms) = (Script::new(), Terms::default());
+    let token = before.open(None, Connections::Replace, 9).0.token().to_owned();
+
+    let desk: Arc<Desk> = Arc::default();
+    let (_, found) = taken_before(&desk);
+    let (back, resumed) = desk.open(Some(&token), terms, SEAL).expect("random numbers");
+    assert!(resumed && stands(&found) == Standing::Taken(back.id()), "it was there");
+    let (_, later) = taken_before(&desk);
+    assert_eq!(stands(&later), Standing::Taken(back.id()), "it is found when the agent is back");
+    drop(back);
+    let (_, last) = taken_before(&desk);
+    assert!(matches!((stands(&found), stands(&last)), (Standing::Away(_), Standing::Away(_))));
+    let (again, resumed) = desk.open(Some(&token), terms, SEAL).expect("random numbers");
+    let here = Standing::Taken(again.id());
+    assert!(resumed && [&found, &later, &last].iter().all(|entered| stands(entered) == here), "it never saw another");
+}
+
+#[tokio::test]
+async fn a_token_of_another_hub_or_agent_and_one_of_several_go_on_with_nothing_after_a_restart() {
+    let (before, terms) = (Script::new(), Terms::default());
+    let token = before.open(None, Connections::Replace, 9).0.token().to_owned();
+    let desk: Arc<Desk> = Arc::default();
+    let (_, found) = taken_before(&desk);
+    let share = Terms { connections: Connections::Share, ..terms };
+    let forged = format!("{}0", &token[..token.len() - 1]);
+    let guess = if forged == token { format!("{}1", &token[..token.len() - 1]) } else { forged };
+    for (shown, terms, seal) in [(&token, terms, "another agent"), (&guess, terms, SEAL), (&token, share, SEAL)] {
+        let (_session, resumed) = desk.open(Some(shown), terms, seal).expect("random numbers");
+        assert!(!resumed && matches!(stands(&found), Standing::Away(_)), "{shown} {seal}");
+    }
 }

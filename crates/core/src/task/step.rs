@@ -54,9 +54,10 @@ pub enum Command {
     Cancel {
         said: Option<Contents>,
     },
-    /// The agent took the run, and has not said anything yet.
+    /// The agent took the run, and has not said anything yet. If it opens, it will not answer with a Message.
     Taken {
         run: u32,
+        opens: bool,
     },
     /// The agent went away before it took the run, which waits for it.
     Hold {
@@ -144,7 +145,7 @@ pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
         Command::Open => open(head),
         Command::Report { run, reports } => report::decide(head, run, reports)?,
         Command::Cancel { said } => cancel(head, said)?,
-        Command::Taken { run } => taken(head, run),
+        Command::Taken { run, opens } => taken(head, run, opens),
         Command::Hold { run, reason } => hold(head, run, reason),
         Command::Overdue { now } => overdue(head, now),
         Command::Under { account, command } => {
@@ -223,10 +224,13 @@ fn waits(head: &Head, peer_seq: u64, reason: String) -> Event {
     Event::Status { state: TaskState::Submitted, said: Some(said), metadata: None }
 }
 
-fn taken(head: &Head, run: u32) -> Decision {
+fn taken(head: &Head, run: u32, opens: bool) -> Decision {
     let mut decision = Decision::default();
     if head.run == run && head.run_state == RunState::Claimed {
         decision.events.push(Event::RunStarted { run });
+    }
+    if head.run == run && head.run_state != RunState::Idle && opens && head.kind == Kind::Undecided {
+        decision.events.push(Event::Opened {});
     }
     decision
 }

@@ -46,7 +46,8 @@ fn command(word: &str, head: &Head) -> Command {
             let message = Arc::new(Message { parts: vec![Part::text("hi")], ..Message::default() });
             Command::Say(Box::new(Say { message, held: Some("nobody is there".into()), ..Say::default() }))
         }
-        "taken" => Command::Taken { run },
+        "taken" => Command::Taken { run, opens: false },
+        "acknowledged" => Command::Taken { run, opens: true },
         "hold" => Command::Hold { run, reason: "it went away".into() },
         "assigned" | "assigned10" | "blocked" => routed(verb, run),
         "open" => Command::Open,
@@ -318,6 +319,9 @@ fn a_message_for_an_agent_that_is_not_there_waits_and_says_so() {
     assert_eq!(head.peer_seq, 3, "it was opened, said to wait, and completed");
     check("say?, lost, lost", "SUBMITTED SUBMITTED SUBMITTED");
     check("say, hold, taken, started, done", "UNDECIDED SUBMITTED SUBMITTED WORKING COMPLETED");
+    check("say, acknowledged, done", "UNDECIDED SUBMITTED COMPLETED");
+    check("say, taken, acknowledged, acknowledged", "UNDECIDED UNDECIDED SUBMITTED SUBMITTED");
+    check("say, done, acknowledged", "UNDECIDED COMPLETED COMPLETED");
     check("say, taken, hold, lost", "UNDECIDED UNDECIDED UNDECIDED FAILED");
     check("say, started, ask, say?, done@2", "UNDECIDED WORKING INPUT_REQUIRED SUBMITTED COMPLETED");
 }

@@ -8,7 +8,7 @@ use flotilla_core::error::Fault;
 use flotilla_core::ids::AgentId;
 use flotilla_core::ports::{Asked, Discovered, Later, Plan, Scout};
 use flotilla_core::registry::{Added, Agent, Source};
-use flotilla_outbound::discover::Discovery;
+use flotilla_outbound::discover::{self, Discovery};
 use flotilla_outbound::guard::Guard;
 use flotilla_outbound::remote::options::Auth;
 use flotilla_outbound::signature::origin::Pins;
@@ -166,7 +166,7 @@ impl Scout for Recruiter {
                 Ok(prepared) => prepared,
                 Err(refusal) => return Ok(Err(refusal)),
             };
-            let discovery = Discovery { guard: &guard, auth: &auth, pins: &pins };
+            let discovery = Discovery { guard: &guard, auth: &auth, pins: &pins, patience: discover::PATIENCE };
             let search = match discovery.search(&asked.url).await {
                 Ok(search) => search,
                 Err(refused) => return Ok(Err(Refusal::invalid("url", refused.to_string()))),

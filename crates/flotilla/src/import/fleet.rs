@@ -13,6 +13,7 @@ pub fn import(file: &Path) -> Result<Draft> {
     let mut draft = Draft::default();
     let origin = file.display().to_string();
     own(&mut draft, &origin, fleet);
+    tell_the_rest(&mut draft, &origin, &whole, fleet);
     for (name, peer) in fleet.get("agents").and_then(Value::as_object).into_iter().flatten() {
         take(&mut draft, &origin, name, peer);
     }
@@ -60,6 +61,16 @@ fn own(draft: &mut Draft, origin: &str, fleet: &Value) {
     }
 }
 
+/// All that nothing else here looks at.
+fn tell_the_rest(draft: &mut Draft, origin: &str, whole: &Value, fleet: &Value) {
+    draft.leave_others(origin, "", Some(whole), &["fleet"]);
+    let known = ["self", "server", "agents", "enabled", "response_handler", "llm", "agent", "herdr"];
+    draft.leave_others(origin, "fleet.", Some(fleet), &known);
+    draft.leave_others(origin, "fleet.self.", fleet.get("self"), &["name"]);
+    let known = ["bind_host", "bind_port", "token_env", "auth_required"];
+    draft.leave_others(origin, "fleet.server.", fleet.get("server"), &known);
+}
+
 fn take(draft: &mut Draft, origin: &str, name: &str, peer: &Value) {
     let at = format!("{origin}: agents.{name}");
     if text(peer, "mode") == Some("herdr_session") {
@@ -70,7 +81,7 @@ fn take(draft: &mut Draft, origin: &str, name: &str, peer: &Value) {
         draft.left.push(format!("{at}: has no url"));
         return;
     };
-    let mut agent = json!({"kind": "a2a"});
+    let (mut agent, before) = (json!({"kind": "a2a"}), draft.todo.len());
     // The base is what the peer's card is found below; one that is elsewhere is named.
     let base = url.trim_end_matches('/').trim_end_matches("/jsonrpc");
     match text(peer, "agent_card_url").filter(|card| *card != format!("{base}/.well-known/agent-card.json")) {
@@ -91,5 +102,8 @@ fn take(draft: &mut Draft, origin: &str, name: &str, peer: &Value) {
              let the hub run the program itself: docs/command-agent.md"
         ));
     }
-    draft.add(&at, name, agent);
+    if draft.add(&at, name, agent, before) {
+        let known = ["url", "agent_card_url", "description", "token_env", "managed", "mode", "repo_path"];
+        draft.leave_others(&at, "", Some(peer), &known);
+    }
 }

@@ -75,7 +75,7 @@ fn take(draft: &mut Draft, file: &Path, folder: &Path, identity: &Value) {
         draft.leave(&origin, &name, why);
         return;
     };
-    let mut agent = json!({"kind": "a2a", key: value});
+    let (mut agent, before) = (json!({"kind": "a2a", key: value}), draft.todo.len());
     if let Some(description) = text(identity, "description").or_else(|| text(identity, "role")) {
         agent["description"] = description.into();
     }
@@ -84,7 +84,9 @@ fn take(draft: &mut Draft, file: &Path, folder: &Path, identity: &Value) {
     if let Some(auth) = auth.and_then(|auth| credential(draft, &origin, &name, &auth)) {
         agent["auth"] = auth;
     }
-    draft.add(&origin, &name, agent);
+    if draft.add(&origin, &name, agent, before) {
+        tell_the_rest(draft, &origin, identity, transports);
+    }
 }
 
 /// The base the card is found below, or the card's own address.
@@ -152,12 +154,39 @@ fn tell_what_is_left(draft: &mut Draft, origin: &str, identity: &Value, transpor
     }
 }
 
+/// All that nothing else here looks at. What its skills and capabilities are, an agent's card says.
+fn tell_the_rest(draft: &mut Draft, origin: &str, identity: &Value, transports: &Value) {
+    let known = [
+        "id",
+        "name",
+        "description",
+        "role",
+        "transports",
+        "a2a_url",
+        "auth_token",
+        "auth",
+        "webhook_url",
+        "platforms",
+        "telegram_bot_token",
+        "metadata",
+    ];
+    draft.leave_others(origin, "", Some(identity), &known);
+    draft.leave_others(origin, "metadata.", identity.get("metadata"), &["skills", "capabilities"]);
+    draft.leave_others(origin, "transports.", Some(transports), &["a2a_rpc", "agent_card", "hermes_webhook"]);
+    let rpc = transports.get("a2a_rpc");
+    draft.leave_others(origin, "transports.a2a_rpc.", rpc, &["protocol", "url", "auth"]);
+    let known = ["type", "token", "token_env", "value", "value_env", "header", "name"];
+    draft.leave_others(origin, "transports.a2a_rpc.auth.", rpc.and_then(|rpc| rpc.get("auth")), &known);
+    draft.leave_others(origin, "transports.agent_card.", transports.get("agent_card"), &["protocol", "url", "path"]);
+}
+
 fn take_vault(draft: &mut Draft, file: &Path, vault: &Value) {
     let origin = file.display().to_string();
     let Some(agents) = vault.get("agents").and_then(Value::as_object) else {
         draft.left.push(format!("{origin}: lists no agents"));
         return;
     };
+    draft.leave_others(&origin, "", Some(vault), &["agents"]);
     for (name, entry) in agents {
         let mut identity = entry.clone();
         if let Some(object) = identity.as_object_mut() {

@@ -141,3 +141,35 @@ fleet:
     told(&draft.left, &["response_handler"]);
     told(&draft.left, &["auth_required"]);
 }
+
+#[test]
+fn every_key_that_is_not_taken_over_is_named_and_only_what_was_taken_over_is_to_be_done() {
+    let fleet_file = "
+fleet:
+  self: {name: me, colour: red}
+  server: {bind_port: 1, tls: true}
+  agents:
+    a1: {url: 'http://10.0.0.9:1', token_env: FIRST}
+    A1: {url: 'http://10.0.0.9:2', token: swordfish-1, weird: 1}
+    bad name/: {url: 'no address', token_env: NEVER}
+  other: {x: 1}
+toplevel: 1
+";
+    let identity = "{a2a_url: 'http://o.example', unknown_key: 1, metadata: {foo: 1, skills: []},
+        transports: {a2a_rpc: {url: 'http://o.example', auth: {type: bearer, token_env: T, extra: swordfish-2}}, smoke: {}}}";
+    let home = place(&[("fleet.yaml", fleet_file), ("agents/one/identity.yaml", identity)]);
+    let draft = fleet::import(&home.path().join("fleet.yaml")).unwrap();
+    config(&draft, &["swordfish"]);
+    for key in
+        ["fleet.self.colour", "fleet.server.tls", "fleet.other", ": toplevel", "agents.A1: token", "agents.A1: weird"]
+    {
+        told(&draft.left, &[key, "not taken over"]);
+    }
+    told(&draft.left, &["agents.a1", "already"]);
+    assert!(!draft.todo.iter().any(|line| line.contains("FIRST") || line.contains("NEVER")), "{:?}", draft.todo);
+    let draft = hermes::import(home.path()).unwrap();
+    config(&draft, &["swordfish"]);
+    for key in ["unknown_key", "metadata.foo", "transports.smoke", "transports.a2a_rpc.auth.extra"] {
+        told(&draft.left, &[key, "not taken over"]);
+    }
+}

@@ -1,6 +1,8 @@
 //! Agents that dial in, and callers on the same socket.
 
 mod absence;
+mod acknowledged;
+mod answers;
 mod cancel;
 mod channel;
 mod connect;

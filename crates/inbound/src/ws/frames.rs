@@ -1,6 +1,6 @@
 //! Frames of the hub's own, as a peer sends them.
 
-use super::connection::{Connection, say};
+use super::connection::{Connection, Manner, say};
 use crate::gopherhole;
 use flotilla_core::error::Error;
 use flotilla_core::fleet::Via;
@@ -49,7 +49,13 @@ impl Connection {
                 if let (true, Some(run)) = (more, run) {
                     self.place()?.session.takes_more(task, run);
                 }
-                if self.place()?.session.taken(task, run).is_err() {
+                let session = &self.place()?.session;
+                // A worker may have a Message to answer with.
+                let taken = match self.manner {
+                    Manner::Frames => session.acknowledge(task, run).await,
+                    _ => session.taken(task, run),
+                };
+                if taken.is_err() {
                     self.not_theirs(&task_id, run);
                 }
             }
@@ -117,8 +123,9 @@ impl Connection {
             }
             return Err(no_task().into());
         }
-        let mut reports =
-            flotilla_protocol::gopherhole::reports(response, |artifact| desk.knows_artifact(task, artifact))?;
+        let mut reports = flotilla_protocol::gopherhole::reports(response, |artifact, made| {
+            desk.knows_artifact(task, artifact, made)
+        })?;
         if let Some(id) = id.filter(|id| !id.is_empty()) {
             if desk.knows_report(task, id) {
                 // It waits behind the one it repeats, which may not be on the disk yet.

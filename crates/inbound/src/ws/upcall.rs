@@ -7,18 +7,36 @@ use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::{StreamResponse, Task, TaskState};
 use flotilla_protocol::a2a::request::{CancelTaskRequest, GetTaskRequest, Request, SubscribeToTaskRequest};
 use flotilla_protocol::channel::{self, Failure};
+use flotilla_protocol::decode;
 use flotilla_protocol::hub_frame;
 use flotilla_protocol::relay::Relay;
 use flotilla_protocol::v03;
 use flotilla_protocol::work::{Assignment, Contents, Report};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What an agent answers whose task is gone.
 const NO_TASK: i64 = -32001;
 
 /// What is under way with an agent, by the task it is about.
 #[derive(Default)]
-pub struct Upcalls(pub(super) HashMap<TaskId, Upcall>);
+pub struct Upcalls(pub(super) HashMap<TaskId, Upcall>, VecDeque<(TaskId, u32)>);
+
+/// Runs that said all and whose answer may still be open: the word that it ends is not taken for one that came too early.
+const ENDED: usize = 256;
+
+impl Upcalls {
+    fn end(&mut self, task: TaskId, run: u32) {
+        self.0.remove(&task);
+        if self.1.len() == ENDED {
+            self.1.pop_front();
+        }
+        self.1.push_back((task, run));
+    }
+
+    fn has_ended(&self, task: TaskId, run: u32) -> bool {
+        self.1.contains(&(task, run))
+    }
+}
 
 pub struct Upcall {
     run: u32,
@@ -38,6 +56,11 @@ impl Upcall {
         let relay = relay(work);
         Self { run: work.run, relay, followed: false, resumed: false, follows: false, to_stop: false }
     }
+}
+
+fn unusable(problem: &str) -> Report {
+    let problem = problem.trim_end_matches('.');
+    failed(format!("The agent's answer cannot be used (InvalidAgentResponseError): {problem}."))
 }
 
 fn failed(text: String) -> Report {
@@ -108,12 +131,14 @@ impl Connection {
             return;
         }
         upcall.follows |= what == 'f';
-        let reports = match frame {
-            Ok(frame) => upcall.relay.reports(frame),
+        let read = frame.and_then(|frame| upcall.relay.reports(frame));
+        let ended = upcall.relay.has_ended() || read.is_err();
+        let reports = match read {
+            Ok(reports) => reports,
             Err(problem) if what == 'c' => return self.goes_on(task, Some(&problem)),
-            Err(problem) => vec![failed(format!("The agent's answer could not be read: {problem}."))],
+            Err(problem) => vec![unusable(&problem)],
         };
-        let (ended, theirs) = (upcall.relay.has_ended(), upcall.relay.task().to_owned());
+        let theirs = upcall.relay.task().to_owned();
         let to_stop = upcall.to_stop && !theirs.is_empty();
         upcall.to_stop &= !to_stop;
         let reports = self.unsaid(task, &theirs, reports);
@@ -131,7 +156,7 @@ impl Connection {
             _ => {}
         }
         if ended {
-            self.upcalls.0.remove(&task);
+            self.upcalls.end(task, run);
         }
     }
 
@@ -153,10 +178,10 @@ impl Connection {
             _ => result.to_owned(),
         };
         let read = match what {
-            'c' | 'g' => serde_json::from_str::<Task>(&json).map(StreamResponse::Task),
-            _ => serde_json::from_str(&json),
+            'c' | 'g' => decode::message::<Task>(json.as_bytes()).map(StreamResponse::Task),
+            _ => decode::message(json.as_bytes()),
         };
-        read.map_err(|error| error.to_string())
+        read.map_err(|refusal| refusal.message)
     }
 
     /// Reports without the messages that were reported before, on this connection or an earlier one.
@@ -212,6 +237,9 @@ impl Connection {
     /// An answer that ended before the task did is followed by a question for the rest, once.
     pub async fn upcall_ended(&mut self, id: &str) {
         let Some((task, run, what)) = read_id(id).filter(|(_, _, what)| *what != 'c') else { return };
+        if self.upcalls.has_ended(task, run) {
+            return;
+        }
         let Some(upcall) = self.upcall(task, run) else { return };
         if upcall.relay.has_ended() {
             self.upcalls.0.remove(&task);

@@ -26,16 +26,20 @@ struct Piece {
 }
 
 /// The reports a response stands for: its artifact, then its status. `knows` says whether the run has made an artifact
-/// of that id before, and remembers it.
-pub fn reports(response: &TaskResponse, knows: impl FnOnce(&str) -> bool) -> Result<Vec<Report>, Refusal> {
+/// of that id before, and remembers it if it is told to.
+pub fn reports(response: &TaskResponse, knows: impl Fn(&str, bool) -> bool) -> Result<Vec<Report>, Refusal> {
     let mut reports = Vec::new();
     if let Some(artifact) = &response.artifact {
         let Piece { mut artifact_id, name, description, parts, metadata } = message(artifact.text().as_bytes())?;
         if artifact_id.is_empty() {
             artifact_id = "response".into();
         }
-        let known = knows(&artifact_id);
-        let parts = parts.iter().map(read_part).collect::<Result<_, _>>()?;
+        let parts = parts.iter().map(read_part).collect::<Result<Vec<_>, _>>()?;
+        // One that was made may end without another part.
+        if parts.is_empty() && (response.append == Some(false) || !knows(&artifact_id, false)) {
+            return Err(Refusal::invalid("artifact.parts", "must hold at least one part"));
+        }
+        let known = knows(&artifact_id, true);
         reports.push(Report::Artifact {
             artifact: Box::new(Artifact { artifact_id, name, description, metadata, ..Artifact::default() }),
             contents: Contents::Parts(parts),

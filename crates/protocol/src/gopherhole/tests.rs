@@ -111,7 +111,7 @@ fn every_part_is_one_its_models_take() {
 fn responses_become_reports() {
     let read = |response: Value, known: bool| {
         let response: TaskResponse = serde_json::from_value(response).unwrap();
-        reports(&response, |_| known).map_err(|refusal| refusal.message)
+        reports(&response, |_, _| known).map_err(|refusal| refusal.message)
     };
     let chunk = json!({"taskId": "t", "artifact": {"artifactId": "a", "parts": [{"kind": "text", "text": "x"}]}, "lastChunk": false});
     let piece = read(chunk.clone(), true);

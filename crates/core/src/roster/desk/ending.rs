@@ -46,6 +46,13 @@ pub(in crate::roster) struct Ending {
 }
 
 impl Seat {
+    /// The same for one that takes requests; others speak of a run when they have something to say.
+    pub(super) fn asks_after(&mut self, task: TaskId, entry: &Entry) {
+        if self.answers == Answers::ToRequests {
+            self.ask_after(task, entry);
+        }
+    }
+
     /// Asks what became of a run that its agent took on another connection.
     fn ask_after(&mut self, task: TaskId, entry: &Entry) {
         if !entry.upstream.is_empty() {

@@ -37,6 +37,9 @@ impl State {
     /// The runs of one connection go on on another.
     pub(super) fn hand_over(&mut self, old: u64, new: u64) {
         let held = self.held.remove(&old).unwrap_or_default();
+        if self.returned == old {
+            self.returned = new;
+        }
         for (task, entry) in &self.runs {
             match entry.stands() {
                 Standing::Taken(on) if on == old => drop(entry.standing.send_replace(Standing::Taken(new))),

@@ -1,0 +1,81 @@
+//! Runs that an agent has acknowledged and says nothing of: they stay its own, and their callers know them.
+
+use super::{agent_key, answer, caller, dial};
+use crate::cast::{id, reached, setup, state};
+use flotilla_testkit::Binding;
+use flotilla_testkit::client::message;
+use serde_json::{Value, json};
+
+fn acknowledge(agent: &mut flotilla_testkit::socket::Socket, message: &Value) {
+    agent.send(&json!({"type": "ack", "taskId": message["taskId"], "run": message["run"]}));
+}
+
+#[test]
+fn an_agent_that_resumes_after_a_restart_keeps_its_run_however_silent_it_is() {
+    let mut hub = setup().config("sockets: {grace: 4s}").start();
+    let keys = [agent_key(&hub, "silent"), agent_key(&hub, "lost")];
+    let begun = keys.each_ref().map(|key| {
+        let mut agent = dial(&hub, key).open();
+        let name = agent.welcome["agentId"].as_str().expect("a name").to_owned();
+        let task = caller(&hub, Binding::JsonRpc, &name).start("m", "Take your time");
+        let message = agent.kind("message");
+        acknowledge(&mut agent, &message);
+        // Frames are worked on in order.
+        agent.send(&json!({"type": "ping"}));
+        agent.kind("pong");
+        (agent, task, message)
+    });
+    let token = begun[0].0.welcome["resumeToken"].as_str().expect("a token").to_owned();
+    hub.restart();
+    let mut agent = dial(&hub, &keys[0]).query("resume", &token).open();
+    assert_eq!(agent.welcome["resumed"], true);
+    // The one that does not come back shows that the grace time is over.
+    reached(&caller(&hub, Binding::JsonRpc, "lost"), id(&begun[1].1), "TASK_STATE_FAILED");
+    let client = caller(&hub, Binding::JsonRpc, "silent");
+    assert_eq!(state(&client.task(id(&begun[0].1))), "TASK_STATE_SUBMITTED");
+    answer(&mut agent, &begun[0].2, "Done");
+    reached(&client, id(&begun[0].1), "TASK_STATE_COMPLETED");
+}
+
+#[test]
+fn a_stream_begins_when_the_agent_has_acknowledged() {
+    let hub = setup().start();
+    for binding in Binding::ALL {
+        let mut agent = dial(&hub, &agent_key(&hub, &format!("slow-{binding:?}").to_lowercase())).open();
+        let name = agent.welcome["agentId"].as_str().expect("a name").to_owned();
+        let client = caller(&hub, binding, &name);
+        let mut stream = client.stream("SendStreamingMessage", &message("m", "Take your time")).expect("a stream");
+        let run = agent.kind("message");
+        acknowledge(&mut agent, &run);
+        let first = stream.expect().frame();
+        assert_eq!(first["task"]["id"], run["taskId"], "{binding:?}");
+        assert_eq!(state(&first["task"]), "TASK_STATE_SUBMITTED");
+        answer(&mut agent, &run, "Done");
+        reached(&client, id(&first["task"]), "TASK_STATE_COMPLETED");
+    }
+}
+
+#[test]
+fn an_artifact_without_parts_is_refused_unless_it_only_ends_one() {
+    let hub = setup().start();
+    let mut agent = dial(&hub, &agent_key(&hub, "empty")).open();
+    let client = caller(&hub, Binding::JsonRpc, "empty");
+    let task = client.start("m", "Go");
+    let run = agent.kind("message");
+    let mut piece = |artifact: Value| {
+        agent.send(
+            &json!({"type": "task_response", "id": "r", "taskId": run["taskId"], "run": 1, "artifact": artifact}),
+        );
+        agent.read()
+    };
+    for empty in [json!({}), json!({"artifactId": "a", "parts": []})] {
+        let refused = piece(empty);
+        assert!(refused["message"].as_str().is_some_and(|text| text.contains("artifact.parts")), "{refused}");
+    }
+    agent.send(&json!({"type": "task_response", "id": "1", "taskId": run["taskId"], "run": 1, "lastChunk": false,
+                       "artifact": {"artifactId": "a", "parts": [{"text": "all"}]}}));
+    agent.send(&json!({"type": "task_response", "id": "2", "taskId": run["taskId"], "run": 1, "lastChunk": true,
+                       "artifact": {"artifactId": "a", "parts": []}, "status": {"state": "completed"}}));
+    let done = reached(&client, id(&task), "TASK_STATE_COMPLETED");
+    assert_eq!(done["artifacts"][0]["parts"].as_array().map(Vec::len), Some(1), "{done}");
+}
