@@ -66,6 +66,7 @@ impl Descent {
             return Ok(None);
         }
         let Ancestry { chain, hops: counted, deadline, max_hops, claimed } = ancestry.unwrap_or_default();
+        let hops = hops.map(|all| beyond(all, claimed.as_ref()));
         let here = here();
         let hops = hops.max(counted).unwrap_or(0).max(u32::try_from(chain.len()).unwrap_or(u32::MAX));
         let provenance = match chain.last() {
@@ -145,10 +146,15 @@ impl Objection {
 fn claim(told: &Told, ancestry: Option<Ancestry>, limits: &Limits) -> Option<Claim> {
     let counted = told.hops.as_deref().and_then(|text| hops(text).ok());
     let mut ancestry = ancestry.unwrap_or_default();
-    ancestry.hops = ancestry.hops.max(counted);
+    ancestry.hops = ancestry.hops.max(counted.map(|all| beyond(all, ancestry.claimed.as_ref())));
     // A longer chain is beyond the limit of hops, whatever it holds.
     let claim = Claim::of(ancestry, usize::try_from(limits.hops).unwrap_or(usize::MAX));
     (claim != Claim::default()).then_some(claim)
+}
+
+/// The header counts all hops, and those that are claimed are told beside it too.
+fn beyond(all: u32, claimed: Option<&Claim>) -> u32 {
+    all.saturating_sub(claimed.map_or(0, |claim| claim.hops))
 }
 
 fn hops(text: &str) -> Result<u32, Refusal> {

@@ -178,6 +178,11 @@ impl Client {
         &self.choice
     }
 
+    /// Where it is called, as a URL.
+    pub fn called_at(&self) -> String {
+        self.choice.interface.called_at(&self.card.source)
+    }
+
     pub fn attached(&self) -> &Attached {
         &self.attached
     }

@@ -40,6 +40,8 @@ pub struct Remote {
     breaker: Switch,
     /// Why its card could not be read the last time, though somebody answers where it is called.
     stale: ArcSwapOption<String>,
+    /// Why its card could not be used at the last check.
+    problem: ArcSwapOption<String>,
     calls: Arc<Calls>,
     meters: Meters,
 }
@@ -65,7 +67,8 @@ impl Remote {
         let meters = Meters::new(&options.name);
         let options = Arc::new(options);
         let way = Way::new(Arc::clone(&options), guard)?;
-        Ok(Self { options, way, breaker, stale: ArcSwapOption::empty(), calls: Arc::default(), meters })
+        let (stale, problem) = (ArcSwapOption::empty(), ArcSwapOption::empty());
+        Ok(Self { options, way, breaker, stale, problem, calls: Arc::default(), meters })
     }
 }
 
@@ -101,7 +104,7 @@ impl Link for RemoteLink {
             version: chosen.as_ref().map(|client| client.version()),
             breaker,
             failures,
-            problem,
+            problem: problem.or_else(|| self.0.problem.load_full().map(|problem| (*problem).clone())),
             credential: self.0.options.credential.clone(),
         })
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The extension under which ancestry travels: a member of this name in a request's or a message's metadata.
 pub const ANCESTRY: &str = "urn:flotilla:ext:ancestry:1.0";
-/// How many calls from agent to agent led to this one, for those who read no metadata.
+/// How many calls from agent to agent led to this one, those that are only claimed too, for those who read no metadata.
 pub const HOPS: &str = "x-fleet-hops";
 pub const TRACEPARENT: &str = "traceparent";
 pub const TRACESTATE: &str = "tracestate";
@@ -93,9 +93,11 @@ impl Lineage {
         chain.push(self.here.clone());
         let hops = origin.map_or(0, |origin| origin.hops).saturating_add(1);
         let max_hops = origin.and_then(|origin| origin.max_hops);
-        let mut headers = vec![(TRACEPARENT, self.trace.traceparent()), (HOPS, hops.to_string())];
-        headers.extend(self.trace.state.clone().map(|state| (TRACESTATE, state)));
         let claimed = origin.and_then(|origin| origin.claimed.clone());
+        // Whoever reads no metadata has only this number to pass on, so it counts what was claimed too.
+        let all = hops.saturating_add(claimed.as_ref().map_or(0, |claim| claim.hops));
+        let mut headers = vec![(TRACEPARENT, self.trace.traceparent()), (HOPS, all.to_string())];
+        headers.extend(self.trace.state.clone().map(|state| (TRACESTATE, state)));
         Onward { headers, ancestry: Ancestry { chain, hops: Some(hops), deadline: self.deadline, max_hops, claimed } }
     }
 }

@@ -83,6 +83,17 @@ fn a_claim_stays_one_when_somebody_who_is_believed_passes_it_on() {
 }
 
 #[test]
+fn the_header_counts_what_is_claimed_once() {
+    let passed = || json!({"chain": chain(&[("there", "you")]), "hops": 1, "claimed": {"hops": 2}});
+    for caller in [keyed(), Caller::anonymous()] {
+        let at_most = of(&caller, passed(), told(Some("3"), false)).unwrap().unwrap();
+        assert_eq!(at_most.objection(), None, "1 and 2 are the 3 of the header");
+        let beyond = of(&caller, passed(), told(Some("4"), false)).unwrap().unwrap();
+        assert_eq!(beyond.objection(), Some(Objection::Hops { hops: 4, most: 3 }));
+    }
+}
+
+#[test]
 fn who_tells_nothing_has_no_descent() {
     for caller in [keyed(), Caller::anonymous()] {
         assert_eq!(of(&caller, Value::Null, Told::default()).unwrap(), None);

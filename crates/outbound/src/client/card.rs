@@ -1,5 +1,6 @@
 //! An agent's card as a caller reads it: what is needed to call, and the JSON exactly as it came.
 
+use super::choose::Binding;
 use flotilla_protocol::v03;
 use serde::Deserialize;
 use serde_json::Value;
@@ -44,6 +45,16 @@ pub struct Interface {
     #[serde(alias = "protocol_version")]
     pub protocol_version: String,
     pub tenant: String,
+}
+
+impl Interface {
+    /// Where it is called, as a URL: of gRPC a card may name a bare HOST:PORT. `source` is where the card came from.
+    pub fn called_at(&self, source: &str) -> String {
+        match Binding::parse(&self.protocol_binding) {
+            Some(Binding::Grpc) => super::grpc::address(&self.url, source),
+            _ => self.url.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

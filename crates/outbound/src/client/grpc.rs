@@ -135,7 +135,7 @@ async fn start(
         Dialect::Current => format!("{SERVICE}/{}", request.method().name()),
         Dialect::Old => format!("{}/{}", v03::SERVICE, old::name(request)?),
     };
-    let url = format!("{}/{called}", address(client));
+    let url = format!("{}/{called}", address(&client.choice.interface.url, &client.card.source));
     let mut outgoing = client.outgoing(reqwest::Method::POST, url, Some(operation::json(request)?), "application/grpc");
     outgoing.headers.push(("TE".into(), "trailers".into()));
     if let Some(after) = after {
@@ -169,9 +169,10 @@ async fn start(
     Ok((Incoming { body, framed: Framed::new(client.net.limits.bytes), credentials }, headers))
 }
 
-/// Where the interface is. A bare HOST:PORT is spoken to as the card was fetched: with TLS or without.
-fn address(client: &Client) -> String {
-    let url = client.choice.interface.url.trim_end_matches('/');
+/// Where an interface of a card from `source` is. A bare HOST:PORT is spoken to as the card was fetched: with TLS or
+/// without.
+pub fn address(url: &str, source: &str) -> String {
+    let url = url.trim_end_matches('/');
     if let Some((scheme, rest)) = url.split_once("://") {
         let scheme = match scheme {
             "grpc" => "http",
@@ -180,7 +181,7 @@ fn address(client: &Client) -> String {
         };
         return format!("{scheme}://{rest}");
     }
-    let from = client.card.source.split_once("://").map(|(scheme, _)| scheme);
+    let from = source.split_once("://").map(|(scheme, _)| scheme);
     let scheme = from.filter(|scheme| matches!(*scheme, "http" | "https"));
     format!("{}://{url}", scheme.unwrap_or_else(|| super::resolve::scheme_for(url)))
 }

@@ -2,6 +2,7 @@
 
 use flotilla_core::ids::TaskId;
 use flotilla_protocol::a2a::model::Task;
+use flotilla_protocol::work::Assignment;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -26,6 +27,8 @@ pub struct Call {
     stage: Mutex<Stage>,
     changed: Notify,
     mail: mpsc::UnboundedSender<Letter>,
+    /// What the agent was sent, so that it can be searched for the task it made of it.
+    pub sent: Option<Arc<Assignment>>,
 }
 
 impl Call {
@@ -101,9 +104,13 @@ impl Calls {
         self.all().get(&task).cloned()
     }
 
-    pub fn enter(self: &Arc<Self>, task: TaskId) -> (Entered, mpsc::UnboundedReceiver<Letter>) {
+    pub fn enter(
+        self: &Arc<Self>,
+        task: TaskId,
+        sent: Option<Arc<Assignment>>,
+    ) -> (Entered, mpsc::UnboundedReceiver<Letter>) {
         let (mail, letters) = mpsc::unbounded_channel();
-        let call = Arc::new(Call { stage: Mutex::new(Stage::Waiting), changed: Notify::new(), mail });
+        let call = Arc::new(Call { stage: Mutex::new(Stage::Waiting), changed: Notify::new(), mail, sent });
         self.all().insert(task, Arc::clone(&call));
         (Entered { calls: Arc::clone(self), task, call }, letters)
     }
@@ -136,12 +143,12 @@ mod tests {
     async fn a_call_is_stopped_before_it_begins_or_waited_for() {
         let calls = Arc::new(Calls::default());
         let task = TaskId::fresh();
-        let (entered, _letters) = calls.enter(task);
+        let (entered, _letters) = calls.enter(task, None);
         assert!(entered.call.begin());
         entered.call.rewind();
         assert_eq!(calls.get(task).unwrap().stop_or_link().await, Stage::Stopped);
         assert!(!entered.call.begin(), "what was canceled is not sent");
-        let (next, _letters) = calls.enter(task);
+        let (next, _letters) = calls.enter(task, None);
         drop(entered);
         assert!(next.call.begin());
         let call = calls.get(task).expect("the next run's");

@@ -25,6 +25,7 @@ impl Remote {
             Ok(client) => {
                 self.breaker.checked(None);
                 self.stale.store(None);
+                self.problem.store(None);
                 let signed = self.way.judge(client.card()).await.signed();
                 let (_, findings) = check::findings(&client.card().json);
                 Ok(Checked { face: face(client.card()), signed, findings })
@@ -37,6 +38,7 @@ impl Remote {
                 // Of one whose card was never read, whoever refuses it is there, and tells callers why.
                 let is_there = answers || self.way.chosen().is_none() && refused;
                 self.breaker.checked(Some(problem.as_str()).filter(|_| !is_there));
+                self.problem.store(Some(Arc::new(problem.clone())));
                 self.stale.store(answers.then(|| Arc::new(problem.clone())));
                 Err(Missed { problem, answers })
             }

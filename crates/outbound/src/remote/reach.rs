@@ -121,7 +121,7 @@ impl Way {
             ..client::Options::default()
         };
         let chosen = Client::new(self.net.clone(), card, options)?;
-        let client = match trust::resolver(&self.guard, &chosen.choice().interface.url, self.options.named()) {
+        let client = match trust::resolver(&self.guard, &chosen.called_at(), self.options.named()) {
             Some(resolver) => {
                 let secrets = Redactor::new(self.options.secrets());
                 chosen.over(Net::between(self.net.limits, secrets, Some(resolver))?)
@@ -216,8 +216,7 @@ impl Way {
     /// Whether anyone is where the agent's interface is, whatever they answer.
     pub async fn knock(&self) -> Result<(), ClientError> {
         let Some(client) = self.chosen() else { return Ok(()) };
-        let url = &client.choice().interface.url;
-        let url = &if url.contains("://") { url.clone() } else { format!("http://{url}") };
+        let url = &client.called_at();
         self.admit(url).await?;
         let outgoing = Outgoing { url: url.clone(), ..Outgoing::default() };
         match self.net.send(outgoing, Some(self.net.limits.answer)).await {

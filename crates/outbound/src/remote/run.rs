@@ -24,7 +24,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 pub struct Run {
     remote: Arc<Remote>,
-    assignment: Assignment,
+    assignment: Arc<Assignment>,
     handle: RunHandle,
     entered: Entered,
     letters: UnboundedReceiver<Letter>,
@@ -35,6 +35,8 @@ pub struct Run {
     cursor: Option<String>,
     /// Frames that streams have brought.
     frames: usize,
+    /// What a stream ended with that was neither an event nor an end.
+    garbled: Option<String>,
 }
 
 /// A send that did not work.
@@ -60,11 +62,24 @@ impl From<End> for Unsent {
 
 impl Run {
     pub fn new(remote: Arc<Remote>, task: TaskId, assignment: Assignment, handle: RunHandle) -> Self {
-        let (entered, letters) = remote.calls.enter(task);
+        let assignment = Arc::new(assignment);
+        let (entered, letters) = remote.calls.enter(task, Some(Arc::clone(&assignment)));
         let seen = Seen::of(&assignment.trail, &assignment.message.message_id);
         let onward = assignment.lineage.onward();
         let headers = request::headers(&assignment, &onward);
-        Self { remote, assignment, handle, entered, letters, seen, onward, headers, cursor: None, frames: 0 }
+        Self {
+            remote,
+            assignment,
+            handle,
+            entered,
+            letters,
+            seen,
+            onward,
+            headers,
+            cursor: None,
+            frames: 0,
+            garbled: None,
+        }
     }
 
     pub async fn perform(mut self) {

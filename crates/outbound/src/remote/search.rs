@@ -62,8 +62,9 @@ async fn among_all(client: &Client, assignment: &Assignment, upstream: &Upstream
     for _ in 0..PAGES {
         let page = match client.tasks(request.clone()).await {
             Ok(answer) => answer.value,
-            Err(error) if error.is_not_offered() || error.is_unusable() => {
-                return Ok(Found::Unknown("the agent does not list its tasks"));
+            Err(error) if error.is_not_offered() => return Ok(Found::Unknown("the agent does not list its tasks")),
+            Err(error) if error.is_unusable() => {
+                return Ok(Found::Unknown("the agent's list of its tasks cannot be read"));
             }
             // A server that stumbles may find its feet.
             Err(error) => return Err(error),

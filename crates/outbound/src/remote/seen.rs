@@ -1,5 +1,7 @@
 //! What an agent elsewhere has told so far, so that what it tells next becomes reports, and nothing is reported twice.
 
+mod apart;
+
 use crate::client::frame::Sent;
 use flotilla_protocol::a2a::model::{Artifact, ArtifactUpdate, Message, Part, Role, StatusUpdate, Task, TaskState};
 use flotilla_protocol::a2a::validate::check_part;
@@ -180,15 +182,13 @@ impl Seen {
             reports.push(self.linked_report(task.unknown));
         }
         let latest = said.as_ref().map(|message| message.message_id.clone()).unwrap_or_default();
-        for message in task.history {
+        for message in apart::messages(task.history, self, &latest) {
             if message.role == Role::Agent && message.message_id != latest && self.is_new(&message) {
                 reports.push(status(TaskState::Working, Some(message), None));
                 self.state = TaskState::Working;
             }
         }
-        for (index, artifact) in task.artifacts.unwrap_or_default().into_iter().enumerate() {
-            // In a whole task its place tells which one it is.
-            let artifact = if artifact.artifact_id.is_empty() { named(&artifact, index) } else { artifact };
+        for (index, artifact) in apart::artifacts(task.artifacts.unwrap_or_default()).into_iter().enumerate() {
             if artifact.parts.is_empty() {
                 return Err(Garbage(format!("task.artifacts[{index}].parts is empty")));
             }
@@ -213,6 +213,9 @@ impl Seen {
             let message = Arc::new(message);
             let new = self.is_piece(&message);
             return Ok(if new { vec![status(TaskState::Working, Some(message), None)] } else { Vec::new() });
+        }
+        if message.parts.is_empty() {
+            return Err(Garbage("message.parts is empty".into()));
         }
         self.settled = true;
         let context = message.context_id.clone();
@@ -338,11 +341,6 @@ fn parts(parts: &[Part], place: &str) -> Result<(), Garbage> {
         check_part(part).map_err(|problem| Garbage(format!("{place}.parts[{index}] {problem}")))?;
     }
     Ok(())
-}
-
-/// An artifact without an id, by its place in the task.
-fn named(artifact: &Artifact, index: usize) -> Arc<Artifact> {
-    Arc::new(Artifact { artifact_id: format!("artifact-{}", index + 1), ..artifact.clone() })
 }
 
 fn known(state: TaskState, place: &str) -> Result<TaskState, Garbage> {

@@ -1,9 +1,10 @@
 //! Canceling at an agent elsewhere: it is asked, and what it answers is told as it is.
 
 use super::Remote;
-use super::call::Stage;
+use super::call::{Call, Stage};
 use super::fault::bare;
-use crate::client::error::ClientError;
+use super::search::{Found, search};
+use crate::client::error::{ClientError, Code};
 use flotilla_core::ports::{Stopped, Stopping};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Task, TaskState};
@@ -12,6 +13,8 @@ use flotilla_protocol::work::Contents;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How long an agent usually takes to say what it calls a task, if it says so before the work is done.
+const MOMENT: Duration = Duration::from_secs(1);
 /// How long the run may take to put the agent's answer into the log.
 const NOTED: Duration = Duration::from_secs(10);
 
@@ -19,10 +22,10 @@ impl Remote {
     pub(super) async fn stop_task(&self, stopping: Stopping) -> Result<Stopped, Refusal> {
         let call = self.calls.get(stopping.task);
         let id = match &call {
-            Some(call) => match tokio::time::timeout(self.options.times.answer, call.stop_or_link()).await {
-                Ok(Stage::Linked(id)) => id,
-                Ok(_) => return Ok(Stopped::Now(None)),
-                Err(_) => {
+            Some(call) => match self.named(call, &stopping).await {
+                Some(Stage::Linked(id)) => id,
+                Some(_) => return Ok(Stopped::Now(None)),
+                None => {
                     let text = format!(
                         "The agent '{}' has not said yet what it calls this task, so it cannot be told to stop. The task \
                          goes on; try again later.",
@@ -50,6 +53,22 @@ impl Remote {
             }
             None => self.without_run(task, &stopping),
         }
+    }
+
+    /// What a call has come to, once it is stopped or its id is known. An agent that answers when its work is done says
+    /// no id before, so after a moment it is searched for the task, as after a crash.
+    async fn named(&self, call: &Call, stopping: &Stopping) -> Option<Stage> {
+        let patience = self.options.times.answer;
+        if let Ok(stage) = tokio::time::timeout(patience.min(MOMENT), call.stop_or_link()).await {
+            return Some(stage);
+        }
+        if let Some(sent) = &call.sent
+            && let Ok(client) = self.way.client().await
+            && let Ok(Found::Task(task)) = search(&client, sent, &stopping.upstream).await
+        {
+            return Some(Stage::Linked(task.id));
+        }
+        tokio::time::timeout(patience, call.stop_or_link()).await.ok()
     }
 
     /// A task that waits for its caller has no run that could report.
@@ -89,6 +108,25 @@ impl Remote {
             let text = format!(
                 "The agent '{agent}' cannot be reached ({}), so it cannot be told to stop. The task goes on; try again \
                  later.",
+                bare(error)
+            );
+            return self.refusal(Reason::Unavailable, text, stopping);
+        }
+        if error.is_unusable() || matches!(error, ClientError::NotJson { .. }) {
+            let text = format!(
+                "The agent '{agent}' was told to stop, and its answer cannot be used ({}). The task goes on until it says \
+                 otherwise; ask for it, or try again.",
+                bare(error)
+            );
+            return self.refusal(Reason::InvalidAgentResponse, text, stopping);
+        }
+        // It broke, which is neither yes nor no.
+        if matches!(error, ClientError::Refused { code: Some(Code::Number(500..=599)), .. })
+            && error.is(Reason::Internal)
+        {
+            let text = format!(
+                "The agent '{agent}' broke when it was told to stop ({}). The task goes on until it says otherwise; try \
+                 again later.",
                 bare(error)
             );
             return self.refusal(Reason::Unavailable, text, stopping);

@@ -22,11 +22,12 @@ pub async fn permitted(guard: &Guard, mut card: Card, place: Option<&Place>) -> 
     let mut kept = Vec::new();
     let mut refused = Vec::new();
     for interface in std::mem::take(&mut card.supported_interfaces) {
-        if is_named(&interface.url, place) || Binding::parse(&interface.protocol_binding).is_none() {
+        let url = interface.called_at(&card.source);
+        if is_named(&url, place) || Binding::parse(&interface.protocol_binding).is_none() {
             kept.push(interface);
             continue;
         }
-        match guard.check(&interface.url).await {
+        match guard.check(&url).await {
             Ok(_) => kept.push(interface),
             Err(problem) => refused.push(format!("{}: {problem}", address::shown(&interface.url))),
         }
@@ -38,6 +39,10 @@ pub async fn permitted(guard: &Guard, mut card: Card, place: Option<&Place>) -> 
             refused.join("; ")
         );
         return Err(ClientError::CardInvalid { reference: address::shown(&card.source), problem: text });
+    }
+    if !refused.is_empty() {
+        let (source, refused) = (address::shown(&card.source), refused.join("; "));
+        tracing::warn!(card = %source, %refused, "interfaces of a card are passed over: its operator did not name them");
     }
     card.supported_interfaces = kept;
     Ok(card)
@@ -98,6 +103,23 @@ mod tests {
                 (Err(error), Err(told)) => assert!(error.to_string().contains(told), "{error}"),
                 (got, _) => panic!("{urls:?}: {:?}", got.map(|card| card.supported_interfaces)),
             }
+        }
+        let grpc = |urls: &[&str]| {
+            let mut card = card(urls);
+            card.supported_interfaces.iter_mut().for_each(|interface| interface.protocol_binding = "GRPC".into());
+            card
+        };
+        let admitting = Guard::new(Rules { allow: vec!["10.0.0.0/8".parse().unwrap()], ..Rules::default() });
+        for (guard, url, told) in [
+            (&guard, "10.0.0.7:9000", None),
+            (&guard, "10.0.0.7:9001", Some("targets.allow")),
+            (&guard, "localhost:9000", Some("targets.allow")),
+            (&guard, "grpc://169.254.169.254", Some("targets.allow")),
+            (&admitting, "10.0.0.8:9001", None),
+        ] {
+            let problem = permitted(guard, grpc(&[url]), Some(&place)).await.err().map(|error| error.to_string());
+            assert_eq!(problem.is_some(), told.is_some(), "{url}: {problem:?}");
+            assert!(problem.unwrap_or_default().contains(told.unwrap_or_default()), "{url}");
         }
         let file = Place::File("card.json".into());
         assert!(

@@ -116,6 +116,16 @@ fn a_call_onward_appends_this_hub_and_counts_one_hop() {
 }
 
 #[test]
+fn who_reads_the_header_alone_passes_on_what_was_claimed() {
+    let trace = Trace::begun(TraceId::of([7; 16]).unwrap(), SpanId::of(1).unwrap());
+    let claimed = Some(Claim { hops: 3, ..Claim::default() });
+    let origin = Some(Arc::new(Origin { hops: 1, claimed, ..Origin::default() }));
+    let onward = Lineage { here: ancestor("here"), origin, deadline: None, trace }.onward();
+    assert_eq!(onward.headers[1], ("x-fleet-hops", "5".to_owned()));
+    assert_eq!(onward.ancestry.hops, Some(2), "the claim is told beside it");
+}
+
+#[test]
 fn a_first_call_begins_the_chain() {
     let trace = Trace::begun(TraceId::of([7; 16]).unwrap(), SpanId::of(1).unwrap());
     let lineage = Lineage { here: ancestor("here"), origin: None, deadline: None, trace };

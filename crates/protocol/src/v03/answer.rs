@@ -6,10 +6,11 @@ use crate::a2a::model::{StreamResponse, Task};
 use crate::a2a::push::ListPushConfigsResponse;
 use crate::a2a::request::{ListTasksResponse, PushConfig};
 use crate::wire;
-use crate::wire::Int32;
+use crate::wire::{Int32, Json};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde::ser::Serializer;
+use serde_json::Value;
 
 impl Write for ListTasksResponse {
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -24,7 +25,7 @@ impl Write for ListTasksResponse {
 
 wire! {
     pub struct TaskPageFields {
-        tasks: Vec<V03<Task>> = "tasks",
+        tasks: Vec<Json> = "tasks",
         next_page_token: String = "nextPageToken" | "next_page_token",
         page_size: Option<Int32> = "pageSize" | "page_size",
         total_size: Option<Int32> = "totalSize" | "total_size",
@@ -34,14 +35,15 @@ wire! {
 /// A page, or the bare list that some servers of 0.3 answer with.
 impl<'de> Deserialize<'de> for V03<ListTasksResponse> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let json = crate::wire::Json::deserialize(deserializer)?;
+        let json = Json::deserialize(deserializer)?;
         let page = if json.text().starts_with('[') {
             let tasks = serde_json::from_str(json.text()).map_err(D::Error::custom)?;
             TaskPageFields { tasks, ..TaskPageFields::default() }
         } else {
             serde_json::from_str(json.text()).map_err(D::Error::custom)?
         };
-        let tasks = plain(page.tasks);
+        let tasks: Result<Vec<Task>, _> = page.tasks.iter().map(listed).collect();
+        let tasks = tasks.map_err(D::Error::custom)?;
         let count = i32::try_from(tasks.len()).unwrap_or(i32::MAX);
         Ok(Self(ListTasksResponse {
             next_page_token: page.next_page_token,
@@ -50,6 +52,22 @@ impl<'de> Deserialize<'de> for V03<ListTasksResponse> {
             tasks,
         }))
     }
+}
+
+/// A task of a page. One that holds what cannot be read is listed without what it holds, and the others with theirs:
+/// whoever wants it asks for it, and is told what is wrong.
+fn listed(json: &Json) -> Result<Task, serde_json::Error> {
+    let problem = match serde_json::from_str::<V03<Task>>(json.text()) {
+        Ok(V03(task)) => return Ok(task),
+        Err(problem) => problem,
+    };
+    let mut task: Value = serde_json::from_str(json.text())?;
+    for (within, name) in [("", "history"), ("", "artifacts"), ("/status", "message")] {
+        if let Some(object) = task.pointer_mut(within).and_then(Value::as_object_mut) {
+            object.remove(name);
+        }
+    }
+    serde_json::from_str::<V03<Task>>(&task.to_string()).map(|V03(task)| task).map_err(|_| problem)
 }
 
 /// In 0.3 the configs of a task are a plain list, all of them.

@@ -2,8 +2,8 @@
 
 use super::{ANCESTRY, PARENT, TRACE, descending, hub_id, owners_view, sent, through};
 use crate::cast::{hub, hub_set, state};
-use flotilla_testkit::Binding;
 use flotilla_testkit::client::message;
+use flotilla_testkit::{Act, Asked, Binding, StandIn};
 use serde_json::{Value, json};
 
 #[test]
@@ -87,4 +87,17 @@ fn a_trace_that_cannot_be_read_is_none() {
             assert_eq!(view["traceId"], json!(own), "a task without a trace begins one");
         }
     }
+}
+
+/// An agent that reads no metadata has only the header to pass on.
+#[test]
+fn hops_that_are_claimed_go_on_in_the_header() {
+    let agent = StandIn::start(false, |_: &Asked| {
+        vec![Act::Answer(json!({"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "x"}]}}))]
+    });
+    let config = format!("hub: {{allow_anonymous: true}}\nagents:\n  far: {{kind: a2a, url: '{}'}}\n", agent.url());
+    let hub = crate::cast::setup().config(&config).start();
+    let stranger = hub.stranger(Binding::JsonRpc).agent("far").header("x-fleet-hops", "3");
+    stranger.call("SendMessage", &message("m-1", "go")).expect("an answer");
+    assert_eq!(agent.asked("SendMessage")[0].header("x-fleet-hops"), Some("4"));
 }

@@ -198,3 +198,17 @@ fn a_message_during_the_work_is_taken_up_after_it() {
     assert_eq!(state(&task), "TASK_STATE_COMPLETED", "{task}");
     assert_eq!(texts(&task["artifacts"][0]), ["You said complete that too"]);
 }
+
+/// A card names a gRPC interface as HOST:PORT, with no scheme.
+#[test]
+fn grpc_is_spoken_where_a_card_that_was_fetched_offers_it() {
+    for version in ["1.0", "0.3"] {
+        let far = hub();
+        let near = chained(&far, "mock", &format!(", transports: ['GRPC'], protocol_version: '{version}'"));
+        let client = near.owner(Binding::JsonRpc);
+        assert_eq!(state(&client.say("m-1", "complete")), "TASK_STATE_COMPLETED");
+        let listed = client.get("/api/agents").json();
+        let far = &listed["agents"][0]["remote"];
+        assert_eq!((&far["binding"], &far["version"]), (&json!("GRPC"), &json!(version)));
+    }
+}

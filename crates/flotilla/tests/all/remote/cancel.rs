@@ -74,9 +74,13 @@ fn an_agent_that_goes_on_is_told_to_go_on() {
 
 #[test]
 fn an_agent_that_does_not_answer_is_not_said_to_have_stopped() {
-    for (cancel, told) in
-        [(Act::Hold, "cannot be reached"), (Act::HangUp, "cannot be reached"), (Act::Body(200, "?".into()), "not JSON")]
-    {
+    for (cancel, told, named) in [
+        (Act::Hold, "cannot be reached", "UNAVAILABLE"),
+        (Act::HangUp, "cannot be reached", "UNAVAILABLE"),
+        (Act::Body(500, "<html>".into()), "broke when it was told to stop", "UNAVAILABLE"),
+        (Act::Body(200, "?".into()), "not JSON", "INVALID_AGENT_RESPONSE"),
+        (Act::Answer(json!(null)), "cannot be used", "INVALID_AGENT_RESPONSE"),
+    ] {
         let agent = working(move || cancel.clone());
         let near = before(&agent, "timeouts: {answer: 300ms}");
         let client = near.owner(Binding::JsonRpc);
@@ -84,9 +88,44 @@ fn an_agent_that_does_not_answer_is_not_said_to_have_stopped() {
         reached(&client, id(&task), "TASK_STATE_WORKING");
         let refusal = client.call("CancelTask", &json!({"id": id(&task)})).expect_err("a refusal");
         assert!(refusal.message.contains(told), "{}", refusal.message);
+        assert_eq!(refusal.reason, named, "{}", refusal.message);
         assert!(!refusal.message.contains("127.0.0.1"), "{}", refusal.message);
         assert_eq!(state(&client.task(id(&task))), "TASK_STATE_WORKING");
     }
+}
+
+/// One plain call, whose task nobody here knows the id of: it is searched for.
+#[test]
+fn a_caller_that_waits_for_the_end_can_have_it_canceled() {
+    let stopped = std::sync::Mutex::new(false);
+    let told = std::sync::Condvar::new();
+    let agent = StandIn::start(false, move |asked: &Asked| match asked.method.as_str() {
+        "SendMessage" => {
+            let waiting = stopped.lock().expect("no panic");
+            drop(told.wait_while(waiting, |stopped| !*stopped).expect("no panic"));
+            vec![Act::Answer(json!({"task": task("t-1", "CANCELED")}))]
+        }
+        "ListTasks" => {
+            let mut working = task("t-1", "WORKING");
+            working["history"] = json!([{"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "go"}]}]);
+            vec![Act::Answer(json!({"tasks": [working], "nextPageToken": "", "pageSize": 50, "totalSize": 1}))]
+        }
+        "CancelTask" => {
+            *stopped.lock().expect("no panic") = true;
+            told.notify_all();
+            vec![Act::Answer(task("t-1", "CANCELED"))]
+        }
+        other => panic!("nobody asks for {other}"),
+    });
+    let near = before(&agent, "");
+    let (client, waits) = (near.owner(Binding::JsonRpc), near.owner(Binding::JsonRpc));
+    let waiting = std::thread::spawn(move || waits.say("m-1", "go"));
+    agent.wait("SendMessage", 1);
+    let task = client.start("m-1", "go");
+    let canceled = client.call("CancelTask", &json!({"id": id(&task)})).expect("a task");
+    assert_eq!(state(&canceled), "TASK_STATE_CANCELED");
+    assert_eq!(state(&waiting.join().expect("no panic")), "TASK_STATE_CANCELED");
+    assert_eq!((agent.asked("SendMessage").len(), agent.asked("CancelTask").len()), (1, 1));
 }
 
 #[test]

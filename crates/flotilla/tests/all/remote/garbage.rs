@@ -53,7 +53,7 @@ fn answers() -> Vec<(Act, &'static str)> {
         ),
         (
             Act::Answer(json!({"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": []}})),
-            "something its caller can see",
+            "message.parts is empty",
         ),
     ]
 }
@@ -114,6 +114,24 @@ fn refusals_are_told_as_what_they_are() {
         let near = before(&agent, "");
         let task = near.owner(Binding::JsonRpc).say("m-1", "go");
         assert_eq!(state(&task), format!("TASK_STATE_{end}"), "{}", reason(&task));
+        assert!(reason(&task).contains(told), "{}", reason(&task));
+    }
+}
+
+#[test]
+fn garbage_in_a_stream_is_told_where_the_task_cannot_be_asked_for() {
+    let agent = StandIn::start(true, |asked: &Asked| match asked.method.as_str() {
+        "SendStreamingMessage" => {
+            vec![Act::Event(json!({"task": task("t-1", "WORKING")})), Act::Line("not JSON".into())]
+        }
+        "SubscribeToTask" => vec![Act::Refuse(-32004, "not here")],
+        _ => vec![Act::Refuse(-32001, "no such task")],
+    });
+    let near = before(&agent, "timeouts: {lost: 100ms}, retries: {first: 10ms}");
+    let client = near.owner(Binding::JsonRpc);
+    let task = client.start("m-1", "go");
+    let task = reached(&client, id(&task), "TASK_STATE_FAILED");
+    for told in ["does not know the task any more", "InvalidAgentResponse", "begins with 'not JSON'"] {
         assert!(reason(&task).contains(told), "{}", reason(&task));
     }
 }

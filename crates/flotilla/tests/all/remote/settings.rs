@@ -188,3 +188,15 @@ fn slips_in_the_configuration_are_told() {
         assert!(!said.contains("hunter2") && !said.contains("pw@"), "{said}");
     }
 }
+
+#[test]
+fn an_agent_s_owner_sees_why_its_card_cannot_be_used() {
+    let agent = StandIn::with_card(|_| card("http://127.0.0.1:1", false), |_: &Asked| vec![Act::HangUp]);
+    let near = before(&agent, "");
+    let client = near.owner(Binding::JsonRpc);
+    until("the card is looked at", || {
+        let listed = client.get("/api/agents").json();
+        let problem = listed["agents"][0]["remote"]["problem"].as_str().unwrap_or_default();
+        problem.contains("targets.allow").then_some(())
+    });
+}

@@ -3,7 +3,7 @@
 use super::{Run, offers_no_stream};
 use crate::client::Client;
 use crate::client::choose::Dialect;
-use crate::client::error::ClientError;
+use crate::client::error::{ClientError, name_of};
 use crate::client::frame::{Frame, Frames, Sent};
 use crate::remote::fault::{End, Failure, bare};
 use flotilla_protocol::a2a::STREAM_RESUME;
@@ -83,7 +83,7 @@ impl Run {
 
     fn lost_touch(&self, error: &ClientError, lost: Duration) -> Failure {
         let (name, problem, seconds) = (self.name(), bare(error), lost.as_secs());
-        let text = if error.is(Reason::TaskNotFound) {
+        let mut text = if error.is(Reason::TaskNotFound) {
             format!("The agent '{name}' does not know the task any more, for longer than {seconds} s.")
         } else {
             let how = if error.is_passing() { "reached" } else { "asked about it" };
@@ -92,6 +92,10 @@ impl Run {
                  {seconds} s. It may have gone on."
             )
         };
+        if let Some(garbled) = &self.garbled {
+            let name = name_of(Reason::InvalidAgentResponse);
+            text.push_str(&format!(" Before that its stream could not be read ({name}): {garbled}"));
+        }
         Failure::new(text, error.to_string())
     }
 
@@ -151,7 +155,7 @@ impl Run {
             let first = match next {
                 Err(_) => return Ok(Some(format!("no event within {} s", idle.as_secs()))),
                 Ok(Ok(None)) => return Ok(Some("the agent closed the stream before the task was done".into())),
-                Ok(Err(error)) if self.breaks(&error) => return Ok(Some(bare(&error))),
+                Ok(Err(error)) if self.breaks(&error) => return Ok(Some(self.broke(&error))),
                 Ok(Err(error)) if self.frames == before && offers_no_stream(&error) => {
                     return Err(End::Unstreamed(error));
                 }
@@ -163,7 +167,7 @@ impl Run {
             match problem {
                 _ if self.seen.is_settled() => {}
                 None => {}
-                Some(error) if self.breaks(&error) => return Ok(Some(bare(&error))),
+                Some(error) if self.breaks(&error) => return Ok(Some(self.broke(&error))),
                 Some(error) => return Err(Failure::of(self.name(), &error).into()),
             }
         }
@@ -173,6 +177,16 @@ impl Run {
     /// Whether an error only ends the stream: once the agent's task is known, it can be asked for.
     fn breaks(&self, error: &ClientError) -> bool {
         error.is_passing() || (self.seen.is_linked() && !error.is_unusable())
+    }
+
+    /// How a stream ended. What was no connection that broke is told if the task cannot be asked for either.
+    fn broke(&mut self, error: &ClientError) -> String {
+        let problem = bare(error);
+        if !error.is_passing() {
+            tracing::warn!(agent = %self.name(), task = %self.assignment.task_id, %error, "a stream cannot be read");
+            self.garbled = Some(problem.clone());
+        }
+        problem
     }
 
     async fn take(&mut self, client: &Client, frames: Vec<Frame>, exact: bool) -> Result<(), End> {

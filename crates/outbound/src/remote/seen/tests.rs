@@ -140,3 +140,43 @@ fn the_caller_s_own_words_are_nothing_the_agent_says() {
     let Garbage(problem) = told(&mut seen, &spoken("v")).unwrap_err();
     assert_eq!(problem, "statusUpdate.status.message.role is ROLE_USER, and an agent speaks as ROLE_AGENT");
 }
+
+#[test]
+fn what_has_one_id_or_none_is_told_apart() {
+    let mut seen = Seen::of(&Trail::default(), "u");
+    let artifact = |id: &str, said: &str| json!({"artifactId": id, "parts": [text(said)]});
+    let artifacts = json!([
+        artifact("a", "1"),
+        artifact("a", "2"),
+        artifact("artifact-4", "3"),
+        {"parts": [text("4")]},
+        artifact("a-2", "5"),
+    ]);
+    let said = |said: &str| json!({"messageId": "m", "role": "ROLE_AGENT", "parts": [text(said)]});
+    let whole = task("COMPLETED", &artifacts, &json!([said("x"), said("y"), said("x")]));
+    let lines = [
+        "linked t/c",
+        "WORKING m:x",
+        "WORKING m-2:y",
+        "a=1",
+        "a-3=2",
+        "artifact-4=3",
+        "artifact-4-2=4",
+        "a-2=5",
+        "COMPLETED",
+    ];
+    assert_eq!(told(&mut seen, &whole).unwrap(), lines);
+    assert_eq!(told(&mut seen, &whole).unwrap(), ["COMPLETED"], "and once");
+}
+
+#[test]
+fn what_grew_under_its_id_is_not_told_again_from_the_history() {
+    let mut seen = Seen::of(&Trail::default(), "u");
+    let said = |id: &str, said: &str| json!({"messageId": id, "role": "ROLE_AGENT", "parts": [text(said)]});
+    let mut whole = task("WORKING", &json!([]), &json!([said("m", "he")]));
+    whole["task"]["status"]["message"] = said("m", "hello");
+    assert_eq!(told(&mut seen, &whole).unwrap(), ["linked t/c", "WORKING m:hello"]);
+    let mut whole = task("COMPLETED", &json!([]), &json!([said("m", "he"), said("m", "hello")]));
+    whole["task"]["status"]["message"] = said("n", "bye");
+    assert_eq!(told(&mut seen, &whole).unwrap(), ["COMPLETED n:bye"]);
+}

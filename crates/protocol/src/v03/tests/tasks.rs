@@ -105,3 +105,15 @@ fn pages_of_tasks_and_plain_lists() {
     assert_eq!(serde_json::to_string(&V03(read.0)).expect("JSON"), page);
     assert_eq!(answer::upgraded(Method::ListTasks, &format!("[{OLD_TASK}]")).expect("a list"), new);
 }
+
+#[test]
+fn a_page_is_read_although_a_task_in_it_holds_what_cannot_be() {
+    let page = r#"{"tasks":[
+        {"kind":"task","id":"a","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"x","parts":[{"weird":1}]}]},
+        {"kind":"task","id":"b","contextId":"c","status":{"state":"completed"},
+            "history":[{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"go"}]}]}]}"#;
+    let read: serde_json::Value = serde_json::from_str(&answer::upgraded(Method::ListTasks, page).unwrap()).unwrap();
+    assert_eq!((&read["tasks"][0]["id"], read["tasks"][0].get("artifacts")), (&"a".into(), None), "{read}");
+    assert_eq!(read["tasks"][1]["history"][0]["messageId"], "m", "{read}");
+    assert!(answer::upgraded(Method::ListTasks, r#"{"tasks":[{"kind":"task","id":7}]}"#).is_err());
+}
