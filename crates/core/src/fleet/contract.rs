@@ -1,6 +1,7 @@
 //! The contract of a message: the dispatch it carries in any of its forms, and what was done about it so far.
 
 use super::FLEET;
+use super::own::Titles;
 use super::spent::Spent;
 use crate::dispatch::{Shunned, Target};
 use crate::registry::Agent;
@@ -45,6 +46,7 @@ pub struct Past {
     pub noted_version: bool,
     /// What its runs used.
     pub spent: Spent,
+    pub titles: Titles,
 }
 
 /// Reads the dispatch a message carries. Texts are looked into only where `on`: for others they are content.
@@ -114,6 +116,7 @@ impl Past {
         for change in changes {
             for event in &change.events {
                 past.spent.event(event);
+                past.titles.event(event);
                 match event {
                     Event::Routed { run, step } => past.step(*run, step, change.at),
                     // Who lost a run does not have it any more.

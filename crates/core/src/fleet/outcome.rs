@@ -2,8 +2,8 @@
 
 mod heard;
 
-pub use heard::Heard;
-
+use super::contract::Past;
+use super::own::Titles;
 use super::spent::Spent;
 use super::{own, schema};
 use crate::budget::{self, Ceiling};
@@ -16,7 +16,7 @@ use flotilla_protocol::lineage;
 use flotilla_protocol::usage::Usage;
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::{Contents, Report};
-use heard::{Held, held};
+use heard::{Heard, Held, held};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -32,6 +32,7 @@ pub struct Judge {
     /// What it called the artifact with its result.
     artifact: Option<String>,
     heard: Heard,
+    titles: Titles,
     spent: Spent,
     /// Hard ceilings beside the contract's, with what was told when they were looked at; none if nobody can say.
     held: Option<Vec<budget::Held>>,
@@ -52,16 +53,17 @@ pub enum Ruling {
 }
 
 impl Judge {
-    pub fn new(worker: Arc<str>, dispatch: Arc<Dispatch>, asked_again: bool, spent: Spent) -> Self {
+    pub fn new(worker: Arc<str>, dispatch: Arc<Dispatch>, past: &Past) -> Self {
         Self {
             worker,
             dispatch,
-            asked_again,
+            asked_again: past.violations.is_some(),
             result: None,
             wrong: None,
             artifact: None,
             heard: Heard::default(),
-            spent,
+            titles: past.titles.clone(),
+            spent: past.spent,
             held: Some(Vec::new()),
             counted: Usage::default(),
         }
@@ -86,6 +88,7 @@ impl Judge {
                         self.artifact = (!append).then(|| artifact.artifact_id.clone());
                         continue;
                     }
+                    self.titles.content(&artifact.artifact_id);
                     let contents = if kept.len() == parts.len() { contents } else { Contents::Parts(kept) };
                     passed.push(Report::Artifact { artifact, contents, append, last_chunk, metadata });
                 }
@@ -190,7 +193,7 @@ impl Judge {
         let accepted = !inferred && checks.iter().all(|check| check.ok);
         let standing = if accepted { Standing::Accepted } else { Standing::Reported };
         let metadata = Object::of(&json!({HANDSHAKE: {"standing": standing, "checks": checks}})).ok();
-        passed.push(own::report(own::artifact(self.artifact.clone(), metadata), &result));
+        passed.push(own::report(own::artifact(Some(self.titles.result(self.artifact.as_deref())), metadata), &result));
         let fault = (inferred && state == TaskState::Failed && !missed).then(|| shortened(self.heard.last()));
         let contents = contents.or_else(|| result.error.clone().map(Contents::text));
         passed.push(Report::Status { state, contents, metadata: None });
@@ -281,7 +284,7 @@ impl Judge {
         passed.extend(self.spent.result(&result));
         self.complete(&mut result);
         result.ended_by = Some(EndedBy::Canceled);
-        passed.push(own::report(own::artifact(self.artifact.clone(), None), &result));
+        passed.push(own::report(own::artifact(Some(self.titles.result(self.artifact.as_deref())), None), &result));
     }
 
     /// What is wrong with the JSON that was asked for.

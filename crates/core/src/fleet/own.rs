@@ -2,14 +2,56 @@
 
 use super::reasons::Hindrance;
 use flotilla_protocol::a2a::model::{Artifact, Part, TaskState};
+use flotilla_protocol::event::Event;
 use flotilla_protocol::fleet::result::Status;
 use flotilla_protocol::fleet::{Dispatch, Kind, TaskResult, version};
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::{AnyValue, Json, Object};
 use flotilla_protocol::work::{Contents, Report};
+use std::collections::BTreeSet;
 
 /// The artifact a result is in, where the worker gave it no name of its own.
 const RESULT: &str = "task-result";
+
+/// What the artifacts of a task are called, so that its result takes no other's place, and that of an older result.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Titles {
+    result: Option<String>,
+    /// Of all others, those a result could be called.
+    taken: BTreeSet<String>,
+}
+
+impl Titles {
+    pub fn event(&mut self, event: &Event) {
+        let Event::Produced { chunk } = event else { return };
+        let artifact = &chunk.artifact;
+        if artifact.name == RESULT && artifact.parts.iter().any(is_result) {
+            self.result = Some(artifact.artifact_id.clone());
+        } else {
+            self.content(&artifact.artifact_id);
+        }
+    }
+
+    /// The worker calls something else so.
+    pub fn content(&mut self, id: &str) {
+        self.result.take_if(|result| result == id);
+        if id.starts_with(RESULT) {
+            self.taken.insert(id.to_owned());
+        }
+    }
+
+    /// What a result is to be called: as one before it, as its worker calls it, or by a name that nothing else has.
+    pub fn result(&self, own: Option<&str>) -> String {
+        if let Some(known) = self.result.as_deref().or(own) {
+            return known.to_owned();
+        }
+        let mut names = (2..).map(|number| format!("{RESULT}-{number}"));
+        match self.taken.contains(RESULT) {
+            true => names.find(|name| !self.taken.contains(name)).unwrap_or_default(),
+            false => RESULT.to_owned(),
+        }
+    }
+}
 
 /// The part that holds a result.
 pub fn part(result: &TaskResult) -> Part {
@@ -18,7 +60,7 @@ pub fn part(result: &TaskResult) -> Part {
 }
 
 /// Whether a part holds a result, as the hub writes it.
-pub fn is_result(part: &Part) -> bool {
+fn is_result(part: &Part) -> bool {
     part.media_type == Kind::Result.media_type()
 }
 
@@ -34,7 +76,7 @@ pub fn report(artifact: Artifact, result: &TaskResult) -> Report {
 }
 
 /// The reports that end work no worker took.
-pub fn refused(dispatch: &Dispatch, hindrance: &Hindrance, now: Millis) -> Vec<Report> {
+pub fn refused(dispatch: &Dispatch, hindrance: &Hindrance, titles: &Titles, now: Millis) -> Vec<Report> {
     let Hindrance { reason, detail, retryable, until } = hindrance;
     let result = TaskResult {
         protocol_version: version::CURRENT,
@@ -48,7 +90,7 @@ pub fn refused(dispatch: &Dispatch, hindrance: &Hindrance, now: Millis) -> Vec<R
     };
     let text = format!("No worker took the work ({}): {detail}.", reason.name());
     vec![
-        report(artifact(None, None), &result),
+        report(artifact(Some(titles.result(None)), None), &result),
         Report::Status { state: TaskState::Rejected, contents: Some(Contents::text(text)), metadata: None },
     ]
 }

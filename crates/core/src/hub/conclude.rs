@@ -2,8 +2,9 @@
 
 use super::{Hub, LiveRef};
 use crate::error::Error;
+use crate::fleet::FLEET;
 use crate::fleet::contract::{self, Carried};
-use crate::fleet::{FLEET, own};
+use crate::fleet::own::Titles;
 use crate::registry::Agent;
 use crate::task::conclude::Account;
 use crate::task::{Command, Say};
@@ -49,14 +50,12 @@ impl Hub {
         let agent = self.registry.load().by_id(head.agent).cloned();
         let mut account =
             Account { task_id: self.dispatched(agent.as_deref(), first)?.task.task_id, ..Account::default() };
+        let mut titles = Titles::default();
         for event in events() {
             account.spent.event(event);
-            if let Event::Produced { chunk } = event
-                && chunk.artifact.parts.iter().any(own::is_result)
-            {
-                account.artifact = Some(chunk.artifact.artifact_id.clone());
-            }
+            titles.event(event);
         }
+        account.artifact = Some(titles.result(None));
         Some(Arc::new(account))
     }
 

@@ -246,7 +246,8 @@ impl Hub {
         let step = Step::Rejected { reason, detail, considered: listed(&choice) };
         if self.route(&run, step, None).await {
             // The run is over with it, whether it could be told or not.
-            let _ = run.report(own::refused(&contract.dispatch, &hindrance, self.clock.now())).await;
+            let _ =
+                run.report(own::refused(&contract.dispatch, &hindrance, &contract.past.titles, self.clock.now())).await;
         }
     }
 
@@ -292,8 +293,7 @@ impl Hub {
         }
         (work.asked_at, work.ttl) = (now, u32::try_from(settings.take.as_secs().max(1)).ok());
         counter!("flotilla_dispatches_total", "outcome" => "assigned").increment(1);
-        let (name, again) = (Arc::clone(&worker.name), violations.is_some());
-        run.judge = Some(Box::new(Judge::new(name, order.dispatch.clone(), again, contract.past.spent)));
+        run.judge = Some(Box::new(Judge::new(Arc::clone(&worker.name), order.dispatch.clone(), &contract.past)));
         run.profile = (worker.revision, worker.announce.epoch);
         self.work(&agent, work, run).await;
     }
@@ -317,9 +317,8 @@ impl Hub {
         self.fleet.regive(&order, &worker);
         let _release = Release { hub: self, order: &order };
         if self.route(&run, Step::Resumed { worker: worker.to_string() }, None).await {
-            let again = contract.past.violations.is_some();
             run.profile = self.fleet.profile(&worker);
-            run.judge = Some(Box::new(Judge::new(worker, order.dispatch.clone(), again, contract.past.spent)));
+            run.judge = Some(Box::new(Judge::new(worker, order.dispatch.clone(), &contract.past)));
             self.work(&agent, work, run).await;
         }
     }

@@ -172,8 +172,8 @@ fn is_last(report: &Report) -> bool {
 /// Whether a caller's messages hold an announcement, or anything that could be made into one. Their JSON is read, so
 /// that no way of writing it hides the word.
 fn speaks_of_announcing(changes: &[Arc<Change>]) -> bool {
-    let events = changes.iter().flat_map(|change| &change.events);
-    events.into_iter().any(|event| match event {
+    let mut events = changes.iter().flat_map(|change| &change.events);
+    events.any(|event| match event {
         Event::Asked { message, .. } => serde_json::to_value(message).map_or(true, |json| {
             let said = json.to_string();
             said.contains(Kind::Announce.name()) || said.contains(Kind::Announce.media_type())

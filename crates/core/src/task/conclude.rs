@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub struct Account {
     /// The orchestrator's own name for it.
     pub task_id: Option<String>,
-    /// What the artifact with a result is called already.
+    /// What the artifact with the result is to be called.
     pub artifact: Option<String>,
     pub spent: Spent,
 }

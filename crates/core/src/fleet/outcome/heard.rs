@@ -55,7 +55,7 @@ fn is_result(value: &Value) -> bool {
 
 /// All that was said, but for results that came whole.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Heard {
+pub(super) struct Heard {
     /// What was said last is last.
     spoken: Vec<Spoken>,
     /// All words as they came, or the end of them, since a result came whole.
@@ -76,14 +76,14 @@ struct Spoken {
 
 impl Heard {
     /// An artifact goes on, or begins, or begins anew.
-    pub fn artifact(&mut self, id: &str, append: bool, parts: &[Part]) {
+    pub(super) fn artifact(&mut self, id: &str, append: bool, parts: &[Part]) {
         let at = self.spoken.iter().position(|spoken| spoken.artifact.as_deref() == Some(id));
         let had = at.map(|at| self.spoken.remove(at)).filter(|_| append);
         let spoken = had.unwrap_or_else(|| Spoken { artifact: Some(id.to_owned()), ..Spoken::default() });
         self.add(spoken, append, parts);
     }
 
-    pub fn message(&mut self, parts: &[Part]) {
+    pub(super) fn message(&mut self, parts: &[Part]) {
         // Of messages before it only a reply is of use.
         self.spoken.retain(|spoken| spoken.artifact.is_some() || spoken.json().is_some());
         self.add(Spoken::default(), false, parts);

@@ -1,11 +1,12 @@
 //! What reports come to: where a result is found, what is believed, and what is asked for again.
 
 mod pieces;
+mod titles;
 
 use super::{Judge, Ruling};
-use crate::fleet::own::refused;
+use crate::fleet::contract::Past;
+use crate::fleet::own::{Titles, refused};
 use crate::fleet::reasons::Hindrance;
-use crate::fleet::spent::Spent;
 use flotilla_protocol::a2a::model::{Artifact, Part, TaskState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::fleet::HANDSHAKE;
@@ -22,7 +23,8 @@ fn judge(reply_schema: ReplySchema, json_schema: Option<Value>, asked_again: boo
     let mut dispatch = Dispatch { brief: "x".into(), ..Dispatch::default() };
     (dispatch.task.reply_schema, dispatch.task.json_schema) = (reply_schema, json_schema);
     dispatch.task.task_id = Some("mine".into());
-    Judge::new("w".into(), Arc::new(dispatch), asked_again, Spent::default())
+    let past = Past { violations: asked_again.then(Vec::new), ..Past::default() };
+    Judge::new("w".into(), Arc::new(dispatch), &past)
 }
 
 fn plain() -> Judge {
@@ -139,7 +141,7 @@ fn what_never_began_is_told_apart() {
     assert!(told.detail.is_some_and(|detail| detail.contains("blocked_reason: must say why")));
     let (reason, detail) = (BlockedReason::TierTooLow, "sonnet".to_owned());
     let hindrance = Hindrance { reason, detail, retryable: false, until: None };
-    let reports = refused(&Dispatch::default(), &hindrance, Millis(0));
+    let reports = refused(&Dispatch::default(), &hindrance, &Titles::default(), Millis(0));
     assert!(matches!(reports.as_slice(), [Report::Artifact { .. }, Report::Status { state: TaskState::Rejected, .. }]));
 }
 
@@ -238,7 +240,7 @@ fn usage_that_only_the_result_tells_goes_to_the_ledger_and_against_the_ceiling()
     assert_eq!((usage.tokens(), usage.cost()), (Some(1_100), Some(500_000_000)));
     let mut dispatch = Dispatch { brief: "x".into(), ..Dispatch::default() };
     dispatch.task.budget = serde_json::from_value(json!({"max_total_tokens": 1000, "hard": true})).unwrap();
-    let mut held = Judge::new("w".into(), Arc::new(dispatch), false, Spent::default());
+    let mut held = Judge::new("w".into(), Arc::new(dispatch), &Past::default());
     let (state, told, standing) = over(&mut held, ends());
     assert_eq!((state, standing), (TaskState::Completed, Standing::Reported), "done, but not as was agreed");
     assert_eq!((&told["tokens_spent"], &told["usage"]["cost_usd"]), (&json!(1_100), &json!(0.5)));
