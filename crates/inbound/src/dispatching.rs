@@ -8,6 +8,7 @@ use axum::body::Body;
 use flotilla_core::dispatch::Target;
 use flotilla_core::error::{Error, Fault};
 use flotilla_core::fleet::FLEET;
+use flotilla_core::fleet::contract::addressee;
 use flotilla_core::hub::{Outcome, SendOptions};
 use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::Refusal;
@@ -44,7 +45,7 @@ async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     let parameters = Parameters::of(&request.headers, &request.uri);
     parameters.check_key()?;
     let dispatch = dispatched(&String::from_utf8_lossy(&bytes))?;
-    let named = match dispatch.to.as_deref().map_or(Target::Any, Target::of) {
+    let named = match addressee(&dispatch)? {
         Target::Worker(name) => name,
         Target::Any | Target::Label(_) | Target::Skill(_) => {
             if app.hub.show_fleet() {

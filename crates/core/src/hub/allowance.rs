@@ -5,23 +5,13 @@ use crate::budget::Ceiling;
 use crate::dispatch::Pause;
 use crate::error::Fault;
 use crate::ids::WorkspaceId;
-use crate::registry::Agent;
-use crate::task::Head;
 use crate::usage::{By, Day};
 use flotilla_protocol::usage::Usage;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 const SPENT: &str = "its budget for today is used up";
 
 impl Hub {
-    /// Who does a task's work: the worker that has it, or else the agent it was sent to.
-    pub(super) fn doer(&self, head: &Head) -> Option<Arc<Agent>> {
-        let registry = self.registry.load();
-        let worker = self.fleet.given(head.id).and_then(|name| registry.by_name(&name).cloned());
-        worker.or_else(|| registry.by_id(head.agent).cloned())
-    }
-
     /// Looks which workers have used up what they may today. Free where no ceilings are set.
     pub(super) async fn look_at_allowances(&self) -> Result<(), Fault> {
         if self.fleet.is_empty() {
