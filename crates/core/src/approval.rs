@@ -54,14 +54,25 @@ pub struct ApprovalFilter {
 
 /// What a change does to the approvals of its task, for stores: they keep them in the same commit as the log.
 pub enum Told<'a> {
-    Asked { id: ApprovalId, run: u32, request: &'a Arc<ApprovalRequest>, expires: Option<Millis> },
-    Settled { id: ApprovalId, answer: Answer },
+    Asked {
+        id: ApprovalId,
+        run: u32,
+        request: &'a Arc<ApprovalRequest>,
+        expires: Option<Millis>,
+        /// Who asks, where that is not the agent the task is with; and its owner.
+        asker: Option<(AgentId, PrincipalId)>,
+    },
+    Settled {
+        id: ApprovalId,
+        answer: Answer,
+    },
 }
 
 pub fn told(events: &[Event]) -> impl Iterator<Item = Told<'_>> {
     events.iter().filter_map(|event| match event {
-        Event::ApprovalAsked { id, run, request, expires } => {
-            Some(Told::Asked { id: ApprovalId::parse(id)?, run: *run, request, expires: *expires })
+        Event::ApprovalAsked { id, run, request, expires, asker } => {
+            let asker = asker.map(|asker| (AgentId(asker.agent), PrincipalId(asker.owner)));
+            Some(Told::Asked { id: ApprovalId::parse(id)?, run: *run, request, expires: *expires, asker })
         }
         Event::ApprovalSettled { id, state, by, note, input, always } => {
             let (by, note, input) = (by.clone(), note.clone(), input.clone());

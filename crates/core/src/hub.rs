@@ -11,6 +11,7 @@ mod deadline;
 mod deliver;
 mod descend;
 mod dispatch;
+mod doer;
 mod early;
 mod fleet;
 mod follow;

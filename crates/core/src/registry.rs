@@ -27,8 +27,8 @@ use flotilla_protocol::v03;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Names no agent may have: they are first segments of the hub's own paths, or stand for all workers.
-const RESERVED: [&str; 18] = [
+/// Names no agent may have: they are segments of the hub's own paths, or stand for all workers.
+const RESERVED: [&str; 20] = [
     "agents",
     "api",
     "v1",
@@ -47,6 +47,8 @@ const RESERVED: [&str; 18] = [
     "message",
     "extendedAgentCard",
     FLEET,
+    "any",
+    "stream",
 ];
 
 /// How many agents a refusal names.

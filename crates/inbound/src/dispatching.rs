@@ -8,6 +8,7 @@ use axum::body::Body;
 use flotilla_core::dispatch::Target;
 use flotilla_core::error::{Error, Fault};
 use flotilla_core::fleet::FLEET;
+use flotilla_core::fleet::contract::addressee;
 use flotilla_core::hub::{Outcome, SendOptions};
 use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::Refusal;
@@ -46,7 +47,7 @@ async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     parameters.check_key()?;
     let mut dispatch = dispatched(&String::from_utf8_lossy(&bytes))?;
     let metadata = ancestry(&mut dispatch)?;
-    let named = match dispatch.to.as_deref().map_or(Target::Any, Target::of) {
+    let named = match addressee(&dispatch)? {
         Target::Worker(name) => name,
         Target::Any | Target::Label(_) | Target::Skill(_) => {
             if app.hub.show_fleet() {

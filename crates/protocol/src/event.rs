@@ -65,6 +65,13 @@ fn project(blocks: &[Block]) -> Vec<Part> {
     blocks.iter().filter_map(Block::to_part).collect()
 }
 
+/// A worker that does a task of the fleet's: its number, and that of its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asker {
+    pub agent: i64,
+    pub owner: i64,
+}
+
 /// One fact. Names are stored, so they only ever grow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -92,6 +99,9 @@ pub enum Event {
         /// The extensions asked for, where the agent is elsewhere.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         extensions: Vec<String>,
+        /// The only agents that may do it, where the hub chooses and the caller's key is limited to some.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agents: Option<Arc<[String]>>,
     },
     /// The exchange became a task that its caller can see.
     Opened {},
@@ -163,6 +173,9 @@ pub enum Event {
         request: Arc<ApprovalRequest>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires: Option<Millis>,
+        /// Who asks, where that is not the agent the task is with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asker: Option<Asker>,
     },
     /// What came of that, and by whom.
     ApprovalSettled {

@@ -47,6 +47,8 @@ pub struct Past {
     /// What its runs used.
     pub spent: Spent,
     pub titles: Titles,
+    /// The only agents that may do it, if its caller's key is limited to some.
+    pub agents: Option<Arc<[String]>>,
 }
 
 /// Reads the dispatch a message carries. Texts are looked into only where `on`: for others they are content.
@@ -102,6 +104,18 @@ pub fn is_dispatch(part: &Part) -> bool {
         || part.text.as_deref().is_some_and(|text| is(text) || matches!(hints::read(text), Some(Ok(_))))
 }
 
+/// Whom a dispatch names. The fleet is nobody that works.
+pub fn addressee(dispatch: &Dispatch) -> Result<Target, Refusal> {
+    match dispatch.to.as_deref().map_or(Target::Any, Target::of) {
+        Target::Worker(name) if name == FLEET => {
+            let text = "'fleet' stands for all workers and is none itself; leave 'to' out or write 'any' to let the hub \
+                        choose, or name a worker";
+            Err(Refusal::invalid("to", text))
+        }
+        target => Ok(target),
+    }
+}
+
 /// Whom work sent to an agent is for: the agent itself, or, of the fleet, whom the dispatch names.
 pub fn target(agent: &Agent, dispatch: &Dispatch) -> Target {
     if agent.name == FLEET {
@@ -118,6 +132,9 @@ impl Past {
                 past.spent.event(event);
                 past.titles.event(event);
                 match event {
+                    Event::Asked { agents: Some(agents), .. } if past.agents.is_none() => {
+                        past.agents = Some(Arc::clone(agents));
+                    }
                     Event::Routed { run, step } => past.step(*run, step, change.at),
                     // Who lost a run does not have it any more.
                     Event::RunLost { .. } => past.given = None,

@@ -5,7 +5,7 @@ use super::{Fleet, State};
 use crate::dispatch::{Choice, Health, Shunned, Target, Verdict, Wanted, Worker, choose};
 use crate::fleet::Settings;
 use crate::ids::{PrincipalId, TaskId, WorkspaceId};
-use crate::registry::Registry;
+use crate::registry::{Agent, Registry, Visibility};
 use flotilla_protocol::fleet::Dispatch;
 use flotilla_protocol::time::Millis;
 use metrics::histogram;
@@ -29,11 +29,27 @@ pub struct Order {
     pub since: Millis,
     /// The worker itself was called, so its caller may call it.
     pub direct: bool,
+    /// The only ones its caller may call; none means all that are there for it.
+    pub agents: Option<Arc<[String]>>,
 }
 
 impl Order {
     fn may_have(&self, entry: &Entry) -> bool {
-        self.direct || entry.is_for(self.principal, self.workspace)
+        self.direct || (entry.is_for(self.principal, self.workspace) && self.names(&entry.worker.name))
+    }
+
+    /// The same of an agent that never announced itself.
+    fn may_call(&self, agent: &Agent) -> bool {
+        let there = match agent.visibility {
+            Visibility::Public => true,
+            Visibility::Workspace => agent.workspace == self.workspace,
+            Visibility::Private => agent.owner == self.principal,
+        };
+        self.direct || (there && self.names(&agent.name))
+    }
+
+    fn names(&self, worker: &str) -> bool {
+        self.agents.as_ref().is_none_or(|allowed| allowed.iter().any(|name| name == worker))
     }
 }
 
@@ -322,7 +338,8 @@ impl Fleet {
 
 /// An agent that never announced itself takes work that names it, as far as it is there.
 fn unknown(order: &Order, name: &str, registry: &Registry, settings: &Settings, now: Millis) -> Result<Placed, Choice> {
-    let Some(agent) = registry.by_name(name) else { return Err(Choice::default()) };
+    let agent = registry.by_name(name).filter(|agent| order.may_call(agent));
+    let Some(agent) = agent else { return Err(Choice::default()) };
     let mut worker = Worker::unknown(name);
     worker.present = agent.link.absence().is_none();
     let wanted = Wanted { dispatch: &order.dispatch, target: &order.target, last: None, shunned: &order.shunned };

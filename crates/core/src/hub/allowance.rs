@@ -5,8 +5,6 @@ use crate::budget::{Budgets, Ceiling};
 use crate::dispatch::Pause;
 use crate::error::Fault;
 use crate::ids::WorkspaceId;
-use crate::registry::Agent;
-use crate::task::Head;
 use crate::usage::{By, Day};
 use flotilla_protocol::usage::Usage;
 use std::collections::HashMap;
@@ -21,13 +19,6 @@ const UNREADABLE: &str = "what it used today cannot be read, so whether its budg
 const AGAIN: Duration = Duration::from_secs(10);
 
 impl Hub {
-    /// Who does a task's work: the worker that has it, or else the agent it was sent to.
-    pub(super) fn doer(&self, head: &Head) -> Option<Arc<Agent>> {
-        let registry = self.registry.load();
-        let worker = self.fleet.given(head.id).and_then(|name| registry.by_name(&name).cloned());
-        worker.or_else(|| registry.by_id(head.agent).cloned())
-    }
-
     /// Looks which workers have used up what they may today. Free where no ceilings are set. While that cannot be read,
     /// whoever may be under a hard ceiling gets nothing.
     pub(super) async fn look_at_allowances(self: &Arc<Self>) {

@@ -16,6 +16,7 @@ use crate::task::approve::{self, Answer, Question, Settling};
 use crate::task::{Command, Head};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::approval::{ApprovalDecision, ApprovalRequest, ApprovalState};
+use flotilla_protocol::event::Asker;
 use flotilla_protocol::time::Millis;
 use std::pin::pin;
 use std::sync::Arc;
@@ -83,21 +84,26 @@ impl Hub {
         request: ApprovalRequest,
     ) -> Result<Question, Fault> {
         let policy = self.approvals.policy();
-        let agent = self.registry.load().by_id(head.agent).cloned();
+        let agent = self.doer(head);
         let name = agent.as_ref().map_or("", |agent| agent.name.as_str());
         let within = request
             .expires_in
             .map_or(policy.expire_after, |seconds| Duration::from_secs(seconds.into()).min(policy.expire_after));
         let mut answer = policy.answer(name, &request);
         if answer.is_none() && !request.tool.is_empty() {
-            answer = self.store.standing_approval(head.id, &request.tool).await?.and_then(standing);
+            // What one worker's owner said does not hold for another's.
+            let known = self.store.standing_approval(head.id, &request.tool).await?;
+            let own = |known: &Approval| agent.as_ref().is_none_or(|agent| agent.id == known.agent);
+            answer = known.filter(own).and_then(standing);
         }
         if answer.is_none() {
             answer = self.nobody(head, agent.as_deref(), within).await?;
         }
         let expires = Millis(self.clock.now().0 + i64::try_from(within.as_millis()).unwrap_or(i64::MAX / 2));
         let expires = Some(expires).filter(|_| answer.is_none());
-        Ok(Question { id, run, request: Arc::new(request), expires, answer })
+        let asker = agent.filter(|agent| agent.id != head.agent);
+        let asker = asker.map(|agent| Asker { agent: agent.id.0, owner: agent.owner.0 });
+        Ok(Question { id, run, request: Arc::new(request), expires, answer, asker })
     }
 
     /// A no at once, where nobody could say anything else.
@@ -106,11 +112,11 @@ impl Hub {
         if within.is_zero() {
             return Ok(no("the hub gives nobody time to answer (approvals.expire_after)"));
         }
-        let now = self.clock.now();
+        let (now, owner) = (self.clock.now(), agent.map_or(head.owner, |agent| agent.owner));
         let may = self.store.keys().await?.into_iter().any(|key| {
             let live = key.revoked_at.is_none() && key.expires_at.is_none_or(|end| end > now);
             let named = key.agents.as_ref().is_none_or(|names| agent.is_some_and(|agent| names.contains(&agent.name)));
-            let owns = key.principal.id == head.owner && key.rights.has(Right::ApprovalsWrite) && named;
+            let owns = key.principal.id == owner && key.rights.has(Right::ApprovalsWrite) && named;
             live && (owns || key.rights.is_admin())
         });
         Ok(if may { None } else { no("nobody has a key that could answer (scope approvals:write)") })

@@ -51,6 +51,9 @@ impl Hub {
         let contract::Carried::Dispatch(dispatch) = contract::carried(message, self.reads_texts(agent))? else {
             return Ok(());
         };
+        if agent.name == FLEET {
+            contract::addressee(&dispatch)?;
+        }
         match dispatch.task.json_schema.as_ref().and_then(schema::problem) {
             Some(problem) => Err(Refusal::invalid("task.json_schema", problem)),
             None => Ok(()),
@@ -121,9 +124,9 @@ impl Hub {
 
     fn order(&self, contract: &Contract, agent: &Agent, head: &Head) -> Order {
         let past = &contract.past;
-        // Who asked back, or replied wrongly, is the one to go on; and where rerouting is not allowed, who was first.
+        // Who asked back, or replied wrongly, is the one to go on; and before rerouting is next, who was first.
         let last = past.given.as_ref().map(|(_, worker)| worker);
-        let stays = !contract.dispatch.on_blocked().contains(&OnBlocked::Reroute);
+        let stays = contract.dispatch.on_blocked().first() != Some(&OnBlocked::Reroute);
         let last = last.or_else(|| past.shunned.last().filter(|_| stays).map(|shunned| &shunned.worker));
         Order {
             task: head.id,
@@ -136,6 +139,7 @@ impl Hub {
             context: Arc::clone(&head.context),
             since: head.created_at,
             direct: agent.name != FLEET,
+            agents: past.agents.clone(),
         }
     }
 
@@ -146,14 +150,22 @@ impl Hub {
             Ok(placed) => return Search::Found(Box::new(placed)),
             Err(choice) => choice,
         };
-        let mut choice = first;
+        let (mut choice, mut order) = (first, order.clone());
         let steps = if tries < MOST_TRIES { contract.dispatch.on_blocked() } else { &[] };
         for step in steps {
             match step {
+                // Whoever asked back goes on; of work that was blocked, all others are looked at from here on.
+                OnBlocked::Reroute if contract.past.given.is_none() && order.target != contract.target => {
+                    order.target = contract.target.clone();
+                    match self.fleet.place(&order, &self.registry(), self.clock.now()) {
+                        Ok(placed) => return Search::Found(Box::new(placed)),
+                        Err(looked) => choice = looked,
+                    }
+                }
                 // Everyone was looked at above.
                 OnBlocked::Reroute => {}
                 OnBlocked::Queue => {
-                    if let Some(found) = self.wait_for_worker(run, contract, order, &mut choice).await {
+                    if let Some(found) = self.wait_for_worker(run, contract, &order, &mut choice).await {
                         return found;
                     }
                 }
@@ -295,6 +307,7 @@ impl Hub {
         counter!("flotilla_dispatches_total", "outcome" => "assigned").increment(1);
         run.judge = Some(Box::new(Judge::new(Arc::clone(&worker.name), order.dispatch.clone(), &contract.past)));
         run.profile = (worker.revision, worker.announce.epoch);
+        run.take = worker.announced.then_some(settings.take);
         self.work(&agent, work, run).await;
     }
 
@@ -318,6 +331,7 @@ impl Hub {
         let _release = Release { hub: self, order: &order };
         if self.route(&run, Step::Resumed { worker: worker.to_string() }, None).await {
             run.profile = self.fleet.profile(&worker);
+            run.take = self.fleet.has(&worker).then(|| self.fleet.settings().take);
             run.judge = Some(Box::new(Judge::new(worker, order.dispatch.clone(), &contract.past)));
             self.work(&agent, work, run).await;
         }

@@ -5,7 +5,7 @@ use super::tally::Place;
 use super::{Hub, LiveRef};
 use crate::caller::{Caller, Scope};
 use crate::error::Error;
-use crate::ids::PrincipalId;
+use crate::ids::{PrincipalId, TaskId};
 use crate::notice::Notices;
 use crate::ports::Tail;
 use crate::task::{Head, Kind};
@@ -59,10 +59,9 @@ impl Hub {
     }
     /// The events after `seq`, as many as fit a page.
     pub async fn owner_log(&self, caller: &Caller, id: &str, seq: u64) -> Result<LogPage, Error> {
-        let scope = caller.as_owner();
         let live = self.owned(caller, id).await?;
         let head = live.committed().ok_or_else(|| Refusal::no_task(id))?;
-        match self.store.after(scope, live.id(), seq, PAGE).await? {
+        match self.store.after(Scope::Admin, live.id(), seq, PAGE).await? {
             // The store may be ahead of the head that was read; the next page shows what it has more.
             Tail::Changes(changes) => Ok(LogPage { head, changes, pruned: false }),
             Tail::Pruned => Ok(LogPage { pruned: head.seq > seq, head, changes: Vec::new() }),
@@ -72,14 +71,14 @@ impl Hub {
     /// What was decided about a task's dispatched work. Its caller may know too: only workers the caller may call were
     /// looked at.
     pub async fn why(&self, caller: &Caller, id: &str) -> Result<LogPage, Error> {
-        let live = match self.owned(caller, id).await {
-            Ok(live) => live,
-            Err(Error::Refused(_)) => self.task(Scope::Own { principal: caller.principal }, id).await?,
+        let (live, owns) = match self.owned(caller, id).await {
+            Ok(live) => (live, true),
+            Err(Error::Refused(_)) => (self.task(Scope::Own { principal: caller.principal }, id).await?, false),
             Err(failed) => return Err(failed),
         };
         let head = live.committed().ok_or_else(|| Refusal::no_task(id))?;
-        let agent = self.registry().by_id(head.agent).is_some_and(|agent| caller.may_call(&agent.name));
-        if !agent || head.kind == Kind::Message {
+        let named = owns || self.registry().by_id(head.agent).is_some_and(|agent| caller.may_call(&agent.name));
+        if !named || head.kind == Kind::Message {
             return Err(Refusal::no_task(id).into());
         }
         let (mut changes, mut after, mut pruned) = (Vec::new(), 0, false);
@@ -100,15 +99,28 @@ impl Hub {
         Ok(LogPage { head, changes, pruned })
     }
 
-    /// A task of an agent the caller owns. A key that is limited to agents shows the tasks of these only.
+    /// A task of an agent the caller owns, or one of the fleet that its worker does. A key that is limited to agents shows
+    /// the tasks of these only.
     async fn owned(&self, caller: &Caller, id: &str) -> Result<LiveRef, Error> {
-        let live = self.task(caller.as_owner(), id).await?;
-        let registry = self.registry();
-        let agent = live.committed().and_then(|head| registry.by_id(head.agent));
-        if caller.agents.is_none() || agent.is_some_and(|agent| caller.may_call(&agent.name)) {
-            return Ok(live);
+        match self.task(caller.as_owner(), id).await {
+            Ok(live) => {
+                let registry = self.registry();
+                let agent = live.committed().and_then(|head| registry.by_id(head.agent));
+                if caller.agents.is_none() || agent.is_some_and(|agent| caller.may_call(&agent.name)) {
+                    return Ok(live);
+                }
+            }
+            Err(Error::Refused(_)) => {}
+            Err(failed) => return Err(failed),
         }
-        Err(Refusal::no_task(id).into())
+        let head = match TaskId::parse(id) {
+            Some(task) => self.store.head(Scope::Admin, task).await?,
+            None => None,
+        };
+        match head {
+            Some(head) if self.owns_doer(caller, &head).await? => self.task(Scope::Admin, id).await,
+            _ => Err(Refusal::no_task(id).into()),
+        }
     }
 
     /// Follows a task's log from after `seq` until the task has ended.

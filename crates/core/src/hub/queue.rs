@@ -132,6 +132,11 @@ impl RunHandle {
         }
     }
 
+    /// How long its agent may take to say that it has it, where it has to.
+    pub fn take(&self) -> Option<Duration> {
+        self.take
+    }
+
     /// The agent has the run, though it has not said anything of it.
     pub async fn taken(&mut self) {
         self.record_taken(false).await;

@@ -40,6 +40,8 @@ pub struct RunHandle {
     pub(super) judge: Option<Box<Judge>>,
     /// What the worker had announced when it was chosen: the hub's count, and its own.
     pub(super) profile: (u64, Option<u64>),
+    /// Whoever is sent it says so within this time, or does not have it.
+    pub(super) take: Option<Duration>,
     pub(super) turn: Turn,
 }
 
@@ -271,6 +273,7 @@ impl Hub {
             place,
             judge: None,
             profile: (0, None),
+            take: None,
             turn: Turn::default(),
         }
     }
@@ -304,7 +307,7 @@ impl Hub {
         (asked_at, asked): (Millis, &Event),
         start: Start,
     ) -> Option<Assignment> {
-        let Event::Asked { message, accepted_output_modes, metadata, from, ttl, extensions } = asked else {
+        let Event::Asked { message, accepted_output_modes, metadata, from, ttl, extensions, .. } = asked else {
             return None;
         };
         Some(Assignment {

@@ -6,6 +6,7 @@ use super::{Follow, Hub, LiveRef, Tell, settled};
 use crate::caller::Caller;
 use crate::descent::{Descent, Told};
 use crate::error::{Error, Fault};
+use crate::fleet::FLEET;
 use crate::hub::read::history_bound;
 use crate::ids::TaskId;
 use crate::ports::{Dedupe, NotCommitted};
@@ -247,6 +248,7 @@ impl Hub {
             ttl,
             held,
             extensions,
+            agents: caller.agents.clone().filter(|_| agent.name == FLEET),
             broke,
         });
         if say.message.task_id.is_empty() {

@@ -62,17 +62,20 @@ impl Hub {
             let (task, caller, state, seq) = (head.id, head.principal, head.state.name(), head.seq);
             tell(What::Task { task, caller, state, seq });
         }
+        // What is asked and used is whoever's who does the work, and their owner's to know.
+        let tell_doer = |what| {
+            let (owner, agent) = self.doer(head).map_or((head.owner, head.agent), |doer| (doer.owner, doer.id));
+            self.notices.tell(Notice { at: change.at, owner, agent, what });
+        };
         for told in told(&change.events) {
             let (id, state) = match told {
                 Told::Asked { id, .. } => (id, ApprovalState::Open),
                 Told::Settled { id, answer } => (id, answer.state),
             };
-            tell(What::Approval { approval: id.to_string().into(), task: head.id, state: state.name() });
+            tell_doer(What::Approval { approval: id.to_string().into(), task: head.id, state: state.name() });
         }
         if let Some(usage) = Usage::of(&change.events) {
-            // It is booked on whoever did the work, and theirs to know.
-            let (owner, agent) = self.doer(head).map_or((head.owner, head.agent), |doer| (doer.owner, doer.id));
-            self.notices.tell(Notice { at: change.at, owner, agent, what: What::Usage { task: head.id, usage } });
+            tell_doer(What::Usage { task: head.id, usage });
         }
     }
 }

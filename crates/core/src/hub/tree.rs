@@ -29,18 +29,24 @@ pub struct Tree {
 }
 
 impl Hub {
-    /// The tasks below one, for the owner of its agent or whoever called it. Those below that are neither theirs to own
+    /// The tasks below one, for the owner of its agent or worker, or whoever called it. Those below that are neither theirs to own
     /// nor theirs to call are left out.
     pub async fn tree(&self, caller: &Caller, id: &str) -> Result<Tree, Error> {
         let no_task = || Refusal::no_task(id);
         let root = TaskId::parse(id).ok_or_else(no_task)?;
-        let head = self.store.head(Scope::Admin, root).await?.filter(|head| self.may_see(caller, head));
-        let mut branches = vec![Branch { head: head.ok_or_else(no_task)?, parent: None }];
+        let head = self.store.head(Scope::Admin, root).await?.ok_or_else(no_task)?;
+        if !self.may_see(caller, &head).await? {
+            return Err(no_task().into());
+        }
+        let mut branches = vec![Branch { head, parent: None }];
         let mut waiting = VecDeque::from([(0, root)]);
         let mut more = false;
         while let Some((place, task)) = waiting.pop_front() {
             let children = self.store.children(Scope::Admin, task, MOST + 1).await?;
-            for head in children.into_iter().filter(|head| self.may_see(caller, head)) {
+            for head in children {
+                if !self.may_see(caller, &head).await? {
+                    continue;
+                }
                 if branches.len() == MOST {
                     more = true;
                     break;
@@ -52,11 +58,14 @@ impl Hub {
         Ok(Tree { branches, more })
     }
 
-    fn may_see(&self, caller: &Caller, head: &Head) -> bool {
+    async fn may_see(&self, caller: &Caller, head: &Head) -> Result<bool, Fault> {
         let registry = self.registry();
         let named = || registry.by_id(head.agent).is_some_and(|agent| caller.may_call(&agent.name));
         let theirs = caller.as_owner().sees(head) || head.principal == caller.principal;
-        theirs && (caller.agents.is_none() || named())
+        if theirs && (caller.agents.is_none() || named()) {
+            return Ok(true);
+        }
+        self.owns_doer(caller, head).await
     }
 
     /// Checks a parent that is said to be of this hub: it counts only for whoever owns its agent, called it, or runs the

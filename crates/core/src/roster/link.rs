@@ -123,6 +123,8 @@ enum Until {
     Expired(Instant),
     /// The agent's return.
     Lost(Instant),
+    /// The word of a worker that was sent it.
+    Untaken(Instant),
     /// The agent's work.
     Ever,
 }
@@ -157,11 +159,17 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
     let mut turn = work.turn;
     let mut said = listen(&run, turn);
     let mut entered = desk.enter(task, work);
+    let mut sent: Option<Instant> = None;
     loop {
-        let until = match *entered.standing.borrow_and_update() {
+        let standing = *entered.standing.borrow_and_update();
+        sent = if matches!(standing, Standing::Sent(_)) { sent.or_else(|| Some(Instant::now())) } else { None };
+        let until = match standing {
             Standing::Waiting => Until::Expired(expires),
             Standing::Away(since) => Until::Lost(since + terms.grace),
-            Standing::Sent(_) | Standing::Taken(_) => Until::Ever,
+            Standing::Sent(_) | Standing::Taken(_) => {
+                let take = run.take().filter(|_| desk.acknowledges(task));
+                take.zip(sent).map_or(Until::Ever, |(take, sent)| Until::Untaken(sent + take.min(LONGEST)))
+            }
         };
         let more = desk.takes_more(task).then_some(&mut said);
         match next(&mut entered, &run, &until, more).await {
@@ -216,6 +224,13 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
                 let reason = "the agent was asked to end it and did not come back";
                 return end(&desk, task, run, reason, terms).await;
             }
+            Happened::TimeOver if matches!(until, Until::Untaken(_)) => {
+                // Should it be begun after all, it is to end.
+                desk.stop(task);
+                drop(entered);
+                let seconds = run.take().unwrap_or_default().as_secs();
+                return run.fail(&format!("it did not take the work up within {seconds} s")).await;
+            }
             Happened::TimeOver => return give_up(run, &until, ttl, terms).await,
         }
     }
@@ -231,7 +246,7 @@ async fn next(entered: &mut Entered, run: &RunHandle, until: &Until, more: Optio
     };
     let alarm = async {
         match until {
-            Until::Expired(at) | Until::Lost(at) => tokio::time::sleep_until(*at).await,
+            Until::Expired(at) | Until::Lost(at) | Until::Untaken(at) => tokio::time::sleep_until(*at).await,
             Until::Ever => std::future::pending().await,
         }
     };

@@ -5,7 +5,7 @@ use crate::ids::ApprovalId;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::approval::{ApprovalRequest, ApprovalState};
-use flotilla_protocol::event::Event;
+use flotilla_protocol::event::{Asker, Event};
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::Json;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ pub struct Question {
     pub request: Arc<ApprovalRequest>,
     pub expires: Option<Millis>,
     pub answer: Option<Answer>,
+    /// Who asks, where that is not the agent the task is with.
+    pub asker: Option<Asker>,
 }
 
 /// What is said to a question, and by whom.
@@ -59,7 +61,7 @@ pub struct Settling {
 /// The question goes into the log. While somebody has to answer it, the caller sees a task that is being worked on.
 pub fn ask(head: &Head, question: Question) -> Result<Decision, Refusal> {
     let mut decision = Decision::default();
-    let Question { id, run, request, expires, answer } = question;
+    let Question { id, run, request, expires, answer, asker } = question;
     if head.run != run || head.run_state == RunState::Idle || head.open_approvals.contains(&id) {
         return Ok(decision);
     }
@@ -76,7 +78,7 @@ pub fn ask(head: &Head, question: Question) -> Result<Decision, Refusal> {
     if answer.is_none() && head.state != TaskState::Working {
         decision.events.push(super::step::status(TaskState::Working));
     }
-    decision.events.push(Event::ApprovalAsked { id: id.to_string(), run, request, expires });
+    decision.events.push(Event::ApprovalAsked { id: id.to_string(), run, request, expires, asker });
     decision.events.extend(answer.map(|answer| answer.event(id)));
     Ok(decision)
 }

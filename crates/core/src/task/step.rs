@@ -33,6 +33,8 @@ pub struct Say {
     pub ttl: Option<u32>,
     /// The extensions asked for, where the agent is elsewhere.
     pub extensions: Vec<String>,
+    /// The only agents that may do it, where the hub chooses and the caller's key is limited to some.
+    pub agents: Option<Arc<[String]>>,
     /// Why it has to wait: its agent is not there.
     pub held: Option<String>,
     /// Why nothing can be begun: there is no budget left for it.
@@ -190,6 +192,7 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
         from: say.from,
         ttl: say.ttl,
         extensions: say.extensions,
+        agents: say.agents,
     });
     if let Some(objection) = objection {
         decision.events.push(Event::Opened {});

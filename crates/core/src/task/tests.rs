@@ -107,6 +107,7 @@ fn approval(verb: &str, run: u32, head: &Head) -> Command {
             request: Arc::default(),
             expires: None,
             answer: (verb == "ruled").then(|| Answer::new(ApprovalState::Denied, "rule 1")),
+            asker: None,
         })),
         _ => {
             let answer = Answer::new(ApprovalState::Allowed, "anna");

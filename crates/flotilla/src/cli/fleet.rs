@@ -126,7 +126,8 @@ fn one_line(worker: &Value) -> String {
     let load = format!("{}/{}", worker["active"], worker["places"]);
     let (name, health, model) = (text(worker, "name"), text(worker, "health"), text(worker, "model"));
     let shown = format!("{name:<20} {health:<10} {load:<7} {model} {why}");
-    super::output::escape_controls(shown.trim_end())
+    // One worker is one line, whatever it says of itself.
+    super::output::escape_controls(&shown.trim_end().replace(['\n', '\r'], " "))
 }
 
 fn word(value: Option<&Value>) -> &str {

@@ -29,15 +29,16 @@ impl Approvals {
         let (head, at) = (&commit.head, commit.change.at);
         for told in told(&commit.change.events) {
             match told {
-                Told::Asked { id, run, request, expires } => {
+                Told::Asked { id, run, request, expires, asker } => {
                     let Entry::Vacant(place) = self.by_id.entry(id) else { continue };
                     self.by_time.insert((at, id));
+                    let (agent, owner) = asker.unwrap_or((head.agent, head.owner));
                     place.insert(Approval {
                         id,
                         task: head.id,
                         run,
-                        agent: head.agent,
-                        owner: head.owner,
+                        agent,
+                        owner,
                         request: Arc::clone(request),
                         created_at: at,
                         expires_at: expires,

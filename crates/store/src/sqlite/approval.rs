@@ -28,18 +28,19 @@ pub fn may_tell(events: &str) -> bool {
 pub fn add(connection: &Connection, entry: &Entry, events: &[Event]) -> Result<(), Fault> {
     for told in told(events) {
         match told {
-            Told::Asked { id, run, request, expires } => {
+            Told::Asked { id, run, request, expires, asker } => {
                 let json = serde_json::to_string(&**request)
                     .map_err(|error| Fault::new(format!("encoding an approval: {error}")))?;
                 let head = &entry.head;
+                let (agent, owner) = asker.unwrap_or((head.agent, head.owner));
                 let sql = "INSERT OR IGNORE INTO approvals (id, task, run, agent, owner, tool, request, created_at, \
                            expires_at, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'open')";
                 let values = params![
                     id.bytes(),
                     head.id.bytes(),
                     run,
-                    head.agent.0,
-                    head.owner.0,
+                    agent.0,
+                    owner.0,
                     request.tool,
                     json,
                     entry.span.at.0,

@@ -260,6 +260,7 @@ fn command(word: &str, head: &Head) -> Command {
             request: Arc::new(ApprovalRequest { id: "q".into(), tool: "Bash".into(), ..ApprovalRequest::default() }),
             expires: Some(Millis(9_000)),
             answer: None,
+            asker: None,
         })),
         "always" => Command::Settle(Box::new(Settling {
             id: ApprovalId::of(head.id, head.run, "q"),

@@ -1,10 +1,10 @@
 //! Who gets what first: urgency, deadlines, age, places; and how long a decision takes among many.
 
 use super::{Order, Queued};
-use crate::dispatch::{Shunned, Target};
+use crate::dispatch::{Choice, Shunned, Target};
 use crate::fleet::{Fleet, Settings, Via, virtual_agent};
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
-use crate::registry::{Agent, Registry};
+use crate::registry::{Agent, Registry, Visibility};
 use flotilla_protocol::fleet::dispatch::Priority;
 use flotilla_protocol::fleet::result::BlockedReason;
 use flotilla_protocol::fleet::{Announce, Dispatch};
@@ -48,6 +48,7 @@ fn order(priority: Priority, deadline: Option<i64>, since: Millis) -> Order {
         context: TaskId::fresh().to_string().into(),
         since,
         direct: false,
+        agents: None,
     }
 }
 
@@ -146,6 +147,36 @@ fn a_pause_ends_by_itself_and_one_that_ends_late_frees_its_own_place() {
     assert!(queued.placed.try_recv().is_ok());
     fleet.release((first.task, 1), &registry, until);
     assert!(fleet.given(first.task).is_some(), "the next run has it still");
+}
+
+#[test]
+fn a_key_limited_to_agents_is_served_by_these_alone() {
+    let (fleet, registry) = fleet(3);
+    let limited = |names: &[&str], target: &str| Order {
+        agents: Some(names.iter().map(|name| (*name).to_owned()).collect()),
+        target: Target::of(target),
+        ..order(Priority::Normal, None, NOW)
+    };
+    let placed = fleet.place(&limited(&["fleet", "w002"], "any"), &registry, NOW).expect("it is free");
+    assert_eq!((&*placed.worker.name, placed.choice.considered.len()), ("w002", 1), "no other is spoken of");
+    let mut waits = fleet.enqueue(limited(&["w002"], "any"), &registry, NOW).expect("it is busy");
+    fleet.offer(&registry, NOW);
+    assert!(waits.placed.try_recv().is_err(), "others are free");
+    for target in ["w001", "label:x", "any"] {
+        assert_eq!(fleet.place(&limited(&["fleet"], target), &registry, NOW).expect_err("nobody"), Choice::default());
+    }
+}
+
+#[test]
+fn one_that_never_announced_itself_is_given_what_its_caller_may_give_it() {
+    let hidden = Agent { visibility: Visibility::Private, owner: PrincipalId(2), ..agent(1) };
+    let registry = Registry::new([hidden, agent(2)], None);
+    let fleet = Fleet::default();
+    let to = |name: &str, direct| {
+        let order = Order { target: Target::of(name), direct, ..order(Priority::Normal, None, NOW) };
+        fleet.place(&order, &registry, NOW).is_ok()
+    };
+    assert_eq!((to("w001", false), to("w001", true), to("w002", false)), (false, true, true));
 }
 
 /// In a build that is not optimised a decision takes many times as long, and is held to that.

@@ -134,6 +134,11 @@ impl Desk {
         matches!(stands, Some(Standing::Sent(_) | Standing::Taken(_)))
     }
 
+    /// Whether whoever was sent a run has a word for having it. One that takes requests just answers when it can.
+    pub(in crate::roster) fn acknowledges(&self, task: TaskId) -> bool {
+        self.state().runs.get(&task).is_some_and(|entry| entry.answers != Answers::ToRequests)
+    }
+
     /// Whether somebody waits for a run to end.
     pub fn is_to_end(&self, task: TaskId) -> bool {
         self.state().runs.get(&task).is_some_and(|entry| *entry.end.borrow() == End::Asked)

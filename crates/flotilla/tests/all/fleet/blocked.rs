@@ -69,7 +69,7 @@ fn with_nothing_to_try_the_answer_is_there_in_ten_milliseconds() {
     assert!((0..5).any(|_| round() < Duration::from_millis(10)));
 }
 
-fn block(socket: &mut Socket, with: &Value) -> Value {
+pub fn block(socket: &mut Socket, with: &Value) -> Value {
     let message = socket.kind("message");
     let mut told = json!({"status": "blocked"});
     told.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
