@@ -113,12 +113,12 @@ impl Line {
     }
 
     pub fn into_report(self) -> Result<Report, String> {
-        let report = self.as_said()?;
+        let report = self.read_report()?;
         check(&report).map_err(|problem| format!("a part {problem}"))?;
         Ok(report)
     }
 
-    fn as_said(mut self) -> Result<Report, String> {
+    fn read_report(mut self) -> Result<Report, String> {
         let contents = self.contents()?;
         let metadata = self.metadata;
         Ok(match self.kind.as_str() {
