@@ -168,6 +168,9 @@ impl Connection {
 
     /// A frame of an answer; the answers to some requests are a task without a word around it.
     fn frame_of(&self, what: char, result: &str) -> Result<StreamResponse, String> {
+        if result == "null" {
+            return Err("it is null, and no Task, Message or update".into());
+        }
         let method = match what {
             'c' => Method::CancelTask,
             'g' => Method::GetTask,
