@@ -236,7 +236,7 @@ mod tests {
     use serde_json::Value;
     use std::collections::BTreeSet;
 
-    const PATHS: [(Endpoint, &str); 38] = [
+    const PATHS: [(Endpoint, &str); 39] = [
         (Endpoint::Agents, "/api/agents"),
         (Endpoint::Discover, "/api/agents/discover"),
         (Endpoint::Agent, "/api/agents/{name}"),

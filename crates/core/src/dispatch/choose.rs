@@ -121,6 +121,10 @@ impl Shunned {
         if self.until.is_some_and(|until| now >= until) {
             return None;
         }
+        // Its owner ended the pause of its account, or it has another.
+        if self.reason == BlockedReason::UsageLimit && worker.account.is_some() && worker.pause(now).is_none() {
+            return None;
+        }
         let said = if self.detail.is_empty() { String::new() } else { format!(": {}", self.detail) };
         let detail = format!("it answered {}{said}", self.reason.name());
         let until = self.until.or(self.retry_at);
