@@ -25,11 +25,11 @@ fn what_cannot_be_used_fails_the_run_in_plain_words() {
     let client = caller(&hub, Binding::JsonRpc, "odd");
     let working = task("TASK_STATE_WORKING");
     for (answers, problem) in [
-        (vec![Value::Null], ""),
+        (vec![Value::Null], "null"),
         (vec![json!({"foo": {}})], "foo"),
         (vec![working, status("other", "TASK_STATE_COMPLETED")], "statusUpdate.taskId is 'other'"),
     ] {
-        let asked = client.start("m", "Go");
+        let asked = client.start(&format!("m {problem}"), "Go");
         let request = requested(&mut agent);
         for result in answers {
             agent.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result}));
