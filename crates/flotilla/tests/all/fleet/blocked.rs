@@ -216,6 +216,7 @@ fn a_pause_is_of_its_workspace_has_a_bound_and_its_owner_ends_it() {
     let elsewhere = hub.make_key(&["other/eve", "--scope", crate::socket::SCOPES]);
     let mut eve = crate::socket::dial(&hub, &elsewhere).open();
     say(&mut eve, &with("eve", 1));
+    let stranger = hub.caller(Binding::HttpJson, "stranger");
     for told in [json!(u64::MAX), json!("in a while"), json!(-5)] {
         let (task, client) = give(&hub, &json!({"to": "ada", "on_blocked": ["queue"]}));
         block(&mut ada, &json!({"blocked_reason": "usage_limit", "retry_after": told, "detail": "weekly limit"}));
@@ -224,7 +225,6 @@ fn a_pause_is_of_its_workspace_has_a_bound_and_its_owner_ends_it() {
         let bound = crate::lineage::in_time(Duration::from_secs(9 * 86_400));
         assert!(*until < *bound, "{told}: {until}");
         assert_eq!(is(&hub, "eve", "AVAILABLE")["paused"], Value::Null, "the same word in another workspace");
-        let stranger = hub.caller(Binding::HttpJson, "stranger");
         assert_eq!(post(&stranger, "/api/fleet/ada/resume", &json!({})).status, 404);
         hub.cli_ok(&["fleet", "resume", "bob"]);
         is(&hub, "bob", "AVAILABLE");
