@@ -1,8 +1,8 @@
 //! What the hub has seen of workers outlives it: pauses of accounts, and how turns went; and what their cards say.
 
-use super::{announce, give, is, key, owner, result, shown, steps, worker, worker_saying};
-use crate::cast::{hub, hub_with, reached};
-use crate::socket::{connected, dial};
+use super::{announce, give, is, owner, result, shown, steps, worker, worker_saying};
+use crate::cast::{hub, reached};
+use crate::socket::connected;
 use flotilla_testkit::until;
 use serde_json::{Value, json};
 
@@ -37,32 +37,6 @@ fn pauses_and_turns_outlive_the_hub() {
     // One of the same account that comes only now is paused with the others.
     let _bob = worker_saying(&hub, "bob", &with("bob"));
     assert_eq!(is(&hub, "bob", "BUSY")["paused"]["reason"], "weekly");
-}
-
-#[test]
-fn what_is_lost_because_the_hub_went_is_not_held_against_the_worker() {
-    let mut hub = hub_with("sockets: {grace: 100ms}");
-    let key = key(&hub, "ada");
-    let (task, _) = give(&hub, &json!({"to": "any"}));
-    for round in 1..=3 {
-        let mut ada = dial(&hub, &key).open();
-        ada.send(&announce("ada", 1));
-        let message = ada.kind("message");
-        ada.send(&json!({"type": "ack", "taskId": message["taskId"], "run": message["run"]}));
-        // Frames are taken in order, so what was said before is known when this is answered.
-        ada.send(&json!({"type": "ping"}));
-        ada.kind("pong");
-        hub.restart();
-        let lost = || {
-            let log = owner(&hub).get(&format!("/api/tasks/{task}/log"));
-            (log.text().matches("\"run_lost\"").count() == round).then_some(())
-        };
-        until("the run is lost", lost);
-    }
-    let mut ada = dial(&hub, &key).open();
-    ada.send(&announce("ada", 1));
-    ada.kind("message");
-    assert_eq!(shown(&hub, "ada")["failures"], 0);
 }
 
 #[test]
