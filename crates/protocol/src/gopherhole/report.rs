@@ -30,23 +30,7 @@ struct Piece {
 pub fn reports(response: &TaskResponse, knows: impl Fn(&str, bool) -> bool) -> Result<Vec<Report>, Refusal> {
     let mut reports = Vec::new();
     if let Some(artifact) = &response.artifact {
-        let Piece { mut artifact_id, name, description, parts, metadata } = message(artifact.text().as_bytes())?;
-        if artifact_id.is_empty() {
-            artifact_id = "response".into();
-        }
-        let parts = parts.iter().map(read_part).collect::<Result<Vec<_>, _>>()?;
-        // One that was made may end without another part.
-        if parts.is_empty() && (response.append == Some(false) || !knows(&artifact_id, false)) {
-            return Err(Refusal::invalid("artifact.parts", "must hold at least one part"));
-        }
-        let known = knows(&artifact_id, true);
-        reports.push(Report::Artifact {
-            artifact: Box::new(Artifact { artifact_id, name, description, metadata, ..Artifact::default() }),
-            contents: Contents::Parts(parts),
-            append: response.append.unwrap_or(known) && known,
-            last_chunk: response.last_chunk.unwrap_or(true),
-            metadata: None,
-        });
+        reports.extend(read_artifact(response, artifact, knows)?);
     }
     if let Some(status) = &response.status {
         reports.push(read_status(status)?);
@@ -55,6 +39,34 @@ pub fn reports(response: &TaskResponse, knows: impl Fn(&str, bool) -> bool) -> R
         return Err(Refusal::invalid("task_response", "must hold a status, an artifact or both"));
     }
     Ok(reports)
+}
+
+/// None of an artifact that holds nothing, beside a status that says what there is to say.
+fn read_artifact(
+    response: &TaskResponse,
+    artifact: &Json,
+    knows: impl Fn(&str, bool) -> bool,
+) -> Result<Option<Report>, Refusal> {
+    let Piece { mut artifact_id, name, description, parts, metadata } = message(artifact.text().as_bytes())?;
+    if artifact_id.is_empty() {
+        artifact_id = "response".into();
+    }
+    let parts = parts.iter().map(read_part).collect::<Result<Vec<_>, _>>()?;
+    // One that was made may end without another part.
+    if parts.is_empty() && (response.append == Some(false) || !knows(&artifact_id, false)) {
+        return match response.status {
+            Some(_) => Ok(None),
+            None => Err(Refusal::invalid("artifact.parts", "must hold at least one part")),
+        };
+    }
+    let known = knows(&artifact_id, true);
+    Ok(Some(Report::Artifact {
+        artifact: Box::new(Artifact { artifact_id, name, description, metadata, ..Artifact::default() }),
+        contents: Contents::Parts(parts),
+        append: response.append.unwrap_or(known) && known,
+        last_chunk: response.last_chunk.unwrap_or(true),
+        metadata: None,
+    }))
 }
 
 fn read_status(status: &Standing) -> Result<Report, Refusal> {

@@ -122,10 +122,13 @@ fn responses_become_reports() {
     );
     assert!(matches!(read(chunk, false).as_deref(), Ok([Report::Artifact { append: false, .. }])));
     let whole = json!({"taskId": "t", "status": {"state": "completed", "message": "ok"}, "artifact": {"parts": []}});
-    let both = read(whole, false);
-    let Ok([_, Report::Status { state, contents, .. }]) = both.as_deref() else { panic!("both") };
+    let ended = read(whole.clone(), false);
+    let Ok([Report::Status { state, contents, .. }]) = ended.as_deref() else { panic!("nothing but the status") };
     assert_eq!((*state, contents), (TaskState::Completed, &Some(Contents::text("ok"))));
     assert!(read(json!({"taskId": "t", "status": {"state": "finished"}}), false).unwrap_err().contains("'finished'"));
+    assert_eq!(read(whole, true).map(|reports| reports.len()), Ok(2), "one that was made may end with it");
+    let empty = json!({"taskId": "t", "artifact": {}});
+    assert!(read(empty, false).unwrap_err().contains("artifact.parts"));
     assert!(read(json!({"taskId": "t"}), false).unwrap_err().contains("status"));
 }
 

@@ -20,9 +20,10 @@ fn an_agent_that_resumes_after_a_restart_keeps_its_run_however_silent_it_is() {
         let task = caller(&hub, Binding::JsonRpc, &name).start("m", "Take your time");
         let message = agent.kind("message");
         acknowledge(&mut agent, &message);
-        // Frames are worked on in order.
-        agent.send(&json!({"type": "ping"}));
-        agent.kind("pong");
+        // What is acknowledged in turn is on the disk, and what came before it too.
+        agent.send(&json!({"type": "task_response", "id": "w", "taskId": message["taskId"], "run": 1,
+                           "status": {"state": "working"}}));
+        agent.kind("ack");
         (agent, task, message)
     });
     let token = begun[0].0.welcome["resumeToken"].as_str().expect("a token").to_owned();
@@ -32,7 +33,7 @@ fn an_agent_that_resumes_after_a_restart_keeps_its_run_however_silent_it_is() {
     // The one that does not come back shows that the grace time is over.
     reached(&caller(&hub, Binding::JsonRpc, "lost"), id(&begun[1].1), "TASK_STATE_FAILED");
     let client = caller(&hub, Binding::JsonRpc, "silent");
-    assert_eq!(state(&client.task(id(&begun[0].1))), "TASK_STATE_SUBMITTED");
+    assert_eq!(state(&client.task(id(&begun[0].1))), "TASK_STATE_WORKING");
     answer(&mut agent, &begun[0].2, "Done");
     reached(&client, id(&begun[0].1), "TASK_STATE_COMPLETED");
 }
