@@ -212,28 +212,32 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
             }
             // Those who dialed in are told to come again, and the run waits for them in the log.
             Happened::Stopping => return run.detach(),
-            Happened::TimeOver if desk.is_asked_to_end(task) && desk.is_with_worker(task) => {
-                let seconds = terms.grace.as_secs_f32();
-                let reason = format!(
-                    "its worker was asked to end it and has not come back within {seconds} s; whether it still runs \
-                     there is not known, and it is ended when the worker is back"
-                );
-                return run.give_up(&reason, false).await;
-            }
-            Happened::TimeOver if desk.is_asked_to_end(task) => {
-                let reason = "the agent was asked to end it and did not come back";
-                return end(&desk, task, run, reason, terms).await;
-            }
-            Happened::TimeOver if matches!(until, Until::Untaken(_)) => {
+            Happened::TimeOver if matches!(until, Until::Untaken(_)) && !desk.is_asked_to_end(task) => {
                 // Should it be begun after all, it is to end.
                 desk.stop(task);
                 drop(entered);
                 let seconds = run.take().unwrap_or_default().as_secs();
                 return run.fail(&format!("it did not take the work up within {seconds} s")).await;
             }
-            Happened::TimeOver => return give_up(run, &until, ttl, terms).await,
+            Happened::TimeOver => return time_over(&desk, task, run, &until, (ttl, terms)).await,
         }
     }
+}
+
+/// Whoever had it was not heard of in time.
+async fn time_over(desk: &Desk, task: TaskId, run: RunHandle, until: &Until, (ttl, terms): (Duration, Terms)) {
+    if !desk.is_asked_to_end(task) {
+        return give_up(run, until, ttl, terms).await;
+    }
+    if !desk.is_with_worker(task) {
+        return end(desk, task, run, "the agent was asked to end it and did not come back", terms).await;
+    }
+    let seconds = terms.grace.as_secs_f32();
+    let reason = format!(
+        "its worker was asked to end it and has not come back within {seconds} s; whether it still runs there is not \
+         known, and it is ended when the worker is back"
+    );
+    run.give_up(&reason, false).await;
 }
 
 /// May be dropped while it waits: nothing is taken and then lost.
