@@ -184,8 +184,6 @@ impl Fleet {
         for (name, entry) in &mut state.workers {
             let shares = account.is_some() && entry.account() == account;
             if (shares || **name == *worker) && entry.worker.paused.take().is_some() {
-                // What it refused because of that is offered to it again.
-                entry.worker.revision += 1;
                 entry.open = true;
                 resumed.push(Arc::clone(name));
             }

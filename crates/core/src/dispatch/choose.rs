@@ -121,8 +121,8 @@ impl Shunned {
         if self.until.is_some_and(|until| now >= until) {
             return None;
         }
-        // Its owner ended the pause of its account, or it has another.
-        if self.reason == BlockedReason::UsageLimit && worker.account.is_some() && worker.pause(now).is_none() {
+        // The pause that came of it is over: its owner ended it, or it works under another account.
+        if self.reason == BlockedReason::UsageLimit && worker.announced && worker.pause(now).is_none() {
             return None;
         }
         let said = if self.detail.is_empty() { String::new() } else { format!(": {}", self.detail) };

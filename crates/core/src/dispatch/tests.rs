@@ -228,8 +228,8 @@ fn pauses_full_repositories_and_earlier_answers_stand_in_the_way() {
     assert_eq!(against(&worker, &json!({}), &Target::Any), "fit");
     assert_eq!(against(&worker, &json!({"write": true}), &Target::Any), "over_capacity*");
 
-    let answered = |revision, until| {
-        let (reason, detail) = (BlockedReason::StaleProfile, String::new());
+    let blocked = |reason, revision, until| {
+        let detail = String::new();
         let (retry_at, retryable) = (None, None);
         let shunned = Shunned { worker: "w".into(), epoch: None, revision, until, reason, detail, retry_at, retryable };
         let dispatch = dispatch(&json!({}));
@@ -237,10 +237,13 @@ fn pauses_full_repositories_and_earlier_answers_stand_in_the_way() {
         let choice = choose([&worker], wanted, &Policy::default(), NOW);
         (choice.chosen().is_some(), may_wait(&choice))
     };
+    let answered = |revision, until| blocked(BlockedReason::StaleProfile, revision, until);
     assert_eq!(answered(0, None), (false, false), "never again, until it announces something new");
     assert_eq!(answered(0, Some(Millis(NOW.0 + 1))), (false, true), "later");
     assert_eq!(answered(0, Some(NOW)), (true, true), "now");
     assert_eq!(answered(9, None), (true, true), "it announced something new since");
+    let later = Some(Millis(NOW.0 + 1));
+    assert_eq!(blocked(BlockedReason::UsageLimit, 0, later), (true, true), "the pause was ended");
 }
 
 #[test]

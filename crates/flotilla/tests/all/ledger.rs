@@ -1,7 +1,7 @@
 //! What owners decide and see of their agents' work: approvals, usage, events, and whose work a task is part of.
 
 mod approvals;
-mod budgets;
+pub mod budgets;
 mod events;
 mod opacity;
 mod restart;

@@ -45,6 +45,8 @@ fn what_is_a2a_is_left_to_it() {
     assert!(!is_dialect("message/send", &old.to_string()), "0.3 names parts by kind too");
     let reply = json!({"message": {"role": "agent", "parts": []}, "configuration": {"contextId": "c"}}).to_string();
     assert!(is_dialect("message/send", &reply), "a reply that names nothing but its context");
+    let written = r#"{"message": {"parts": [{"k\u0069nd": "text", "text": "a"}]}}"#;
+    assert!(is_dialect("SendMessage", written), "however its names are written");
     assert!(is_dialect("x-gopherhole/agents.available", "{}") && is_dialect("task/respond", "{}"));
 }
 

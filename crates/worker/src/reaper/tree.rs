@@ -51,6 +51,11 @@ pub fn find(pid: u32) -> Option<Process> {
     entry(pid).filter(|entry| !entry.zombie).map(|entry| entry.process)
 }
 
+/// The session a process is in; 0 for one that was begun outside of this container.
+pub fn session(pid: u32) -> Option<u32> {
+    entry(pid).map(|entry| entry.session)
+}
+
 /// Whether a process is halted, by a signal or by somebody who traces it.
 pub fn is_stopped(pid: u32) -> bool {
     entry(pid).is_some_and(|entry| entry.stopped)
@@ -125,7 +130,7 @@ fn entry(pid: u32) -> Option<Entry> {
 
 #[cfg(test)]
 mod tests {
-    use super::{below, children, entry, memory};
+    use super::{below, children, entry, memory, session};
 
     #[test]
     fn this_process_and_its_children_are_found() {
@@ -136,7 +141,7 @@ mod tests {
         assert!(found.contains(&child.id()), "{found:?}");
         let process = entry(child.id()).unwrap().process;
         let direct = children(own).into_iter().find(|known| known.process == process).expect("a child");
-        assert_eq!((direct.session, direct.is_dead), (entry(own).unwrap().session, false));
+        assert_eq!((Some(direct.session), direct.is_dead), (session(own), false));
         assert!(memory(&[process]) > 0);
         process.signal(rustix::process::Signal::KILL);
         assert!(!child.wait().unwrap().success());

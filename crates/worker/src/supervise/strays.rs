@@ -5,7 +5,7 @@
 
 use crate::reaper::MARK;
 use crate::reaper::tree::{self, Process};
-use rustix::process::{Pid, Signal, WaitOptions, getpid, getsid, set_child_subreaper, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, set_child_subreaper, waitpid};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -73,12 +73,14 @@ pub fn end(mark: &str) -> usize {
 /// The living; the dead are taken in on the way.
 fn left(mark: &str) -> Vec<Process> {
     let mut left = tree::marked(MARK, |found| found == mark);
-    let Ok(own) = getsid(None) else { return left };
+    // Not asked of getsid: 0 is an answer it does not expect, and it is right where the session was begun outside of
+    // this container.
+    let Some(own) = tree::session(std::process::id()) else { return left };
     let is_before = |process: &Process| BEFORE.get().is_some_and(|before| before.contains(process));
     let strays = {
         let reapers = reapers();
         let mut children = tree::children(std::process::id());
-        children.retain(|child| child.session != own.as_raw_nonzero().get().unsigned_abs());
+        children.retain(|child| child.session != own);
         children.retain(|child| !reapers.contains(&child.process.pid) && !is_before(&child.process));
         children
     };

@@ -2,6 +2,7 @@
 
 use super::{dispatch, give, owner, post, told, worker};
 use crate::cast::{hub_with, id, reached};
+use crate::ledger::budgets::STEADY;
 use crate::lineage::in_time;
 use flotilla_testkit::HubProcess;
 use flotilla_testkit::socket::Socket;
@@ -9,16 +10,9 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Agents of the hub's own: one that spends again and again, and one that says nothing for long.
-const DOERS: &str = r#"
-  steady:
-    kind: script
-    script:
-      otherwise:
-        - working
-        - repeat: {times: 400, do: [{blocks: [{type: usage, input_tokens: 3, output_tokens: 1, cost_usd: 0.001}]}, {delay: 20ms}]}
-        - completed
-  slow: {kind: script, script: {otherwise: [working, {delay: 60s}, completed]}}
-"#;
+fn doers() -> String {
+    format!("{STEADY}  slow: {{kind: script, script: {{otherwise: [working, {{delay: 60s}}, completed]}}}}\n")
+}
 
 fn named() -> Value {
     json!({"task": {"task_id": "c-1"}})
@@ -85,7 +79,7 @@ fn a_deadline_that_passes_during_the_run_says_so() {
 
 #[test]
 fn a_hard_budget_says_so_with_what_was_spent() {
-    let hub = hub_with(DOERS);
+    let hub = hub_with(&doers());
     let with = json!({"to": "steady", "task": {"task_id": "c-1", "budget": {"max_total_tokens": 40, "hard": true}}});
     let (task, client) = send(&hub, &with);
     let told = is_end(&reached(&client, id(&task), "TASK_STATE_FAILED"), "budget_exhausted");
@@ -96,7 +90,7 @@ fn a_hard_budget_says_so_with_what_was_spent() {
 
 #[test]
 fn work_that_is_refused_as_it_comes_says_so() {
-    let hub = hub_with(&format!("{DOERS}\nbudgets: {{agents: {{steady: {{tokens: 20}}}}}}"));
+    let hub = hub_with(&format!("{}\nbudgets: {{agents: {{steady: {{tokens: 20}}}}}}", doers()));
     let with = json!({"to": "steady", "task": {"task_id": "c-1"}});
     let (task, client) = send(&hub, &with);
     let told = is_end(&reached(&client, id(&task), "TASK_STATE_FAILED"), "budget_exhausted");
@@ -110,7 +104,7 @@ fn work_that_is_refused_as_it_comes_says_so() {
 
 #[test]
 fn what_a_restart_of_the_hub_ends_says_so() {
-    let mut hub = hub_with(DOERS);
+    let mut hub = hub_with(&doers());
     let (task, client) = send(&hub, &json!({"to": "slow", "task": {"task_id": "c-1"}}));
     reached(&client, id(&task), "TASK_STATE_WORKING");
     hub.restart();

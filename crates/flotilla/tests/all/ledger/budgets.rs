@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const HANDSHAKE: &str = "urn:flotilla:ext:fleet-handshake:2.0";
 
 /// Spends 4 tokens and a tenth of a cent again and again.
-const STEADY: &str = r#"
+pub const STEADY: &str = r#"
   steady:
     kind: script
     script:

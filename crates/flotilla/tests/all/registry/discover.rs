@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const CARD: &str = "/.well-known/agent-card.json";
+const KEYS: &str = "/.well-known/jwks.json";
 
 fn discover(client: &Client, url: &str) -> Value {
     let found = ask(client, "POST", "/api/agents/discover", &json!({ "url": url }));
@@ -147,6 +148,13 @@ fn a_card_that_cannot_be_used_is_told_why() {
     assert!(place.contains("other origins"), "{report}");
 }
 
+/// A key under the name every card here is signed by.
+fn keys(key: &SigningKey) -> Page {
+    let mut jwk = key.jwk.clone();
+    jwk["kid"] = json!("k");
+    Page::json(json!({ "keys": [jwk] }))
+}
+
 /// A site with a signed card and a key set; `tamper` changes the card after it was signed.
 fn signed_site(by: SigningKey, published: Option<SigningKey>, tamper: bool) -> Pages {
     Pages::start(move |path, url| match (path, &published) {
@@ -157,11 +165,7 @@ fn signed_site(by: SigningKey, published: Option<SigningKey>, tamper: bool) -> P
             }
             Page::json(card)
         }
-        ("/.well-known/jwks.json", Some(key)) => {
-            let mut jwk = key.jwk.clone();
-            jwk["kid"] = json!("k");
-            Page::json(json!({ "keys": [jwk] }))
-        }
+        (KEYS, Some(key)) => keys(key),
         _ => Page::status(404),
     })
 }
@@ -205,11 +209,7 @@ fn what_a_signature_says_nothing_about_is_told_to_all() {
             card["url"] = json!("http://127.0.0.1:1/");
             Page::json(card)
         }
-        "/.well-known/jwks.json" => {
-            let mut jwk = by.jwk.clone();
-            jwk["kid"] = json!("k");
-            Page::json(json!({ "keys": [jwk] }))
-        }
+        KEYS => keys(&by),
         _ => Page::status(404),
     });
     assert_eq!(super::add(&client, &json!({"name": "far", "url": site.url()})).status, 201);
@@ -249,11 +249,7 @@ fn not_exchanged(word: &str, change: impl Fn(&mut Value) + Send + Sync + 'static
             Page::json(other)
         }
         CARD => Page::json(signed_card(card(url, true), &by, json!({}))),
-        "/.well-known/jwks.json" => {
-            let mut jwk = by.jwk.clone();
-            jwk["kid"] = json!("k");
-            Page::json(json!({ "keys": [jwk] }))
-        }
+        KEYS => keys(&by),
         _ => Page::status(404),
     });
     assert_eq!(super::add(&client, &json!({"name": "far", "url": site.url()})).status, 201);
