@@ -223,7 +223,7 @@ impl Running {
     pub fn stream_endpoint(&self) -> Endpoint {
         let mut endpoint = self.endpoint(Binding::JsonRpc);
         if self.server.is_hub() {
-            endpoint.path = "/agents/stream".into();
+            endpoint.path = "/agents/chunks".into();
         }
         endpoint
     }

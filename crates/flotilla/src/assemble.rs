@@ -41,8 +41,8 @@ use std::sync::Arc;
 pub struct Place<'a> {
     pub store: &'a Arc<dyn Store>,
     pub roster: &'a Roster,
-    /// Where agents on this machine keep what outlives a restart, if anything does.
-    pub state: Option<&'a Path>,
+    /// Where agents on this machine keep what is theirs.
+    pub state: &'a Path,
     /// What of this process outlives a configuration.
     pub here: &'a Here,
 }
@@ -103,8 +103,8 @@ async fn link(
         Kind::A2a => remote::link(name, agent, config, false),
         Kind::Socket => Ok(Arc::new(Dialed::new(place.roster, id, agent.terms(&config.sockets)))),
         _ => {
-            let state = place.state.map(|state| state.join("agents").join(name));
-            Ok(Arc::new(InProcess::new(name, find(name, agent, state.as_deref()).await?, place.here)))
+            let state = place.state.join("agents").join(name);
+            Ok(Arc::new(InProcess::new(name, find(name, agent, Some(&state)).await?, place.here)))
         }
     }
 }

@@ -48,6 +48,31 @@ pub fn create_dir(dir: &Path) -> Result<()> {
     builder.create(dir).with_context(|| format!("creating the data directory {}", dir.display()))
 }
 
+/// Where agents on this machine keep what is theirs: the data directory, or, if nothing is kept, one that goes with this.
+pub enum Folder {
+    Kept(PathBuf),
+    Temporary(tempfile::TempDir),
+}
+
+impl Folder {
+    pub fn of_agents(dir: Option<&Path>) -> Result<Self> {
+        match dir {
+            Some(dir) => Ok(Self::Kept(dir.to_owned())),
+            None => {
+                let made = tempfile::Builder::new().prefix("flotilla-").tempdir();
+                made.map(Self::Temporary).context("making a folder for agents among the temporary files")
+            }
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Kept(dir) => dir,
+            Self::Temporary(dir) => dir.path(),
+        }
+    }
+}
+
 /// Held while a hub uses the directory: two hubs on one store would each think they are alone.
 pub struct Lock {
     _file: File,

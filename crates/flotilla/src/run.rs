@@ -87,6 +87,8 @@ struct Running {
     recruiter: Arc<Recruiter>,
     app: Arc<App>,
     here: Arc<Here>,
+    /// Where agents on this machine keep what is theirs.
+    agents: PathBuf,
     address: SocketAddr,
     log_level: LogLevel,
     /// Whom alerts are told.
@@ -129,7 +131,8 @@ async fn serve_until_stopped(
     let roster = Roster::new(config.sockets.welcome());
     let here = Arc::new(Here::default());
     let state = (!overrides.memory).then_some(dir.as_path());
-    let place = Place { store: &store, roster: &roster, state, here: &here };
+    let folder = data::Folder::of_agents(state)?;
+    let place = Place { store: &store, roster: &roster, state: folder.path(), here: &here };
     let recruiter = Arc::new(Recruiter::new(config.clone()));
     let registry = assemble::registry(&config, place, &recruiter).await?;
     here.install();
@@ -165,19 +168,12 @@ async fn serve_until_stopped(
     banner::show(&config, &app, state, new_key.as_deref());
     let notifiers = Arc::new(ArcSwap::from_pointee(config.fleet.notify.clone()));
     let (config, tls) = (ArcSwap::from_pointee(config), ArcSwapOption::from(tls));
-    let running = Arc::new(Running { overrides, config, recruiter, app, here, address, log_level, notifiers, tls });
+    let agents = folder.path().to_owned();
+    let running =
+        Arc::new(Running { overrides, config, recruiter, app, here, agents, address, log_level, notifiers, tls });
     tokio::spawn(notify::tell(Arc::clone(&running.app.hub), courier, Arc::clone(&running.notifiers)));
-    // Reads the index of sends now rather than while the first caller waits. No send has this key.
-    tokio::spawn(running.app.hub.store().sent([0; 32]));
-    tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));
-    tokio::spawn(loops::deadline::end_overdue(Arc::clone(&running.app.hub)));
-    tokio::spawn(loops::vigil::look_after(Arc::clone(&running.app.hub)));
-    tokio::spawn(loops::lease::end_overdue(Arc::clone(&running.app.hub)));
+    begin(&running);
     let announcing = tokio::spawn(announce::keep(Arc::clone(&running)));
-    tokio::spawn(loops::approval::expire(Arc::clone(&running.app.hub)));
-    tokio::spawn(assemble::look_after(Arc::clone(&running.app.hub), Arc::clone(&running.here)));
-    tokio::spawn(loops::fleet::watch(Arc::clone(&running.app.hub)));
-    tokio::spawn(sweep(Arc::clone(&running)));
     tokio::spawn(watch_keys(Arc::clone(&running), signing, key_file));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));
     accept::until(listener, &running, stopped()?).await;
@@ -185,6 +181,20 @@ async fn serve_until_stopped(
     announce::withdraw(&running).await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// What a hub does by itself.
+fn begin(running: &Arc<Running>) {
+    // Reads the index of sends now rather than while the first caller waits. No send has this key.
+    tokio::spawn(running.app.hub.store().sent([0; 32]));
+    tokio::spawn(loops::push::deliver(Arc::clone(&running.app.hub)));
+    tokio::spawn(loops::deadline::end_overdue(Arc::clone(&running.app.hub)));
+    tokio::spawn(loops::vigil::look_after(Arc::clone(&running.app.hub)));
+    tokio::spawn(loops::lease::end_overdue(Arc::clone(&running.app.hub)));
+    tokio::spawn(loops::approval::expire(Arc::clone(&running.app.hub)));
+    tokio::spawn(assemble::look_after(Arc::clone(&running.app.hub), Arc::clone(&running.here)));
+    tokio::spawn(loops::fleet::watch(Arc::clone(&running.app.hub)));
+    tokio::spawn(sweep(Arc::clone(running)));
 }
 
 fn prepare(dir: &std::path::Path) -> Result<data::Lock> {

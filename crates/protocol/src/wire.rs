@@ -100,7 +100,11 @@ pub struct Object(pub Json);
 
 impl Object {
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
-        Json::of(value).map(Self)
+        Self::checked(Json::of(value)?)
+    }
+
+    fn checked<E: Error>(json: Json) -> Result<Self, E> {
+        if json.text().starts_with('{') { Ok(Self(json)) } else { Err(E::custom("must be a JSON object")) }
     }
 }
 
@@ -112,8 +116,7 @@ impl Serialize for Object {
 
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let json = Json::deserialize(deserializer)?;
-        if json.text().starts_with('{') { Ok(Self(json)) } else { Err(D::Error::custom("must be a JSON object")) }
+        Self::checked(Json::deserialize(deserializer)?)
     }
 }
 
@@ -336,7 +339,7 @@ macro_rules! wire {
 
 #[cfg(test)]
 mod tests {
-    use super::{AnyValue, Base64, Int32, Named as _};
+    use super::{AnyValue, Base64, Int32, Named as _, Object};
 
     wire! {
         /// A sample.
@@ -358,6 +361,14 @@ mod tests {
         let expected = r#"{"someText":"a","data":null,"later":{"n":9007199254740993, "x": [1.0]}}"#;
         assert_eq!(round(text).as_deref(), Ok(expected));
         assert_eq!(Sample::NAMES, ["someText", "some_text", "count", "data"]);
+    }
+
+    #[test]
+    fn an_object_is_never_made_of_anything_else() {
+        assert_eq!(Object::of(&serde_json::json!({"a": 1})).unwrap().0.text(), r#"{"a":1}"#);
+        for other in [serde_json::json!(5), serde_json::json!([1]), serde_json::Value::Null] {
+            assert!(Object::of(&other).is_err(), "{other}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::command::{Program, Talk};
 use crate::echo;
 use crate::evidence::witness::Witness;
 use crate::script::Script;
+use crate::supervise::is_program;
 use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::approval::{ApprovalDecision, ApprovalRequest};
 use flotilla_protocol::fleet::Announce;
@@ -45,8 +46,8 @@ impl Agent {
             Self::Claude(claude) => (&claude.settings.program, claude.settings.folder.as_path()),
             Self::Codex(codex) => (&codex.program, codex.folder.as_path()),
         };
-        if !program.is_file() {
-            return Some(format!("program: {} is not there any more", program.display()));
+        if !is_program(program) {
+            return Some(format!("program: {} is not there any more, or may not be run", program.display()));
         }
         (!folder.is_dir()).then(|| format!("folder: {} is not there any more", folder.display()))
     }

@@ -159,44 +159,77 @@ async fn attend(
         _ = usable.wait_for(Option::is_some) => {}
         _ = stage.changed() => {}
     }
-    let mut resume: Option<String> = None;
-    let mut pause = FIRST_PAUSE;
-    let mut heard = Instant::now();
-    let mut told_away = false;
-    while *stage.borrow() == Stage::Working || !post.is_idle() {
-        let problem = match connect(&post, &hub, &mut resume).await {
-            Ok((socket, quiet)) => {
-                tracing::info!(agent = name, "connected");
-                (heard, told_away) = (Instant::now(), false);
-                let parting = talk::talk(&post, socket, quiet, &mut stage).await;
-                pause = if heard.elapsed() > GOOD { FIRST_PAUSE } else { pause };
-                heard = Instant::now();
-                match parting {
-                    Parting::Drained => break,
-                    Parting::Replaced => return Err(replaced(name)),
-                    Parting::Anew => continue,
-                    Parting::Cut(problem) => problem,
+    let (mut resume, mut pause) = (None, FIRST_PAUSE);
+    let (mut heard, mut cut) = (Instant::now(), None);
+    loop {
+        let reached = {
+            let reaching = reach(&post, &hub, &mut resume, (&mut pause, cut.take()), &mut stage);
+            tokio::pin!(reaching);
+            tokio::select! {
+                reached = &mut reaching => reached?,
+                () = tokio::time::sleep(grace.saturating_sub(heard.elapsed())) => {
+                    end_what_is_at_work(&post, grace);
+                    reaching.await?
                 }
             }
-            Err(NoWay::Refused(problem)) => return Err(format!("the hub does not take the agent '{name}': {problem}")),
-            Err(NoWay::Later(problem)) => problem,
         };
-        if !std::mem::replace(&mut told_away, true) {
-            let working = post.working();
-            tracing::warn!(agent = name, working, "the hub cannot be reached, and is tried again: {problem}");
+        let Some((socket, quiet)) = reached else { break };
+        tracing::info!(agent = name, "connected");
+        let connected = Instant::now();
+        let parting = talk::talk(&post, socket, quiet, &mut stage).await;
+        pause = if connected.elapsed() > GOOD { FIRST_PAUSE } else { pause };
+        heard = Instant::now();
+        match parting {
+            Parting::Drained => break,
+            Parting::Replaced => return Err(replaced(name)),
+            Parting::Anew => {}
+            Parting::Cut(problem) => cut = Some(problem),
         }
-        if heard.elapsed() > grace && post.working() > 0 {
-            tracing::warn!(agent = name, "the hub is away for too long; what is at work is ended (worker.grace)");
-            post.stop_all(&format!("its worker could not reach the hub for {} s", grace.as_secs()));
-        }
-        tokio::select! {
-            () = tokio::time::sleep(jittered(pause)) => {}
-            _ = stage.changed() => {}
-        }
-        pause = (pause * 2).min(LONGEST_PAUSE);
     }
     tracing::info!(agent = name, "drained");
     Ok(())
+}
+
+fn end_what_is_at_work(post: &Post, grace: Duration) {
+    if post.working() > 0 {
+        let agent = &post.agent.name;
+        tracing::warn!(agent, "the hub is away for too long; what is at work is ended (worker.grace)");
+        post.stop_all(&format!("its worker could not reach the hub for {} s", grace.as_secs()));
+    }
+}
+
+/// Tries until the hub answers; nothing if a drain was done meanwhile. After a cut the first try comes after a pause.
+async fn reach(
+    post: &Arc<Post>,
+    hub: &Hub,
+    resume: &mut Option<String>,
+    (pause, cut): (&mut Duration, Option<String>),
+    stage: &mut watch::Receiver<Stage>,
+) -> Result<Option<(dial::Socket, Duration)>, String> {
+    let agent = &post.agent.name;
+    let (mut problem, mut is_told) = (cut, false);
+    while *stage.borrow() == Stage::Working || !post.is_idle() {
+        if let Some(problem) = problem.take() {
+            if !std::mem::replace(&mut is_told, true) {
+                let working = post.working();
+                tracing::warn!(agent, working, "the hub cannot be reached, and is tried again: {problem}");
+            }
+            tokio::select! {
+                () = tokio::time::sleep(jittered(*pause)) => {}
+                _ = stage.changed() => {}
+            }
+            *pause = (*pause * 2).min(LONGEST_PAUSE);
+            continue;
+        }
+        match connect(post, hub, resume).await {
+            Ok(connected) => return Ok(Some(connected)),
+            Err(NoWay::Refused(problem)) => {
+                return Err(format!("the hub does not take the agent '{agent}': {problem}"));
+            }
+            Err(NoWay::Later(why)) => problem = Some(why),
+        }
+    }
+    Ok(None)
 }
 
 async fn connect(post: &Arc<Post>, hub: &Hub, resume: &mut Option<String>) -> Result<(dial::Socket, Duration), NoWay> {

@@ -14,5 +14,6 @@ pub mod reaper;
 pub mod script;
 pub mod sessions;
 pub mod supervise;
+mod words;
 
 pub use agent::{Agent, Asked, More, Outbox, Stop, Stopped};

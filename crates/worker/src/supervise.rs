@@ -15,6 +15,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -53,6 +54,11 @@ impl Limits {
         let processor = self.processor.map(|time| format!("--cpu-seconds={}", time.as_secs().max(1)));
         memory.into_iter().chain(processor)
     }
+}
+
+/// Whether there is a file that somebody may run.
+pub fn is_program(file: &Path) -> bool {
+    file.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
 }
 
 /// A folder as it is now, wherever links lead; not if they lead out of `root`.

@@ -89,7 +89,7 @@ impl Judge {
                         continue;
                     }
                     self.titles.content(&artifact.artifact_id);
-                    let contents = if kept.len() == parts.len() { contents } else { Contents::Parts(kept) };
+                    let contents = if kept == parts { contents } else { Contents::Parts(kept) };
                     passed.push(Report::Artifact { artifact, contents, append, last_chunk, metadata });
                 }
                 Report::Answer { contents, .. } => {
@@ -126,15 +126,16 @@ impl Judge {
         (Ruling::Pass(passed), announced)
     }
 
-    /// The parts there are, and those that are content: all but results. An announcement stays, for it may be none.
+    /// The parts there are, and what of them is content: all but results. An announcement stays, for it may be none.
     fn sift(&mut self, contents: &Contents, announced: &mut Vec<Announce>) -> (Vec<Part>, Vec<Part>) {
         let parts = contents.parts();
         let mut kept = Vec::new();
         for part in &parts {
             match held(part) {
-                Held::Result(result) => {
+                Held::Result(result, words) => {
                     (self.result, self.wrong) = (Some(result), None);
                     self.heard.settle();
+                    kept.extend((!words.is_empty()).then(|| Part { text: Some(words), ..part.clone() }));
                     continue;
                 }
                 Held::Announce(announce) => announced.push(*announce),
@@ -154,7 +155,7 @@ impl Judge {
     /// A result that was told in pieces is one when the worker has no more to say.
     fn gather(&mut self) {
         match self.heard.result() {
-            Held::Result(result) => (self.result, self.wrong) = (Some(result), None),
+            Held::Result(result, _) => (self.result, self.wrong) = (Some(result), None),
             Held::Wrong(problem) => self.wrong = self.wrong.take().or(Some(problem)),
             Held::Announce(_) | Held::Content => {}
         }

@@ -1,6 +1,6 @@
 //! `flotilla announce`: tells another hub, or a registry, of a hub's agents.
 
-use super::block_on;
+use super::{block_on, output};
 use crate::announcer::{Announcer, Known, public_agents};
 use crate::config::Span;
 use anyhow::{Context as _, Result, bail};
@@ -89,7 +89,7 @@ impl Announce {
 
 fn tell(announced: &Announced) -> Result<()> {
     for agent in &announced.agents {
-        println!("announced: {}", agent.name);
+        output::line(&format!("announced: {}", agent.name));
     }
     for refused in &announced.refused {
         eprintln!("refused: {}: {}", refused.name, refused.message);

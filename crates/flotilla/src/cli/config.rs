@@ -3,7 +3,7 @@
 use super::HubSettings;
 use super::args::{ClientArgs, switch};
 use super::failure::Failure;
-use super::output::{Text, document};
+use super::output::{Text, document, line};
 use super::session::Session;
 use super::settings::Setting;
 use crate::config::{AgentConfig, Config, Secret};
@@ -143,9 +143,9 @@ pub fn check(settings: HubSettings) -> Result<()> {
         announce.key()?;
     }
     let name = path.map_or_else(|| "the defaults (no file)".to_owned(), |path| path.display().to_string());
-    println!("{name}: ok, agents: {}", config.agent_names().join(", "));
+    line(&format!("{name}: ok, agents: {}", config.agent_names().join(", ")));
     if !config.borrowed.is_empty() {
-        println!("from the environment: {}", config.borrowed.join(", "));
+        line(&format!("from the environment: {}", config.borrowed.join(", ")));
     }
     Ok(())
 }
@@ -155,11 +155,11 @@ pub fn hub(settings: HubSettings) -> Result<()> {
     config.hub.owner_key = run::preset_owner_key(&config)?.map(Secret);
     config.agents.values_mut().for_each(AgentConfig::fill);
     config.agents.values_mut().for_each(AgentConfig::hide_secrets);
-    println!("{}", serde_saphyr::to_string(&config)?);
+    line(&serde_saphyr::to_string(&config)?);
     Ok(())
 }
 
 pub fn schema() -> Result<()> {
-    println!("{}", serde_json::to_string_pretty(&schemars::schema_for!(Config))?);
+    line(&serde_json::to_string_pretty(&schemars::schema_for!(Config))?);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `flotilla import`: the setup of another program as a configuration of the hub.
 
-use super::block_on;
 use super::session::hub_key;
+use super::{block_on, output};
 use crate::import::{Draft, fleet, hermes};
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Args, Subcommand};
@@ -59,7 +59,7 @@ impl Import {
         match &self.into {
             Some(file) => write(file, &draft.yaml()?),
             None => {
-                print!("{}", draft.yaml()?);
+                output::line(draft.yaml()?.trim_end());
                 Ok(())
             }
         }
@@ -87,7 +87,7 @@ async fn add(url: &str, draft: &Draft) -> Result<()> {
         settings["name"] = name.into();
         match hub.add_agent(settings.to_string()).await {
             Ok(_) => {
-                println!("added: {name}");
+                output::line(&format!("added: {name}"));
                 added += 1;
             }
             Err(error) => eprintln!("not added: {name}: {error}"),

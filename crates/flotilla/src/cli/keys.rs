@@ -1,6 +1,6 @@
 //! `flotilla keys`: who may call this hub. Works on the data directory, whether or not a hub is running on it.
 
-use super::{ConfigFile, DataDir, block_on};
+use super::{ConfigFile, DataDir, block_on, output};
 use crate::clock::SystemClock;
 use crate::config::{Config, Span};
 use crate::{data, signing};
@@ -97,7 +97,7 @@ impl Keys {
             }),
             KeysCommand::Revoke { name } => block_on(async {
                 let note = keyring::revoke(&store, SystemClock.now(), &name).await.map_err(told)?;
-                println!("The key '{name}' is revoked.");
+                output::line(&format!("The key '{name}' is revoked."));
                 tell(note);
                 Ok(())
             }),
@@ -108,7 +108,7 @@ impl Keys {
         let dir = data_dir(&self.data, &self.file)?;
         data::create(&dir)?;
         let ring = signing::rotate(&dir, SystemClock.now(), overlap.0)?;
-        println!("Cards are signed with a new key.");
+        output::line("Cards are signed with a new key.");
         match ring.keys.len() {
             1 => eprintln!("No older key is in use."),
             _ => eprintln!("The old one signs beside it for {overlap}; those who pinned it need the new one by then."),
@@ -162,7 +162,7 @@ fn tell(note: Option<&str>) {
 
 /// Prints the key itself to standard output, and what is to be said of it beside.
 fn show(made: &Made) {
-    println!("{}", made.secret);
+    output::line(&made.secret);
     let until = made.record.expires_at.map(|end| format!(" It works until {end}.")).unwrap_or_default();
     eprintln!("The key '{}' is shown only this once: keep it.{until}", made.record.name);
 }
@@ -190,17 +190,20 @@ impl Create {
 
 async fn list(store: &Sqlite) -> Result<()> {
     let now = SystemClock.now();
-    println!("{:<24} {:<16} {:<26} {:<34} {:<24} SCOPES", "NAME", "PRINCIPAL", "CREATED", "STATE", "AGENTS");
+    output::line(&format!(
+        "{:<24} {:<16} {:<26} {:<34} {:<24} SCOPES",
+        "NAME", "PRINCIPAL", "CREATED", "STATE", "AGENTS"
+    ));
     for key in store.keys().await? {
         let agents = key.agents.as_ref().map_or_else(|| "all".to_owned(), |agents| agents.join(", "));
-        println!(
+        output::line(&format!(
             "{:<24} {:<16} {:<26} {:<34} {agents:<24} {}",
             key.name.to_string(),
             key.principal.name,
             key.created_at.to_string(),
             state(&key, now),
             key.rights.names().join(", ")
-        );
+        ));
     }
     Ok(())
 }

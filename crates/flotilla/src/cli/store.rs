@@ -1,7 +1,7 @@
 //! `flotilla backup` and `flotilla restore`.
 
 use super::keys::data_dir;
-use super::{ConfigFile, DataDir};
+use super::{ConfigFile, DataDir, output};
 use crate::data;
 use anyhow::Result;
 use clap::Args;
@@ -21,7 +21,7 @@ impl BackupArgs {
     pub fn run(self) -> Result<()> {
         let store = data::store_file(&data_dir(&self.data, &self.config)?);
         flotilla_store::sqlite::backup(&store, &self.file)?;
-        println!("{} holds a copy of {}.", self.file.display(), store.display());
+        output::line(&format!("{} holds a copy of {}.", self.file.display(), store.display()));
         Ok(())
     }
 }
@@ -45,7 +45,10 @@ impl RestoreArgs {
         data::create_dir(&dir)?;
         let _lock = data::lock(&dir)?;
         flotilla_store::sqlite::restore(&self.file, &data::store_file(&dir), self.force)?;
-        println!("{} is restored. Streams resumed with old cursors start with the whole task.", dir.display());
+        output::line(&format!(
+            "{} is restored. Streams resumed with old cursors start with the whole task.",
+            dir.display()
+        ));
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use super::{AgentConfig, Kind, Span};
 use anyhow::{Context, Result, bail};
 use flotilla_worker::command::Bounds;
 use flotilla_worker::probe::trial;
-use flotilla_worker::supervise::Limits;
+use flotilla_worker::supervise::{Limits, is_program};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -133,11 +133,13 @@ impl Shared<'_> {
     /// A name without a slash is looked for, as a shell does; a path is taken from the folder the program runs in.
     pub fn find(&self, program: &str, folder: &Path) -> Result<PathBuf> {
         let found = if program.contains('/') {
-            Some(folder.join(program)).filter(|file| file.is_file())
+            Some(folder.join(program)).filter(|file| is_program(file))
         } else {
-            self.path.split(':').map(|place| Path::new(place).join(program)).find(|file| file.is_file())
+            self.path.split(':').map(|place| Path::new(place).join(program)).find(|file| is_program(file))
         };
-        found.with_context(|| format!("program: there is no '{program}' in {}; write the whole path", self.path))
+        found.with_context(|| {
+            format!("program: there is no '{program}' in {} that may be run; write the whole path", self.path)
+        })
     }
 
     pub fn bounds(&self) -> Bounds {

@@ -2,33 +2,49 @@
 
 use crate::config::Config;
 use flotilla_inbound::App;
+use std::io::Write as _;
 use std::path::Path;
 
-/// Written to standard output once everything works.
+/// Written to standard output once everything works. A hub whose output nobody reads works all the same.
 pub fn show(config: &Config, app: &App, dir: Option<&Path>, new_key: Option<&str>) {
+    let _ = std::io::stdout().lock().write_all(text(config, app, dir, new_key).as_bytes());
+}
+
+fn text(config: &Config, app: &App, dir: Option<&Path>, new_key: Option<&str>) -> String {
     let url = app.settings().public_url.clone();
     let agents = config.agent_names().join(", ");
     let data = dir.map_or_else(|| "in memory: gone when this process ends".to_owned(), |dir| dir.display().to_string());
-    println!("Flotilla is up.\n");
-    println!("  Agent card  {url}/.well-known/agent-card.json");
-    println!("  JSON-RPC    {url}/a2a");
-    println!("  HTTP+JSON   {url}");
-    println!("  gRPC        {}", url.trim_start_matches("https://").trim_start_matches("http://"));
-    println!("  Agents      {agents}   (each at {url}/agents/NAME)");
-    println!("  Data        {data}\n");
+    let mut lines = vec![
+        "Flotilla is up.\n".to_owned(),
+        format!("  Agent card  {url}/.well-known/agent-card.json"),
+        format!("  JSON-RPC    {url}/a2a"),
+        format!("  HTTP+JSON   {url}"),
+        format!("  gRPC        {}", url.trim_start_matches("https://").trim_start_matches("http://")),
+        format!("  Agents      {agents}   (each at {url}/agents/NAME)"),
+        format!("  Data        {data}\n"),
+    ];
     if let Some(key) = new_key {
-        println!("  Owner key   {key}");
-        println!("              Shown only this once: keep it. Others get theirs from 'flotilla keys create NAME'.\n");
+        lines.push(format!("  Owner key   {key}"));
+        lines.push(
+            "              Shown only this once: keep it. Others get theirs from 'flotilla keys create NAME'.\n"
+                .to_owned(),
+        );
     }
     if !config.borrowed.is_empty() {
-        println!("  Taken over  {} from the environment (docs/configuration.md)\n", config.borrowed.join(", "));
+        lines.push(format!(
+            "  Taken over  {} from the environment (docs/configuration.md)\n",
+            config.borrowed.join(", ")
+        ));
     }
     if config.hub.allow_anonymous {
         let because = if config.borrowed.contains(&"A2A_REQUIRE_AUTH") { " (A2A_REQUIRE_AUTH=false)" } else { "" };
         let listen = config.hub.listen;
-        println!("  WARNING     Anonymous access is on{because}: anyone who reaches {listen} can use this hub.\n");
+        lines.push(format!(
+            "  WARNING     Anonymous access is on{because}: anyone who reaches {listen} can use this hub.\n"
+        ));
     }
-    println!("Try it:\n\n{}\n", request(&url, new_key, config.hub.allow_anonymous));
+    lines.push(format!("Try it:\n\n{}\n\n", request(&url, new_key, config.hub.allow_anonymous)));
+    lines.join("\n")
 }
 
 /// A request that can be pasted again and again: each paste has a message id of its own.

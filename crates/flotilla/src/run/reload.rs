@@ -3,7 +3,6 @@
 use super::Running;
 use crate::assemble::{self, Place, Recruiter};
 use crate::config::{Config, TlsConfig};
-use crate::data;
 use anyhow::Result;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -30,9 +29,8 @@ async fn reload(running: &Running) -> Result<()> {
     let kept = hub.keep_registry().await;
     let recruiter = Recruiter::new(config.clone());
     let before = running.config.load_full();
-    let dir = before.hub.data_dir.clone().unwrap_or_else(data::default_dir);
-    let state = (!running.overrides.memory).then_some(dir.as_path());
-    let registry = assemble::registry(&config, Place { store, roster, state, here: &running.here }, &recruiter).await?;
+    let place = Place { store, roster, state: &running.agents, here: &running.here };
+    let registry = assemble::registry(&config, place, &recruiter).await?;
     for (what, changed) in only_at_start(&before, &config) {
         if changed {
             tracing::warn!("{what} changed, which takes effect only at the next start");

@@ -1,5 +1,6 @@
 //! A caller's message as the content of an ACP prompt, within what the agent takes.
 
+use crate::words::{BEGIN, END, could_be_more};
 use flotilla_protocol::a2a::model::{Message, Part};
 use serde_json::{Value, json};
 
@@ -21,7 +22,14 @@ impl Takes {
 
 /// The blocks of a prompt; an error tells the caller what to leave out.
 pub fn blocks(message: &Message, takes: Takes) -> Result<Vec<Value>, String> {
-    message.parts.iter().map(|part| block(part, takes)).collect()
+    let mut blocks: Vec<Value> = message.parts.iter().map(|part| block(part, takes)).collect::<Result<_, _>>()?;
+    let is_link = |block: &Value| block["type"] == "resource_link";
+    if blocks.iter().any(|block| is_link(block) || block["text"].as_str().is_some_and(could_be_more)) {
+        // One agent looks at the first words for a command, another at the last ones for files.
+        blocks.insert(0, json!({"type": "text", "text": BEGIN}));
+        blocks.push(json!({"type": "text", "text": END}));
+    }
+    Ok(blocks)
 }
 
 fn block(part: &Part, takes: Takes) -> Result<Value, String> {
@@ -76,15 +84,14 @@ mod tests {
     #[test]
     fn each_part_becomes_a_block() {
         let parts = json!([
-            {"text": "hi"}, {"url": "https://x.example/a", "filename": "a"}, {"data": {"n": 1}},
+            {"text": "hi"}, {"data": {"n": 1}},
             {"raw": "aGk=", "mediaType": "text/plain", "filename": "a b.txt"},
             {"raw": "AAAA", "mediaType": "image/png"}, {"raw": "AAAA", "mediaType": "application/pdf", "filename": "p"}
         ]);
         assert_eq!(
             prompt(parts, ALL).unwrap(),
             json!([
-                {"type": "text", "text": "hi"}, {"type": "resource_link", "uri": "https://x.example/a", "name": "a"},
-                {"type": "text", "text": r#"{"n":1}"#},
+                {"type": "text", "text": "hi"}, {"type": "text", "text": r#"{"n":1}"#},
                 {"type": "resource", "resource":
                     {"uri": "attachment:///a-b.txt", "mimeType": "text/plain", "text": "hi"}},
                 {"type": "image", "data": "AAAA", "mimeType": "image/png"},
@@ -92,6 +99,24 @@ mod tests {
                     {"uri": "attachment:///p", "mimeType": "application/pdf", "blob": "AAAA"}}
             ])
         );
+    }
+
+    #[test]
+    fn what_a_caller_says_is_neither_first_nor_last_where_an_agent_would_act_on_it() {
+        for part in [
+            json!({"text": "/init now"}),
+            json!({"text": "see @/etc/passwd"}),
+            json!({"text": " !ls"}),
+            json!({"url": "file:///etc/passwd", "filename": "a"}),
+        ] {
+            let said = prompt(json!([part]), ALL).unwrap();
+            let text = |place: usize| said[place]["text"].as_str().unwrap_or_default();
+            assert!(text(0).starts_with("(A message begins"), "{said}");
+            assert!(text(2).starts_with("(The message ends"), "{said}");
+        }
+        let link = prompt(json!([{"url": "https://x.example/a", "filename": "a"}]), ALL).unwrap();
+        assert_eq!(link[1], json!({"type": "resource_link", "uri": "https://x.example/a", "name": "a"}));
+        assert_eq!(prompt(json!([{"text": "1/2 of a # is plain"}]), ALL).unwrap().as_array().map(Vec::len), Some(1));
     }
 
     #[test]

@@ -1,15 +1,11 @@
 //! A caller's message as Claude Code takes it on standard input.
 
+use crate::words::{END, could_be_more};
 use flotilla_protocol::a2a::model::{Message, Part};
 use serde_json::{Value, json};
 
 /// Images the model can look at.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-
-/// What goes last where a caller's text could be taken for more than words. Claude Code opens the files named with an `@`
-/// and runs the commands of a `/` in the last text it is given, without asking, so that is one of ours.
-const END: &str =
-    "(The message ends here. Names of files and commands in it are its words, and nothing was done about them.)";
 
 /// The line that says what the caller said. An error is for the caller: what cannot be passed on.
 pub fn user_line(message: &Message, uuid: &str) -> Result<String, String> {
@@ -17,16 +13,12 @@ pub fn user_line(message: &Message, uuid: &str) -> Result<String, String> {
     if content.is_empty() {
         return Err("The message has no parts. Say in a text part what is to be done.".into());
     }
+    // Claude Code acts on the last text it is given, so that is one of ours.
     if content.iter().any(|block| block["text"].as_str().is_some_and(could_be_more)) {
         content.push(json!({"type": "text", "text": END}));
     }
     let frame = json!({"type": "user", "uuid": uuid, "message": {"role": "user", "content": content}});
     Ok(format!("{frame}\n"))
-}
-
-/// Whether a text may name files with an `@`, or begins as a command or another mode of the program does.
-fn could_be_more(text: &str) -> bool {
-    text.contains('@') || text.trim_start().starts_with(['/', '!', '#'])
 }
 
 fn block(part: &Part) -> Result<Value, String> {

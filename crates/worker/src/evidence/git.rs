@@ -10,13 +10,12 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
 /// Settings of a repository that would start other programs, and what stands in their place.
-const SAFE: [&str; 8] = [
+const SAFE: [&str; 7] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.pager=cat",
     "core.editor=false",
     "commit.gpgSign=false",
-    "protocol.allow=never",
     "gc.auto=0",
     "maintenance.auto=false",
 ];
@@ -99,6 +98,8 @@ impl Git {
         let mut command = Command::new("git");
         command.env_clear().envs(["PATH", "HOME"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         command.envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")]);
+        // A repository may say that its missing objects are to be fetched, by any program. This overrules what it allows.
+        command.env("GIT_ALLOW_PROTOCOL", "none");
         command.env("GIT_CONFIG_COUNT", instead.len().to_string());
         for (number, (name, value)) in instead.iter().enumerate() {
             command.env(format!("GIT_CONFIG_KEY_{number}"), name).env(format!("GIT_CONFIG_VALUE_{number}"), value);

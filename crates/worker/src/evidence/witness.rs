@@ -96,27 +96,38 @@ impl Witness {
     }
 }
 
-/// The last report without the result it holds: that is told apart, as far as it holds.
+/// The last report without the result it holds, which is told apart, as far as it holds. Words around it stay.
 pub fn without_result(last: Report) -> Report {
-    let holds = |contents: &Contents| {
-        contents.parts().iter().any(|part| {
-            let found = match (&part.data.0, &part.text) {
-                (Some(json), _) => fleet::read(json.text()),
-                (None, Some(text)) => fleet::ending(text),
-                (None, None) => Found::Nothing,
-            };
-            matches!(found, Found::Handshake(Handshake::Result(_)))
-        })
-    };
     match last {
-        Report::Status { state, contents: Some(contents), metadata } if holds(&contents) => {
-            Report::Status { state, contents: None, metadata }
+        Report::Status { state, contents: Some(contents), metadata } => {
+            let contents = stripped(&contents).unwrap_or(Some(contents));
+            Report::Status { state, contents, metadata }
         }
-        Report::Answer { contents, metadata } if holds(&contents) => {
-            Report::Status { state: TaskState::Completed, contents: None, metadata }
-        }
+        Report::Answer { contents, metadata } => match stripped(&contents) {
+            Some(contents) => Report::Status { state: TaskState::Completed, contents, metadata },
+            None => Report::Answer { contents, metadata },
+        },
         other => other,
     }
+}
+
+/// What is left of contents that hold a result, if anything is; none if they hold no result.
+fn stripped(contents: &Contents) -> Option<Option<Contents>> {
+    let (parts, mut holds) = (contents.parts(), false);
+    let left = parts.into_iter().filter_map(|part| {
+        let (found, words) = match (&part.data.0, &part.text) {
+            (Some(json), _) => (fleet::read(json.text()), String::new()),
+            (None, Some(text)) => fleet::ending_and_words(text),
+            (None, None) => return Some(part),
+        };
+        if !matches!(found, Found::Handshake(Handshake::Result(_))) {
+            return Some(part);
+        }
+        holds = true;
+        (!words.is_empty()).then_some(Part { text: Some(words), ..part })
+    });
+    let left: Vec<Part> = left.collect();
+    holds.then(|| (!left.is_empty()).then_some(Contents::Parts(left)))
 }
 
 /// What an agent's good end comes to that said nothing of the kind. Only git knows what it made.
@@ -145,9 +156,9 @@ fn told(result: &TaskResult) -> Report {
 
 #[cfg(test)]
 mod tests {
-    use super::Witness;
+    use super::{Witness, without_result};
     use crate::evidence::Evidence;
-    use flotilla_protocol::a2a::model::{Artifact, Message, Part};
+    use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
     use flotilla_protocol::work::{Contents, Report};
     use serde_json::{Value, json};
     use std::path::Path;
@@ -202,6 +213,20 @@ mod tests {
             (&told["artifacts"]["files_changed"], &told["evidence"]["git"]["ok"]),
             (&json!(["a.rs"]), &json!(true))
         );
+    }
+
+    #[test]
+    fn words_around_a_result_that_is_told_apart_stay() {
+        let done = r#"{"type":"TASK_RESULT","protocol_version":"2.0","status":"done"}"#;
+        let last = |text: String| {
+            let contents = Some(Contents::text(text));
+            let told = without_result(Report::Status { state: TaskState::Completed, contents, metadata: None });
+            let Report::Status { contents, .. } = told else { panic!("{told:?}") };
+            contents.map(|contents| contents.parts()[0].text.clone().expect("text"))
+        };
+        assert_eq!(last(done.into()), None);
+        assert_eq!(last(format!("I did it.\n{done}")).as_deref(), Some("I did it."));
+        assert_eq!(last("No result".into()).as_deref(), Some("No result"));
     }
 
     #[test]

@@ -67,6 +67,8 @@ pub async fn observe(subject: &Subject, prober: &Prober, learned: impl FnOnce(&m
     announce.session.repo_state = match repository {
         Ok(seen) => Some(seen.repo_state()),
         Err(Trouble::NoRepository) => None,
+        // One of the agent's own is made when it is needed.
+        Err(_) if !subject.folder.exists() => None,
         Err(problem) => {
             tracing::warn!(%problem, folder = %subject.folder.display(), "the repository cannot be looked at");
             None

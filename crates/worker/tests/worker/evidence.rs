@@ -199,6 +199,31 @@ async fn a_repository_cannot_make_git_run_its_programs() {
 }
 
 #[tokio::test]
+async fn objects_that_are_missing_are_fetched_by_no_program() {
+    let repository = Repository::new();
+    let before = repository.now().await;
+    let ran = repository.path("ran");
+    repository.write("fetch.sh", &format!("#!/bin/sh\ntouch {}\n", ran.display()));
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(repository.path("fetch.sh"), mode).unwrap();
+    let program = repository.path("fetch.sh");
+    for setting in [
+        "core.repositoryformatversion 1",
+        "extensions.partialClone evil",
+        "remote.evil.promisor true",
+        "protocol.ext.allow always",
+        &format!("remote.evil.url ext::{}", program.display()),
+    ] {
+        repository.git(&format!("config {setting}"));
+    }
+    let object = repository.asked().line(&["rev-parse", "HEAD:a.txt"]).await.unwrap();
+    std::fs::remove_file(repository.path(&format!(".git/objects/{}/{}", &object[..2], &object[2..]))).unwrap();
+    repository.write("a.txt", "changed\n");
+    let _ = Evidence::since(&before, &repository.asked()).await;
+    assert!(!ran.exists());
+}
+
+#[tokio::test]
 async fn a_task_works_in_a_tree_of_its_own_until_it_is_merged() {
     let repository = Repository::new();
     let trees = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! What a worker said in a run, put together from the pieces it came in.
 
 use flotilla_protocol::a2a::model::Part;
-use flotilla_protocol::fleet::{Announce, Found, Handshake, Kind, TaskResult, ending, read, version};
+use flotilla_protocol::fleet::{Announce, Found, Handshake, Kind, TaskResult, ending, ending_and_words, read, version};
 use flotilla_protocol::wire::Json;
 use serde_json::Value;
 
@@ -10,7 +10,8 @@ const WORDS: usize = 64 * 1024;
 
 /// What a part turned out to hold.
 pub(super) enum Held {
-    Result(Box<TaskResult>),
+    /// A result, and the words that stand around it.
+    Result(Box<TaskResult>, String),
     Announce(Box<Announce>),
     /// A result that cannot be read. It is content too, so that its owner sees what it was.
     Wrong(String),
@@ -19,7 +20,7 @@ pub(super) enum Held {
 
 pub(super) fn held(part: &Part) -> Held {
     let Some(json) = part.data.0.as_ref().map(Json::text) else {
-        return part.text.as_deref().map_or(Held::Content, |text| of_result(ending(text)));
+        return part.text.as_deref().map_or(Held::Content, |text| of_result(ending_and_words(text)));
     };
     match read(json) {
         Found::Handshake(Handshake::Announce(told)) if part.media_type == Kind::Announce.media_type() => {
@@ -28,13 +29,13 @@ pub(super) fn held(part: &Part) -> Held {
         Found::Nothing if part.media_type == Kind::Result.media_type() || lists_result(json) => {
             Held::Wrong("TASK_RESULT: must be one JSON object whose type is \"TASK_RESULT\"".into())
         }
-        found => of_result(found),
+        found => of_result((found, String::new())),
     }
 }
 
-fn of_result(found: Found) -> Held {
+fn of_result((found, words): (Found, String)) -> Held {
     match found {
-        Found::Handshake(Handshake::Result(result)) => Held::Result(result),
+        Found::Handshake(Handshake::Result(result)) => Held::Result(result, words),
         Found::OtherVersion(Kind::Result, told) => Held::Wrong(format!(
             "TASK_RESULT: protocol_version: {told} is not spoken here; write \"{}\"",
             version::CURRENT
@@ -118,9 +119,8 @@ impl Heard {
     pub(super) fn result(&self) -> Held {
         let texts = self.spoken.iter().rev().filter(|spoken| !spoken.settled).map(|spoken| &spoken.text);
         for text in texts.chain([&self.words]) {
-            match of_result(ending(text)) {
-                Held::Result(result) => return Held::Result(result),
-                Held::Wrong(problem) => return Held::Wrong(problem),
+            match of_result((ending(text), String::new())) {
+                found @ (Held::Result(..) | Held::Wrong(_)) => return found,
                 Held::Announce(_) | Held::Content => {}
             }
         }

@@ -89,6 +89,21 @@ fn a_result_is_found_wherever_it_stands() {
 }
 
 #[test]
+fn words_around_a_result_stay() {
+    let done = result(&json!({"status": "done"}));
+    for (text, words) in [
+        (format!("My report: ten findings.\n{done}"), "My report: ten findings."),
+        (format!("Here:\n```json\n{done}\n```\nBye."), "Here:\n\nBye."),
+    ] {
+        let reports = vec![artifact(vec![Part::text(text)]), status(TaskState::Completed, "")];
+        let (ruling, _) = plain().rule(reports);
+        let Ruling::Over { reports, .. } = ruling else { panic!("{ruling:?}") };
+        let Report::Artifact { artifact, contents, .. } = &reports[0] else { panic!("{reports:?}") };
+        assert_eq!((artifact.artifact_id.as_str(), contents), ("theirs", &Contents::Parts(vec![Part::text(words)])));
+    }
+}
+
+#[test]
 fn worse_counts_where_a_worker_contradicts_itself() {
     for (state, told, expected, standing) in [
         (TaskState::Completed, json!({"status": "error", "error": "no"}), TaskState::Failed, Standing::Accepted),

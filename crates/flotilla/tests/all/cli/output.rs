@@ -17,6 +17,19 @@ fn the_payload_and_the_words_never_mix() {
 }
 
 #[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    for args in [&["config", "schema"][..], &["config", "check"], &["keys", "list"]] {
+        let mut child = place.start(args);
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().expect("it ends");
+        let words = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success() && words.is_empty(), "{args:?}: {words}");
+    }
+}
+
+#[test]
 fn every_answer_about_a_task_names_task_context_and_state() {
     let hub = hub();
     let place = Place::at(&hub);

@@ -95,6 +95,17 @@ fn work_that_another_s_worker_does_is_not_shown_to_who_refused_it() {
 }
 
 #[test]
+fn what_is_told_beside_a_dispatch_is_an_object() {
+    let hub = hub();
+    let _ada = worker(&hub, "ada");
+    for metadata in [json!(5), json!("x"), json!([1]), json!(true)] {
+        let refused = post(&owner(&hub), "/api/dispatch", &dispatch(&json!({"to": "ada", "metadata": metadata})));
+        assert_eq!(refused.status, 400, "{metadata}: {}", refused.text());
+        assert!(refused.text().contains("must be an object"), "{}", refused.text());
+    }
+}
+
+#[test]
 fn the_fleet_is_no_worker_and_any_is_no_name() {
     let hub = hub();
     let _ada = worker(&hub, "ada");

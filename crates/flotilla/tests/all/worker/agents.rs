@@ -47,6 +47,12 @@ fn one_that_is_not_there_keeps_no_other_from_working_and_joins_when_it_is() {
     install(&place.join("late"), "#!/bin/sh\necho here\n");
     reached(&client, id(&waits), "TASK_STATE_COMPLETED");
     assert_eq!(is(&hub, "late", "AVAILABLE"), "");
+    let may =
+        |mode| std::fs::set_permissions(place.join("late"), std::fs::Permissions::from_mode(mode)).expect("a mode");
+    may(0o644);
+    assert!(is(&hub, "late", "BROKEN").contains("may not be run"));
+    may(0o755);
+    is(&hub, "late", "AVAILABLE");
     std::fs::remove_file(place.join("late")).expect("it can be removed");
     assert!(is(&hub, "late", "BROKEN").contains("not there any more"));
     std::fs::create_dir(place.join("place")).expect("a folder");

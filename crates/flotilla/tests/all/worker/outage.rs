@@ -3,6 +3,7 @@
 use super::{STUBBORN, agent, alive, attached, attached_at, config, connected, hub, log, made, made_of, said};
 use crate::cast::{id, reached, state};
 use flotilla_testkit::{Proxy, until};
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_program_goes_on_while_the_hub_is_down_and_nothing_is_told_twice() {
@@ -110,6 +111,19 @@ fn a_hub_that_does_not_come_back_ends_what_runs_for_it() {
     let lost = reached(&agent(&hub, "stubborn"), id(&task), "TASK_STATE_FAILED");
     assert!(said(&lost).contains("could not reach the hub"), "{lost}");
     until("nothing is kept", || (files(&worker) == 0).then_some(()));
+}
+
+#[test]
+fn a_hub_that_takes_connections_and_says_nothing_is_away_all_the_same() {
+    let mut hub = hub("grace: 30s");
+    let _worker = attached(&hub, &config("grace: 300ms", &[("stubborn", "text", STUBBORN)]));
+    let task = agent(&hub, "stubborn").start("m", "x");
+    until("its processes", || (alive(id(&task)) >= 3).then_some(()));
+    hub.kill();
+    let _mute = std::net::TcpListener::bind(hub.address()).expect("its port");
+    let gone = Instant::now();
+    until("nothing is left", || (alive(id(&task)) == 0).then_some(()));
+    assert!(gone.elapsed() < Duration::from_secs(10), "not after the worker's own patience: {:?}", gone.elapsed());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::Prober;
 use super::definition::Program;
 use super::talk::{Answer, Problem};
-use crate::supervise::{Launch, Limits, Running, Streams};
+use crate::supervise::{Launch, Limits, Running, Streams, is_program};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::Path;
@@ -131,7 +131,7 @@ impl Pipe {
 /// As a shell looks for it; a path is taken from the folder.
 fn find(command: &str, path: OsString, folder: &Path) -> Option<std::path::PathBuf> {
     if command.contains('/') {
-        return Some(folder.join(command)).filter(|file| file.is_file());
+        return Some(folder.join(command)).filter(|file| is_program(file));
     }
-    std::env::split_paths(&path).map(|place| place.join(command)).find(|file| file.is_file())
+    std::env::split_paths(&path).map(|place| place.join(command)).find(|file| is_program(file))
 }
