@@ -35,7 +35,7 @@ fn class(server: Server) -> &'static str {
     match server {
         Server::Hub => "ours",
         Server::HubMemory => "ours-too",
-        Server::Official => "first",
+        Server::Official | Server::OfficialMimalloc => "first",
         Server::Protocol => "second",
         Server::Javascript => "third",
         Server::Python => "fourth",

@@ -25,6 +25,7 @@ pub enum Server {
     Hub,
     HubMemory,
     Official,
+    OfficialMimalloc,
     Protocol,
     Javascript,
     Python,
@@ -32,10 +33,11 @@ pub enum Server {
 }
 
 impl Server {
-    pub const ALL: [Server; 7] = [
+    pub const ALL: [Server; 8] = [
         Server::Hub,
         Server::HubMemory,
         Server::Official,
+        Server::OfficialMimalloc,
         Server::Protocol,
         Server::Javascript,
         Server::Python,
@@ -48,6 +50,7 @@ impl Server {
             Server::Hub => "hub",
             Server::HubMemory => "hub-memory",
             Server::Official => "official",
+            Server::OfficialMimalloc => "official-mimalloc",
             Server::Protocol => "protocol",
             Server::Javascript => "javascript",
             Server::Python => "python",
@@ -61,6 +64,7 @@ impl Server {
             Server::Hub => "Flotilla, durable",
             Server::HubMemory => "Flotilla, --memory",
             Server::Official => "a2a-server-lf",
+            Server::OfficialMimalloc => "a2a-server-lf, mimalloc",
             Server::Protocol => "a2a-protocol-server",
             Server::Javascript => "@a2a-js/sdk",
             Server::Python => "a2a-sdk",
@@ -106,7 +110,7 @@ impl Fleet {
     pub fn has(&self, server: Server) -> bool {
         match server {
             Server::Hub | Server::HubMemory | Server::Ceiling => true,
-            Server::Official | Server::Protocol => self.rust_peers.is_some(),
+            Server::Official | Server::OfficialMimalloc | Server::Protocol => self.rust_peers.is_some(),
             Server::Javascript => self.node.is_some(),
             Server::Python => self.python.is_some(),
         }
@@ -134,6 +138,7 @@ impl Fleet {
                 return Ok(command);
             }
             Server::Official => peer("official")?,
+            Server::OfficialMimalloc => peer("official-mimalloc")?,
             Server::Protocol => peer("protocol")?,
             Server::Ceiling => Command::new(self.ours.join("ceiling")),
             Server::Python => {

@@ -304,14 +304,17 @@ impl Client {
                 let now = self.speaking(self.dialect());
                 match jsonrpc::call(&now, &request, patience).await {
                     Ok(answer) => Ok(answer),
-                    Err(error) => match self.other_way(&now, request.method(), &error).await {
-                        Some(other) => self.turned(&other, jsonrpc::call(&other, &request, patience).await, error),
+                    Err(error) => match Box::pin(self.other_way(&now, request.method(), &error)).await {
+                        Some(other) => {
+                            let again = Box::pin(jsonrpc::call(&other, &request, patience)).await;
+                            self.turned(&other, again, error)
+                        }
                         None => Err(error),
                     },
                 }
             }
-            Binding::HttpJson => rest::call(self, &request, patience).await,
-            Binding::Grpc => grpc::call(self, &request, patience).await,
+            Binding::HttpJson => Box::pin(rest::call(self, &request, patience)).await,
+            Binding::Grpc => Box::pin(grpc::call(self, &request, patience)).await,
         };
         answer.map_err(|error| error.masked(|text| self.clean(text)))
     }

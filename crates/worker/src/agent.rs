@@ -108,8 +108,8 @@ fn told_how_to_end(mut assignment: Assignment) -> Assignment {
 #[derive(Debug, Clone)]
 pub struct Outbox {
     reports: mpsc::Sender<Box<Report>>,
-    /// Where questions to the agent's owner go; none if nobody can be asked.
-    asks: Option<mpsc::Sender<Asked>>,
+    /// Where questions to the agent's owner go, in boxes too; none if nobody can be asked.
+    asks: Option<mpsc::Sender<Box<Asked>>>,
     /// Who reads along, to know what the agent claims.
     witness: Option<Arc<Witness>>,
 }
@@ -127,7 +127,7 @@ impl Outbox {
         Self { reports, asks: None, witness: None }
     }
 
-    pub fn asking(reports: mpsc::Sender<Box<Report>>, asks: mpsc::Sender<Asked>) -> Self {
+    pub fn asking(reports: mpsc::Sender<Box<Report>>, asks: mpsc::Sender<Box<Asked>>) -> Self {
         Self { reports, asks: Some(asks), witness: None }
     }
 
@@ -146,7 +146,7 @@ impl Outbox {
     pub async fn ask(&self, request: ApprovalRequest) -> Result<ApprovalDecision, Stopped> {
         let Some(asks) = &self.asks else { return Ok(ApprovalDecision::denied("nobody can be asked here")) };
         let (tell, told) = oneshot::channel();
-        asks.send(Asked { request, tell }).await.map_err(|_| Stopped)?;
+        asks.send(Box::new(Asked { request, tell })).await.map_err(|_| Stopped)?;
         told.await.map_err(|_| Stopped)
     }
 

@@ -20,9 +20,6 @@ use behaviour::{Ask, CHUNK, IDLE};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 type Events = BoxStream<'static, Result<StreamResponse, A2AError>>;
 
 struct Echo;
@@ -127,7 +124,7 @@ fn card(http: &str, grpc: &str) -> AgentCard {
 }
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
+pub async fn main() -> anyhow::Result<()> {
     let (http, grpc) = listen::addresses()?;
     let handler = Arc::new(DefaultRequestHandler::new(Echo, InMemoryTaskStore::new()));
     let card = Arc::new(StaticAgentCard::new(card(&http, &grpc)));

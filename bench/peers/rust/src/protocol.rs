@@ -19,9 +19,6 @@ use a2a_protocol_types::{AgentCapabilities, AgentCard, AgentInterface, AgentSkil
 use anyhow::Context;
 use behaviour::{Ask, CHUNK, IDLE};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 struct Echo;
 
 impl AgentExecutor for Echo {

@@ -84,7 +84,7 @@ impl RunHandle {
         let announced: Vec<Announce> = reports.iter().flat_map(announcements).collect();
         let agent = self.live.committed().and_then(|head| self.hub.registry().by_id(head.agent).cloned());
         if let Some(agent) = agent.filter(|_| !announced.is_empty()) {
-            self.announced(&agent, announced).await;
+            Box::pin(self.announced(&agent, announced)).await;
         }
         reports
     }

@@ -61,10 +61,11 @@ pub struct Fenced;
 impl RunHandle {
     /// Reports and waits until what was said is durable. What is said together becomes one change, unless it is large.
     pub async fn report(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
-        let mut reports = if self.judge.is_some() { self.judged(reports).await? } else { self.heeded(reports).await };
+        let mut reports =
+            if self.judge.is_some() { Box::pin(self.judged(reports)).await? } else { self.heeded(reports).await };
         if reports.is_empty() {
             // All of it was for the hub: that it was said at all means that the run was taken.
-            self.taken().await;
+            Box::pin(self.taken()).await;
             return Ok(());
         }
         loop {
@@ -87,12 +88,12 @@ impl RunHandle {
                     self.over = true;
                     return Err(Fenced);
                 }
-                Err(Error::Refused(_)) if reports.len() > 1 => return self.report_each(reports).await,
+                Err(Error::Refused(_)) if reports.len() > 1 => return Box::pin(self.report_each(reports)).await,
                 Err(Error::Refused(refusal)) => {
                     if let Some(limit) = limit_of(&refusal) {
                         count_over(limit, "run");
                     }
-                    self.fail(refusal.message.trim_end_matches('.')).await;
+                    Box::pin(self.fail(refusal.message.trim_end_matches('.'))).await;
                     return Err(Fenced);
                 }
                 // What was said is not lost because the disk is full for a while.
@@ -258,8 +259,8 @@ impl Hub {
             match hub.assignment(&handle.live, start).await {
                 Ok(Some((agent, assignment, Some(contract)))) => hub.attend(contract, agent, assignment, handle).await,
                 Ok(Some((agent, assignment, None))) => agent.link.run(assignment, handle).await,
-                Ok(None) => handle.fail("the agent is not configured on this hub any more").await,
-                Err(fault) => handle.fail(&format!("the task could not be read back: {fault}")).await,
+                Ok(None) => Box::pin(handle.fail("the agent is not configured on this hub any more")).await,
+                Err(fault) => Box::pin(handle.fail(&format!("the task could not be read back: {fault}"))).await,
             }
         });
     }

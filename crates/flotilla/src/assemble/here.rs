@@ -172,7 +172,7 @@ impl Hold {
 /// What an agent says and asks.
 struct Inbox {
     reports: mpsc::Receiver<Box<Report>>,
-    asks: mpsc::Receiver<Asked>,
+    asks: mpsc::Receiver<Box<Asked>>,
 }
 
 fn boxes() -> (Outbox, Inbox) {
@@ -218,7 +218,7 @@ async fn talk(work: impl Future<Output = ()>, mut inbox: Inbox, mut run: RunHand
             }
             // After the reports, so that what was said before a question stands before it in the log.
             Some(asked) = inbox.asks.recv() => {
-                put(&run, asked, &mut waiting);
+                put(&run, *asked, &mut waiting);
                 false
             }
             Some(_) = waiting.join_next() => false,

@@ -34,8 +34,8 @@ impl Net {
     /// Sends, and reads all that is answered; `patience` bounds the wait for the answer's head.
     pub async fn exchange(&self, outgoing: Outgoing, patience: Option<Duration>) -> Result<Received, ClientError> {
         let Some((lines, target)) = self.target(&outgoing)? else {
-            let response = self.send(outgoing, patience).await?;
-            return self.received(response).await;
+            let response = Box::pin(self.send(outgoing, patience)).await?;
+            return Box::pin(self.received(response)).await;
         };
         let mut request = Request::new(Full::new(outgoing.body.map(Bytes::from).unwrap_or_default()));
         (*request.method_mut(), *request.uri_mut()) = (outgoing.method, target.uri.clone());

@@ -98,7 +98,7 @@ impl Lines {
         loop {
             let (mut line, is_fresh) = match self.take(place) {
                 Some(line) => (line, false),
-                None => (Line::open(place, limits.connect).await?, true),
+                None => (Box::pin(Line::open(place, limits.connect)).await?, true),
             };
             let sent = line.send(request);
             let answered = match patience {

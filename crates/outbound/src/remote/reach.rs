@@ -81,19 +81,22 @@ impl Way {
     pub async fn client(&self) -> Result<Client, ClientError> {
         let client = match self.chosen.load_full() {
             Some(client) if !self.stale.load(Ordering::Relaxed) => client,
-            _ => {
-                let _one = self.reading.lock().await;
-                match self.chosen.load_full() {
-                    // Somebody else read it meanwhile.
-                    Some(client) if !self.stale.load(Ordering::Relaxed) => client,
-                    _ => self.read().await?,
-                }
-            }
+            _ => Box::pin(self.read_once()).await?,
         };
-        Ok(match self.bearer(client.card()).await? {
+        let Auth::OAuth2 { .. } = &self.options.auth else { return Ok((*client).clone()) };
+        Ok(match Box::pin(self.bearer(client.card())).await? {
             Some(token) => client.carrying([("Authorization".to_owned(), format!("Bearer {token}"))]),
             None => (*client).clone(),
         })
+    }
+
+    /// Reads the card, unless somebody else does meanwhile.
+    async fn read_once(&self) -> Result<Arc<Client>, ClientError> {
+        let _one = self.reading.lock().await;
+        match self.chosen.load_full() {
+            Some(client) if !self.stale.load(Ordering::Relaxed) => Ok(client),
+            _ => self.read().await,
+        }
     }
 
     /// Reads the card and chooses anew.

@@ -91,7 +91,7 @@ impl Run {
             ended = tokio::time::timeout(whole, self.work()) => ended,
         };
         let end = match ended {
-            Ok(Ok(())) => return self.handle.finish().await,
+            Ok(Ok(())) => return Box::pin(self.handle.finish()).await,
             Ok(Err(end)) => end,
             Err(_) => {
                 let text = format!("The agent '{}' took longer than it may ({} s).", self.name(), whole.as_secs());
@@ -103,16 +103,16 @@ impl Run {
         }
         match end {
             End::Fenced => {}
-            End::Failed(failure) | End::Lost(failure) => self.fail(failure).await,
+            End::Failed(failure) | End::Lost(failure) => Box::pin(self.fail(failure)).await,
             End::Unstreamed(error) => {
                 let failure = Failure::of(self.name(), &error);
-                self.fail(failure).await;
+                Box::pin(self.fail(failure)).await;
             }
             End::Unknown(reason) => {
                 let again = self.remote.options.send_again;
                 let then = if again { "; on_lost is retry, so it is sent again" } else { "" };
                 tracing::warn!(agent = %self.name(), task = %self.assignment.task_id, %reason, again, "outcome unknown");
-                self.handle.give_up(&format!("outcome unknown: {reason}{then}"), again).await;
+                Box::pin(self.handle.give_up(&format!("outcome unknown: {reason}{then}"), again)).await;
             }
         }
     }
@@ -121,16 +121,17 @@ impl Run {
         &self.remote.options.name
     }
 
+    /// Most runs are one call and its answer. All else is boxed, here and below: every run would carry room for it.
     async fn work(&mut self) -> Result<(), End> {
         match (self.assignment.trail.resumed, self.seen.is_linked()) {
             (false, _) => {
-                self.note_staleness().await?;
+                Box::pin(self.note_staleness()).await?;
                 self.send().await?;
             }
             (true, true) => self.note_link(),
-            (true, false) => self.look_for("the hub stopped before the agent had answered").await?,
+            (true, false) => Box::pin(self.look_for("the hub stopped before the agent had answered")).await?,
         }
-        self.follow().await
+        if self.seen.is_settled() { Ok(()) } else { Box::pin(self.follow()).await }
     }
 
     /// The agent's owner is told in the task's log where a card counts that is not of today.
@@ -163,13 +164,12 @@ impl Run {
                 Err(Unsent::NotYet(error)) if tries < retries.most => {
                     tries += 1;
                     let told = error.retry_after().unwrap_or_default().min(retries.longest);
-                    self.pause(retries.pause(tries).max(told)).await?;
+                    Box::pin(self.pause(retries.pause(tries).max(told))).await?;
                 }
                 Err(Unsent::NotYet(error)) => return Err(Failure::of(self.name(), &error).into()),
                 Err(Unsent::Perhaps(error)) => {
-                    return self
-                        .look_for(&format!("the connection broke before the agent had answered ({})", bare(&error)))
-                        .await;
+                    let why = format!("the connection broke before the agent had answered ({})", bare(&error));
+                    return Box::pin(self.look_for(&why)).await;
                 }
             }
         }
@@ -189,7 +189,7 @@ impl Run {
             }
             Err(error) => {
                 admitted.reached();
-                return Err(self.refused(error).await);
+                return Err(Box::pin(self.refused(error)).await);
             }
         };
         if !self.entered.call.begin() {
@@ -234,10 +234,10 @@ impl Run {
             return self.call_plainly(&client).await;
         }
         let asked = request::send(&self.assignment, &self.onward, self.seen.upstream(), false);
-        match client.send_streaming(asked).await {
+        match Box::pin(client.send_streaming(asked)).await {
             Ok(frames) => Ok(Answered::Stream(Box::new(frames))),
-            Err(error) if offers_no_stream(&error) => self.call_without_stream(&client, error).await,
-            Err(error) => Err(self.unsent(error, &client).await),
+            Err(error) if offers_no_stream(&error) => Box::pin(self.call_without_stream(&client, error)).await,
+            Err(error) => Err(Box::pin(self.unsent(error, &client)).await),
         }
     }
 
@@ -246,7 +246,7 @@ impl Run {
         let asked = request::send(&self.assignment, &self.onward, self.seen.upstream(), self.assignment.watched);
         match client.send(asked).await {
             Ok(answer) => Ok(Answered::Whole(Box::new(answer.value))),
-            Err(error) => Err(self.unsent(error, client).await),
+            Err(error) => Err(Box::pin(self.unsent(error, client)).await),
         }
     }
 
@@ -267,13 +267,13 @@ impl Run {
             Answered::Whole(sent) => return Ok(self.tell(vec![*sent]).await?),
             Answered::Stream(frames) => frames,
         };
-        match self.pump(client, &mut frames, true).await {
+        match Box::pin(self.pump(client, &mut frames, true)).await {
             Ok(Some(problem)) if !self.seen.is_linked() => Err(Unsent::Perhaps(ClientError::Broken(problem))),
             // What is missing is asked for.
             Ok(_) => Ok(()),
             Err(End::Unstreamed(error)) => {
                 let client = client.carrying([request::key(&self.assignment)]);
-                let answered = self.call_without_stream(&client, error).await?;
+                let answered = Box::pin(self.call_without_stream(&client, error)).await?;
                 Box::pin(self.take_in(&client, answered)).await
             }
             Err(end) => Err(end.into()),

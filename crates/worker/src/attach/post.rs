@@ -228,7 +228,7 @@ impl Post {
                         self.tell(&key, batch.drain(..).map(|report| *report).collect());
                     }
                     // After the reports, so that what was said before a question stands before it in the log.
-                    Some(question) = questions.recv() => self.ask(&key, question),
+                    Some(question) = questions.recv() => self.ask(&key, *question),
                     // Work without a program of its own ends by being dropped.
                     _ = asked.wait_for(|asked| *asked), if !found.doer.is_supervised() => break,
                 }
