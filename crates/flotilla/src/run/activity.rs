@@ -220,8 +220,9 @@ impl AsyncWrite for Watched {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
         self.wrote(written)
     }
+    /// In HTTP/2 not: what is small is then copied, and an answer and its trailers go out together.
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.heads && self.stream.is_write_vectored()
     }
 }
 
