@@ -1,12 +1,18 @@
 //! Opaque JSON as `google.protobuf.Struct` and `Value`. Numbers become doubles there: that is all protobuf has.
 
+mod mend;
+
 use flotilla_protocol::wire::{Json, Object};
+use mend::mend;
 use prost_types::value::Kind;
 use prost_types::{ListValue, Struct, Value};
 use serde_json::Value as Parsed;
 
 /// Up to here every whole number has a double of its own.
 const EXACT: f64 = 9_007_199_254_740_992.0;
+/// Messages in one another that readers of protobuf take, and how many there may be around a value.
+const LEVELS: usize = 100;
+const AROUND: usize = 8;
 
 pub fn to_struct(object: &Object) -> Struct {
     match parse(&object.0).kind {
@@ -20,11 +26,21 @@ pub fn to_value(json: &Json) -> Value {
 }
 
 fn parse(json: &Json) -> Value {
-    // It was checked when it came in; what cannot be read all the same is shown as null.
-    serde_json::from_str::<Parsed>(json.text()).map_or(Value { kind: Some(Kind::NullValue(0)) }, value)
+    let parsed = serde_json::from_str::<Parsed>(json.text()).or_else(|_| serde_json::from_str(&mend(json.text())));
+    // It was checked when it came in; what cannot be read all the same is shown as the text it is.
+    value(parsed.unwrap_or_else(|_| Parsed::from(json.text())), LEVELS - AROUND)
 }
 
-fn value(parsed: Parsed) -> Value {
+/// A value that takes at most so many levels. What is nested deeper is the text of its JSON: a reader of protobuf would
+/// refuse all of the answer.
+fn value(parsed: Parsed, left: usize) -> Value {
+    let levels = match &parsed {
+        Parsed::Array(_) => 2,
+        Parsed::Object(_) => 3,
+        _ => 0,
+    };
+    let parsed = if levels > 0 && left <= levels { Parsed::String(parsed.to_string()) } else { parsed };
+    let value = |inner| value(inner, left - levels);
     let kind = match parsed {
         Parsed::Null => Kind::NullValue(0),
         Parsed::Bool(flag) => Kind::BoolValue(flag),
@@ -145,6 +161,19 @@ mod tests {
         assert_eq!(round("42.0"), "42", "a double does not know how it was written");
         assert_eq!(round("9007199254740993"), "9007199254740992", "beyond 2^53 whole numbers share doubles");
         assert_eq!(round(r#"{"b":[1,{"c":null}],"a":2}"#), r#"{"a":2,"b":[1,{"c":null}]}"#);
+    }
+
+    #[test]
+    fn what_does_not_fit_takes_nothing_else_with_it() {
+        assert_eq!(round(r#"{"a":1e309,"b":2}"#), r#"{"a":1.7976931348623157e+308,"b":2}"#);
+        assert_eq!(round(r#"{"a":"x\ud800y","b":2}"#), "{\"a\":\"x\u{fffd}y\",\"b\":2}");
+        for (open, close, levels) in [("[", "]", 2), ("{\"a\":", "}", 3)] {
+            let nested = |depth: usize| format!("{}1{}", open.repeat(depth), close.repeat(depth));
+            let most = (super::LEVELS - super::AROUND - 1) / levels;
+            assert_eq!(round(&nested(most)), nested(most));
+            let deeper = round(&nested(most + 1));
+            assert!(deeper.contains('"') && deeper.len() > nested(most).len(), "the innermost is a text: {deeper}");
+        }
     }
 
     #[test]

@@ -162,14 +162,19 @@ async fn a_store_older_than_its_journal_is_refused() {
 }
 
 #[tokio::test]
-async fn the_journal_of_another_store_is_left_alone() {
+async fn the_journal_of_another_store_is_refused_and_left_alone() {
     let home = File::new();
     let mut random = Random::new(6);
     let store = home.open();
     let _tables = locked_tables(&home);
     let task = keep(&store, id_at(1, &mut random), "say! work", 1).await;
     let other = File::new();
-    std::fs::copy(home.path("flotilla.db-log1"), other.path("flotilla.db-log1")).unwrap();
+    let (theirs, here) = (home.path("flotilla.db-log1"), other.path("flotilla.db-log1"));
+    std::fs::copy(&theirs, &here).unwrap();
+    let text = Sqlite::open(&other.store(), Sync::Full).err().expect("refused").to_string();
+    assert!(text.contains("journal of another store") && text.contains("move it away"), "{text}");
+    assert_eq!(std::fs::read(&here).unwrap(), std::fs::read(&theirs).unwrap(), "nothing of it is lost");
+    std::fs::remove_file(&here).unwrap();
     assert_eq!(other.open().head(Scope::Admin, task.id()).await.unwrap(), None);
 }
 
@@ -189,6 +194,9 @@ async fn a_store_that_was_begun_anew_does_not_take_up_the_old_one() {
     for name in ["flotilla.db", "flotilla.db-wal"] {
         std::fs::remove_file(crashed.path(name)).unwrap();
     }
+    assert!(Sqlite::open(&crashed.store(), Sync::Full).is_err(), "what the journal holds may be all there is");
+    // One that holds no commits is in nobody's way, and is written over.
+    spoil(&crashed.path("flotilla.db-log1"), BLOCK + 10);
     let fresh = crashed.open();
     let kept = keep(&fresh, id_at(2, &mut random), "say!", 2).await;
     for again in [after_kill(&crashed), after_kill(&crashed)] {

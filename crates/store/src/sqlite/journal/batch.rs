@@ -41,8 +41,8 @@ pub fn header(epoch: &str, salt: u64, sync: Sync) -> Vec<u8> {
 enum Header {
     /// Never begun.
     Unused,
-    /// Of a store that was here before.
-    Foreign,
+    /// Of a store that was here before, begun with this number.
+    Foreign(u64),
     Ours {
         salt: u64,
         loose: bool,
@@ -64,7 +64,7 @@ fn read_header(bytes: &[u8], epoch: &str) -> Result<Header, Fault> {
     };
     match fields() {
         Some((salt, loose, name)) if name == epoch.as_bytes() => Ok(Header::Ours { salt, loose }),
-        Some(_) => Ok(Header::Foreign),
+        Some((salt, ..)) => Ok(Header::Foreign(salt)),
         None => Err(Fault::new("the store's journal has a first block that is damaged, or of another Flotilla")),
     }
 }
@@ -111,10 +111,11 @@ pub fn read_all(bytes: &[u8], epoch: &str, applied: u64) -> Result<Contents, Fau
     let (salt, loose) = match read_header(bytes, epoch)? {
         Header::Ours { salt, loose } => (salt, loose),
         Header::Unused => return Ok(Contents::default()),
-        Header::Foreign => {
-            tracing::warn!("a journal of another store lies beside this one; it is not used, and is overwritten");
-            return Ok(Contents::default());
+        // To write over it would be to lose commits that somebody was told are kept.
+        Header::Foreign(salt) if read_at(bytes, BLOCK, salt).is_some() => {
+            return Err(Fault::new("a journal of another store lies beside this one, and holds commits of it"));
         }
+        Header::Foreign(_) => return Ok(Contents::default()),
     };
     let mut contents = Contents { batches: Vec::new(), loose };
     let (mut offset, mut last) = (BLOCK, None);
