@@ -120,8 +120,6 @@ async fn serve_until_stopped(
     let dir = config.hub.data_dir.clone().unwrap_or_else(data::default_dir);
     let _lock = if overrides.memory { None } else { Some(prepare(&dir)?) };
     let store = open_store(&overrides, &config, &dir)?;
-    let new_key = keys::ensure_owner(&store, &config).await?;
-    token::ensure(&store, &config).await?;
     let listener = TcpListener::bind(config.hub.listen).await.with_context(|| {
         format!("listening on {} (is another hub running? --listen chooses another address)", config.hub.listen)
     })?;
@@ -159,6 +157,9 @@ async fn serve_until_stopped(
             "recovered runs the last stop left open"
         );
     }
+    // A key is shown only once: it is made when nothing can keep it from being shown any more.
+    let new_key = keys::ensure_owner(&store, &config).await?;
+    token::ensure(&store, &config).await?;
     let access = Access::new(store, clock, config.hub.allow_anonymous);
     access.refresh().await?;
     let signer = Arc::clone(&signing) as Arc<dyn Signer>;

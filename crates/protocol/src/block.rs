@@ -145,7 +145,9 @@ fn embedded_part(resource: Embedded) -> Option<Part> {
         (None, Some(text)) => Base64::encode(text.as_bytes()),
         (None, None) => return None,
     };
-    let filename = resource.uri.rsplit('/').next().unwrap_or_default().to_owned();
+    // Its name alone: what is asked for beside it may be a secret.
+    let path = resource.uri.split(['?', '#']).next().unwrap_or_default();
+    let filename = path.rsplit('/').next().unwrap_or_default().to_owned();
     Some(Part { raw: Some(raw), filename, media_type: resource.mime_type, ..Part::default() })
 }
 
@@ -193,6 +195,8 @@ mod tests {
             part(r#"{"type":"resource","resource":{"uri":"mem://a/b.txt","text":"hi","mimeType":"text/plain"}}"#),
             r#"{"raw":"aGk=","filename":"b.txt","mediaType":"text/plain"}"#
         );
+        let signed = r#"{"type":"resource","resource":{"uri":"https://x.example/p.bin?token=s#f","blob":"aGk="}}"#;
+        assert_eq!(part(signed), r#"{"raw":"aGk=","filename":"p.bin"}"#);
         assert_eq!(
             part(r#"{"type":"resource_link","uri":"https://x.example/y","name":"y"}"#),
             r#"{"url":"https://x.example/y","filename":"y"}"#

@@ -65,6 +65,8 @@ pub struct Follow {
     /// The last peer-visible event that was handed out.
     cursor: u64,
     until: Until,
+    /// What of a whole task its reader asked for.
+    want: Want,
     /// A frame to hand out before anything else.
     first: Option<Framed>,
     /// Artifacts this reader knows of.
@@ -76,13 +78,18 @@ pub struct Follow {
 impl Follow {
     /// From the beginning of a new task or exchange.
     pub(super) fn from_start(hub: Arc<Hub>, live: LiveRef, place: Place<PrincipalId>) -> Self {
-        let introduced = HashSet::new();
-        Self { hub, live, cursor: 0, until: Until::Settled, first: None, introduced, _place: Some(place) }
+        let (introduced, want) = (HashSet::new(), Want::ALL);
+        Self { hub, live, cursor: 0, until: Until::Settled, want, first: None, introduced, _place: Some(place) }
     }
 
     /// From a cursor that is kept elsewhere, for a reader that knows some artifacts already.
     pub(super) fn kept(hub: Arc<Hub>, live: LiveRef, cursor: u64, introduced: HashSet<String>) -> Self {
-        Self { hub, live, cursor, until: Until::Over, first: None, introduced, _place: None }
+        Self { hub, live, cursor, until: Until::Over, want: Want::ALL, first: None, introduced, _place: None }
+    }
+
+    /// The same for a reader that wants no more than this of a whole task.
+    pub(super) fn wanting(self, want: Want) -> Self {
+        Self { want, ..self }
     }
 
     /// The artifacts the reader knows of by now.
@@ -103,11 +110,11 @@ impl Follow {
     pub(super) async fn from_task(
         hub: Arc<Hub>,
         live: LiveRef,
-        peer_seq: u64,
+        (peer_seq, want): (u64, Want),
         place: Place<PrincipalId>,
     ) -> Result<Self, Error> {
-        let first = Some(task_frame(&hub, &live, peer_seq).await?);
-        Ok(Self { cursor: peer_seq, first, ..Self::from_start(hub, live, place) })
+        let first = Some(task_frame(&hub, &live, (peer_seq, want)).await?);
+        Ok(Self { cursor: peer_seq, first, ..Self::from_start(hub, live, place) }.wanting(want))
     }
 
     pub fn epoch(&self) -> String {
@@ -174,7 +181,9 @@ impl Follow {
                 }
                 self.cursor = peer_seq;
                 match (event, frame(&head, event, change.at)) {
-                    (Event::Opened {}, _) => frames.push(opened_frame(&self.hub, &self.live, peer_seq).await?),
+                    (Event::Opened {}, _) => {
+                        frames.push(opened_frame(&self.hub, &self.live, (peer_seq, self.want)).await?);
+                    }
                     (_, Some(StreamResponse::ArtifactUpdate(mut update))) => {
                         self.introduce(&mut update, peer_seq).await?;
                         frames.push(Framed { peer_seq, frame: StreamResponse::ArtifactUpdate(update) });
@@ -205,14 +214,14 @@ impl Follow {
 }
 
 /// The task as it was when it became one, which is near the beginning of its log.
-async fn opened_frame(hub: &Arc<Hub>, live: &LiveRef, peer_seq: u64) -> Result<Framed, Error> {
+async fn opened_frame(hub: &Arc<Hub>, live: &LiveRef, (peer_seq, want): (u64, Want)) -> Result<Framed, Error> {
     let (head, fold) = hub.folded_early(live, peer_seq).await?;
-    Ok(Framed { peer_seq, frame: StreamResponse::Task(fold.into_task(&head, Want::ALL)) })
+    Ok(Framed { peer_seq, frame: StreamResponse::Task(fold.into_task(&head, want)) })
 }
 
-async fn task_frame(hub: &Arc<Hub>, live: &LiveRef, peer_seq: u64) -> Result<Framed, Error> {
+async fn task_frame(hub: &Arc<Hub>, live: &LiveRef, (peer_seq, want): (u64, Want)) -> Result<Framed, Error> {
     let (head, fold) = hub.folded(live, peer_seq).await?;
-    Ok(Framed { peer_seq, frame: StreamResponse::Task(fold.into_task(&head, Want::ALL)) })
+    Ok(Framed { peer_seq, frame: StreamResponse::Task(fold.into_task(&head, want)) })
 }
 
 /// The whole task, saying that events before it cannot be replayed.
@@ -247,7 +256,7 @@ impl Hub {
                 return Err(has_ended(id, head.state.name()).into());
             }
             let place = self.stream_place(caller.principal)?;
-            let follow = Follow::from_task(Arc::clone(self), live, head.peer_seq, place).await?;
+            let follow = Follow::from_task(Arc::clone(self), live, (head.peer_seq, Want::ALL), place).await?;
             return Ok(Follow { until, ..follow });
         };
         let place = self.stream_place(caller.principal)?;

@@ -124,13 +124,16 @@ impl Hub {
         if !agent.capabilities.streaming {
             return Err(no_streaming(&agent.name).into());
         }
+        let configuration = request.configuration.as_ref();
+        let history = history_bound(configuration.and_then(|configuration| configuration.history_length));
+        let want = Want { history, artifacts: Artifacts::Include };
         // Before the message is in the log: what is refused must not have happened.
         let place = self.stream_place(caller.principal)?;
         let sent = self.put(caller, agent, request, options, Wait::Commit).await?;
         if sent.after == 0 {
-            Ok(Follow::from_start(Arc::clone(self), sent.live, place))
+            Ok(Follow::from_start(Arc::clone(self), sent.live, place).wanting(want))
         } else {
-            Follow::from_task(Arc::clone(self), sent.live, sent.after, place).await
+            Follow::from_task(Arc::clone(self), sent.live, (sent.after, want), place).await
         }
     }
 

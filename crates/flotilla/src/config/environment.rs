@@ -47,7 +47,9 @@ fn fill_line(line: &str, number: usize, look_up: &impl Fn(&str) -> Option<String
         let Some(end) = rest[at..].find('}') else { bail!("line {number}: '${{' without a closing '}}'") };
         let reference = &rest[at + 2..at + end];
         let (name, default) = reference.split_once(":-").map_or((reference, None), |(n, d)| (n, Some(d)));
-        let value = look_up(name).or_else(|| default.map(str::to_owned));
+        // As in a shell: a default stands for an empty one too.
+        let known = look_up(name).filter(|value| default.is_none() || !value.is_empty());
+        let value = known.or_else(|| default.map(str::to_owned));
         let Some(value) = value else {
             bail!("line {number}: the environment variable {name} is not set; set it, or write ${{{name}:-default}}")
         };
@@ -55,12 +57,64 @@ fn fill_line(line: &str, number: usize, look_up: &impl Fn(&str) -> Option<String
         if value.contains(['\n', '\r']) {
             bail!("line {number}: the environment variable {name} holds a line break");
         }
-        out.push_str(&value);
+        let (before, after) = (&line[..line.len() - rest.len() + at], &rest[at + end + 1..]);
+        let Some(written) = written(&value, before, after) else {
+            bail!(
+                "line {number}: the environment variable {name} holds signs that mean something to YAML; put quotes \
+                 around the whole value"
+            )
+        };
+        out.push_str(&written);
         filled.values.push((name.to_owned(), value));
-        rest = &rest[at + end + 1..];
+        rest = after;
     }
     out.push_str(rest);
     Ok(())
+}
+
+/// A value as it stands in the file, between what is before and after it on its line: it stays one value, whatever it
+/// holds. None where it would need quotes around more than itself.
+fn written(value: &str, before: &str, after: &str) -> Option<String> {
+    match quote(before) {
+        Some('"') => Some(value.replace('\\', "\\\\").replace('"', "\\\"")),
+        Some(_) => Some(value.replace('\'', "''")),
+        None if is_plain(value) => Some(value.to_owned()),
+        None if is_alone(before, after) => Some(format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))),
+        None => None,
+    }
+}
+
+/// The quote that is open at the end of this beginning of a line.
+fn quote(before: &str) -> Option<char> {
+    let (mut open, mut escaped) = (None, false);
+    for sign in before.chars() {
+        match open {
+            Some('"') if escaped => escaped = false,
+            Some('"') if sign == '\\' => escaped = true,
+            Some(quote) if sign == quote => open = None,
+            Some(_) => {}
+            None => open = matches!(sign, '"' | '\'').then_some(sign),
+        }
+    }
+    open
+}
+
+/// Whether it reads the same without quotes: numbers, switches, times, names, paths and addresses do.
+fn is_plain(value: &str) -> bool {
+    let is_sign = |sign: char| sign.is_alphanumeric() || "_./:@+-=%~ ".contains(sign);
+    let begins = |first: char| first.is_alphanumeric() || "_./+-".contains(first);
+    value.chars().all(is_sign)
+        && value.starts_with(begins)
+        && !value.starts_with("- ")
+        && !value.contains(": ")
+        && !value.ends_with([':', ' '])
+}
+
+/// Whether nothing else belongs to the value.
+fn is_alone(before: &str, after: &str) -> bool {
+    let (before, after) = (before.trim_end_matches(' '), after.trim_start());
+    let is_begun = before.is_empty() || before.ends_with([':', '-', '[', ',', '{']);
+    is_begun && (after.is_empty() || after.starts_with([',', ']', '}', '#']))
 }
 
 #[cfg(test)]
@@ -70,6 +124,29 @@ mod tests {
     fn filled(text: &str) -> Result<String, String> {
         let filled = fill(text, |name| (name == "PORT").then(|| "7".to_owned()));
         filled.map(|filled| filled.text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_value_stays_one_value_whatever_it_holds() {
+        let filled = |text: &str, value: &str| {
+            let filled = fill(text, |_| Some(value.to_owned()));
+            filled.map(|filled| filled.text).map_err(|error| error.to_string())
+        };
+        for (text, value, expected) in [
+            ("a: ${X}", "abc #def", "a: \"abc #def\""),
+            ("a: ${X} # why", "x: y", "a: \"x: y\" # why"),
+            ("{a: ${X}, b: 1}", "x, c: 2", "{a: \"x, c: 2\", b: 1}"),
+            ("a: \"k ${X}\"", r#"q"\"#, r#"a: "k q\"\\""#),
+            ("a: '${X}'", "it's", "a: 'it''s'"),
+            ("a: ${X}", "", "a: \"\""),
+            ("a: ${X:-d}", "", "a: d"),
+            ("a: ${X}", "127.0.0.1:80", "a: 127.0.0.1:80"),
+            ("a: ${X}", "-5", "a: -5"),
+            ("a: http://${X}/b", "h:1", "a: http://h:1/b"),
+        ] {
+            assert_eq!(filled(text, value).as_deref(), Ok(expected), "{text}");
+        }
+        assert!(filled("a: b ${X}", "c #d").unwrap_err().contains("quotes around the whole value"));
     }
 
     #[test]

@@ -133,6 +133,18 @@ fn a_sends_answer_has_as_much_history_as_asked_for() {
 }
 
 #[test]
+fn a_streams_task_has_as_much_history_as_asked_for() {
+    on_all(|talk| {
+        for (length, expected) in [(Some(0), 0), (Some(1), 1), (None, 1)] {
+            let mut params = talk.message("complete");
+            params["configuration"] = json!({"historyLength": length});
+            let task = talk.stream("SendStreamingMessage", params)[0].frame()["task"].clone();
+            assert_eq!(texts(&task).len(), expected, "historyLength {length:?}: {task}");
+        }
+    });
+}
+
+#[test]
 fn a_listed_tasks_history_is_as_long_as_asked_for() {
     on_all(|talk| {
         three_turns(talk);
