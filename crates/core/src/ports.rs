@@ -210,6 +210,10 @@ pub trait Store: HookStore + ApprovalStore + UsageStore {
     /// The leases of agents that are announced.
     fn leases(&self) -> Later<Vec<(AgentId, Lease)>>;
     fn keep_lease(&self, agent: AgentId, lease: Lease) -> Later<()>;
+    /// What the cards of agents were verified for, by the agents' names.
+    fn proven(&self) -> Later<Vec<(String, String)>>;
+    /// None forgets it.
+    fn keep_proven(&self, agent: &str, place: Option<&str>) -> Later<()>;
     /// How many tasks with an agent have not ended.
     fn open_with(&self, agent: AgentId) -> Later<usize>;
     /// The latest announcement of each worker.

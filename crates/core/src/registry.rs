@@ -3,12 +3,14 @@
 mod added;
 mod departed;
 mod face;
+mod proven;
 mod pulse;
 mod search;
 
 pub use added::{Added, Keeping, Source};
-pub use departed::Departed;
+pub use departed::{Departed, GONE};
 pub use face::{Face, LeftOpen, Signed, Word};
+pub use proven::Proven;
 pub use pulse::{Liveness, PATIENCE, Pulse};
 pub use search::{Found, Search, takes_or_makes};
 

@@ -3,6 +3,7 @@
 mod desk;
 mod link;
 mod session;
+mod silence;
 #[cfg(test)]
 mod tests;
 

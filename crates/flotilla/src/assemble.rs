@@ -57,7 +57,7 @@ pub async fn registry(config: &Config, place: Place<'_>, recruiter: &Recruiter) 
     let chosen: Vec<_> = if config.agents.is_empty() { fallback.to_vec() } else { configured.collect() };
     place.here.begin();
     for (name, agent) in chosen {
-        agents.push(build(name, agent, config, place).await.with_context(|| format!("agents.{name}"))?);
+        agents.push(build(name, agent, config, (place, recruiter)).await.with_context(|| format!("agents.{name}"))?);
     }
     let names = config.agent_names();
     let on_lost = config.sockets.on_lost.into();
@@ -73,7 +73,9 @@ pub async fn registry(config: &Config, place: Place<'_>, recruiter: &Recruiter) 
         }
         agents.push(again(id, added, recruiter)?);
     }
-    Ok(Registry::new(agents, config.default_agent()))
+    let registry = Registry::new(agents, config.default_agent());
+    recruiter.proven.retain(|name| registry.by_name(name).is_some()).await?;
+    Ok(registry)
 }
 
 /// An agent that was added, as it is kept. One that cannot be made any more does not keep the hub from starting.
@@ -97,10 +99,10 @@ async fn link(
     id: AgentId,
     agent: &AgentConfig,
     config: &Config,
-    place: Place<'_>,
+    (place, recruiter): (Place<'_>, &Recruiter),
 ) -> Result<Arc<dyn Link>> {
     match agent.kind {
-        Kind::A2a => remote::link(name, agent, config, false),
+        Kind::A2a => remote::link(name, agent, config, false, &recruiter.proven),
         Kind::Socket => Ok(Arc::new(Dialed::new(place.roster, id, agent.terms(&config.sockets)))),
         _ => {
             let state = place.state.join("agents").join(name);
@@ -133,10 +135,11 @@ pub async fn find(name: &str, agent: &AgentConfig, state: Option<&Path>) -> Resu
     Ok(Found { doer, looks, trials })
 }
 
-async fn build(name: &str, agent: &AgentConfig, whole: &Config, place: Place<'_>) -> Result<Agent> {
-    let owner = place.store.principal(agent.owner().map_err(anyhow::Error::msg)?).await?;
-    let id = place.store.agent(name, owner.id).await?;
-    let link = link(name, id, agent, whole, place).await?;
+async fn build(name: &str, agent: &AgentConfig, whole: &Config, by: (Place<'_>, &Recruiter)) -> Result<Agent> {
+    let store = by.0.store;
+    let owner = store.principal(agent.owner().map_err(anyhow::Error::msg)?).await?;
+    let id = store.agent(name, owner.id).await?;
+    let link = link(name, id, agent, whole, by).await?;
     let source = Source::Configured(whole.origin.place(name).into());
     agent_of(name, agent, (id, owner.id, owner.workspace), source, link)
 }

@@ -12,12 +12,17 @@ use http::{HeaderMap, HeaderValue};
 
 /// Who is asking: by `Authorization: Bearer` or `X-API-Key`, and nothing else.
 pub async fn identify(app: &App, request: &Parts) -> Result<Caller, Error> {
+    let caller = known(app, request).await?;
+    app.hub.count_request(caller.principal)?;
+    Ok(caller)
+}
+
+/// The same, and the request is not counted yet.
+pub async fn known(app: &App, request: &Parts) -> Result<Caller, Error> {
     let key = credential(&request.headers)?;
     let from = address::of(request, &app.settings().trusted_proxies);
     let most_wrong = app.hub.limits().wrong_keys_per_address;
-    let caller = app.access.caller(Shown { key, from, most_wrong }).await?;
-    app.hub.count_request(caller.principal)?;
-    Ok(caller)
+    app.access.caller(Shown { key, from, most_wrong }).await
 }
 
 /// The key as it is shown, unchecked.

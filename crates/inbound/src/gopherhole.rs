@@ -4,6 +4,7 @@ mod catalog;
 pub mod discover;
 mod memory;
 mod news;
+pub mod refused;
 pub mod stream;
 
 pub use memory::{Program, Speakers};

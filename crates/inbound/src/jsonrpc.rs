@@ -15,6 +15,7 @@ use crate::spoken::Spoken;
 use crate::sse::{self, Dress};
 use crate::{body, caller, gopherhole};
 use axum::body::Body;
+use flotilla_core::caller::Caller;
 use flotilla_core::error::{Error, Fault};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::method::Method;
@@ -24,6 +25,7 @@ use flotilla_protocol::v03;
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use serde_json::Value;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -107,7 +109,10 @@ async fn answer(
     asking: &mut Asking,
     started: Instant,
 ) -> Result<Response<Body>, Error> {
-    let caller = caller::identify(app, parts).await?;
+    let caller = match let_in(app, agent, parts, body).await? {
+        ControlFlow::Continue(caller) => caller,
+        ControlFlow::Break(told) => return Ok(told),
+    };
     let headers = &parts.headers;
     let limits = app.hub.limits();
     let bytes = body::read(headers, body, &limits).await?;
@@ -138,6 +143,28 @@ async fn answer(
     let response = encode(app, asking.clone(), answered)?;
     app.meters.served(Binding::JsonRpc, method, started);
     Ok(response)
+}
+
+/// Who is asking, or what somebody is told who is turned away in GopherHole's dialect.
+async fn let_in(
+    app: &App,
+    agent: Option<&str>,
+    parts: &Parts,
+    body: &mut Body,
+) -> Result<ControlFlow<Response<Body>, Caller>, Error> {
+    let (caller, error) = match caller::known(app, parts).await {
+        Err(error) => (None, error),
+        Ok(caller) => match app.hub.count_request(caller.principal) {
+            Ok(()) => return Ok(ControlFlow::Continue(caller)),
+            Err(refusal) => (Some(caller), refusal.into()),
+        },
+    };
+    let refusal = app.refusal(error);
+    let told = match agent {
+        None => gopherhole::refused::told(app, parts, body, caller.as_ref(), &refusal).await,
+        Some(_) => None,
+    };
+    told.map(ControlFlow::Break).ok_or_else(|| refusal.into())
 }
 
 /// Clients of this dialect read errors only where HTTP tells of none.

@@ -1,6 +1,8 @@
 //! Discovery: from an address somebody names to an agent's card, and what that is worth. The guard stands before every call.
 
 mod report;
+#[cfg(test)]
+mod tests;
 
 use crate::client::card::Card;
 use crate::client::check::{self, Form};
@@ -9,7 +11,7 @@ use crate::client::error::ClientError;
 use crate::guard::{Guard, Refused};
 use crate::net::redact::Redactor;
 use crate::net::{Limits, Net, Outgoing, address, origin};
-use crate::remote::options::Auth;
+use crate::remote::options::{Auth, WELL_KNOWN};
 use crate::remote::permitted;
 use crate::signature::origin::{Fetch, Pins, judge};
 use crate::signature::verify::Outcome;
@@ -17,7 +19,6 @@ use flotilla_protocol::a2a::VERSION;
 use reqwest::StatusCode;
 use std::time::Duration;
 
-const WELL_KNOWN: [&str; 2] = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
 /// The largest card, in bytes.
 const MOST_BYTES: usize = 1024 * 1024;
 /// How deep its JSON may be nested.
@@ -95,7 +96,7 @@ impl Discovery<'_> {
             Err(_) => search.note(&at, late(self.patience)),
             Ok(None) => {}
             Ok(Some((card, at, address))) => {
-                let judged = self.judged(&net, card, at, address.clone());
+                let judged = self.judged(&net, card, at, (url, address.clone()));
                 match tokio::time::timeout(JUDGED, judged).await {
                     Ok(found) => search.found = Some(Box::new(found)),
                     Err(_) => search.note(&address, format!("its signature: {}", late(JUDGED))),
@@ -119,7 +120,7 @@ impl Discovery<'_> {
     async fn look(&self, net: &Net, url: &str, search: &mut Search, now: &mut String) -> Option<(Card, At, String)> {
         for (place, at) in places(url) {
             now.clone_from(&place);
-            match self.get(net, &place).await {
+            match self.get(net, &place, url).await {
                 Ok((card, address)) => return Some((card, at, address)),
                 // All of them are at one origin: where nobody is, nobody is at another path either.
                 Err(Missed::Nobody(problem)) => {
@@ -132,8 +133,9 @@ impl Discovery<'_> {
         None
     }
 
-    /// A card, and the address it was at in the end.
-    async fn get(&self, net: &Net, place: &str) -> Result<(Card, String), Missed> {
+    /// A card, and the address it was at in the end. What proves who asks is for the address that was named, and what is
+    /// below it: others of its origin may be somebody else's.
+    async fn get(&self, net: &Net, place: &str, named: &str) -> Result<(Card, String), Missed> {
         let mut place = place.to_owned();
         let missing = Missed::NoCard;
         for _ in 0..=MOST_REDIRECTS {
@@ -142,7 +144,8 @@ impl Discovery<'_> {
                 ("A2A-Version".to_owned(), VERSION.to_owned()),
                 ("Accept".to_owned(), "application/json".to_owned()),
             ];
-            if let Auth::Header { name, value } = self.auth {
+            let is_named = is_below(&place, named);
+            if let (Auth::Header { name, value }, true) = (self.auth, is_named) {
                 headers.push((name.clone(), value.clone()));
             }
             let outgoing = Outgoing { url: place.clone(), headers, ..Outgoing::default() };
@@ -153,8 +156,13 @@ impl Discovery<'_> {
                 continue;
             }
             if crate::net::refused(status).is_some() {
-                let text = format!("HTTP {}: it is not shown to everyone; give 'auth'", status.as_u16());
-                return Err(missing(text));
+                let hint = match self.auth {
+                    Auth::Header { .. } if !is_named => {
+                        "and 'auth' is for the address that was named alone; name this one"
+                    }
+                    _ => "give 'auth'",
+                };
+                return Err(missing(format!("HTTP {}: it is not shown to everyone; {hint}", status.as_u16())));
             }
             if status != StatusCode::OK {
                 return Err(missing(format!("HTTP {}", status.as_u16())));
@@ -169,12 +177,18 @@ impl Discovery<'_> {
         Err(missing(format!("it redirects more than {MOST_REDIRECTS} times")))
     }
 
-    async fn judged(&self, net: &Net, card: Card, at: At, address: String) -> Found {
+    async fn judged(&self, net: &Net, card: Card, at: At, (named, address): (&str, String)) -> Found {
         let (form, mut findings) = check::findings(&card.json);
         let by = Fetch { net, guard: Some(self.guard) };
         let outcome = judge(by, &card.json, &address, self.pins).await;
         findings.extend(speaks_of_another(&card, &at));
         let choice = match permitted(self.guard, card.clone(), None).await {
+            Ok(_) if !matches!(self.auth, Auth::None) && !is_below(&address, named) => {
+                let (card, named) = (shown(&address), shown(named));
+                Err(format!(
+                    "its card is at {card}, and 'auth' is for {named} alone; name the card's address if it may go there"
+                ))
+            }
             Ok(card) => choose(&card, &[], None, Versions::Any).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
@@ -231,6 +245,15 @@ fn places(url: &str) -> Vec<(String, At)> {
     places
 }
 
+/// Whether a place is at an address or below it.
+fn is_below(place: &str, address: &str) -> bool {
+    let read = |url: &str| {
+        reqwest::Url::parse(url).ok().map(|url| (url.origin(), url.path().trim_end_matches('/').to_owned()))
+    };
+    let (Some((origin, path)), Some((own, above))) = (read(place), read(address)) else { return false };
+    origin == own && path.strip_prefix(&above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// Where a redirect leads, if that is the same origin. Another one has to be named by whoever trusts it.
 fn redirected(from: &str, location: Option<&reqwest::header::HeaderValue>) -> Result<String, String> {
     let location = location.and_then(|value| value.to_str().ok()).ok_or("it redirects to nowhere")?;
@@ -263,78 +286,4 @@ fn speaks_of_another(card: &Card, at: &At) -> Option<String> {
 
 fn shown(place: &str) -> String {
     address::shown(place)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Discovery, places, redirected, speaks_of_another};
-    use crate::client::card::Card;
-    use crate::guard::{Guard, Rules};
-    use crate::remote::options::Auth;
-    use crate::signature::origin::Pins;
-    use reqwest::header::HeaderValue;
-    use std::io::{Read as _, Write as _};
-    use std::time::Duration;
-
-    #[test]
-    fn a_card_is_looked_for_at_its_address_below_it_and_at_its_origin() {
-        let all = |url: &str| places(url).into_iter().map(|(place, _)| place).collect::<Vec<_>>();
-        assert_eq!(
-            all("https://h/agents/a/"),
-            [
-                "https://h/agents/a/.well-known/agent-card.json",
-                "https://h/agents/a/.well-known/agent.json",
-                "https://h/.well-known/agent-card.json",
-                "https://h/.well-known/agent.json",
-                "https://h/agents/a/",
-            ]
-        );
-        assert_eq!(all("https://h"), ["https://h/.well-known/agent-card.json", "https://h/.well-known/agent.json"]);
-        assert_eq!(all("https://h/cards/a.json")[0], "https://h/cards/a.json");
-    }
-
-    #[tokio::test]
-    async fn a_card_that_comes_a_byte_at_a_time_is_not_waited_for() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/slow", listener.local_addr().unwrap());
-        std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let _ = stream.read(&mut [0; 4096]);
-            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n{").unwrap();
-            while stream.write_all(b" ").is_ok() {
-                std::thread::park_timeout(Duration::from_millis(20));
-            }
-        });
-        let guard = Guard::new(Rules { allow: vec!["127.0.0.0/8".parse().unwrap()], allow_http: false });
-        let (auth, pins) = (Auth::None, Pins::default());
-        let discovery = Discovery { guard: &guard, auth: &auth, pins: &pins, patience: Duration::from_millis(300) };
-        let search = discovery.search(&url).await.unwrap();
-        assert!(search.found.is_none() && search.tried.len() == 1, "{:?}", search.tried);
-        assert!(search.tried[0].problem.contains("not all there"), "{:?}", search.tried);
-    }
-
-    #[test]
-    fn redirects_stay_within_their_origin() {
-        let to = |text: &'static str| redirected("https://h/a", Some(&HeaderValue::from_static(text)));
-        assert_eq!(to("/b").as_deref(), Ok("https://h/b"));
-        assert_eq!(to("https://h/c").as_deref(), Ok("https://h/c"));
-        for elsewhere in ["http://h/a", "https://other/a", "//127.0.0.1/", "https://h:8443/a"] {
-            assert!(to(elsewhere).unwrap_err().contains("another origin"), "{elsewhere}");
-        }
-    }
-
-    #[test]
-    fn a_card_of_another_agent_is_noticed() {
-        let card = |url: &str| {
-            let json = serde_json::json!({"name": "a", "supportedInterfaces":
-                [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]});
-            Card::parse(&json.to_string(), "x").unwrap()
-        };
-        let base = super::At::Base("https://h/agents/a".into());
-        assert_eq!(speaks_of_another(&card("https://h/agents/a"), &base), None);
-        assert!(speaks_of_another(&card("https://h/agents/b"), &base).unwrap().contains("another agent"));
-        assert!(speaks_of_another(&card("https://other/a"), &base).unwrap().contains("other origins"));
-        let root = super::At::Base("https://h".into());
-        assert_eq!(speaks_of_another(&card("https://h/rpc"), &root), None);
-    }
 }

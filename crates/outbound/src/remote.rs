@@ -23,7 +23,7 @@ use call::Calls;
 use flotilla_core::hub::RunHandle;
 use flotilla_core::ids::TaskId;
 use flotilla_core::ports::{Checked, Link, Missed, Reach, Stopped, Stopping};
-use flotilla_core::registry::Signed;
+use flotilla_core::registry::{Proven, Signed};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::work::Assignment;
 use metrics::{Counter, counter};
@@ -62,11 +62,11 @@ impl Meters {
 
 impl Remote {
     /// Nothing is called yet: the agent may be down. The guard says where a card that is fetched may lead.
-    pub fn new(options: Options, guard: Guard) -> Result<Self, ClientError> {
+    pub fn new(options: Options, guard: Guard, proven: Arc<Proven>) -> Result<Self, ClientError> {
         let breaker = Switch::new(&options.name, options.breaker);
         let meters = Meters::new(&options.name);
         let options = Arc::new(options);
-        let way = Way::new(Arc::clone(&options), guard)?;
+        let way = Way::new(Arc::clone(&options), guard, proven)?;
         let (stale, problem) = (ArcSwapOption::empty(), ArcSwapOption::empty());
         Ok(Self { options, way, breaker, stale, problem, calls: Arc::default(), meters })
     }

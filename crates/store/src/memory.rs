@@ -154,6 +154,8 @@ impl Store for Memory {
         self.now(|tables| {
             let before = tables.added.len() + tables.registrations.len();
             tables.leases.remove(&agent);
+            let is_its_own = |name: &str| tables.added.get(name).is_some_and(|(id, _)| *id == agent);
+            tables.proven.retain(|name, _| !is_its_own(name));
             tables.added.retain(|_, (id, _)| *id != agent);
             tables.registrations.retain(|_, (id, _)| *id != agent);
             before > tables.added.len() + tables.registrations.len()
@@ -165,6 +167,15 @@ impl Store for Memory {
     fn keep_lease(&self, agent: AgentId, lease: Lease) -> Later<()> {
         self.now(|tables| {
             tables.leases.insert(agent, lease);
+        })
+    }
+    fn proven(&self) -> Later<Vec<(String, String)>> {
+        self.now(|tables| tables.proven.clone().into_iter().collect())
+    }
+    fn keep_proven(&self, agent: &str, place: Option<&str>) -> Later<()> {
+        self.now(|tables| match place {
+            Some(place) => drop(tables.proven.insert(agent.to_owned(), place.to_owned())),
+            None => drop(tables.proven.remove(agent)),
         })
     }
     fn open_with(&self, agent: AgentId) -> Later<usize> {

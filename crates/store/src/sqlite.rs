@@ -12,6 +12,7 @@ mod known;
 mod lease;
 mod list;
 mod progress;
+mod proven;
 mod push;
 mod reader;
 mod registration;
@@ -259,6 +260,13 @@ impl Store for Sqlite {
     }
     fn keep_lease(&self, agent: AgentId, lease: Lease) -> Later<()> {
         self.write(move |connection| lease::keep(connection, agent, lease))
+    }
+    fn proven(&self) -> Later<Vec<(String, String)>> {
+        self.read(|connection| proven::all(connection))
+    }
+    fn keep_proven(&self, agent: &str, place: Option<&str>) -> Later<()> {
+        let (agent, place) = (agent.to_owned(), place.map(str::to_owned));
+        self.write(move |connection| proven::keep(connection, &agent, place.as_deref()))
     }
     fn open_with(&self, agent: AgentId) -> Later<usize> {
         self.read(move |connection| list::open_with(connection, agent))

@@ -5,6 +5,7 @@ import asyncio
 import httpx
 import pytest
 from conftest import URL, client, running, until
+from gopherhole import GopherHole
 from gopherhole.types import DataPart, FilePart, MessagePayload, SendOptions, TextPart
 
 
@@ -145,6 +146,30 @@ def test_a_wrong_key_is_told(run):
         hub.api_key = "flk_wrong"
         with pytest.raises(Exception, match="401"):
             await hub.connect()
+        hub = GopherHole("flk_wrong", hub_url=URL.replace("http://", "ws://") + "/ws", transport="http")
+        with pytest.raises(Exception, match="The key is not valid here"):
+            await hub.send_text("echo", "hi")
+
+    run(work())
+
+
+def test_an_agent_that_never_answers_hears_everything(run):
+    """More than the window of a connection holds: the client has no word to acknowledge a message with."""
+
+    async def work():
+        listener = client()
+        heard = []
+
+        @listener.on_message
+        async def keep(message):
+            heard.append(message.payload.parts[0].text)
+
+        async with running(listener):
+            caller = client("http")
+            for number in range(70):
+                await caller.send_text(listener.name, str(number))
+            await until("all are heard", lambda: len(heard) == 70)
+            assert heard == [str(number) for number in range(70)]
 
     run(work())
 

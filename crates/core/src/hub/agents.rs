@@ -6,7 +6,7 @@ use crate::caller::Caller;
 use crate::error::Error;
 use crate::key::FullName;
 use crate::ports::{Asked, Discovered, Plan, Scout};
-use crate::registry::{Added, Agent, Found, Keeping, Liveness, Pulse, Search, Source, Visibility, check_name};
+use crate::registry::{Added, Agent, Found, GONE, Keeping, Liveness, Pulse, Search, Source, Visibility, check_name};
 use crate::rights::Right;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use std::sync::Arc;
@@ -77,6 +77,10 @@ impl Hub {
         let agent = self.see_agent(caller, name)?;
         if !agent.is_owned_by(caller) {
             return Err(not_yours(name).into());
+        }
+        if self.liveness(&agent) == Liveness::Gone {
+            let text = format!("{GONE} It is looked at again when it is announced again.");
+            return Err(Refusal::new(Reason::UnsupportedOperation, text).into());
         }
         if agent.link.believed().is_none() {
             let text = match agent.link.presence() {
@@ -191,6 +195,9 @@ impl Hub {
         }
         self.store.remove_agent(agent.id).await?;
         self.leases.forget(agent.id);
+        if let Some(scout) = self.scout.get() {
+            scout.forget(name);
+        }
         self.registry.rcu(|registry| {
             let mut registry = (**registry).clone();
             registry.remove(name);

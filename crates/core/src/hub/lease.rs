@@ -80,6 +80,11 @@ impl Leases {
 }
 
 impl Hub {
+    /// How the lease of an agent stands, if it was announced. A configured agent of the same name needs none.
+    pub fn standing(&self, agent: &Agent) -> Option<Standing> {
+        self.leases.standing(agent.id).filter(|_| agent.source.added().is_some())
+    }
+
     /// What was announced before this start: every lease is as if it had been extended just now, so that a hub which was
     /// down forgets nobody who is still there.
     pub async fn resume_leases(&self) -> Result<(), Fault> {

@@ -147,6 +147,13 @@ impl RunHandle {
         self.record_taken(true).await;
     }
 
+    /// Whoever follows is shown a task, though its agent has said nothing of it.
+    pub async fn open(&self) {
+        if let Err(error) = self.hub.change(&self.live, || Command::Open).await {
+            tracing::error!(task = %self.live.id(), %error, "a task could not be opened");
+        }
+    }
+
     async fn record_taken(&mut self, opens: bool) {
         let run = self.run;
         if let Err(error) = self.hub.change(&self.live, || Command::Taken { run, opens }).await {

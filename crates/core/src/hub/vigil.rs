@@ -74,9 +74,11 @@ impl Hub {
 
     /// Whether an agent can be counted on.
     pub fn liveness(&self, agent: &Agent) -> Liveness {
-        // Who announced it does not say any more that it is there.
-        if self.leases.standing(agent.id) == Some(Standing::Late) {
-            return Liveness::Stale;
+        // Who announced it may not say any more that it is there.
+        match self.standing(agent) {
+            Some(Standing::Late) => return Liveness::Stale,
+            Some(Standing::Over) => return Liveness::Gone,
+            Some(Standing::Held(_)) | None => {}
         }
         if let Some(presence) = agent.link.presence() {
             return if presence.connections > 0 { Liveness::Live } else { Liveness::Absent };
@@ -98,7 +100,8 @@ impl Hub {
     /// How many agents there are of each liveness, for the metrics.
     pub fn count_by_liveness(&self) -> Vec<(Liveness, usize)> {
         let registry = self.registry.load();
-        let states: Vec<Liveness> = registry.agents().map(|agent| self.liveness(agent)).collect();
+        let all = registry.agents().chain(registry.departed());
+        let states: Vec<Liveness> = all.map(|agent| self.liveness(agent)).collect();
         Liveness::ALL.into_iter().map(|state| (state, states.iter().filter(|known| **known == state).count())).collect()
     }
 

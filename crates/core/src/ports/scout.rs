@@ -68,6 +68,9 @@ pub trait Scout: Send + Sync + 'static {
     /// Makes the agent, whose number is not known yet. Nothing is called.
     fn build(&self, added: &Added) -> Result<Agent, Refusal>;
 
+    /// An agent was removed: what was known of its card counts for no other of its name.
+    fn forget(&self, name: &str);
+
     /// Secrets that an `auth` names.
     fn references(&self, auth: &str) -> Result<Vec<String>, Refusal>;
 

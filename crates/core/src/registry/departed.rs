@@ -3,12 +3,14 @@
 use super::{Agent, Registry};
 use crate::hub::RunHandle;
 use crate::ids::AgentId;
-use crate::ports::{Absence, Link, Stopped, Stopping};
+use crate::ports::{Absence, Link, Reach, Stopped, Stopping};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::work::Assignment;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+
+pub const GONE: &str = "The agent was announced here, and nobody says any more that it is there.";
 
 /// The way to an agent that is gone: what it has still goes on, and nothing new is begun.
 pub struct Departed(pub Arc<dyn Link>);
@@ -27,8 +29,11 @@ impl Link for Departed {
     }
 
     fn absence(&self) -> Option<Absence> {
-        let reason = "The agent was announced here, and nobody says any more that it is there.".to_owned();
-        Some(Absence { reason, ttl: Duration::ZERO })
+        Some(Absence { reason: GONE.to_owned(), ttl: Duration::ZERO })
+    }
+
+    fn reach(&self) -> Option<Reach> {
+        self.0.reach()
     }
 }
 
@@ -36,6 +41,10 @@ impl Registry {
     /// Takes an agent out of the sight of all who look for one. Whoever has tasks with it still finds them.
     pub fn depart(&mut self, id: AgentId, link: impl FnOnce(Arc<dyn Link>) -> Arc<dyn Link>) {
         let Some(name) = self.names.get(&id).cloned() else { return };
+        // A configured agent of the name counts, whoever announced one before.
+        if self.agents.get(&name).is_none_or(|agent| agent.source.added().is_none()) {
+            return;
+        }
         if let Some(agent) = self.agents.remove(&name) {
             let mut gone = (*agent).clone();
             gone.link = link(gone.link);

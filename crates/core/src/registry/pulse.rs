@@ -24,10 +24,12 @@ pub enum Liveness {
     Unchecked,
     /// It dials in, and is not connected.
     Absent,
+    /// It was announced, and nobody says any more that it is there.
+    Gone,
 }
 
 impl Liveness {
-    pub const ALL: [Self; 5] = [Self::Live, Self::Stale, Self::Unreachable, Self::Unchecked, Self::Absent];
+    pub const ALL: [Self; 6] = [Self::Live, Self::Stale, Self::Unreachable, Self::Unchecked, Self::Absent, Self::Gone];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -36,6 +38,7 @@ impl Liveness {
             Self::Unreachable => "unreachable",
             Self::Unchecked => "unchecked",
             Self::Absent => "absent",
+            Self::Gone => "gone",
         }
     }
 }

@@ -41,7 +41,11 @@ impl Registry {
                 && search.fits(agent)
                 && search.state.is_none_or(|wanted| state(agent.as_ref()) == wanted)
         };
-        let all: Vec<&Arc<Agent>> = self.agents().filter(fits).collect();
+        // Those who are gone are found by whoever asks for them, and by nobody else.
+        let all: Vec<&Arc<Agent>> = match search.state {
+            Some(Liveness::Gone) => self.departed().filter(fits).collect(),
+            _ => self.agents().filter(fits).collect(),
+        };
         let total = all.len();
         let after = search.after.as_deref().unwrap_or_default();
         let start = all.partition_point(|agent| agent.name.as_str() <= after);

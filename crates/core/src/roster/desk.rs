@@ -1,5 +1,6 @@
 //! An agent's desk: its runs in the order they came, and which of its connections has which.
 
+mod arrival;
 mod ending;
 mod hands;
 mod token;
@@ -70,6 +71,8 @@ struct Entry {
     upstream: String,
     /// Whether whoever has it takes up what its caller says meanwhile.
     more: bool,
+    /// It is known to have come through the connection it was sent over.
+    arrived: bool,
 }
 
 impl Entry {
@@ -91,6 +94,10 @@ struct Seat {
     answers: Answers,
     /// Others of the agent may be connected beside it.
     shares: bool,
+    /// It has acknowledged a run.
+    acknowledges: bool,
+    /// It was asked whether all has arrived, and has not answered yet.
+    asked: bool,
 }
 
 #[derive(Default)]
@@ -193,6 +200,7 @@ impl Desk {
             end: watch::channel(End::Open).0,
             upstream,
             more: false,
+            arrived: false,
         };
         state.runs.insert(task, entry);
         if taken {
@@ -237,6 +245,8 @@ impl Desk {
             places: usize::MAX,
             answers: Answers::Never,
             shares,
+            acknowledges: false,
+            asked: false,
         });
         drop(state);
         Ok((Session::new(Arc::clone(self), id, token, wake), resumed.is_some()))
@@ -282,7 +292,7 @@ impl Desk {
         let loads = state.loads();
         let (sent, load) = loads[index];
         if !state.seats[index].has_room(sent, load) {
-            return None;
+            return state.ask_arrival(index);
         }
         // Of several connections, one with less to do has the next run.
         let other = state.seats.iter().zip(&loads);
@@ -295,6 +305,7 @@ impl Desk {
         let answers = state.seats[index].answers;
         let entry = state.runs.get_mut(&task)?;
         entry.attempt += 1;
+        entry.arrived = false;
         entry.answers = answers;
         entry.standing.send_replace(Standing::Sent(id));
         Some(Order::Deliver(Delivery { task, attempt: entry.attempt, work: Arc::clone(&entry.work) }))
@@ -362,22 +373,6 @@ impl Desk {
         }
         entry.told.push_back(id.to_owned());
         false
-    }
-
-    /// Tells the connection that has a run to stop it. False if none has.
-    pub(super) fn stop(&self, task: TaskId) -> bool {
-        let mut state = self.state();
-        let Some(entry) = state.runs.get(&task) else { return false };
-        let (Standing::Sent(on) | Standing::Taken(on)) = entry.stands() else { return false };
-        // It was told before.
-        if entry.end.borrow().is_under_way() {
-            return true;
-        }
-        let order = Order::Stop { task, run: entry.run, work: Arc::clone(&entry.work) };
-        let Some(seat) = state.seats.iter_mut().find(|seat| seat.id == on) else { return false };
-        seat.orders.push_back(order);
-        seat.wake.notify_one();
-        true
     }
 
     /// A report that comes without a connection of its own, as an answer over HTTP does.

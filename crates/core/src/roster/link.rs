@@ -1,6 +1,7 @@
 //! The way to an agent that dials in: its runs wait at its desk until it comes, and for as long as they may.
 
 use super::desk::{Answers, Desk, End, Ending, Entered, Reported, Standing};
+use super::silence::Silence;
 use super::{Presence, Roster, Terms};
 use crate::hub::RunHandle;
 use crate::ids::{AgentId, TaskId};
@@ -147,6 +148,8 @@ enum Happened {
     Reported(Reported),
     Moved(Standing),
     Said(Arc<Message>),
+    /// Nobody has said anything for too long.
+    Silent,
     Fenced,
     Stopping,
     TimeOver,
@@ -158,10 +161,12 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
     let expires = Instant::now() + ttl.min(LONGEST).saturating_sub(run.age(work.asked_at));
     let mut turn = work.turn;
     let mut said = listen(&run, turn);
+    let mut silence = Silence::new(work.watched);
     let mut entered = desk.enter(task, work);
     let mut sent: Option<Instant> = None;
     loop {
-        let standing = *entered.standing.borrow_and_update();
+        // Seen only when it is told below: what changes meanwhile is not missed.
+        let standing = *entered.standing.borrow();
         sent = if matches!(standing, Standing::Sent(_)) { sent.or_else(|| Some(Instant::now())) } else { None };
         let until = match standing {
             Standing::Waiting => Until::Expired(expires),
@@ -171,8 +176,10 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
                 take.zip(sent).map_or(Until::Ever, |(take, sent)| Until::Untaken(sent + take.min(LONGEST)))
             }
         };
+        silence.look(standing, &desk, task, &run).await;
         let more = desk.takes_more(task).then_some(&mut said);
-        match next(&mut entered, &run, &until, more).await {
+        match next(&mut entered, &run, (&until, silence.over_at), more).await {
+            Happened::Silent => silence.end(standing, &mut run).await,
             Happened::Reported(Reported { gone: Some(reason), kept, .. }) => {
                 end(&desk, task, run, &reason, terms).await;
                 let _ = kept.send(true);
@@ -241,7 +248,12 @@ async fn time_over(desk: &Desk, task: TaskId, run: RunHandle, until: &Until, (tt
 }
 
 /// May be dropped while it waits: nothing is taken and then lost.
-async fn next(entered: &mut Entered, run: &RunHandle, until: &Until, more: Option<&mut Said>) -> Happened {
+async fn next(
+    entered: &mut Entered,
+    run: &RunHandle,
+    (until, silent): (&Until, Option<Instant>),
+    more: Option<&mut Said>,
+) -> Happened {
     let said = async {
         match more {
             Some(said) => said.await,
@@ -254,6 +266,12 @@ async fn next(entered: &mut Entered, run: &RunHandle, until: &Until, more: Optio
             Until::Ever => std::future::pending().await,
         }
     };
+    let silence = async {
+        match silent {
+            Some(at) => tokio::time::sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         biased;
         Some(reported) = entered.reports.recv() => Happened::Reported(reported),
@@ -261,6 +279,7 @@ async fn next(entered: &mut Entered, run: &RunHandle, until: &Until, more: Optio
         () = run.fenced() => Happened::Fenced,
         message = said => Happened::Said(message),
         () = run.stopping() => Happened::Stopping,
+        () = silence => Happened::Silent,
         () = alarm => Happened::TimeOver,
     }
 }

@@ -39,6 +39,8 @@ pub enum Order {
         run: u32,
         message: Arc<Message>,
     },
+    /// It has acknowledged nothing, and what it was sent may never be: has it arrived?
+    AskArrival,
     /// Another connection has taken the place of this one.
     Leave,
 }
@@ -99,6 +101,7 @@ impl Session {
 
     /// The same, said by an agent that speaks of tasks alone: its caller may know now.
     pub async fn acknowledge(&self, task: TaskId, run: Option<u32>) -> Result<(), NoRun> {
+        self.desk.knows_to_acknowledge(self.id);
         let to = self.desk.taken(self.id, task, run).ok_or(NoRun)?;
         let (kept, _) = oneshot::channel();
         let reported = Reported { reports: Vec::new(), acknowledged: true, gone: None, kept };
@@ -116,6 +119,11 @@ impl Session {
         let (kept, told) = oneshot::channel();
         to.send(Reported { reports, acknowledged: false, gone: None, kept }).await.map_err(|_| NoRun)?;
         Ok(told)
+    }
+
+    /// All that was sent before it was asked has arrived.
+    pub fn arrived(&self) {
+        self.desk.arrived(self.id);
     }
 
     /// The connection is spoken to in frames of the hub's own.

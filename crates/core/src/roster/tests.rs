@@ -100,6 +100,29 @@ async fn runs_go_out_in_order_within_the_window_and_again_after_a_cut() {
 }
 
 #[tokio::test]
+async fn a_connection_that_acknowledges_nothing_is_asked_what_has_arrived_when_its_window_is_full() {
+    let mut script = Script::new();
+    for _ in 0..4 {
+        script.run();
+    }
+    let (one, _) = script.open(None, Connections::Replace, 2);
+    one.serve_frames();
+    assert_eq!((script.next(&one), script.next(&one)), (Some((0, 1)), Some((1, 1))));
+    assert!(matches!(script.desk.order(one.id()), Some(Order::AskArrival)));
+    assert!(script.desk.order(one.id()).is_none(), "once at a time");
+    one.arrived();
+    assert_eq!((script.next(&one), script.next(&one)), (Some((2, 1)), Some((3, 1))));
+    drop(one);
+    let (two, _) = script.open(None, Connections::Replace, 2);
+    two.serve_frames();
+    assert_eq!((script.next(&two), script.next(&two)), (Some((0, 2)), Some((1, 2))), "nothing of it was taken");
+    script.desk.knows_to_acknowledge(two.id());
+    assert!(script.desk.order(two.id()).is_none(), "this one will say when it has them");
+    two.taken(script.tasks[0], Some(1)).expect("it is there");
+    assert_eq!((script.next(&two), script.next(&two)), (Some((2, 2)), None));
+}
+
+#[tokio::test]
 async fn a_new_connection_replaces_or_shares() {
     let mut script = Script::new();
     let (old, _) = script.open(None, Connections::Replace, 9);

@@ -4,7 +4,7 @@ use crate::config::{AgentConfig, Config};
 use anyhow::Result;
 use flotilla_core::hub::RunHandle;
 use flotilla_core::ports::{Checked, Link, Missed};
-use flotilla_core::registry::LeftOpen;
+use flotilla_core::registry::{LeftOpen, Proven};
 use flotilla_outbound::guard::Guard;
 use flotilla_outbound::remote::options::Options;
 use flotilla_outbound::remote::{Remote, RemoteLink};
@@ -14,10 +14,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A link to an agent elsewhere. Nothing is called yet. One that was added over the API is guarded.
-pub fn link(name: &str, agent: &AgentConfig, config: &Config, guarded: bool) -> Result<Arc<dyn Link>> {
+pub fn link(
+    name: &str,
+    agent: &AgentConfig,
+    config: &Config,
+    guarded: bool,
+    proven: &Arc<Proven>,
+) -> Result<Arc<dyn Link>> {
     let limits = config.limits.limits();
     let options = Options { depth: limits.json_depth, guarded, ..agent.remote_options(name, limits.body)? };
-    let remote = Arc::new(Remote::new(options, Guard::new(config.targets.rules()?))?);
+    let remote = Arc::new(Remote::new(options, Guard::new(config.targets.rules()?), Arc::clone(proven))?);
     Ok(Arc::new(RemoteLink(remote)))
 }
 

@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::AgentId;
 use flotilla_core::ports::{Asked, Discovered, Later, Plan, Scout};
-use flotilla_core::registry::{Added, Agent, Source};
+use flotilla_core::registry::{Added, Agent, Proven, Source};
 use flotilla_outbound::discover::{self, Discovery};
 use flotilla_outbound::guard::Guard;
 use flotilla_outbound::remote::options::Auth;
@@ -22,11 +22,13 @@ const MOST_BYTES: usize = 64 * 1024;
 /// Knows the configuration of now.
 pub struct Recruiter {
     config: ArcSwap<Config>,
+    /// Whose cards were verified, whatever the configuration is.
+    pub proven: Arc<Proven>,
 }
 
 impl Recruiter {
-    pub fn new(config: Config) -> Self {
-        Self { config: ArcSwap::from_pointee(config) }
+    pub fn new(config: Config, proven: Arc<Proven>) -> Self {
+        Self { config: ArcSwap::from_pointee(config), proven }
     }
 
     pub fn replace_config(&self, config: Arc<Config>) {
@@ -149,9 +151,13 @@ impl Scout for Recruiter {
     fn build(&self, added: &Added) -> Result<Agent, Refusal> {
         let (config, whole) = (read(&added.settings)?, self.config.load());
         let told = |error: anyhow::Error| wrong(format!("{error:#}"));
-        let link = remote::link(&added.name, &config, &whole, true).map_err(told)?;
+        let link = remote::link(&added.name, &config, &whole, true, &self.proven).map_err(told)?;
         let source = Source::Added(Arc::new(added.clone()));
         agent_of(&added.name, &config, (AgentId(0), added.owner, added.workspace), source, link).map_err(told)
+    }
+
+    fn forget(&self, name: &str) {
+        self.proven.forget(name);
     }
 
     fn references(&self, auth: &str) -> Result<Vec<String>, Refusal> {

@@ -135,7 +135,7 @@ struct List {
     /// Only those that speak this version of A2A themselves
     #[arg(long, value_name = "VERSION")]
     protocol: Option<String>,
-    /// Only those that are live, stale, unreachable, unchecked or absent
+    /// Only those that are live, stale, unreachable, unchecked, absent or gone
     #[arg(long)]
     state: Option<String>,
 }

@@ -27,7 +27,7 @@ async fn reload(running: &Running) -> Result<()> {
     let hub = &running.app.hub;
     let (store, roster) = (hub.store(), hub.roster());
     let kept = hub.keep_registry().await;
-    let recruiter = Recruiter::new(config.clone());
+    let recruiter = Recruiter::new(config.clone(), Arc::clone(&running.recruiter.proven));
     let before = running.config.load_full();
     let place = Place { store, roster, state: &running.agents, here: &running.here };
     let registry = assemble::registry(&config, place, &recruiter).await?;

@@ -4,6 +4,7 @@ mod add;
 mod api;
 mod checks;
 mod discover;
+mod proven;
 mod rights;
 
 use crate::cast::setup;

@@ -8,8 +8,10 @@ mod channel;
 mod connect;
 mod gopherhole;
 mod proxy;
+mod refused;
 mod resume;
 mod storm;
+mod window;
 
 use flotilla_testkit::socket::{Dial, Socket};
 use flotilla_testkit::{Binding, Client, HubProcess};

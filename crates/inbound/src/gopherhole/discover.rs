@@ -8,7 +8,8 @@ use crate::{caller, rest, signed};
 use axum::body::Body;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::{Error, Fault};
-use flotilla_core::registry::Visibility;
+use flotilla_core::registry::{Agent, Visibility};
+use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::gopherhole::Search;
 use http::request::Parts;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 pub async fn serve(app: &Arc<App>, path: &[&str], request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let found = match path {
-        [_, id] => one(app, id).map_err(Error::from),
+        [_, id] => one(app, id, &parts).await,
         [what] => all(app, what, &parts).await,
         _ => Err(Fault::new("a path that is not served here").into()),
     };
@@ -69,15 +70,23 @@ fn asked(uri: &Uri) -> Result<(Search, bool), Refusal> {
     Ok((search, of_workspace))
 }
 
-/// A public agent and its card, for all.
-fn one(app: &App, id: &str) -> Result<Value, Refusal> {
-    let nobody = Caller::anonymous();
-    app.hub.count_request(nobody.principal)?;
+/// An agent and its card: a public one for all, and any that is listed for whoever shows a key.
+async fn one(app: &App, id: &str, request: &Parts) -> Result<Value, Error> {
+    let caller = match caller::credential(&request.headers)? {
+        Some(_) => caller::identify(app, request).await?,
+        None => {
+            app.hub.count_request(Caller::anonymous().principal)?;
+            Caller::anonymous()
+        }
+    };
+    let listed = |agent: &Agent| caller.check(Right::AgentsRead).is_ok() && agent.is_seen_by(&caller);
     let registry = app.hub.registry();
-    let agent = registry.by_name(id).filter(|agent| agent.visibility == Visibility::Public);
-    let agent =
-        agent.ok_or_else(|| Refusal::new(Reason::AgentNotFound, format!("There is no public agent '{id}' here.")))?;
-    let mut shown = catalog::entry(app, &nobody, agent);
+    let agent = registry.by_name(id).filter(|agent| agent.visibility == Visibility::Public || listed(agent));
+    let agent = agent.ok_or_else(|| {
+        let text = format!("There is no agent '{id}' here for you. Without a key only public ones are shown.");
+        Refusal::new(Reason::AgentNotFound, text)
+    })?;
+    let mut shown = catalog::entry(app, &caller, agent);
     let mut card = serde_json::to_value(signed::public(app, agent, true)).unwrap_or_default();
     card["url"] = shown["url"].clone();
     // Its clients in one language look for these in the agent, those in another beside it.

@@ -27,6 +27,8 @@ use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
 
 /// What is read and written at once. Thousands of connections are open and quiet, so it is little.
 const BUFFER: usize = 2 * 1024;
+/// What a ping says that asks whether all before it has arrived; its pong says the same.
+const ARRIVED: &[u8] = b"arrived?";
 /// Frames that are written before they are pushed out.
 const TOGETHER: usize = 32;
 
@@ -194,6 +196,10 @@ impl Connection {
                 let _ = write(socket, Message::text(hub_frame::warning(text)), sockets).await;
                 return Next::End(4000, "replaced by another connection");
             }
+            Order::AskArrival => {
+                let asked = write(socket, Message::Ping(ARRIVED.into()), sockets).await;
+                return if asked { Next::On } else { Next::End(1001, "a ping was not taken") };
+            }
             Order::Deliver(delivery) => self.delivery(&delivery),
             Order::Say { task, run, message } => Self::more(task, run, message),
             Order::Stop { task, run, work } => self.stop(task, run, &work),
@@ -229,6 +235,13 @@ impl Connection {
                 let _ = write(socket, Message::text(hub_frame::error(&refusal, None)), sockets).await;
                 Next::End(1003, "binary frames are not taken")
             }
+            // Whoever answers this has read all that came before it.
+            Some(Ok(Message::Pong(said))) if said.as_ref() == ARRIVED => {
+                if let Some(place) = &self.place {
+                    place.session.arrived();
+                }
+                Next::On
+            }
             // Pings are answered below this.
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Next::On,
             Some(Err(SocketError::Capacity(_))) => {
@@ -236,6 +249,7 @@ impl Connection {
                 Next::End(1009, "the frame is larger than may be")
             }
             Some(Err(SocketError::Utf8(_))) => Next::End(1007, "the frame is not UTF-8"),
+            Some(Err(SocketError::Protocol(_))) => Next::End(1002, "the frame is none of WebSocket"),
             Some(Err(_)) => Next::End(1002, "the connection was cut"),
         }
     }

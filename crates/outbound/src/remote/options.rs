@@ -9,6 +9,9 @@ use flotilla_protocol::wire::Base64;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Where cards are, and where they were before.
+pub const WELL_KNOWN: [&str; 2] = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
+
 /// Where an agent is, in its operator's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
@@ -211,6 +214,21 @@ impl Options {
             Place::Base(url) | Place::Card(url) => crate::net::address::shown(url),
             Place::File(path) => path.display().to_string(),
         }
+    }
+
+    /// What a proof of its card is good for: the agent's address, however that is written, and the keys that count there.
+    pub fn proof(&self) -> String {
+        let address = match &self.place {
+            Place::File(path) => path.display().to_string(),
+            Place::Base(url) | Place::Card(url) => {
+                // What follows may be a secret, and says nothing of whose the card is.
+                let whole = reqwest::Url::parse(url).map_or_else(|_| url.clone(), String::from);
+                let path = whole.split(['?', '#']).next().unwrap_or_default();
+                let base = WELL_KNOWN.iter().find_map(|known| path.strip_suffix(known)).unwrap_or(path);
+                base.trim_end_matches('/').to_owned()
+            }
+        };
+        self.pins.names().iter().fold(address, |proof, name| format!("{proof} {name}"))
     }
 
     /// What must not be seen in a log or an error.

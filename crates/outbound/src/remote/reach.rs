@@ -1,6 +1,6 @@
 //! The way to an agent elsewhere: its card, the interface chosen from it, and the credentials that go along.
 
-use super::options::{Auth, Options, Place};
+use super::options::{Auth, Options, Place, WELL_KNOWN};
 use super::trust;
 use crate::client::card::Card;
 use crate::client::credential::{Attached, Credentials};
@@ -14,19 +14,18 @@ use crate::oauth;
 use crate::signature::origin::{Fetch, judge};
 use crate::signature::verify::{Outcome, Word};
 use arc_swap::ArcSwapOption;
-use flotilla_core::registry::Signed;
+use flotilla_core::registry::{Proven, Signed};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-const WELL_KNOWN: &str = "/.well-known/agent-card.json";
-/// Where cards were before.
-const OLD_WELL_KNOWN: &str = "/.well-known/agent.json";
 /// A token is not used in its last moments.
 const MARGIN: Duration = Duration::from_secs(30);
 /// How long a token is used whose server does not say.
 const USUAL: Duration = Duration::from_secs(300);
+/// What to do about a card that is worth less than before.
+const BEGIN_ANEW: &str = "if that is meant to be so, remove the agent and add it again";
 
 pub struct Way {
     options: Arc<Options>,
@@ -39,12 +38,13 @@ pub struct Way {
     token: Mutex<Option<(String, Instant)>>,
     /// The last card whose signatures were judged, and what they are worth.
     judged: Mutex<Option<(String, Outcome)>>,
-    /// Its card was verified once.
-    verified: AtomicBool,
+    /// Whether its card was verified once, and what for.
+    proven: Arc<Proven>,
+    proof: String,
 }
 
 impl Way {
-    pub fn new(options: Arc<Options>, guard: Guard) -> Result<Self, ClientError> {
+    pub fn new(options: Arc<Options>, guard: Guard, proven: Arc<Proven>) -> Result<Self, ClientError> {
         let limits = Limits {
             connect: options.times.connect,
             answer: options.times.answer,
@@ -55,6 +55,7 @@ impl Way {
         let resolver = options.guarded.then(|| guard.resolver(secure));
         let net = Net::between(limits, Redactor::new(options.secrets()), resolver)?;
         Ok(Self {
+            proof: options.proof(),
             options,
             guard,
             net,
@@ -63,7 +64,7 @@ impl Way {
             reading: Mutex::default(),
             token: Mutex::default(),
             judged: Mutex::default(),
-            verified: AtomicBool::new(false),
+            proven,
         })
     }
 
@@ -152,10 +153,9 @@ impl Way {
             Place::Card(url) => get(url.clone()).await,
             Place::Base(url) => {
                 let base = url.trim_end_matches('/');
-                match get(format!("{base}{WELL_KNOWN}")).await {
-                    Err(missing @ ClientError::CardNotFound { .. }) => {
-                        get(format!("{base}{OLD_WELL_KNOWN}")).await.map_err(|_| missing)
-                    }
+                let [known, before] = WELL_KNOWN.map(|path| format!("{base}{path}"));
+                match get(known).await {
+                    Err(missing @ ClientError::CardNotFound { .. }) => get(before).await.map_err(|_| missing),
                     other => other,
                 }
             }
@@ -195,22 +195,23 @@ impl Way {
     /// A card whose signature does not hold is not used, nor is one without or by a stranger, once the agent's card was
     /// verified: whoever changed it on the way might have the agent's secrets sent elsewhere.
     async fn check_signature(&self, card: &Card) -> Result<(), ClientError> {
-        let (pinned, verified) = (!self.options.pins.is_empty(), self.verified.load(Ordering::Relaxed));
+        let pinned = !self.options.pins.is_empty();
+        let verified = self.proven.holds(&self.options.name, &self.proof);
         if !pinned && !verified && !card.json.contains("\"signatures\"") {
             return Ok(());
         }
         let Outcome { word, reason, .. } = self.judge(card).await;
         let problem = match word {
             Word::Verified => {
-                self.verified.store(true, Ordering::Relaxed);
-                return Ok(());
+                let kept = self.proven.keep(&self.options.name, &self.proof).await;
+                return kept.map_err(|fault| ClientError::Setting(format!("that its card is verified: {fault}")));
             }
             _ if pinned => format!("no pinned key signed it ({word}: {reason})"),
             Word::Failed => format!("its signature does not hold (failed: {reason})"),
-            Word::Absent if verified => "it is not signed any more, and was before (absent)".to_owned(),
-            Word::Unverifiable if verified => {
-                format!("no key that is known here signed it any more, and one did before (unverifiable: {reason})")
-            }
+            Word::Absent if verified => format!("it is not signed any more, and was before (absent); {BEGIN_ANEW}"),
+            Word::Unverifiable if verified => format!(
+                "no key that is known here signed it any more, and one did before (unverifiable: {reason}); {BEGIN_ANEW}"
+            ),
             Word::Absent | Word::Unverifiable => return Ok(()),
         };
         Err(ClientError::CardInvalid { reference: address::shown(&card.source), problem })

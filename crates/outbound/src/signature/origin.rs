@@ -38,6 +38,15 @@ impl Pins {
         Ok(())
     }
 
+    /// The thumbprints of all of them, in one order: the same pins, the same names.
+    pub fn names(&self) -> Vec<&str> {
+        let own = self.keys.0.iter().map(|key| key.thumbprint.as_str());
+        let mut names: Vec<&str> = own.chain(self.thumbprints.iter().map(String::as_str)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     pub fn is_empty(&self) -> bool {
         self.keys.0.is_empty() && self.thumbprints.is_empty()
     }

@@ -186,6 +186,11 @@ fn what_a_signature_leaves_out_is_told() {
     assert_eq!((outcome.word, proof.reading, proof.payload.as_str()), (Word::Verified, Reading::Bare, bare));
     assert_eq!(proof.uncovered, ["url"]);
     assert!(outcome.reason.ends_with("not covered: url"), "{}", outcome.reason);
+    for number in 1..8 {
+        card[format!("a{number}")] = json!(number);
+    }
+    let told = by_origin(&card.to_string(), &trusted).reason;
+    assert!(told.ends_with("not covered: url, a1, a2, a3, a4 and 3 more"), "where it leads is always named: {told}");
 }
 
 /// A card for readers of both versions: what only one of its signatures covers cannot be changed unnoticed either.

@@ -14,6 +14,9 @@ use url::Url;
 /// A card with more is not worth the work.
 const MOST_SIGNATURES: usize = 16;
 
+/// Members that are not covered, as far as they are named.
+const MOST_NAMED: usize = 5;
+
 /// How a card was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
@@ -133,9 +136,16 @@ fn verified(proof: Box<Proof>, trust: Trust<'_>) -> Outcome {
     let key = proof.kid.as_deref().unwrap_or(&proof.thumbprint);
     let mut reason = format!("signed by {whose} ({key}, {})", proof.alg);
     if !proof.uncovered.is_empty() {
-        let shown: Vec<&str> = proof.uncovered.iter().take(5).map(String::as_str).collect();
-        let more = if proof.uncovered.len() > shown.len() { ", …" } else { "" };
-        reason.push_str(&format!("; not covered: {}{more}", shown.join(", ")));
+        // Where the agent is called comes first, and is never among the rest.
+        let leads = |name: &&String| name.contains("url") || name.contains("nterface");
+        let (leading, others): (Vec<&String>, Vec<&String>) = proof.uncovered.iter().partition(leads);
+        let room = MOST_NAMED.saturating_sub(leading.len());
+        let more = others.len().saturating_sub(room);
+        let shown: Vec<&str> = leading.iter().chain(others.iter().take(room)).map(|name| name.as_str()).collect();
+        reason.push_str(&format!("; not covered: {}", shown.join(", ")));
+        if more > 0 {
+            reason.push_str(&format!(" and {more} more"));
+        }
     }
     Outcome { word: Word::Verified, reason, proof: Some(proof) }
 }

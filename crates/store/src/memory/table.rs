@@ -52,6 +52,8 @@ pub struct Tables {
     pub registrations: BTreeMap<String, (AgentId, Registration)>,
     /// Of agents that are announced.
     pub leases: HashMap<AgentId, Lease>,
+    /// What the cards of agents were verified for.
+    pub proven: HashMap<String, String>,
     pub added: BTreeMap<String, (AgentId, Added)>,
 }
 

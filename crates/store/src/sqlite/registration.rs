@@ -93,6 +93,8 @@ pub fn keep_added(connection: &Connection, added: &Added, take_over: bool) -> Re
 pub fn remove(connection: &Connection, agent: AgentId) -> Result<bool, Fault> {
     let mut removed = 0;
     connection.execute("DELETE FROM leases WHERE agent = ?1", [agent.0]).map_err(fault("removing an agent"))?;
+    let proof = "DELETE FROM proven_cards WHERE agent = (SELECT name FROM agents WHERE id = ?1)";
+    connection.execute(proof, [agent.0]).map_err(fault("removing an agent"))?;
     for sql in ["DELETE FROM registrations WHERE agent = ?1", "DELETE FROM added_agents WHERE agent = ?1"] {
         removed += connection.execute(sql, [agent.0]).map_err(fault("removing an agent"))?;
     }

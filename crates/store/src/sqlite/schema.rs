@@ -166,6 +166,9 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX usage_by_day ON usage (day);
     ALTER TABLE workers ADD COLUMN standing TEXT NOT NULL DEFAULT '{}';
 ",
+    "
+    CREATE TABLE proven_cards (agent TEXT PRIMARY KEY, place TEXT NOT NULL) WITHOUT ROWID;
+",
 ];
 
 /// The schema version this program writes.

@@ -196,9 +196,18 @@ pub async fn agents_that_were_added_stay_until_they_are_removed(home: &impl Home
     assert_eq!(again, Some(far), "it keeps its number");
     let expected = [(far, added("far", r#"{"url":"https://h"}"#, 2))];
     assert_eq!(store.added().await.unwrap(), expected);
+    for (name, place) in [("far", Some("https://h")), ("set", Some("https://i")), ("far", Some("https://j"))] {
+        store.keep_proven(name, place).await.unwrap();
+    }
+    let mut proven = store.proven().await.unwrap();
+    proven.sort();
+    assert_eq!(proven, [("far".to_owned(), "https://j".to_owned()), ("set".to_owned(), "https://i".to_owned())]);
     assert!(store.remove_agent(far).await.unwrap());
     assert!(!store.remove_agent(far).await.unwrap());
     assert_eq!(store.added().await.unwrap(), []);
+    assert_eq!(store.proven().await.unwrap().len(), 1, "what was known of its card goes with it");
+    store.keep_proven("set", None).await.unwrap();
+    assert_eq!(store.proven().await.unwrap(), []);
     let theirs = Added { owner: other.id, ..added("far", "{}", 3) };
     assert_eq!(store.keep_added(theirs.clone(), false).await.unwrap(), None, "the name stays its owner's");
     assert_eq!(store.keep_added(theirs.clone(), true).await.unwrap(), Some(far));

@@ -109,6 +109,22 @@ impl Desk {
         Some(Ending { answers, end })
     }
 
+    /// Tells the connection that has a run to stop it. False if none has.
+    pub(in crate::roster) fn stop(&self, task: TaskId) -> bool {
+        let mut state = self.state();
+        let Some(entry) = state.runs.get(&task) else { return false };
+        let (Standing::Sent(on) | Standing::Taken(on)) = entry.stands() else { return false };
+        // It was told before.
+        if entry.end.borrow().is_under_way() {
+            return true;
+        }
+        let order = Order::Stop { task, run: entry.run, work: Arc::clone(&entry.work) };
+        let Some(seat) = state.seats.iter_mut().find(|seat| seat.id == on) else { return false };
+        seat.orders.push_back(order);
+        seat.wake.notify_one();
+        true
+    }
+
     /// What an agent made of being asked: it goes on, or says why it does not stop.
     pub fn goes_on(&self, task: TaskId, refused: Option<&str>) {
         let state = self.state();
@@ -137,6 +153,21 @@ impl Desk {
     /// Whether whoever was sent a run has a word for having it. One that takes requests just answers when it can.
     pub(in crate::roster) fn acknowledges(&self, task: TaskId) -> bool {
         self.state().runs.get(&task).is_some_and(|entry| entry.answers != Answers::ToRequests)
+    }
+
+    /// Whether whoever was sent a run speaks in frames of the hub's own, and so of tasks alone.
+    pub(in crate::roster) fn speaks_frames(&self, task: TaskId) -> bool {
+        self.state().runs.get(&task).is_some_and(|entry| entry.answers == Answers::Perhaps)
+    }
+
+    /// Whether it takes requests, which it may answer with a Message.
+    pub(in crate::roster) fn takes_requests(&self, task: TaskId) -> bool {
+        !self.acknowledges(task)
+    }
+
+    /// Whether somebody is connected who takes messages, and not runs by the number of its places as a worker does.
+    pub(in crate::roster) fn is_crowded(&self) -> bool {
+        self.state().seats.iter().any(|seat| seat.window > 0 && seat.answers != Answers::WhenGone)
     }
 
     /// Whether somebody waits for a run to end.

@@ -9,12 +9,13 @@ impl State {
         }
     }
 
-    /// Of each connection, how many runs it was sent and has not taken, and how many it has in all.
+    /// Of each connection, how many runs it was sent that it has not taken and that are not known to have arrived, and how
+    /// many it has in all.
     pub(super) fn loads(&self) -> Vec<(usize, usize)> {
         let mut loads = vec![(0, 0); self.seats.len()];
         for entry in self.runs.values() {
             let (on, sent) = match entry.stands() {
-                Standing::Sent(on) => (on, 1),
+                Standing::Sent(on) => (on, usize::from(!entry.arrived)),
                 Standing::Taken(on) => (on, 0),
                 _ => continue,
             };

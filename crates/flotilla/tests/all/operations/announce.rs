@@ -81,6 +81,42 @@ fn an_announced_agent_is_called_through_and_is_gone_when_nobody_speaks_of_it() {
 }
 
 #[test]
+fn an_agent_whose_announcement_is_over_is_shown_to_be_gone() {
+    let (here, mut there) = (here(), there());
+    let key = writer(&there, "harbour");
+    let body = json!({"agents": [{"name": "mirror", "card": card(&here, "mirror")}], "leaseSeconds": 600});
+    assert_eq!(announce(&there, &key, &body).status, 200);
+    assert_eq!(ask(&there, &key, Request::new("DELETE", "/api/announce/mirror")).status, 204);
+    for start in ["before", "after"] {
+        let shown = there.cli_ok(&["agents", "show", "mirror"]);
+        assert!(shown.contains("State: gone"), "{start}: {shown}");
+        let refused = there.cli(&["agents", "check", "mirror"]);
+        let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && told.contains("nobody says any more that it is there"), "{start}: {told}");
+        assert!(!there.cli_ok(&["agents", "list"]).contains("mirror"), "it is in no list");
+        assert!(there.cli_ok(&["agents", "list", "--state", "gone"]).contains("mirror"), "but in that of its kind");
+        let metrics = ask(&there, OWNER, Request::get("/metrics")).text().to_owned();
+        assert!(metrics.contains("flotilla_agents{state=\"gone\"} 1"), "{start}: {metrics}");
+        there.restart();
+    }
+    assert_eq!(announce(&there, &key, &body).status, 200);
+    assert!(!there.cli_ok(&["agents", "show", "mirror"]).contains("State: gone"), "it is back");
+}
+
+#[test]
+fn a_configured_agent_is_there_whatever_became_of_one_that_was_announced_under_its_name() {
+    let (here, mut there) = (here(), there());
+    let body = json!({"agents": [{"name": "mirror", "card": card(&here, "mirror")}], "leaseSeconds": 600});
+    assert_eq!(announce(&there, OWNER, &body).status, 200);
+    assert_eq!(ask(&there, OWNER, Request::new("DELETE", "/api/announce/mirror")).status, 204);
+    there.write_config(&format!("{THERE}  mirror: {{kind: echo}}\n"));
+    there.restart();
+    let shown = there.cli_ok(&["agents", "show", "mirror"]);
+    assert!(shown.contains("State: live") && shown.contains("configuration"), "{shown}");
+    assert_eq!(state(&there.owner(Binding::JsonRpc).agent("mirror").say("m", "hello")), "TASK_STATE_COMPLETED");
+}
+
+#[test]
 fn a_hub_that_is_restarted_forgets_nobody() {
     let (here, mut there) = (here(), there());
     let key = writer(&there, "harbour");

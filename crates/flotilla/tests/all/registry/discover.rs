@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const CARD: &str = "/.well-known/agent-card.json";
-const KEYS: &str = "/.well-known/jwks.json";
+pub const CARD: &str = "/.well-known/agent-card.json";
+pub const KEYS: &str = "/.well-known/jwks.json";
 
 fn discover(client: &Client, url: &str) -> Value {
     let found = ask(client, "POST", "/api/agents/discover", &json!({ "url": url }));
@@ -149,7 +149,7 @@ fn a_card_that_cannot_be_used_is_told_why() {
 }
 
 /// A key under the name every card here is signed by.
-fn keys(key: &SigningKey) -> Page {
+pub fn keys(key: &SigningKey) -> Page {
     let mut jwk = key.jwk.clone();
     jwk["kid"] = json!("k");
     Page::json(json!({ "keys": [jwk] }))

@@ -1,7 +1,7 @@
 //! Runs that an agent has acknowledged and says nothing of: they stay its own, and their callers know them.
 
 use super::{agent_key, answer, caller, dial};
-use crate::cast::{id, reached, setup, state};
+use crate::cast::{id, reached, setup, state, text};
 use flotilla_testkit::Binding;
 use flotilla_testkit::client::message;
 use serde_json::{Value, json};
@@ -54,6 +54,38 @@ fn a_stream_begins_when_the_agent_has_acknowledged() {
         answer(&mut agent, &run, "Done");
         reached(&client, id(&first["task"]), "TASK_STATE_COMPLETED");
     }
+}
+
+#[test]
+fn a_stream_begins_when_an_agent_that_acknowledges_nothing_was_sent_its_run() {
+    let hub = setup().start();
+    for binding in Binding::ALL {
+        let mut agent = dial(&hub, &agent_key(&hub, &format!("mute-{binding:?}").to_lowercase())).open();
+        let name = agent.welcome["agentId"].as_str().expect("a name").to_owned();
+        let client = caller(&hub, binding, &name);
+        let mut stream = client.stream("SendStreamingMessage", &message("m", "Think first")).expect("a stream");
+        let run = agent.kind("message");
+        let first = stream.expect().frame();
+        assert_eq!((&first["task"]["id"], state(&first["task"])), (&run["taskId"], "TASK_STATE_SUBMITTED"));
+        answer(&mut agent, &run, "Done");
+        reached(&client, id(&first["task"]), "TASK_STATE_COMPLETED");
+    }
+}
+
+#[test]
+fn a_stream_of_an_agent_that_might_answer_with_a_message_begins_when_it_thinks_for_long() {
+    let hub = setup().start();
+    let mut agent = dial(&hub, &agent_key(&hub, "thinker")).subprotocol("a2a.v1").open();
+    let client = caller(&hub, Binding::JsonRpc, "thinker");
+    let mut stream = client.stream("SendStreamingMessage", &message("m", "Think")).expect("a stream");
+    let request = agent.wait_for("a request", |frame| frame.get("method").is_some());
+    let first = stream.expect().frame();
+    assert_eq!(state(&first["task"]), "TASK_STATE_SUBMITTED", "{first}");
+    let thought = json!({"messageId": "t", "role": "ROLE_AGENT", "parts": [{"text": "At last"}]});
+    agent.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": {"message": thought}}));
+    agent.send(&json!({"jsonrpc": "2.0", "id": request["id"], "streamEnd": true}));
+    let done = reached(&client, id(&first["task"]), "TASK_STATE_COMPLETED");
+    assert_eq!(text(&done["status"]["message"]), "At last", "a Message completes what is a task by then");
 }
 
 #[test]

@@ -323,5 +323,11 @@ fn agents_are_found_over_plain_http() {
     assert_eq!(get("/api/discover/featured", Some(&key)).json(), json!({"featured": []}));
     assert_eq!(get("/api/discover/categories", None).status, 401);
     assert_eq!(get("/api/discover/agents/weather", None).status, 404, "it is no public agent");
+    assert_eq!(
+        get("/api/discover/agents/weather", Some(&key)).json()["agent"]["id"],
+        "weather",
+        "what is listed is shown"
+    );
+    assert_eq!(get("/api/discover/agents/weather", Some("flk_wrong")).status, 401);
     assert_eq!(get("/api/discover/agents?limit=many", Some(&key)).status, 400);
 }

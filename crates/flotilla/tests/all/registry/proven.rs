@@ -1,0 +1,121 @@
+//! Cards that were verified once: nothing less will do from then on, whatever is changed, read again or started anew.
+
+use super::discover::{CARD, KEYS, keys};
+use super::{add, ask, local, owner};
+use crate::cast::state;
+use crate::cli::signatures::{key, signed_card};
+use flotilla_testkit::stand_in::card;
+use flotilla_testkit::{Client, HubProcess, Page, Pages, until};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A site whose card is signed, until it leads to somebody else and is not.
+struct Site {
+    site: Pages,
+    thief: Pages,
+    changed: Arc<AtomicBool>,
+}
+
+impl Site {
+    fn start() -> Self {
+        let thief = Pages::start(|_, _| Page::status(500));
+        let changed = Arc::new(AtomicBool::new(false));
+        let (now, by, elsewhere) = (Arc::clone(&changed), key(1), thief.url());
+        let site = Pages::start(move |path, url| match path {
+            CARD if now.load(Ordering::SeqCst) => Page::json(card(&elsewhere, true)),
+            CARD => Page::json(signed_card(card(url, true), &by, json!({}))),
+            KEYS => keys(&by),
+            _ => Page::status(404),
+        });
+        Self { site, thief, changed }
+    }
+
+    fn change(&self) {
+        self.changed.store(true, Ordering::SeqCst);
+    }
+
+    fn hub(&self) -> HubProcess {
+        let configured = format!("  set: {{kind: a2a, url: '{}', auth: {{bearer: env:AGENT_KEY}}}}", self.site.url());
+        local(&configured).env("AGENT_KEY", "s3cret-value").start()
+    }
+
+    fn settings(&self, name: &str) -> Value {
+        json!({"name": name, "url": self.site.url(), "auth": {"bearer": "env:AGENT_KEY"}})
+    }
+
+    /// The agent is not called, and its owner is told why.
+    fn holds_back(&self, client: &Client, name: &str, when: &str) {
+        let checked = check(client, name);
+        assert_eq!(checked["signature"]["word"], "absent", "{name} {when}: {checked}");
+        let problem = checked["checks"]["lastError"].as_str().unwrap_or_default();
+        assert!(problem.contains("was before (absent); if that is meant to be so"), "{name} {when}: {checked}");
+        let task = client.clone().agent(name).say(&format!("m-{name}-{when}"), "go");
+        assert_eq!(state(&task), "TASK_STATE_FAILED", "{name} {when}: {task}");
+        assert_eq!(self.thief.asked(), Vec::<String>::new(), "{name} {when}");
+    }
+}
+
+fn check(client: &Client, name: &str) -> Value {
+    ask(client, "POST", &format!("/api/agents/{name}/check"), &json!({})).json()
+}
+
+fn announce(client: &Client, url: &str, seconds: u32) {
+    let agent = json!({"name": "told", "url": url, "auth": {"bearer": "env:AGENT_KEY"}});
+    let said = ask(client, "POST", "/api/announce", &json!({"agents": [agent], "leaseSeconds": seconds}));
+    assert_eq!(said.status, 200, "{said:?}");
+}
+
+#[test]
+fn a_verified_card_stays_so_over_changes_reloads_announcements_and_restarts() {
+    let site = Site::start();
+    let mut hub = site.hub();
+    let client = owner(&hub);
+    assert_eq!(add(&client, &site.settings("far")).status, 201);
+    announce(&client, &site.site.url(), 600);
+    for name in ["set", "far", "told"] {
+        assert_eq!(check(&client, name)["signature"]["word"], "verified", "{name}");
+    }
+    site.change();
+    hub.signal("HUP");
+    until("the configuration is read again", || hub.log().contains("configuration read again").then_some(()));
+    for name in ["set", "far", "told"] {
+        site.holds_back(&client, name, "reload");
+    }
+    let changed = ask(&client, "PATCH", "/api/agents/far", &json!({"description": "Another."}));
+    assert_eq!(changed.status, 200, "{changed:?}");
+    site.holds_back(&client, "far", "change");
+    let written = format!("{}{CARD}", site.site.url());
+    let changed = ask(&client, "PATCH", "/api/agents/far", &json!({ "card": written }));
+    assert_eq!(changed.status, 200, "{changed:?}");
+    site.holds_back(&client, "far", "other-words");
+    announce(&client, &format!("{}/", site.site.url()), 900);
+    site.holds_back(&client, "told", "announcement");
+    hub.kill();
+    hub.restart();
+    for name in ["set", "far", "told"] {
+        site.holds_back(&client, name, "restart");
+    }
+}
+
+#[test]
+fn whoever_removes_an_agent_and_adds_it_again_begins_anew() {
+    let site = Site::start();
+    let mut hub = site.hub();
+    let client = owner(&hub);
+    assert_eq!(add(&client, &site.settings("far")).status, 201);
+    for name in ["set", "far"] {
+        assert_eq!(check(&client, name)["signature"]["word"], "verified");
+    }
+    site.change();
+    assert_eq!(ask(&client, "DELETE", "/api/agents/far", &json!({})).status, 204);
+    assert_eq!(add(&client, &site.settings("far")).status, 201);
+    assert_eq!(check(&client, "far")["state"], "live", "it is another agent");
+    let all = std::fs::read_to_string(hub.dir().join("hub.yaml")).expect("the configuration");
+    hub.write_config(&all.lines().filter(|line| !line.contains("  set:")).collect::<Vec<_>>().join("\n"));
+    hub.restart();
+    assert_eq!(client.get("/api/agents/set").status, 404);
+    hub.write_config(&all);
+    hub.restart();
+    assert_eq!(check(&client, "set")["state"], "live", "so is one that was taken out of the configuration");
+}
