@@ -2,7 +2,7 @@
 
 use crate::task::Head;
 use flotilla_protocol::a2a::model::{
-    Artifact, ArtifactUpdate, Message, StatusUpdate, StreamResponse, Task, TaskState, TaskStatus,
+    Artifact, ArtifactUpdate, Message, Role, StatusUpdate, StreamResponse, Task, TaskState, TaskStatus,
 };
 use flotilla_protocol::event::{Change, Event, Said};
 use flotilla_protocol::time::Millis;
@@ -70,7 +70,11 @@ impl Fold {
             Event::Answered { said } => self.answer = said.projected(),
             Event::Status { state, said, .. } => {
                 self.shelve_status_message();
-                self.set_status(*state, said.as_ref().and_then(Said::projected), at);
+                let said = said.as_ref().and_then(Said::projected);
+                if let Some(said) = said.as_ref().filter(|_| state.is_settled()) {
+                    self.unshelve(said);
+                }
+                self.set_status(*state, said, at);
             }
             Event::Produced { chunk } if event.is_for_peers() => self.produce(chunk.projected(), chunk.append),
             Event::Linked { upstream, metadata, unknown, .. } => {
@@ -101,6 +105,16 @@ impl Fold {
     fn shelve_status_message(&mut self) {
         if let Some(message) = self.status.message.take() {
             self.history.push(message);
+        }
+    }
+
+    /// What a task ends or waits with may have been said on the way already. It is there once.
+    fn unshelve(&mut self, said: &Message) {
+        let since_asked =
+            self.history.iter().rposition(|message| message.role == Role::User).map_or(0, |last| last + 1);
+        let is_same = |kept: &Arc<Message>| kept.message_id == said.message_id && kept.parts == said.parts;
+        if let Some(place) = self.history[since_asked..].iter().rposition(is_same) {
+            self.history.remove(since_asked + place);
         }
     }
 

@@ -130,15 +130,14 @@ impl Parameters {
             return None;
         }
         let declared = declared();
-        let is_declared = |uri: &str| {
-            let is_in_force =
-                by_agent.is_none_or(|all| uri.starts_with(HUB_EXTENSIONS) || all.iter().any(|one| one == uri));
-            is_in_force && declared.iter().any(|extension| extension.uri == uri)
+        let is_in_force = |uri: &str| match by_agent {
+            Some(all) if !uri.starts_with(HUB_EXTENSIONS) => all.iter().any(|one| one == uri),
+            _ => declared.iter().any(|extension| extension.uri == uri),
         };
         let mut active: Vec<&str> = Vec::new();
         let resuming = self.cursor.is_some().then_some(STREAM_RESUME);
         for uri in self.extensions.iter().map(String::as_str).chain(resuming) {
-            if is_declared(uri) && !active.contains(&uri) {
+            if is_in_force(uri) && !active.contains(&uri) {
                 active.push(uri);
             }
         }

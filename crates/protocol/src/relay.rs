@@ -98,7 +98,7 @@ impl Relay {
         let upstream = Upstream {
             task: if task.is_empty() { self.upstream.task.clone() } else { task.to_owned() },
             context: if context.is_empty() { self.upstream.context.clone() } else { context.to_owned() },
-            activated: Vec::new(),
+            ..Upstream::default()
         };
         if upstream == self.upstream {
             return Vec::new();

@@ -297,7 +297,7 @@ macro_rules! wire {
                 impl<'de> serde::de::Visitor<'de> for MessageVisitor {
                     type Value = $name;
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str(concat!("a ", stringify!($name), " object"))
+                        f.write_str("a JSON object")
                     }
                     fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
                         let mut message = $name::default();

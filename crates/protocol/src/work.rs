@@ -1,6 +1,6 @@
 //! What the hub and the doers of work say to each other: an assignment out, reports back.
 
-use crate::a2a::model::{Artifact, Message, Part, TaskState};
+use crate::a2a::model::{Artifact, Message, Part, TaskState, TaskStatus};
 use crate::block::Block;
 use crate::lineage::Lineage;
 use crate::time::Millis;
@@ -47,6 +47,36 @@ pub struct Upstream {
     pub context: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub activated: Vec<String>,
+    /// How its task waited for its caller the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+}
+
+/// How a task elsewhere waits for its caller, so that it is known later whether it has moved since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waits {
+    pub state: TaskState,
+    /// The agent's own time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Millis>,
+    /// The id of what it asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub said: String,
+}
+
+impl Waits {
+    /// Of a status that waits; none of any other.
+    pub fn of(status: &TaskStatus) -> Option<Self> {
+        let said = status.message.as_ref().map(|message| message.message_id.clone()).unwrap_or_default();
+        status.state.is_interrupted().then_some(Self { state: status.state, at: status.timestamp, said })
+    }
+
+    /// Whether the task is shown as it was: nothing has been answered since. Some put the question into the history as
+    /// soon as it is answered, and leave the rest of the status as it is.
+    pub fn is_still(&self, status: &TaskStatus) -> bool {
+        let asks_the_same = status.message.as_ref().is_none_or(|message| message.message_id == self.said);
+        status.state == self.state && status.timestamp == self.at && asks_the_same
+    }
 }
 
 /// What the logs say of an agent elsewhere: how far it was called, and what it has told already.
@@ -64,8 +94,6 @@ pub struct Trail {
     pub linked: bool,
     /// The tasks the message refers to, and what the agent calls them.
     pub references: Vec<(String, String)>,
-    /// The ids of the caller's earlier messages in this task.
-    pub asked: Vec<String>,
     /// The ids of what the agent said in this task.
     pub said: Vec<String>,
     pub artifacts: Vec<Arc<Artifact>>,

@@ -275,7 +275,9 @@ impl Hub {
     pub(super) fn stream_place(&self, principal: PrincipalId) -> Result<Place<PrincipalId>, Refusal> {
         let most = self.limits.load().streams_per_caller;
         self.streams.place(principal, most, usize::MAX).map_err(|_| {
-            let text = format!("You read as many streams as you may ({most}). Close one, or poll with GetTask.");
+            let text = format!(
+                "You read as many streams as you may ({most}). Close one, or ask for the task from time to time."
+            );
             Limit::StreamsPerCaller.refuse(most, text)
         })
     }

@@ -398,6 +398,6 @@ pub fn no_push(agent: &str) -> Refusal {
 }
 
 pub fn no_streaming(agent: &str) -> Refusal {
-    let text = format!("The agent '{agent}' does not stream. Use SendMessage and GetTask instead.");
+    let text = format!("The agent '{agent}' does not stream. Send the message without a stream, and ask for its task.");
     Refusal::new(Reason::UnsupportedOperation, text)
 }

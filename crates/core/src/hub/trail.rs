@@ -37,13 +37,8 @@ impl Hub {
                 trail.told.extend(Some(id.clone()).filter(|id| !id.is_empty()));
             }
         }
-        let told = |role: Role, message: &&Arc<Message>| message.role == role;
-        let ids = |role: Role| {
-            let all = fold.history.iter().chain(&fold.status.message);
-            all.filter(|message| told(role, message)).map(|message| message.message_id.clone()).collect()
-        };
-        trail.asked = ids(Role::User);
-        trail.said = ids(Role::Agent);
+        let told = fold.history.iter().chain(&fold.status.message).filter(|message| message.role == Role::Agent);
+        trail.said = told.map(|message| message.message_id.clone()).collect();
         trail.upstream = fold.upstream;
         trail.artifacts = fold.artifacts;
         if trail.upstream == Upstream::default() && !is_new_context(head) {

@@ -191,7 +191,7 @@ impl From<ClientError> for Failure {
             ClientError::TooLarge { .. } => {
                 Self::internal(message).hint("ask for less: --history 0, or a smaller --page-size")
             }
-            ClientError::Setting(_) => Self::usage(message),
+            ClientError::Id(_) | ClientError::Setting(_) => Self::usage(message),
         }
     }
 }

@@ -113,6 +113,9 @@ pub struct AgentConfig {
     /// More headers for every call of an `a2a` agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
+    /// Origins beside that of `url` or `card` to which `auth` and `headers` of an `a2a` agent may go.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub credentials_for: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<TimeoutsConfig>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -271,6 +274,7 @@ impl AgentConfig {
             protocol_version: None,
             auth: None,
             headers: BTreeMap::new(),
+            credentials_for: Vec::new(),
             timeouts: None,
             retries: None,
             breaker: None,

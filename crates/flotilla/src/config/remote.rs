@@ -124,7 +124,7 @@ impl AgentConfig {
     }
 
     /// What only an agent elsewhere takes, by name.
-    fn only_remote(&self) -> [(&'static str, bool); 12] {
+    fn only_remote(&self) -> [(&'static str, bool); 13] {
         [
             ("url", self.url.is_some()),
             ("card", self.card.is_some()),
@@ -133,6 +133,7 @@ impl AgentConfig {
             ("protocol_version", self.protocol_version.is_some()),
             ("auth", self.auth.is_some()),
             ("headers", !self.headers.is_empty()),
+            ("credentials_for", !self.credentials_for.is_empty()),
             ("timeouts", self.timeouts.is_some()),
             ("retries", self.retries.is_some()),
             ("breaker", self.breaker.is_some()),
@@ -164,6 +165,13 @@ impl AgentConfig {
             auth.check()?;
         }
         self.pins()?;
+        for origin in &self.credentials_for {
+            check_url("credentials_for", origin)?;
+            let place = origin.split_once("://").map_or("", |(_, place)| place.trim_end_matches('/'));
+            if place.contains(['/', '?', '#']) {
+                bail!("credentials_for: write scheme, host and port alone, such as https://agent.example.com");
+            }
+        }
         for (name, value) in &self.headers {
             check_header(name).context("headers")?;
             if is_own(name) {
@@ -234,6 +242,7 @@ impl AgentConfig {
             auth,
             credential: self.auth.as_ref().map(AuthConfig::described),
             headers: self.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+            credentials_for: self.credentials_for.clone(),
             times: Times {
                 connect: or(times.connect, usual.connect),
                 answer: or(times.answer, usual.answer),

@@ -8,6 +8,7 @@ mod faults;
 mod garbage;
 mod peers;
 mod refused;
+mod replies;
 mod settings;
 mod stumbles;
 

@@ -19,6 +19,8 @@ pub enum Code {
 /// the edge is masked whole.
 const KEPT: usize = 4096;
 const SHOWN: usize = 64;
+/// Characters that are told of a refusal in plain text.
+const WORDS: usize = 500;
 
 fn begins(body: &str) -> String {
     if body.trim().is_empty() {
@@ -64,6 +66,9 @@ pub enum ClientError {
     NotJson { problem: String, body: String },
     #[error("an answer is larger than {limit} bytes")]
     TooLarge { limit: usize },
+    /// An id that cannot stand in an address.
+    #[error("{0}")]
+    Id(String),
     #[error("{0}")]
     Setting(String),
 }
@@ -114,7 +119,7 @@ impl ClientError {
 
     /// Whether the agent itself answered, in a way that cannot be used and will not be otherwise a moment later.
     pub fn is_unusable(&self) -> bool {
-        self.is(Reason::InvalidAgentResponse) || matches!(self, Self::TooLarge { .. })
+        self.is(Reason::InvalidAgentResponse) || matches!(self, Self::TooLarge { .. } | Self::Id(_))
     }
 
     /// Whether the agent says that it does not do this at all.
@@ -155,6 +160,20 @@ impl Told {
         let list = details.as_array()?;
         let info = list.iter().find(|detail| detail["@type"].as_str().is_some_and(|kind| kind.ends_with("ErrorInfo")));
         info?["reason"].as_str().map(str::to_owned)
+    }
+
+    /// What an answer says that is no A2A, beside its status: plain text, or what web frameworks say in its place. A page is
+    /// for browsers.
+    pub fn words(status: u16, body: &str) -> String {
+        let json: Value = serde_json::from_str(body).unwrap_or_default();
+        let named = ["detail", "message", "error"].into_iter().find_map(|name| json[name].as_str());
+        let said = named.unwrap_or(body).trim();
+        if said.is_empty() || said.starts_with(['<', '{', '[']) {
+            return format!("HTTP {status}");
+        }
+        let whole: String = said.chars().take(WORDS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let more = if said.chars().nth(WORDS).is_some() { "…" } else { "" };
+        format!("HTTP {status}: {whole}{more}")
     }
 
     /// Reads `Retry-After`: seconds, or a date.
@@ -273,6 +292,17 @@ mod tests {
         ] {
             assert_eq!(name(told), "Exhausted");
         }
+    }
+
+    #[test]
+    fn a_refusal_in_plain_text_is_told_with_its_words() {
+        assert_eq!(Told::words(400, " too much\r\nof it\n"), "HTTP 400: too much  of it");
+        assert_eq!(Told::words(422, r#"{"detail":"no such field"}"#), "HTTP 422: no such field");
+        for page in ["", " \n", "<html>no</html>", "{\"detail\":1}", "[]"] {
+            assert_eq!(Told::words(500, page), "HTTP 500", "{page}");
+        }
+        let long = Told::words(413, &"ä".repeat(501));
+        assert!(long.ends_with("ä…") && long.chars().count() == 511, "{long}");
     }
 
     #[test]

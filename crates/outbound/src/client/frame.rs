@@ -118,6 +118,10 @@ impl Frames {
     /// The id and the JSON of the next event that holds anything.
     async fn event(events: &mut Events, is_enveloped: bool) -> Result<Option<(Option<String>, String)>, ClientError> {
         while let Some(event) = events.next().await? {
+            // Some keep the connection alive with such.
+            if event.data.trim().is_empty() {
+                continue;
+            }
             let json = if is_enveloped { jsonrpc::event(&event.data)? } else { Some(rest::unrefused(event.data)?) };
             if let Some(json) = json {
                 return Ok(Some((event.id, json)));

@@ -123,7 +123,7 @@ pub fn event(text: &str) -> Result<Option<String>, ClientError> {
 /// The result in an envelope, or the error; `http` is the status of an answer that was no success.
 fn result(text: &str, http: Option<u16>) -> Result<String, Unanswered> {
     let by_http = |status: u16| {
-        Unanswered::Refused(Told { message: format!("HTTP {status}"), http: Some(status), ..Told::default() })
+        Unanswered::Refused(Told { message: Told::words(status, text), http: Some(status), ..Told::default() })
     };
     let envelope: Envelope<'_> = match serde_json::from_str(text) {
         Ok(envelope) => envelope,

@@ -28,7 +28,7 @@ pub fn segment(text: &str) -> Result<String, ClientError> {
     match text {
         "" | "." | ".." => {
             let text = format!("'{text}' is no id or name; it would lead to another place. Give the one you mean.");
-            Err(ClientError::Setting(text))
+            Err(ClientError::Id(text))
         }
         _ => Ok(escape(text)),
     }
@@ -157,8 +157,8 @@ fn whole(client: &Client, Received { status, headers, text }: Received) -> Resul
 fn refusal(text: &str, http: Option<u16>) -> Told {
     let body: Value = serde_json::from_str(text).unwrap_or_default();
     let error = &body["error"];
-    let status = http.map(|status| format!("HTTP {status}")).unwrap_or_default();
-    let message = error["message"].as_str().map_or(status, str::to_owned);
+    let by_status = || http.map(|status| Told::words(status, text)).unwrap_or_default();
+    let message = error["message"].as_str().map_or_else(by_status, str::to_owned);
     let http = http.or_else(|| error["code"].as_u64().and_then(|code| u16::try_from(code).ok()));
     Told { message, reason: Told::reason_in(&error["details"]), http, ..Told::default() }
 }

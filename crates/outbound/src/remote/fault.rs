@@ -42,7 +42,7 @@ impl Failure {
             ClientError::Refused { name, .. } if error.is(Reason::InvalidAgentResponse) => {
                 Self::new(format!("The answer of the agent '{agent}' cannot be used ({name}): {problem}"), detail)
             }
-            ClientError::TooLarge { .. } | ClientError::NotJson { .. } => {
+            ClientError::TooLarge { .. } | ClientError::NotJson { .. } | ClientError::Id(_) => {
                 let name = name_of(Reason::InvalidAgentResponse);
                 Self::new(format!("The answer of the agent '{agent}' cannot be used ({name}): {problem}"), detail)
             }
@@ -102,6 +102,7 @@ pub fn bare(error: &ClientError) -> String {
         ClientError::Untrusted { .. } => "its certificate is not accepted".into(),
         ClientError::CardNotFound { .. } => "its card is not where it should be".into(),
         ClientError::CardInvalid { .. } | ClientError::NoInterface(_) => "its card cannot be used".into(),
+        ClientError::Id(_) => "task.id cannot stand in an address".into(),
         ClientError::Address { .. } | ClientError::AddressWithPassword { .. } | ClientError::Setting(_) => {
             "its settings at this hub do not work".into()
         }

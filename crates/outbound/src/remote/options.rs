@@ -1,6 +1,7 @@
 //! How an agent elsewhere is called: what its configuration comes to.
 
 use crate::client::choose::{Binding, Versions};
+use crate::net::origin;
 use crate::oauth::Requester;
 use crate::signature::origin::Pins;
 use flotilla_protocol::a2a::VERSION;
@@ -184,6 +185,8 @@ pub struct Options {
     /// The same in words that may be shown: the kind, and the place of the secret.
     pub credential: Option<String>,
     pub headers: Vec<(String, String)>,
+    /// Where they may go beside the agent's own origin.
+    pub credentials_for: Vec<String>,
     pub times: Times,
     pub retries: Retries,
     pub breaker: BreakerRules,
@@ -206,6 +209,22 @@ impl Options {
     /// What the hub's operator named: it is called without asking the guard.
     pub fn named(&self) -> Option<&Place> {
         (!self.guarded).then_some(&self.place)
+    }
+
+    /// Whether there is something that not everybody may be shown.
+    pub fn has_credentials(&self) -> bool {
+        !matches!(self.auth, Auth::None) || !self.headers.is_empty()
+    }
+
+    /// Whether credentials and headers may go to an address: where the agent is by its operator's word. A card that is a
+    /// file is the operator's.
+    pub fn entrusts(&self, url: &str) -> bool {
+        match &self.place {
+            Place::File(_) => true,
+            Place::Base(own) | Place::Card(own) => {
+                std::iter::once(own).chain(&self.credentials_for).any(|named| origin(named) == origin(url))
+            }
+        }
     }
 
     /// The address as it may be shown.

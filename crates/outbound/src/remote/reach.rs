@@ -115,6 +115,7 @@ impl Way {
             return Ok(chosen);
         }
         let card = trust::permitted(&self.guard, card, self.options.named()).await?;
+        let card = trust::entrusted(card, &self.options)?;
         let attached = self.attached();
         let options = client::Options {
             transports: self.options.transports.clone(),
@@ -267,7 +268,7 @@ impl Way {
                 self.admit(url).await?;
                 url.clone()
             }
-            None => trust::token_url(&self.guard, card, self.options.named()).await?,
+            None => trust::token_url(&self.guard, card, &self.options).await?,
         };
         let token = oauth::client_credentials(&self.net, &url, requester).await?;
         let lasts = token.expires_in.map_or(USUAL, Duration::from_secs);

@@ -1,11 +1,11 @@
 //! One run of an agent elsewhere: the message is sent, and what the agent makes of it is reported until it is done.
 
 mod follow;
+mod lost;
 
 use super::Remote;
 use super::call::{Entered, Letter};
 use super::fault::{End, Failure, bare};
-use super::search::{Found, search};
 use super::seen::Seen;
 use super::{request, seen};
 use crate::client::Client;
@@ -19,7 +19,7 @@ use flotilla_protocol::block::Block;
 use flotilla_protocol::lineage::Onward;
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 pub struct Run {
@@ -52,6 +52,8 @@ enum Unsent {
 enum Answered {
     Whole(Box<Sent>),
     Stream(Box<Frames>),
+    /// With nothing so far; whoever canceled the task was told of it instead.
+    Elsewhere,
 }
 
 impl From<End> for Unsent {
@@ -94,7 +96,10 @@ impl Run {
             Ok(Ok(())) => return Box::pin(self.handle.finish()).await,
             Ok(Err(end)) => end,
             Err(_) => {
-                let text = format!("The agent '{}' took longer than it may ({} s).", self.name(), whole.as_secs());
+                let mut text = format!("The agent '{}' took longer than it may ({} s).", self.name(), whole.as_secs());
+                if self.seen.is_as_before() {
+                    text.push_str(" It has the message, and still shows its task as it was before.");
+                }
                 Failure::new(text.clone(), text).into()
             }
         };
@@ -234,19 +239,31 @@ impl Run {
             return self.call_plainly(&client).await;
         }
         let asked = request::send(&self.assignment, &self.onward, self.seen.upstream(), false);
-        match Box::pin(client.send_streaming(asked)).await {
-            Ok(frames) => Ok(Answered::Stream(Box::new(frames))),
-            Err(error) if offers_no_stream(&error) => Box::pin(self.call_without_stream(&client, error)).await,
-            Err(error) => Err(Box::pin(self.unsent(error, &client)).await),
+        match self.attend(Box::pin(client.send_streaming(asked))).await? {
+            None => Ok(Answered::Elsewhere),
+            Some(Ok(frames)) => Ok(Answered::Stream(Box::new(frames))),
+            Some(Err(error)) if offers_no_stream(&error) => Box::pin(self.call_without_stream(&client, error)).await,
+            Some(Err(error)) => Err(Box::pin(self.unsent(error, &client)).await),
         }
     }
 
     /// A caller who looks on gets a receipt, and is told what is asked for then.
     async fn call_plainly(&mut self, client: &Client) -> Result<Answered, Unsent> {
         let asked = request::send(&self.assignment, &self.onward, self.seen.upstream(), self.assignment.watched);
-        match client.send(asked).await {
-            Ok(answer) => Ok(Answered::Whole(Box::new(answer.value))),
-            Err(error) => Err(Box::pin(self.unsent(error, client)).await),
+        match self.attend(client.send(asked)).await? {
+            None => Ok(Answered::Elsewhere),
+            Some(Ok(answer)) => Ok(Answered::Whole(Box::new(answer.value))),
+            Some(Err(error)) => Err(Box::pin(self.unsent(error, client)).await),
+        }
+    }
+
+    /// Waits for an answer, or for what the agent tells somebody else: told to stop, it need not answer what it was
+    /// asked before. What it then goes on with is asked for.
+    async fn attend<T>(&mut self, call: impl Future<Output = T>) -> Result<Option<T>, End> {
+        tokio::select! {
+            biased;
+            answered = call => Ok(Some(answered)),
+            letter = self.letters.recv() => Box::pin(self.open(letter)).await.map(|()| None),
         }
     }
 
@@ -264,7 +281,13 @@ impl Run {
         let in_force = request::asked(&self.assignment).filter(|uri| heard.iter().any(|one| one == uri));
         self.seen.activate(in_force.map(str::to_owned).collect());
         let mut frames = match answered {
-            Answered::Whole(sent) => return Ok(self.tell(vec![*sent]).await?),
+            Answered::Whole(sent) => {
+                if !self.assignment.watched {
+                    self.seen.believe();
+                }
+                return Ok(self.tell(vec![*sent]).await?);
+            }
+            Answered::Elsewhere => return Ok(()),
             Answered::Stream(frames) => frames,
         };
         match Box::pin(self.pump(client, &mut frames, true)).await {
@@ -311,38 +334,6 @@ impl Run {
         }
         let task = client.task(GetTaskRequest { id, ..GetTaskRequest::default() }).await;
         task.is_ok_and(|task| task.value.status.state.is_terminal())
-    }
-
-    /// Asks the agent whether it has the message, before anything is sent again.
-    async fn look_for(&mut self, why: &str) -> Result<(), End> {
-        self.entered.call.begin();
-        let (retries, start) = (self.remote.options.retries, Instant::now());
-        let mut tries = 0;
-        loop {
-            let found = match self.client().await {
-                Ok(client) => search(&client, &self.assignment, self.seen.upstream()).await,
-                Err(error) => Err(error),
-            };
-            match found {
-                Ok(Found::Task(task)) => return self.tell(vec![Sent::Task(task)]).await,
-                Ok(Found::NotThere) => {
-                    self.entered.call.rewind();
-                    return Box::pin(self.send()).await;
-                }
-                Ok(Found::Unknown(reason)) => return Err(End::Unknown(format!("{why}, and {reason}"))),
-                // One that cannot be reached may come back; one that answers and cannot say is asked a few times.
-                Err(error)
-                    if start.elapsed() < self.remote.options.times.lost
-                        && (error.is_passing() || tries < retries.most && !error.is_unusable()) =>
-                {
-                    tries += 1;
-                    self.pause(retries.pause(tries)).await?;
-                }
-                Err(error) => {
-                    return Err(End::Unknown(format!("{why}, and the agent cannot be asked ({})", bare(&error))));
-                }
-            }
-        }
     }
 
     /// Waits, and takes what others were told meanwhile.

@@ -17,8 +17,9 @@ const PAGE: i32 = 50;
 pub enum Found {
     /// It is working at it, or has.
     Task(Box<Task>),
-    /// It never got it: its record of the task is whole up to there.
-    NotThere,
+    /// Its task does not show it. That proves nothing as long as it may be working: some keep a message only once they
+    /// have something to say about it.
+    NotYet,
     /// It cannot say.
     Unknown(&'static str),
 }
@@ -40,14 +41,11 @@ async fn in_task(client: &Client, assignment: &Assignment, upstream: &Upstream) 
         }
         Err(error) => return Err(error),
     };
-    let current = &assignment.message.message_id;
-    if task.history.iter().any(|message| message.message_id == *current) {
-        return Ok(Found::Task(Box::new(task)));
-    }
-    // An agent that keeps no history proves nothing by its absence.
-    let earlier = assignment.trail.asked.iter().filter(|id| *id != current);
-    let keeps = earlier.clone().any(|id| task.history.iter().any(|message| message.message_id == *id));
-    Ok(if keeps { Found::NotThere } else { Found::Unknown("the agent keeps no history of the task") })
+    let has_it = task.history.iter().any(|message| message.message_id == assignment.message.message_id);
+    // It waited for its caller before. What has moved since is to be told, whatever moved it.
+    let waits = task.status.state.is_interrupted()
+        && upstream.waits.as_ref().is_none_or(|before| before.is_still(&task.status));
+    Ok(if has_it || !waits { Found::Task(Box::new(task)) } else { Found::NotYet })
 }
 
 async fn among_all(client: &Client, assignment: &Assignment, upstream: &Upstream) -> Result<Found, ClientError> {

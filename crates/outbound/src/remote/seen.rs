@@ -1,62 +1,22 @@
 //! What an agent elsewhere has told so far, so that what it tells next becomes reports, and nothing is reported twice.
 
 mod apart;
+mod held;
 
 use crate::client::frame::Sent;
-use flotilla_protocol::a2a::model::{Artifact, ArtifactUpdate, Message, Part, Role, StatusUpdate, Task, TaskState};
+use flotilla_protocol::a2a::model::{
+    Artifact, ArtifactUpdate, Message, Part, Role, StatusUpdate, Task, TaskState, TaskStatus,
+};
 use flotilla_protocol::a2a::validate::check_part;
 use flotilla_protocol::wire::Object;
-use flotilla_protocol::work::{Contents, Report, Trail, Upstream};
+use flotilla_protocol::work::{Contents, Report, Trail, Upstream, Waits};
+use held::{Compared, Held, hash};
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 
 /// What is wrong with what the agent said, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Garbage(pub String);
-
-/// The parts an artifact holds, as a running hash after each: enough to know whether another goes on from here.
-#[derive(Debug, Clone, Default)]
-struct Held {
-    hash: DefaultHasher,
-    after: Vec<u64>,
-}
-
-/// How a whole artifact stands to what is held of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Compared {
-    /// It goes on after so many parts.
-    Longer(usize),
-    /// It is an earlier state of it, or the same.
-    Known,
-    Other,
-}
-
-impl Held {
-    fn of(parts: &[Part]) -> Self {
-        let mut held = Self::default();
-        held.add(parts);
-        held
-    }
-
-    fn add(&mut self, parts: &[Part]) {
-        for part in parts {
-            self.hash.write(&serde_json::to_vec(part).unwrap_or_default());
-            self.after.push(self.hash.finish());
-        }
-    }
-
-    fn compare(&self, whole: &Self) -> Compared {
-        let shared = self.after.len().min(whole.after.len());
-        // Two that agree after a part agree in all before it.
-        let same = shared == 0 || self.after[shared - 1] == whole.after[shared - 1];
-        match same {
-            true if whole.after.len() > shared => Compared::Longer(shared),
-            true => Compared::Known,
-            false => Compared::Other,
-        }
-    }
-}
 
 #[derive(Debug)]
 pub struct Seen {
@@ -72,6 +32,10 @@ pub struct Seen {
     artifacts: HashMap<String, Held>,
     state: TaskState,
     metadata: Option<Object>,
+    /// How the task waited before this run, until it is known to have moved since.
+    before: Option<Waits>,
+    /// The agent did not answer, or not yet, and is asked what became of the message.
+    asks: bool,
     /// Nothing more has to come: the task ended or waits for its caller, or there was a Message.
     settled: bool,
 }
@@ -89,6 +53,9 @@ impl Seen {
             artifacts: artifacts.collect(),
             state: trail.state,
             metadata: None,
+            // What the agent said in this run it said after the message.
+            before: trail.upstream.waits.clone().filter(|_| trail.state == TaskState::Submitted),
+            asks: false,
             settled: false,
         }
     }
@@ -115,6 +82,44 @@ impl Seen {
     pub fn begin_anew(&mut self) {
         self.upstream.task.clear();
         self.linked = false;
+        self.believe();
+    }
+
+    /// Whether all that was seen of the task is how it was before the message.
+    pub fn is_as_before(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// What comes next is the agent's answer to the message, whatever it is.
+    pub fn believe(&mut self) {
+        self.before = None;
+    }
+
+    /// From here on tasks are told because they are asked for.
+    pub fn ask(&mut self) {
+        self.asks = true;
+    }
+
+    /// Whether a task is shown as it was before the message, which is no answer to it. A receipt without a time may be
+    /// either, and is believed.
+    fn is_stale(&mut self, task: &str, status: &TaskStatus) -> bool {
+        let is_other = task != self.upstream.task;
+        let is_same = self.before.as_ref().is_some_and(|before| before.is_still(status) && !is_other);
+        let is_stale = is_same && (self.asks || status.timestamp.is_some());
+        if !is_stale {
+            self.before = None;
+        }
+        is_stale
+    }
+
+    /// Notes how the task waits now. Says whether that is new.
+    fn waits(&mut self, status: &TaskStatus) -> bool {
+        let waits = Waits::of(status);
+        let is_new = waits.is_some() && waits != self.upstream.waits;
+        if is_new {
+            self.upstream.waits = waits;
+        }
+        is_new
     }
 
     /// Which of the extensions it was asked for the agent says it activated.
@@ -174,10 +179,12 @@ impl Seen {
     fn task(&mut self, task: Task) -> Result<Vec<Report>, Garbage> {
         let state = known(task.status.state, "task.status.state")?;
         let labels_changed = task.metadata.is_some() && task.metadata != self.metadata;
+        let is_stale = self.is_stale(&task.id, &task.status);
+        let waits = !is_stale && self.waits(&task.status);
         let said = self.said_by_agent(task.status.message, "task.status.message")?;
         let link = self.link(&task.id, &task.context_id, ("task", "id"))?;
         let mut reports = Vec::new();
-        if link.is_some() || labels_changed {
+        if link.is_some() || labels_changed || waits {
             self.metadata.clone_from(&task.metadata);
             reports.push(self.linked_report(task.unknown));
         }
@@ -195,8 +202,10 @@ impl Seen {
             parts(&artifact.parts, &format!("task.artifacts[{index}]"))?;
             reports.extend(self.artifact(artifact, state.is_terminal()));
         }
-        let said = said.filter(|message| self.is_news(state, message));
-        reports.extend(self.status(state, said, None));
+        if !is_stale {
+            let said = said.filter(|message| self.is_news(state, message));
+            reports.extend(self.status(state, said, None));
+        }
         Ok(reports)
     }
 
@@ -224,14 +233,18 @@ impl Seen {
         if context.is_empty() && activated.is_empty() {
             return Ok(vec![answer]);
         }
-        let upstream = Upstream { task: String::new(), context, activated };
+        let upstream = Upstream { context, activated, ..Upstream::default() };
         Ok(vec![Report::Linked { upstream, metadata: None, unknown: Vec::new() }, answer])
     }
 
     fn status_update(&mut self, update: StatusUpdate) -> Result<Vec<Report>, Garbage> {
         let state = known(update.status.state, "statusUpdate.status.state")?;
+        // An update is news, whatever it says.
+        self.before = None;
+        let waits = self.waits(&update.status);
         let said = self.said_by_agent(update.status.message, "statusUpdate.status.message")?;
         let link = self.link(&update.task_id, &update.context_id, ("statusUpdate", "taskId"))?;
+        let link = link.or_else(|| waits.then(|| self.linked_report(Vec::new())));
         let said = said.filter(|message| self.is_news(state, message));
         Ok(link.into_iter().chain(self.status(state, said, update.metadata)).collect())
     }
@@ -286,7 +299,7 @@ impl Seen {
         let whole = Held::of(&artifact.parts);
         let held = self.artifacts.get(&artifact.artifact_id);
         let compared = held.map_or(Compared::Other, |held| held.compare(&whole));
-        let is_shorter = held.is_some_and(|held| held.after.len() > whole.after.len());
+        let is_shorter = held.is_some_and(|held| held.len() > whole.len());
         if compared == Compared::Known && !(is_shorter && is_last_word) {
             return None;
         }
@@ -312,14 +325,14 @@ impl Seen {
         !known
     }
 
-    /// The same for what is said with a status: some let a message grow under its id, and what it is in the end counts.
+    /// The same for what is said with a status. What a task ends or waits with belongs to that status, also if it was said
+    /// before: it is the question its caller is to answer.
     fn is_news(&mut self, state: TaskState, message: &Message) -> bool {
-        let told = self.said.get(&message.message_id).copied().flatten();
-        if !state.is_settled() || told.is_none_or(|told| told == hash(&message.parts)) {
-            return self.is_new(message);
+        let is_new = self.is_new(message);
+        if !is_new && state.is_settled() {
+            self.said.insert(message.message_id.clone(), Some(hash(&message.parts)));
         }
-        self.said.insert(message.message_id.clone(), Some(hash(&message.parts)));
-        true
+        is_new || state.is_settled()
     }
 
     /// The same for a message on the way: some say what they say piece by piece, all under one id.
@@ -330,10 +343,6 @@ impl Seen {
         }
         is_new || self.pieces.contains(&message.message_id)
     }
-}
-
-fn hash(parts: &[Part]) -> u64 {
-    Held::of(parts).hash.finish()
 }
 
 fn parts(parts: &[Part], place: &str) -> Result<(), Garbage> {

@@ -23,12 +23,12 @@ impl Remote {
         let call = self.calls.get(stopping.task);
         let id = match &call {
             Some(call) => match self.named(call, &stopping).await {
-                Some(Stage::Linked(id)) => id,
-                Some(_) => return Ok(Stopped::Now(None)),
-                None => {
+                Ok(Stage::Linked(id)) => id,
+                Ok(_) => return Ok(Stopped::Now(None)),
+                Err(reason) => {
                     let text = format!(
-                        "The agent '{}' has not said yet what it calls this task, so it cannot be told to stop. The task \
-                         goes on; try again later.",
+                        "The agent '{}' has not said yet what it calls this task, and {reason}, so it cannot be told to \
+                         stop. The task goes on; try again later.",
                         self.options.name
                     );
                     return Err(self.refusal(Reason::TaskNotCancelable, text, &stopping));
@@ -56,19 +56,28 @@ impl Remote {
     }
 
     /// What a call has come to, once it is stopped or its id is known. An agent that answers when its work is done says
-    /// no id before, so after a moment it is searched for the task, as after a crash.
-    async fn named(&self, call: &Call, stopping: &Stopping) -> Option<Stage> {
+    /// no id before, so after a moment it is searched for the task, as after a crash; what is said to a task that waited
+    /// belongs to that. An error says why it is not known.
+    async fn named(&self, call: &Call, stopping: &Stopping) -> Result<Stage, String> {
         let patience = self.options.times.answer;
         if let Ok(stage) = tokio::time::timeout(patience.min(MOMENT), call.stop_or_link()).await {
-            return Some(stage);
+            return Ok(stage);
         }
-        if let Some(sent) = &call.sent
-            && let Ok(client) = self.way.client().await
-            && let Ok(Found::Task(task)) = search(&client, sent, &stopping.upstream).await
-        {
-            return Some(Stage::Linked(task.id));
+        if !stopping.upstream.task.is_empty() {
+            return Ok(Stage::Linked(stopping.upstream.task.clone()));
         }
-        tokio::time::timeout(patience, call.stop_or_link()).await.ok()
+        let found = match (&call.sent, self.way.client().await) {
+            (Some(sent), Ok(client)) => search(&client, sent, &stopping.upstream).await,
+            (_, Err(error)) => Err(error),
+            (None, Ok(_)) => Ok(Found::NotYet),
+        };
+        let reason = match found {
+            Ok(Found::Task(task)) => return Ok(Stage::Linked(task.id)),
+            Ok(Found::Unknown(reason)) => reason.to_owned(),
+            Ok(Found::NotYet) => "it does not show the message".to_owned(),
+            Err(error) => format!("it cannot be asked ({})", bare(&error)),
+        };
+        tokio::time::timeout(patience, call.stop_or_link()).await.map_err(|_| reason)
     }
 
     /// A task that waits for its caller has no run that could report.

@@ -1,7 +1,8 @@
-//! Where an agent's card may lead: to what its operator named, and to what any caller may name. Nowhere else.
+//! Where an agent's card may lead: to what its operator named, and to what any caller may name. Nowhere else; and
+//! credentials go only where they were given for.
 
-use super::options::Place;
-use crate::client::card::Card;
+use super::options::{Options, Place};
+use crate::client::card::{Card, Interface};
 use crate::client::choose::Binding;
 use crate::client::error::ClientError;
 use crate::guard::{Guard, Resolver};
@@ -48,13 +49,43 @@ pub async fn permitted(guard: &Guard, mut card: Card, place: Option<&Place>) -> 
     Ok(card)
 }
 
+/// The card with those of its interfaces that may be shown what this agent is shown. Whoever changes a card is not to be
+/// told its agent's secrets by that.
+pub fn entrusted(mut card: Card, options: &Options) -> Result<Card, ClientError> {
+    if !options.has_credentials() {
+        return Ok(card);
+    }
+    let is_called = |interface: &Interface| Binding::parse(&interface.protocol_binding).is_some();
+    let may_see = |interface: &Interface| options.entrusts(&interface.called_at(&card.source));
+    let (kept, others): (Vec<_>, Vec<_>) = std::mem::take(&mut card.supported_interfaces)
+        .into_iter()
+        .partition(|interface| !is_called(interface) || may_see(interface));
+    let (source, own) = (address::shown(&card.source), options.address());
+    let others: Vec<String> = others.iter().map(|interface| address::shown(&interface.url)).collect();
+    if !others.is_empty() && !kept.iter().any(is_called) {
+        let text = format!(
+            "the card leads to {}, and the credentials and headers of this agent are for the origin of {own} alone; if \
+             they may go there, write that address under 'credentials_for', and if it needs none, leave 'auth' and \
+             'headers' out",
+            others.join(", ")
+        );
+        return Err(ClientError::CardInvalid { reference: source, problem: text });
+    }
+    if !others.is_empty() {
+        let others = others.join(", ");
+        tracing::warn!(card = %source, %others, "interfaces of a card are passed over: its agent's credentials are not for there (credentials_for)");
+    }
+    card.supported_interfaces = kept;
+    Ok(card)
+}
+
 /// Who resolves the name of an interface that was not named: only what the guard admits, also at the moment of calling.
 pub fn resolver(guard: &Guard, url: &str, place: Option<&Place>) -> Option<Arc<Resolver>> {
     (!is_named(url, place)).then(|| guard.resolver(url.starts_with("https://")))
 }
 
 /// The token endpoint a card names, if a secret may be sent there.
-pub async fn token_url(guard: &Guard, card: &Card, place: Option<&Place>) -> Result<String, ClientError> {
+pub async fn token_url(guard: &Guard, card: &Card, options: &Options) -> Result<String, ClientError> {
     let flows = card.security_schemes.values().filter_map(|scheme| scheme.oauth2_security_scheme.as_ref());
     let url =
         flows.filter_map(|oauth| oauth.flows.client_credentials.as_ref()).map(|flow| flow.token_url.clone()).next();
@@ -62,7 +93,16 @@ pub async fn token_url(guard: &Guard, card: &Card, place: Option<&Place>) -> Res
         let text = "the card names no token address for client credentials; write auth.oauth2.token_url";
         return Err(ClientError::Setting(text.into()));
     };
-    if !is_named(&url, place) {
+    if !options.entrusts(&url) {
+        let text = format!(
+            "the card's token address {} is of another origin than {}, and the client's secret is not sent there on the \
+             card's word; write it as auth.oauth2.token_url",
+            address::shown(&url),
+            options.address()
+        );
+        return Err(ClientError::Setting(text));
+    }
+    if !is_named(&url, options.named()) {
         guard.check(&url).await.map_err(|problem| {
             ClientError::Setting(format!("the card's token address {}: {problem}", address::shown(&url)))
         })?;

@@ -1,5 +1,6 @@
 //! Answers that are no task and no message: pages, and the turning of an answer into its 1.0 form.
 
+use super::task::located;
 use super::{Out, V03, Write, plain};
 use crate::a2a::method::Method;
 use crate::a2a::model::{StreamResponse, Task};
@@ -97,7 +98,10 @@ pub fn upgraded(method: Method, json: &str) -> Result<String, serde_json::Error>
     }
     match method {
         Method::SendMessage | Method::SendStreamingMessage | Method::SubscribeToTask => turned::<StreamResponse>(json),
-        Method::GetTask | Method::CancelTask => turned::<Task>(json),
+        Method::GetTask | Method::CancelTask => {
+            let task: Task = located("task", json).map_err(serde_json::Error::custom)?;
+            serde_json::to_string(&task)
+        }
         Method::ListTasks => turned::<ListTasksResponse>(json),
         Method::CreatePushConfig | Method::GetPushConfig => turned::<PushConfig>(json),
         Method::ListPushConfigs => turned::<ListPushConfigsResponse>(json),

@@ -204,10 +204,10 @@ impl<'de> Deserialize<'de> for V03<StreamResponse> {
         };
         let text = json.text();
         let read = match kind {
-            "task" => located(text).map(StreamResponse::Task),
-            "message" => located(text).map(|message| StreamResponse::Message(Arc::new(message))),
-            "status-update" => located(text).map(StreamResponse::StatusUpdate),
-            "artifact-update" => located(text).map(StreamResponse::ArtifactUpdate),
+            "task" => located("task", text).map(StreamResponse::Task),
+            "message" => located("message", text).map(|message| StreamResponse::Message(Arc::new(message))),
+            "status-update" => located("statusUpdate", text).map(StreamResponse::StatusUpdate),
+            "artifact-update" => located("artifactUpdate", text).map(StreamResponse::ArtifactUpdate),
             "" => Err("has no kind: task, message, status-update or artifact-update".into()),
             other => {
                 let shown: String = other.chars().take(40).collect();
@@ -219,15 +219,15 @@ impl<'de> Deserialize<'de> for V03<StreamResponse> {
     }
 }
 
-/// Reads an object that was kept as text; what is wrong in it is told with its place.
-fn located<T>(text: &str) -> Result<T, String>
+/// Reads an object that was kept as text; what is wrong in it is told with its place, by the names of 1.0.
+pub(super) fn located<T>(name: &str, text: &str) -> Result<T, String>
 where
     V03<T>: DeserializeOwned,
 {
     let deserializer = &mut serde_json::Deserializer::from_str(text);
     let read: Result<V03<T>, _> = serde_path_to_error::deserialize(deserializer);
     read.map(|read| read.0).map_err(|error| match error.path().to_string().as_str() {
-        "." => error.into_inner().to_string(),
-        path => format!("{path}: {}", error.inner()),
+        "." => format!("{name}: {}", error.inner()),
+        path => format!("{name}.{path}: {}", error.inner()),
     })
 }

@@ -245,6 +245,7 @@ fn command(word: &str, head: &Head) -> Command {
                 task: format!("theirs-{}", head.seq),
                 context: "theirs".into(),
                 activated: vec!["urn:x".into()],
+                ..Upstream::default()
             };
             let metadata = Some(Object(Json::new(r#"{"n": 1.0}"#.into()).unwrap()));
             report(Report::Linked {

@@ -128,6 +128,44 @@ fn a_caller_that_waits_for_the_end_can_have_it_canceled() {
     assert_eq!((agent.asked("SendMessage").len(), agent.asked("CancelTask").len()), (1, 1));
 }
 
+/// An agent that was told to stop need not answer what it was asked before.
+#[test]
+fn what_the_agent_says_of_a_cancel_counts_though_it_never_answers_the_message() {
+    let stopped = |words: &str| {
+        let mut stopped = task("t-1", "CANCELED");
+        stopped["status"]["message"] = json!({"messageId": "bye", "role": "ROLE_AGENT", "parts": [{"text": words}]});
+        stopped
+    };
+    for is_reply in [false, true] {
+        let agent = StandIn::start(false, move |asked: &Asked| match (asked.method.as_str(), asked.nth) {
+            ("SendMessage", 0) if is_reply => vec![Act::Answer(json!({"task": task("t-1", "INPUT_REQUIRED")}))],
+            ("SendMessage", _) => vec![Act::Hold],
+            ("ListTasks", _) if !is_reply => {
+                let mut working = task("t-1", "WORKING");
+                working["history"] = json!([{"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "go"}]}]);
+                vec![Act::Answer(json!({"tasks": [working]}))]
+            }
+            ("CancelTask", _) => vec![Act::Answer(stopped("Stopped"))],
+            (other, _) => panic!("nobody asks for {other}"),
+        });
+        let near = before(&agent, "");
+        let (client, waits) = (near.owner(Binding::JsonRpc), near.owner(Binding::JsonRpc));
+        let mut params = message("m-1", "go");
+        if is_reply {
+            params["message"]["taskId"] = client.say("m-0", "ask")["id"].clone();
+        }
+        let (said, sends) = (params.clone(), 1 + usize::from(is_reply));
+        let waiting = std::thread::spawn(move || waits.call("SendMessage", &said).expect("an answer")["task"].clone());
+        agent.wait("SendMessage", sends);
+        params["configuration"] = json!({"returnImmediately": true});
+        let task = client.call("SendMessage", &params).expect("a receipt")["task"].clone();
+        let canceled = client.call("CancelTask", &json!({"id": id(&task)})).expect("a task");
+        assert_eq!((state(&canceled), reason(&canceled)), ("TASK_STATE_CANCELED", "Stopped"));
+        assert_eq!(state(&waiting.join().expect("no panic")), "TASK_STATE_CANCELED");
+        assert_eq!(agent.asked("SendMessage").len(), sends);
+    }
+}
+
 #[test]
 fn what_was_never_sent_is_canceled_at_once() {
     let gone = StandIn::start(true, |_| vec![Act::HangUp]).address;

@@ -106,41 +106,6 @@ fn a_send_that_nobody_knows_of_is_said_to_be_unknown_or_sent_again_where_that_is
 }
 
 #[test]
-fn a_reply_that_did_not_arrive_is_sent_once_more_and_one_that_did_is_not() {
-    for arrived in [false, true] {
-        let agent = StandIn::start(false, move |asked: &Asked| {
-            let mut theirs = task("t-1", if asked.nth == 0 && !arrived { "INPUT_REQUIRED" } else { "COMPLETED" });
-            let said = |id: &str, text: &str| json!({"messageId": id, "role": "ROLE_USER", "parts": [{"text": text}]});
-            theirs["history"] = json!([said("m-1", "go")]);
-            if arrived {
-                theirs["history"] = json!([said("m-1", "go"), said("m-2", "blue")]);
-            }
-            match (asked.method.as_str(), asked.nth) {
-                ("SendMessage", 0) => vec![Act::Answer(json!({"task": task("t-1", "INPUT_REQUIRED")}))],
-                ("SendMessage", 1) => vec![Act::Hold],
-                ("SendMessage", _) => done("t-1"),
-                ("GetTask", _) => vec![Act::Answer(theirs)],
-                (other, _) => panic!("nobody asks for {other}"),
-            }
-        });
-        let mut near = before(&agent, "");
-        let client = near.owner(Binding::JsonRpc);
-        let task = client.say("m-1", "go");
-        assert_eq!(state(&task), "TASK_STATE_INPUT_REQUIRED");
-        let mut params = message("m-2", "blue");
-        params["message"]["taskId"] = task["id"].clone();
-        let call = http::shout(near.address(), &client.request("SendMessage", &params));
-        agent.wait("SendMessage", 2);
-        near.restart();
-        drop(call);
-        reached(&near.owner(Binding::JsonRpc), id(&task), "TASK_STATE_COMPLETED");
-        let sent = agent.asked("SendMessage");
-        assert_eq!(sent.len(), if arrived { 2 } else { 3 });
-        assert!(sent[1..].iter().all(|asked| asked.params["message"]["taskId"] == "t-1"));
-    }
-}
-
-#[test]
 fn the_conversation_there_outlives_the_hub() {
     let agent = StandIn::start(false, |_| done("t-1"));
     let mut near = before(&agent, "");

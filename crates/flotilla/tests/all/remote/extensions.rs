@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 const OPTIONAL: &str = "https://example.com/ext/tone";
 const REQUIRED: &str = "https://example.com/ext/seal";
+/// The agent knows it, and its card does not say so.
+const UNDECLARED: &str = "https://example.com/ext/hidden";
 
 fn declared(required: bool) -> Value {
     json!([
@@ -25,7 +27,11 @@ fn agent(required: bool, streaming: bool) -> StandIn {
         card
     };
     StandIn::with_card(card, |asked: &Asked| match asked.method.as_str() {
-        "SendMessage" => vec![Act::Activate(OPTIONAL), done("t-1").remove(0)],
+        "SendMessage" => {
+            let asks = |uri: &str| asked.header("a2a-extensions").is_some_and(|named| named.contains(uri));
+            let active = if asks(UNDECLARED) { UNDECLARED } else { OPTIONAL };
+            vec![Act::Activate(active), done("t-1").remove(0)]
+        }
         "SendStreamingMessage" => vec![Act::Event(json!({"task": task("t-1", "COMPLETED")}))],
         _ => vec![Act::Answer(task("t-1", "COMPLETED"))],
     })
@@ -68,6 +74,9 @@ fn what_is_asked_for_travels_and_what_is_activated_is_told() {
         let ancestry = "urn:flotilla:ext:ancestry:1.0";
         assert_eq!(asked.header("a2a-extensions"), Some(format!("{ancestry}, {OPTIONAL}, {REQUIRED}").as_str()));
     }
+    let client = hub.owner(Binding::JsonRpc).header("a2a-extensions", &format!("{UNDECLARED}, urn:unknown"));
+    let answer = client.response("SendMessage", &message("undeclared", "go"));
+    assert_eq!(answer.header("a2a-extensions"), Some(UNDECLARED), "its word counts, not its card's");
     let plain = hub.owner(Binding::JsonRpc).response("SendMessage", &message("plain", "go"));
     assert_eq!(plain.header("a2a-extensions"), None);
     let task = plain.json()["result"]["task"].clone();

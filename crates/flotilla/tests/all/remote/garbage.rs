@@ -109,6 +109,9 @@ fn refusals_are_told_as_what_they_are() {
         (Act::Refuse(-32603, "it broke"), "FAILED", "it broke"),
         (Act::Body(401, "{}".into()), "FAILED", "does not let this hub in"),
         (Act::Body(404, "nothing".into()), "FAILED", "404"),
+        (Act::Body(400, "too many words".into()), "REJECTED", "HTTP 400: too many words"),
+        (Act::Body(418, "a teapot\n".into()), "FAILED", "HTTP 418: a teapot"),
+        (Act::Body(413, "<html>large</html>".into()), "FAILED", "HTTP 413"),
     ] {
         let agent = StandIn::start(false, move |_| vec![act.clone()]);
         let near = before(&agent, "");
@@ -116,6 +119,32 @@ fn refusals_are_told_as_what_they_are() {
         assert_eq!(state(&task), format!("TASK_STATE_{end}"), "{}", reason(&task));
         assert!(reason(&task).contains(told), "{}", reason(&task));
     }
+}
+
+#[test]
+fn garbage_of_0_3_is_named_by_its_place() {
+    let minimal = |url: &str| json!({"name": "old", "description": "Old.", "url": url, "version": "1"});
+    let said = json!({"kind": "message", "messageId": "m", "role": "agent", "parts": [5]});
+    let agent = StandIn::with_card(minimal, move |_| vec![Act::Answer(said.clone())]);
+    let near = before(&agent, "");
+    let task = near.owner(Binding::JsonRpc).say("m-1", "go");
+    let told = reason(&task);
+    assert!(told.contains("message.parts[0]: ") && told.contains("expected a JSON object"), "{told}");
+}
+
+#[test]
+fn an_id_that_no_path_can_hold_is_the_agent_s_fault() {
+    let rest = |url: &str| {
+        let mut rest = flotilla_testkit::stand_in::card(url, false);
+        rest["supportedInterfaces"][0]["protocolBinding"] = json!("HTTP+JSON");
+        rest
+    };
+    let agent = StandIn::with_card(rest, |_| vec![Act::Body(200, json!({"task": task("..", "WORKING")}).to_string())]);
+    let near = before(&agent, "");
+    let task = near.owner(Binding::JsonRpc).say("m-1", "go");
+    assert_eq!(state(&task), "TASK_STATE_FAILED");
+    let told = reason(&task);
+    assert!(told.contains("InvalidAgentResponse") && told.contains("task.id"), "{told}");
 }
 
 #[test]

@@ -135,6 +135,77 @@ fn a_card_elsewhere_does_not_lead_where_nobody_pointed() {
 }
 
 #[test]
+fn credentials_go_nowhere_else_on_a_card_s_word() {
+    let inner = StandIn::start(false, |_| done("t-1"));
+    let target = inner.url();
+    let agent = StandIn::with_card(move |_| card(&target, false), |_| done("t-2"));
+    let start = |settings: &str| {
+        let admitted = format!("{}\ntargets: {{allow: [127.0.0.1/32]}}\n", config(&agent.url(), settings));
+        setup().config(&admitted).env("FAR_SECRET", "s3cret").start()
+    };
+    for settings in ["auth: {bearer: 'env:FAR_SECRET'}", "headers: {X-Where: here}"] {
+        let near = start(settings);
+        let client = near.owner(Binding::JsonRpc);
+        let task = client.say("m-1", "go");
+        assert_eq!(state(&task), "TASK_STATE_FAILED", "{settings}");
+        let log = client.get(&format!("/api/tasks/{}/log", id(&task))).text().to_owned();
+        assert!(log.contains("credentials_for") && log.contains(&inner.url()), "{settings}: {log}");
+    }
+    assert!(inner.asked("SendMessage").is_empty());
+    let bearer = "auth: {bearer: 'env:FAR_SECRET'}, headers: {X-Where: here}";
+    let near = start(&format!("{bearer}, credentials_for: ['{}']", inner.url()));
+    assert_eq!(state(&near.owner(Binding::JsonRpc).say("m-1", "go")), "TASK_STATE_COMPLETED");
+    let asked = &inner.asked("SendMessage")[0];
+    assert_eq!((asked.header("authorization"), asked.header("x-where")), (Some("Bearer s3cret"), Some("here")));
+}
+
+#[test]
+fn an_interface_where_the_agent_is_comes_before_one_its_credentials_are_not_for() {
+    let inner = StandIn::start(false, |_| done("t-1"));
+    let target = inner.url();
+    let both = move |own: &str| {
+        let mut both = card(&target, false);
+        let interface = json!({"url": own, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"});
+        both["supportedInterfaces"].as_array_mut().expect("interfaces").push(interface);
+        both
+    };
+    let agent = StandIn::with_card(both, |_| done("t-2"));
+    let settings = "auth: {api_key: 'env:FAR_SECRET'}";
+    let admitted = format!("{}\ntargets: {{allow: [127.0.0.1/32]}}\n", config(&agent.url(), settings));
+    let near = setup().config(&admitted).env("FAR_SECRET", "s3cret").start();
+    assert_eq!(state(&near.owner(Binding::JsonRpc).say("m-1", "go")), "TASK_STATE_COMPLETED");
+    assert_eq!((agent.asked("SendMessage").len(), inner.asked("SendMessage").len()), (1, 0));
+}
+
+#[test]
+fn a_client_s_secret_is_not_sent_to_a_token_address_elsewhere_on_a_card_s_word() {
+    let tokens = StandIn::start(false, |_| vec![Act::Body(200, json!({"access_token": "t"}).to_string())]);
+    let token_url = format!("{}/token", tokens.url());
+    let with_scheme = move |own: &str| {
+        let mut card = card(own, false);
+        let flows = json!({"clientCredentials": {"tokenUrl": token_url, "scopes": {}}});
+        card["securitySchemes"] = json!({"o": {"oauth2SecurityScheme": {"flows": flows}}});
+        card
+    };
+    let agent = StandIn::with_card(with_scheme, |_| done("t-1"));
+    for (more, end) in [("", "FAILED"), (", credentials_for: ['TOKENS']", "COMPLETED")] {
+        let oauth = format!("auth: {{oauth2: {{client_id: me, client_secret: 'env:FAR_SECRET'}}}}{more}");
+        let settings = oauth.replace("TOKENS", &tokens.url());
+        let admitted = format!("{}\ntargets: {{allow: [127.0.0.1/32]}}\n", config(&agent.url(), &settings));
+        let near = setup().config(&admitted).env("FAR_SECRET", "s3cret").start();
+        let client = near.owner(Binding::JsonRpc);
+        let task = client.say("m-1", "go");
+        assert_eq!(state(&task), format!("TASK_STATE_{end}"), "{task}");
+        if end == "FAILED" {
+            let log = client.get(&format!("/api/tasks/{}/log", id(&task))).text().to_owned();
+            assert!(log.contains("auth.oauth2.token_url"), "{log}");
+            assert!(tokens.asked("/token").is_empty());
+        }
+    }
+    assert_eq!(tokens.asked("/token").len(), 1);
+}
+
+#[test]
 fn a_card_may_be_a_file_or_have_an_address_of_its_own() {
     let agent = StandIn::start(false, |_| vec![Act::Answer(json!({"task": task("t-1", "COMPLETED")}))]);
     let file = tempfile::NamedTempFile::with_suffix(".json").expect("a file");
@@ -179,6 +250,9 @@ fn slips_in_the_configuration_are_told() {
         ("{kind: a2a, url: 'http://h', headers: {A2A-Version: '1.0'}}", "headers.A2A-Version: is the hub's own"),
         ("{kind: a2a, url: 'http://h', headers: {Content-Type: a/b}}", "headers.Content-Type: is the hub's own"),
         ("{kind: a2a, url: 'http://h', headers: {X-Where: \"a\\r\\nb\"}}", "headers.X-Where: holds a line break"),
+        ("{kind: a2a, url: 'http://h', credentials_for: [h]}", "credentials_for"),
+        ("{kind: a2a, url: 'http://h', credentials_for: ['https://h/a']}", "scheme, host and port alone"),
+        ("{kind: echo, credentials_for: ['https://h']}", "only for 'kind: a2a'"),
         ("{kind: a2a, url: 'http://h', timeouts: {idle: 0s}}", "longer than nothing"),
         ("{kind: a2a, url: 'http://h', timeouts: {idel: 1s}}", "idel"),
         ("{kind: echo, url: 'http://h'}", "only for 'kind: a2a'"),

@@ -81,7 +81,7 @@ pub fn refusal(client: &Client, text: &str, http: u16) -> Option<Told> {
     if !error.is_object() && http >= 500 && http != 501 {
         return None;
     }
-    let message = error["message"].as_str().map_or_else(|| format!("HTTP {http}"), str::to_owned);
+    let message = error["message"].as_str().map_or_else(|| Told::words(http, text), str::to_owned);
     let rpc = error["code"].as_i64().filter(|code| *code < 0);
     let by_status = match http {
         404 => Some(Reason::TaskNotFound),

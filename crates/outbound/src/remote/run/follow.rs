@@ -32,6 +32,7 @@ impl Run {
     pub(super) async fn follow(&mut self) -> Result<(), End> {
         let (retries, poll, lost) =
             (self.remote.options.retries, self.remote.options.poll, self.remote.options.times.lost);
+        self.seen.ask();
         let (mut fruitless, mut asked, mut failures) = (0, 0, 0);
         let mut reached = Instant::now();
         while !self.seen.is_settled() {
@@ -152,6 +153,10 @@ impl Run {
                 }
                 next = tokio::time::timeout(idle, frames.next()) => next,
             };
+            // The connection holds, as far as is known: the agent may be thinking.
+            if next.is_err() && !self.seen.is_linked() && !self.is_shown(client).await? {
+                continue;
+            }
             let first = match next {
                 Err(_) => return Ok(Some(format!("no event within {} s", idle.as_secs()))),
                 Ok(Ok(None)) => return Ok(Some("the agent closed the stream before the task was done".into())),
@@ -247,6 +252,6 @@ async fn ready(first: Frame, frames: &mut Frames) -> (Vec<Frame>, Option<ClientE
 }
 
 /// Pauses that grow by half each time.
-fn growing(first: Duration, number: u32, longest: Duration) -> Duration {
+pub(super) fn growing(first: Duration, number: u32, longest: Duration) -> Duration {
     first.mul_f64(1.5f64.powi(number.saturating_sub(1).min(64).cast_signed())).min(longest)
 }

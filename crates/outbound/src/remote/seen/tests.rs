@@ -180,3 +180,79 @@ fn what_grew_under_its_id_is_not_told_again_from_the_history() {
     whole["task"]["status"]["message"] = said("n", "bye");
     assert_eq!(told(&mut seen, &whole).unwrap(), ["COMPLETED n:bye"]);
 }
+
+/// A task that waits, as the agent shows it.
+fn waiting(at: &str, said: &str) -> Value {
+    let mut waiting = task("INPUT_REQUIRED", &json!([]), &json!([]));
+    if !at.is_empty() {
+        waiting["task"]["status"]["timestamp"] = json!(at);
+    }
+    if !said.is_empty() {
+        waiting["task"]["status"]["message"] = json!({"messageId": said, "role": "ROLE_AGENT", "parts": [text("?")]});
+    }
+    waiting
+}
+
+/// The trail of a reply to a task that waited so.
+fn replied(before: &Value) -> Trail {
+    let mut seen = Seen::of(&Trail::default(), "u");
+    told(&mut seen, before).unwrap();
+    Trail { upstream: seen.upstream().clone(), state: TaskState::Submitted, ..Trail::default() }
+}
+
+#[test]
+fn a_task_that_waits_as_before_the_reply_has_not_answered_it() {
+    let (early, late) = ("2026-01-31T12:00:00Z", "2026-01-31T12:00:01Z");
+    // Whether it is an answer in a receipt, and where it was asked for.
+    for (before, now, in_receipt, if_asked) in [
+        (waiting(early, "q"), waiting(early, "q"), false, false),
+        (waiting(early, "q"), waiting(early, ""), false, false),
+        (waiting(early, "q"), waiting(early, "r"), true, true),
+        (waiting(early, "q"), waiting(late, "q"), true, true),
+        (waiting(early, ""), waiting(late, ""), true, true),
+        (waiting("", "q"), waiting("", "q"), true, false),
+        (waiting("", ""), waiting("", ""), true, false),
+        (waiting("", ""), task("WORKING", &json!([]), &json!([])), false, false),
+        (waiting(early, "q"), task("COMPLETED", &json!([]), &json!([])), true, true),
+    ] {
+        let trail = replied(&before);
+        let mut seen = Seen::of(&trail, "v");
+        told(&mut seen, &now).unwrap();
+        assert_eq!(seen.is_settled(), in_receipt, "{before} and then {now}");
+        let mut seen = Seen::of(&trail, "v");
+        seen.ask();
+        told(&mut seen, &now).unwrap();
+        assert_eq!(seen.is_settled(), if_asked, "{before} and then {now}");
+        let mut seen = Seen::of(&trail, "v");
+        seen.believe();
+        told(&mut seen, &now).unwrap();
+        let settles = now["task"]["status"]["state"] != "TASK_STATE_WORKING";
+        assert_eq!(seen.is_settled(), settles, "a plain answer is one");
+    }
+}
+
+#[test]
+fn a_task_that_has_moved_may_wait_as_before() {
+    let mut seen = Seen::of(&replied(&waiting("", "")), "v");
+    seen.ask();
+    told(&mut seen, &waiting("", "")).unwrap();
+    assert!(seen.is_as_before() && !seen.is_settled());
+    assert_eq!(told(&mut seen, &task("WORKING", &json!([]), &json!([]))).unwrap(), ["WORKING"]);
+    assert_eq!(told(&mut seen, &waiting("", "")).unwrap(), ["INPUT_REQUIRED"]);
+    assert!(seen.is_settled());
+}
+
+#[test]
+fn what_a_task_waits_or_ends_with_is_told_with_that_status() {
+    let mut seen = Seen::of(&Trail::default(), "u");
+    let status = |state: &str| {
+        json!({"statusUpdate": {"taskId": "t", "contextId": "c", "status": {"state": format!("TASK_STATE_{state}"),
+        "message": {"messageId": "q", "role": "ROLE_AGENT", "parts": [text("?")]}}}})
+    };
+    assert_eq!(told(&mut seen, &status("WORKING")).unwrap(), ["linked t/c", "WORKING q:?"]);
+    assert!(told(&mut seen, &status("WORKING")).unwrap().is_empty(), "once on the way");
+    assert_eq!(told(&mut seen, &status("AUTH_REQUIRED")).unwrap(), ["linked t/c", "AUTH_REQUIRED q:?"]);
+    let trail = Trail { said: vec!["q".into()], ..replied(&waiting("2026-01-31T12:00:00Z", "p")) };
+    let mut resumed = Seen::of(&trail, "v");
+    assert_eq!(told(&mut resumed, &waiting("", "q")).unwrap()[1..], ["INPUT_REQUIRED q:?"]);
+}
