@@ -185,7 +185,7 @@ impl Judge {
         let mut missed = false;
         let wants_json = self.dispatch.task.reply_schema == ReplySchema::Json && !state.is_interrupted();
         if wants_json && result.status != Status::Error {
-            let violations = self.violations();
+            let violations = self.violations(!inferred);
             // What is not finished may be no reply yet.
             let is_due = result.status != Status::Partial;
             if !violations.is_empty() && !self.asked_again && is_due {
@@ -309,9 +309,12 @@ impl Judge {
         passed.push(own::report(own::artifact(Some(self.titles.result(self.artifact.as_deref())), None), &result));
     }
 
-    /// What is wrong with the JSON that was asked for.
-    fn violations(&self) -> Vec<String> {
-        let Some(reply) = &self.heard.json() else { return vec!["the reply holds no JSON".into()] };
+    /// What is wrong with the JSON that was asked for, beside a result or without one.
+    fn violations(&self, has_result: bool) -> Vec<String> {
+        let Some(reply) = &self.heard.json() else {
+            let place = if has_result { "; write it before the TASK_RESULT, not into it" } else { "" };
+            return vec![format!("the reply holds no JSON{place}")];
+        };
         match &self.dispatch.task.json_schema {
             Some(schema) => schema::violations(schema, reply),
             None => Vec::new(),

@@ -372,6 +372,9 @@ fn a_wrong_reply_is_asked_for_once() {
     assert!(told["error"].as_str().unwrap().starts_with("The reply is not valid: "), "{told}");
     let (state, _, standing) = over(&mut json(false), reply("```json\n{\"n\": 1}\n```"));
     assert_eq!((state, standing), (TaskState::Completed, Standing::Reported), "valid, but no TASK_RESULT");
+    let inside = result(&json!({"status": "done", "n": 1})).to_string();
+    let told = json(false).rule(reply(&inside)).0;
+    assert!(matches!(&told, Ruling::Again(violations, _) if violations[0].contains("not into it")), "{told:?}");
     let both = vec![artifact(vec![data(&json!({"n": 1})), data(&result(&json!({"status": "done"})))])];
     let (ruling, _) = json(false).rule(both);
     assert!(matches!(ruling, Ruling::Pass(reports) if reports.len() == 1), "the reply itself goes on");
