@@ -97,7 +97,7 @@ fn plain(json: &str) -> Result<Given, Refusal> {
     let brief = text("brief").filter(|brief| !brief.trim().is_empty());
     let brief = brief.ok_or_else(|| Refusal::invalid("brief", "must say what is to be done"))?;
     let mut dispatch = Dispatch { brief, to: text("to"), ..Dispatch::default() };
-    for name in ["metadata", "parentTaskId", "parent_task_id"] {
+    for name in ["metadata", "parentTaskId", "parent_task_id", "contextId"] {
         dispatch.more.extend(members.remove(name).map(|told| (name.to_owned(), told)));
     }
     Ok(Given { dispatch, newer: Some(Value::Object(members)) })
