@@ -16,13 +16,14 @@ use flotilla_protocol::a2a::model::{Message, Part, Role, TaskState};
 use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
 use flotilla_protocol::event::Event;
 use flotilla_protocol::fleet::route::Step;
-use flotilla_protocol::fleet::{Dispatch, Found, HANDSHAKE, Handshake, read};
+use flotilla_protocol::fleet::{Dispatch, Found, HANDSHAKE, Handshake, Kind, read};
 use flotilla_protocol::lineage::ANCESTRY;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::Object;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// `POST /api/dispatch`: takes a TASK_DISPATCH, whose `to` says whom it is for; answers with the task.
@@ -45,10 +46,14 @@ async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     body::check_type(&request.headers)?;
     let parameters = Parameters::of(&request.headers, &request.uri);
     parameters.check_key()?;
-    let mut dispatch = dispatched(&String::from_utf8_lossy(&bytes))?;
+    let Given { mut dispatch, newer } = dispatched(&String::from_utf8_lossy(&bytes))?;
     let metadata = ancestry(&mut dispatch)?;
     let named = match addressee(&dispatch)? {
         Target::Worker(name) => name,
+        Target::Label(_) | Target::Skill(_) if newer.is_some() => {
+            let text = "a label or a skill can be named in version 2.0 only; name a worker, or leave 'to' out";
+            return Err(Refusal::invalid("to", text).into());
+        }
         Target::Any | Target::Label(_) | Target::Skill(_) => {
             if app.hub.show_fleet() {
                 app.cards_changed();
@@ -59,23 +64,43 @@ async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     let agent = Arc::clone(app.hub.registry().resolve(&caller, Some(&named), "")?);
     let idempotency_key = parameters.idempotency_key.clone();
     let options = SendOptions { idempotency_key, told: parameters.told.clone(), ..SendOptions::default() };
-    let outcome = Box::pin(app.hub.send(&caller, &agent, Box::new(message(&dispatch, metadata)?), options)).await?;
+    let outcome =
+        Box::pin(app.hub.send(&caller, &agent, Box::new(message(&dispatch, newer, metadata)?), options)).await?;
     let (Outcome::Task(task), _) = outcome else { return Err(Fault::new("dispatched work that is no task").into()) };
     encoded(&serde_json::json!({ "agent": agent.name, "task": task }))
 }
 
-fn dispatched(json: &str) -> Result<Dispatch, Refusal> {
+/// What is to be done, and for whom.
+struct Given {
+    dispatch: Dispatch,
+    /// The dispatch itself, if it is of a version that is not spoken here: its brief goes on as plain text, and the task's
+    /// log says so.
+    newer: Option<Value>,
+}
+
+fn dispatched(json: &str) -> Result<Given, Refusal> {
     match read(json) {
-        Found::Handshake(Handshake::Dispatch(dispatch)) => Ok(*dispatch),
-        Found::OtherVersion(_, version) => {
-            let text = format!("is {version}, which is not spoken here; write \"2.0\"");
-            Err(Refusal::invalid("protocol_version", text))
-        }
+        Found::Handshake(Handshake::Dispatch(dispatch)) => Ok(Given { dispatch: *dispatch, newer: None }),
+        Found::OtherVersion(Kind::Dispatch, _) => plain(json),
         Found::Wrong(problem) => Err(Refusal::invalid("body", problem)),
-        Found::Nothing | Found::Handshake(_) => {
+        Found::Nothing | Found::OtherVersion(..) | Found::Handshake(_) => {
             Err(Refusal::invalid("body", "must be a TASK_DISPATCH; docs/fleet.md shows one"))
         }
     }
+}
+
+/// As much of a dispatch as can be understood whatever its version is.
+fn plain(json: &str) -> Result<Given, Refusal> {
+    let mut members: Map<String, Value> =
+        serde_json::from_str(json).map_err(|error| Refusal::invalid("body", error.to_string()))?;
+    let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
+    let brief = text("brief").filter(|brief| !brief.trim().is_empty());
+    let brief = brief.ok_or_else(|| Refusal::invalid("brief", "must say what is to be done"))?;
+    let mut dispatch = Dispatch { brief, to: text("to"), ..Dispatch::default() };
+    for name in ["metadata", "parentTaskId", "parent_task_id", "contextId"] {
+        dispatch.more.extend(members.remove(name).map(|told| (name.to_owned(), told)));
+    }
+    Ok(Given { dispatch, newer: Some(Value::Object(members)) })
 }
 
 /// What is told beside the dispatch of where the call comes from, as the `metadata` of a send tells it.
@@ -96,8 +121,9 @@ fn ancestry(dispatch: &mut Dispatch) -> Result<Option<Object>, Refusal> {
     Ok(Some(object))
 }
 
-fn message(dispatch: &Dispatch, beside: Option<Object>) -> Result<SendMessageRequest, Fault> {
-    let metadata = Object::of(&serde_json::json!({ HANDSHAKE: dispatch }));
+fn message(dispatch: &Dispatch, newer: Option<Value>, beside: Option<Object>) -> Result<SendMessageRequest, Fault> {
+    let told = newer.unwrap_or_else(|| serde_json::json!(dispatch));
+    let metadata = Object::of(&serde_json::json!({ HANDSHAKE: told }));
     let message = Message {
         message_id: uuid::Uuid::now_v7().to_string(),
         role: Role::User,

@@ -2,6 +2,7 @@
 
 pub mod announce;
 pub mod dispatch;
+pub mod ending;
 pub mod hints;
 pub mod name;
 pub mod result;
@@ -11,6 +12,7 @@ pub mod version;
 
 pub use announce::Announce;
 pub use dispatch::Dispatch;
+pub use ending::{ending, ending_and_words};
 pub use result::TaskResult;
 pub use version::Version;
 
@@ -117,42 +119,6 @@ pub fn read(json: &str) -> Found {
         Ok(read) => Found::Handshake(read),
         Err(problem) => Found::Wrong(format!("{}: {problem}", kind.name())),
     }
-}
-
-/// The handshake message a text is, or the result it ends with.
-pub fn ending(text: &str) -> Found {
-    ending_and_words(text).0
-}
-
-/// The same, and the words around it, without the fence that people and models put around JSON.
-pub fn ending_and_words(text: &str) -> (Found, String) {
-    match read(text) {
-        Found::Nothing => {}
-        found => return (found, String::new()),
-    }
-    let nothing = || (Found::Nothing, text.to_owned());
-    let Some(at) = text.rfind(Kind::Result.name()) else { return nothing() };
-    let starts = text[..at].rmatch_indices('{').map(|(start, _)| start).take(4);
-    for start in starts {
-        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<&serde_json::value::RawValue>();
-        if let Some(Ok(value)) = values.next() {
-            match read(value.get()) {
-                Found::Nothing => {}
-                found => return (found, words(&text[..start], &text[start + value.get().len()..])),
-            }
-        }
-    }
-    nothing()
-}
-
-fn words(before: &str, after: &str) -> String {
-    let (before, after) = (before.trim_end(), after.trim());
-    let opened = before.strip_suffix("```json").or_else(|| before.strip_suffix("```"));
-    let (before, after) = match (opened, after.strip_prefix("```")) {
-        (Some(before), Some(after)) => (before.trim_end(), after.trim_start()),
-        _ => (before, after),
-    };
-    if before.is_empty() || after.is_empty() { format!("{before}{after}") } else { format!("{before}\n\n{after}") }
 }
 
 /// Reads what must be an announcement; the error says what to do.

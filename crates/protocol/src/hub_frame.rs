@@ -1,5 +1,6 @@
 //! Frames of the hub's own, between it and whoever is connected: each an object with a `type`.
 
+pub mod refused;
 pub mod worker;
 
 use crate::a2a::error::{Reason, Refusal};

@@ -55,7 +55,39 @@ def test_an_example_is_valid_and_so_is_one_of_a_later_version(name):
     ("task-dispatch", {"task": {"token_budget": -1}}),
     ("task-result", {"status": "finished"}),
     ("task-result", {"next_steps": "merge"}),
+    ("session-announce", {"protocol_version": "3.0"}),
+    ("session-announce", {"worker": {"agent_id": " "}}),
+    ("session-announce", {"worker": {"agent_id": "a", "usd_per_million_tokens": -1}}),
+    ("session-announce", {"capabilities": {"max_concurrent": 0}}),
+    ("session-announce", {"capabilities": {"max_concurrent": 2**40}}),
+    ("task-dispatch", {"brief": " "}),
+    ("task-dispatch", {"task": {"token_budget": 0}}),
+    ("task-dispatch", {"task": {"budget": {"max_total_tokens": 0}}}),
+    ("task-dispatch", {"task": {"budget": {"max_output_tokens": 0}}}),
+    ("task-dispatch", {"task": {"budget": {"max_cost_usd": 0}}}),
+    ("task-dispatch", {"task": {"json_schema": {}}}),
+    ("task-dispatch", {"task": {"json_schema": {}, "reply_schema": "prose"}}),
+    ("task-result", {"status": "blocked"}),
+    ("task-result", {"status": "error"}),
+    ("task-result", {"status": "error", "error": " "}),
+    ("task-result", {"status": "partial"}),
+    ("task-result", {"status": "partial", "remaining": []}),
+    ("task-result", {"usage": {"cost_usd": -1}}),
 ])
 def test_a_slip_is_found(name, wrong):
     with pytest.raises(jsonschema.ValidationError):
         validator(name).validate({**EXAMPLES[name], **wrong})
+
+
+@pytest.mark.parametrize("name, right", [
+    ("session-announce", {"protocol_version": "2"}),
+    ("session-announce", {"mcp_health": {"trek": "weird", "mem": {"status": "weird"}}}),
+    ("session-announce", {"capabilities": {"max_concurrent": None}}),
+    ("task-dispatch", {"task": {"json_schema": {}, "reply_schema": "json"}}),
+    ("task-dispatch", {"task": {"json_schema": None, "budget": {"max_cost_usd": 0.01}}}),
+    ("task-result", {"status": "blocked", "blocked_reason": "moon_phase"}),
+    ("task-result", {"status": "error", "error": "It broke."}),
+    ("task-result", {"status": "partial", "remaining": ["the rest"], "usage": {"cost_usd": 0}}),
+])
+def test_what_the_hub_takes_is_valid(name, right):
+    validator(name).validate({**EXAMPLES[name], **right})

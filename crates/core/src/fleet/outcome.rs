@@ -1,5 +1,6 @@
 //! What a worker's reports come to: the result it tells in any of its forms, checked, and the state that follows.
 
+mod evidence;
 mod heard;
 
 use super::contract::Past;
@@ -7,16 +8,18 @@ use super::own::Titles;
 use super::spent::Spent;
 use super::{own, schema};
 use crate::budget::{self, Ceiling};
+use evidence::looked_at;
 use flotilla_protocol::a2a::model::{Part, TaskState};
 use flotilla_protocol::fleet::dispatch::ReplySchema;
 use flotilla_protocol::fleet::result::{BlockedReason, EndedBy, Status, retry_after};
 use flotilla_protocol::fleet::route::{Check, Standing, Step};
 use flotilla_protocol::fleet::{Announce, Dispatch, HANDSHAKE, TaskResult, version};
+use flotilla_protocol::hub_frame::refused;
 use flotilla_protocol::lineage;
 use flotilla_protocol::usage::Usage;
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::{Contents, Report};
-use heard::{Heard, Held, held};
+use heard::{Heard, Held, Span, held};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -81,7 +84,12 @@ impl Judge {
             self.spent.report(&report);
             match report {
                 Report::Artifact { artifact, contents, append, last_chunk, metadata } => {
-                    let (parts, kept) = self.sift(&contents, &mut announced);
+                    let span = match (append, last_chunk) {
+                        (_, true) => Span::End,
+                        (false, false) => Span::Beginning,
+                        (true, false) => Span::Middle,
+                    };
+                    let (parts, kept) = self.sift(&contents, span, &mut announced);
                     self.heard.artifact(&artifact.artifact_id, append, &kept);
                     if self.result.is_some() && kept.is_empty() && !parts.is_empty() {
                         // What was said under the same name before stays what it is.
@@ -118,20 +126,22 @@ impl Judge {
                     }
                     passed.push(Report::Status { state, contents, metadata });
                 }
-                other @ (Report::Note { .. } | Report::Linked { .. } | Report::TookUp | Report::Received { .. }) => {
-                    passed.push(other);
+                Report::Note { blocks } => {
+                    self.wrong = blocks.iter().find_map(refused::problem).or(self.wrong.take());
+                    passed.push(Report::Note { blocks });
                 }
+                other @ (Report::Linked { .. } | Report::TookUp | Report::Received { .. }) => passed.push(other),
             }
         }
         (Ruling::Pass(passed), announced)
     }
 
     /// The parts there are, and what of them is content: all but results. An announcement stays, for it may be none.
-    fn sift(&mut self, contents: &Contents, announced: &mut Vec<Announce>) -> (Vec<Part>, Vec<Part>) {
+    fn sift(&mut self, contents: &Contents, span: Span, announced: &mut Vec<Announce>) -> (Vec<Part>, Vec<Part>) {
         let parts = contents.parts();
         let mut kept = Vec::new();
         for part in &parts {
-            match held(part) {
+            match held(part, span) {
                 Held::Result(result, words) => {
                     (self.result, self.wrong) = (Some(result), None);
                     self.heard.settle();
@@ -148,7 +158,7 @@ impl Judge {
     }
 
     fn said(&mut self, contents: &Contents, announced: &mut Vec<Announce>) {
-        let (_, kept) = self.sift(contents, announced);
+        let (_, kept) = self.sift(contents, Span::End, announced);
         self.heard.message(&kept);
     }
 
@@ -170,16 +180,20 @@ impl Judge {
             return Ruling::Blocked(Box::new(result), notes(passed));
         }
         let mut checks = self.checks(&result, state);
+        self.reconcile(&mut result, state);
         // A reply that misses what was asked for may be as good as can be: it is nothing against the worker.
         let mut missed = false;
-        if self.dispatch.task.reply_schema == ReplySchema::Json && result.status != Status::Error {
-            let violations = self.violations();
-            if !violations.is_empty() && !self.asked_again && !state.is_interrupted() {
+        let wants_json = self.dispatch.task.reply_schema == ReplySchema::Json && !state.is_interrupted();
+        if wants_json && result.status != Status::Error {
+            let violations = self.violations(!inferred);
+            // What is not finished may be no reply yet.
+            let is_due = result.status != Status::Partial;
+            if !violations.is_empty() && !self.asked_again && is_due {
                 return Ruling::Again(violations, notes(passed));
             }
             let (ok, detail) = (violations.is_empty(), violations.join("; "));
             checks.push(Check { name: "reply_schema".into(), ok, detail: detail.clone() });
-            missed = !ok;
+            missed = !ok && is_due;
             if missed {
                 (result.status, result.error) = (Status::Error, Some(format!("The reply is not valid: {detail}")));
             }
@@ -195,7 +209,8 @@ impl Judge {
         let standing = if accepted { Standing::Accepted } else { Standing::Reported };
         let metadata = Object::of(&json!({HANDSHAKE: {"standing": standing, "checks": checks}})).ok();
         passed.push(own::report(own::artifact(Some(self.titles.result(self.artifact.as_deref())), metadata), &result));
-        let fault = (inferred && state == TaskState::Failed && !missed).then(|| shortened(self.heard.last()));
+        let fault =
+            (inferred && state == TaskState::Failed && !missed).then(|| result.error.clone().unwrap_or_default());
         let contents = contents.or_else(|| result.error.clone().map(Contents::text));
         passed.push(Report::Status { state, contents, metadata: None });
         let step = Step::Judged { worker: self.worker.to_string(), standing, checks };
@@ -248,7 +263,12 @@ impl Judge {
             let detail = if ok { String::new() } else { detail.to_owned() };
             checks.push(Check { name: name.into(), ok, detail });
         };
-        check("result", !result.inferred, "the worker sent no TASK_RESULT");
+        let missing = match &self.wrong {
+            Some(_) => "the worker's TASK_RESULT cannot be read",
+            None if self.heard.quotes_result() => "the worker speaks of a TASK_RESULT, and does not end with one",
+            None => "the worker sent no TASK_RESULT",
+        };
+        check("result", !result.inferred, missing);
         if let (Some(wanted), Some(told)) = (&self.dispatch.task.task_id, &result.task_id) {
             check("task_id", wanted == told, "it is of another task_id");
         }
@@ -283,28 +303,50 @@ impl Judge {
         let told = self.result.take().filter(|result| result.status != Status::Blocked);
         let mut result = told.map_or_else(|| self.inferred(TaskState::Canceled), |told| *told);
         passed.extend(self.spent.result(&result));
+        self.reconcile(&mut result, TaskState::Canceled);
         self.complete(&mut result);
         result.ended_by = Some(EndedBy::Canceled);
         passed.push(own::report(own::artifact(Some(self.titles.result(self.artifact.as_deref())), None), &result));
     }
 
-    /// What is wrong with the JSON that was asked for.
-    fn violations(&self) -> Vec<String> {
-        let Some(reply) = &self.heard.json() else { return vec!["the reply holds no JSON".into()] };
+    /// What is wrong with the JSON that was asked for, beside a result or without one.
+    fn violations(&self, has_result: bool) -> Vec<String> {
+        let Some(reply) = &self.heard.json() else {
+            let place = if has_result { "; write it before the TASK_RESULT, not into it" } else { "" };
+            return vec![format!("the reply holds no JSON{place}")];
+        };
         match &self.dispatch.task.json_schema {
             Some(schema) => schema::violations(schema, reply),
             None => Vec::new(),
         }
     }
 
+    /// Of a result and a state that speak against each other the worse counts: what did not end well is not done.
+    fn reconcile(&self, result: &mut TaskResult, state: TaskState) {
+        let ends_badly = state.is_terminal() && state != TaskState::Completed && result.status != Status::Error;
+        if let Some(contradiction) = contradiction(result.status, state).filter(|_| ends_badly) {
+            let mut error = format!("The worker contradicts itself: {contradiction}.");
+            if !self.heard.last().trim().is_empty() {
+                error = format!("{error} Its last words: {}", shortened(self.heard.last()));
+            }
+            (result.status, result.error) = (Status::Error, Some(error));
+        }
+    }
+
     /// The hub's own word on what a worker cannot be believed about.
     fn complete(&self, result: &mut TaskResult) {
-        if self.dispatch.task.task_id.is_some() {
-            result.task_id.clone_from(&self.dispatch.task.task_id);
+        result.task_id.clone_from(&self.dispatch.task.task_id);
+        let seen_by_git = result.more.get("evidence").is_some_and(|evidence| evidence["git"]["ok"].is_boolean());
+        result.unverified.retain(|name| name != FILES_CHANGED);
+        if !result.artifacts.files_changed.is_empty() && !seen_by_git {
+            result.unverified.push(FILES_CHANGED.to_owned());
         }
         self.spent.write(result);
     }
 }
+
+/// What a worker that has nothing to look at its tree with can only claim.
+const FILES_CHANGED: &str = "artifacts.files_changed";
 
 /// Of a run that is tried again only what is for the owner stays.
 fn notes(passed: Vec<Report>) -> Vec<Report> {
@@ -315,28 +357,12 @@ fn notes(passed: Vec<Report>) -> Vec<Report> {
 fn contradiction(status: Status, state: TaskState) -> Option<&'static str> {
     let says_well = matches!(status, Status::Done | Status::Partial);
     match state {
-        TaskState::Failed if says_well => Some("the worker failed, and says it is done"),
-        TaskState::Rejected if status != Status::Blocked => Some("the worker rejected the work, and says how it went"),
-        state if state.is_interrupted() && status == Status::Done => Some("the worker asks, and says it is done"),
-        state if state.is_interrupted() && status == Status::Error => Some("the worker asks, and says it failed"),
+        TaskState::Failed if says_well => Some("it failed, and its result says otherwise"),
+        TaskState::Rejected if status != Status::Blocked => Some("it rejected the work, and says how it went"),
+        TaskState::Canceled if status == Status::Done => Some("it stopped as canceled, and says it is done"),
+        state if state.is_interrupted() && status == Status::Done => Some("it asks, and says it is done"),
+        state if state.is_interrupted() && status == Status::Error => Some("it asks, and says it failed"),
         _ => None,
-    }
-}
-
-/// Each check in a worker's evidence, by its name: `{"tests": false}`, `{"tests": {"ok": false}}` or
-/// `[{"name": "tests", "ok": false}]`.
-fn looked_at(name: &str, evidence: &Value, check: &mut impl FnMut(&str, bool)) {
-    match evidence {
-        Value::Bool(held) => check(name, *held),
-        Value::Array(several) => several.iter().for_each(|one| looked_at(name, one, check)),
-        Value::Object(one) if one.get("ok").is_some_and(Value::is_boolean) => {
-            let named = one.get("name").and_then(Value::as_str).unwrap_or(name);
-            check(named, one["ok"] == true);
-        }
-        Value::Object(several) if name == "evidence" => {
-            several.iter().for_each(|(name, one)| looked_at(name, one, check));
-        }
-        _ => {}
     }
 }
 

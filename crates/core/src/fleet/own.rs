@@ -1,5 +1,6 @@
 //! Results in the hub's own words: of work that no worker took, and the form every result has in a task.
 
+use super::contract::Past;
 use super::reasons::Hindrance;
 use flotilla_protocol::a2a::model::{Artifact, Part, TaskState};
 use flotilla_protocol::event::Event;
@@ -76,9 +77,9 @@ pub fn report(artifact: Artifact, result: &TaskResult) -> Report {
 }
 
 /// The reports that end work no worker took.
-pub fn refused(dispatch: &Dispatch, hindrance: &Hindrance, titles: &Titles, now: Millis) -> Vec<Report> {
+pub fn refused(dispatch: &Dispatch, hindrance: &Hindrance, past: &Past, now: Millis) -> Vec<Report> {
     let Hindrance { reason, detail, retryable, until } = hindrance;
-    let result = TaskResult {
+    let mut result = TaskResult {
         protocol_version: version::CURRENT,
         task_id: dispatch.task.task_id.clone(),
         status: Status::Blocked,
@@ -88,9 +89,11 @@ pub fn refused(dispatch: &Dispatch, hindrance: &Hindrance, titles: &Titles, now:
         retry_after: until.filter(|_| *retryable).map(|until| seconds(now, until)),
         ..TaskResult::default()
     };
+    // Whoever found that it cannot do it may have used something until then.
+    past.spent.write(&mut result);
     let text = format!("No worker took the work ({}): {detail}.", reason.name());
     vec![
-        report(artifact(Some(titles.result(None)), None), &result),
+        report(artifact(Some(past.titles.result(None)), None), &result),
         Report::Status { state: TaskState::Rejected, contents: Some(Contents::text(text)), metadata: None },
     ]
 }

@@ -258,8 +258,7 @@ impl Hub {
         let step = Step::Rejected { reason, detail, considered: listed(&choice) };
         if self.route(&run, step, None).await {
             // The run is over with it, whether it could be told or not.
-            let _ =
-                run.report(own::refused(&contract.dispatch, &hindrance, &contract.past.titles, self.clock.now())).await;
+            let _ = run.report(own::refused(&contract.dispatch, &hindrance, &contract.past, self.clock.now())).await;
         }
     }
 

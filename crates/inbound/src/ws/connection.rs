@@ -270,6 +270,7 @@ impl Connection {
             Ok(Frame::Hub { kind }) => self.hub_frame(&kind, bytes).await,
             Err(refusal) => {
                 if !self.refuse_report(bytes, &refusal).await {
+                    self.note_refused(bytes, &refusal).await;
                     let text = channel::error("null", &refusal, self.app.now());
                     self.say(text);
                 }

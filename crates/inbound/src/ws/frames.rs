@@ -10,6 +10,7 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::profile::Profile;
 use flotilla_protocol::approval::{self, Asking};
 use flotilla_protocol::fleet::Announce;
+use flotilla_protocol::hub_frame::refused::RefusedResult;
 use flotilla_protocol::hub_frame::worker::Probe;
 use flotilla_protocol::hub_frame::{self, Ack, Said, Sending, TaskResponse};
 use flotilla_protocol::wire::Json;
@@ -34,9 +35,18 @@ impl Connection {
         if let Err(error) = taken {
             let refusal = self.app.refusal(error);
             if !self.refuse_report(bytes, &refusal).await {
+                self.note_refused(bytes, &refusal).await;
                 self.say(hub_frame::error(&refusal, about.id.as_deref()));
             }
         }
+    }
+
+    /// A result that cannot be taken is noted on its run: without it, what follows would be another result.
+    pub(super) async fn note_refused(&self, bytes: &[u8], refusal: &Refusal) {
+        let (Some(refused), Some(place)) = (RefusedResult::read(bytes), &self.place) else { return };
+        let (Some(task), Some(note)) = (TaskId::parse(&refused.task_id), refused.note(refusal)) else { return };
+        // Of a run that is over, or another's, there is nothing to note.
+        let _ = place.session.report(task, refused.run, vec![note]).await;
     }
 
     async fn said(&mut self, said: Said, id: Option<&str>) -> Result<(), Error> {

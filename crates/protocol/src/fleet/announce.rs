@@ -3,10 +3,11 @@
 use super::version::Version;
 use super::{More, name};
 use crate::time::Millis;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +40,7 @@ pub struct Announce {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Worker {
+    #[schemars(regex(pattern = r"\S"))]
     pub agent_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -60,6 +62,7 @@ pub struct Worker {
     pub account: Option<String>,
     /// What a million tokens cost with its model, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub usd_per_million_tokens: Option<f64>,
     #[serde(flatten)]
     pub more: More,
@@ -73,6 +76,7 @@ pub struct Capabilities {
     pub mcp_servers: Vec<String>,
     /// Runs it takes at once; one if it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_concurrent: Option<u32>,
     #[serde(flatten)]
     pub more: More,
@@ -101,7 +105,7 @@ pub struct Observation {
 }
 
 /// A word that is not listed is read as unknown, and unknown is not healthy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum McpStatus {
     Ok,
@@ -114,6 +118,8 @@ pub enum McpStatus {
 }
 
 impl McpStatus {
+    const ALL: [Self; 6] = [Self::Ok, Self::Timeout, Self::Failed, Self::NeedsAuth, Self::Disabled, Self::Unknown];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -123,6 +129,17 @@ impl McpStatus {
             Self::Disabled => "disabled",
             Self::Unknown => "unknown",
         }
+    }
+}
+
+impl JsonSchema for McpStatus {
+    fn schema_name() -> Cow<'static, str> {
+        "McpStatus".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let listed = Self::ALL.map(Self::name);
+        json_schema!({ "type": "string", "anyOf": [{ "enum": listed }, {}] })
     }
 }
 

@@ -26,7 +26,7 @@ pub struct Dispatch {
     pub requirements: Requirements,
     /// Absolute; work whose deadline has passed is not begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub deadline: Option<Millis>,
     /// What to do, in this order, while no worker can take the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,12 +40,17 @@ pub struct Dispatch {
     /// Requirements nobody could check, told to the worker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unverified: Vec<String>,
+    #[schemars(regex(pattern = r"\S"))]
     pub brief: String,
     #[serde(flatten)]
     pub more: More,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend(
+    "if" = {"required": ["json_schema"], "properties": {"json_schema": {"not": {"type": "null"}}}},
+    "then" = {"required": ["reply_schema"], "properties": {"reply_schema": {"const": "json"}}}
+))]
 pub struct Terms {
     /// The orchestrator's own number for the work, repeated in the result; never the A2A task's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,6 +60,7 @@ pub struct Terms {
     #[serde(default)]
     pub reply_schema: ReplySchema,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub token_budget: Option<u64>,
     /// What a `json` reply must be valid against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,10 +94,13 @@ pub enum ReplySchema {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Budget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_total_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_output_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_cost_usd: Option<f64>,
     #[serde(default)]
     pub hard: bool,

@@ -17,6 +17,20 @@ pub enum ResultType {
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("allOf" = [
+    {
+        "if": {"properties": {"status": {"const": "blocked"}}},
+        "then": {"required": ["blocked_reason"], "properties": {"blocked_reason": {"type": "string"}}}
+    },
+    {
+        "if": {"properties": {"status": {"const": "error"}}},
+        "then": {"required": ["error"], "properties": {"error": {"type": "string", "pattern": "\\S"}}}
+    },
+    {
+        "if": {"properties": {"status": {"const": "partial"}}},
+        "then": {"required": ["remaining"], "properties": {"remaining": {"minItems": 1}}}
+    }
+]))]
 pub struct TaskResult {
     #[serde(rename = "type")]
     pub kind: ResultType,
@@ -56,6 +70,9 @@ pub struct TaskResult {
     /// What ended the work, where that was not the worker's own word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<EndedBy>,
+    /// What of it is the worker's word alone, by its name: nobody looked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unverified: Vec<String>,
     /// The worker said nothing of the kind; the hub concluded it from how the work ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inferred: bool,
@@ -108,6 +125,7 @@ pub struct Usage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub cost_usd: Option<f64>,
     #[serde(flatten)]
     pub more: More,

@@ -1,7 +1,8 @@
 //! JSON Schemas of the three messages, made from the types that read them.
 
+use super::version::CURRENT;
 use super::{Announce, Dispatch, Kind, TaskResult};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 impl Kind {
     /// The name of its schema in addresses.
@@ -27,13 +28,63 @@ impl Kind {
         let mut schema = Value::from(schema);
         schema["$id"] = format!("urn:flotilla:schema:fleet:2.0:{}", self.slug()).into();
         schema["title"] = self.name().into();
+        // Another major version is another message.
+        schema["properties"]["protocol_version"] =
+            json!({"type": "string", "pattern": format!("^{}(\\.[0-9]+)?$", CURRENT.major), "examples": [CURRENT]});
+        bound(&mut schema);
         schema
+    }
+}
+
+/// Whole numbers end somewhere, which their format says in words of ours alone.
+fn bound(schema: &mut Value) {
+    match schema {
+        Value::Array(several) => several.iter_mut().for_each(bound),
+        Value::Object(members) => {
+            let most = match members.get("format").and_then(Value::as_str) {
+                Some("uint32") => Some(u64::from(u32::MAX)),
+                Some("uint64") => Some(u64::MAX),
+                _ => None,
+            };
+            if let Some(most) = most {
+                members.insert("maximum".into(), most.into());
+            }
+            members.values_mut().for_each(bound);
+        }
+        _ => {}
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Kind;
+    use serde_json::json;
+
+    /// What they mean is tried by a validator that is not ours (tests/interop/python/test_schemas.py).
+    #[test]
+    fn what_is_refused_is_in_the_schema() {
+        for (kind, place, expected) in [
+            (Kind::Announce, "/$defs/Worker/properties/agent_id/pattern", json!("\\S")),
+            (Kind::Announce, "/$defs/Worker/properties/usd_per_million_tokens/minimum", json!(0)),
+            (Kind::Announce, "/$defs/Capabilities/properties/max_concurrent/minimum", json!(1)),
+            (Kind::Announce, "/$defs/Capabilities/properties/max_concurrent/maximum", json!(u32::MAX)),
+            (Kind::Announce, "/properties/protocol_version/pattern", json!("^2(\\.[0-9]+)?$")),
+            (Kind::Announce, "/$defs/McpStatus/anyOf/1", json!({})),
+            (Kind::Dispatch, "/properties/brief/pattern", json!("\\S")),
+            (Kind::Dispatch, "/$defs/Terms/properties/token_budget/minimum", json!(1)),
+            (Kind::Dispatch, "/$defs/Terms/then/properties/reply_schema/const", json!("json")),
+            (Kind::Dispatch, "/$defs/Budget/properties/max_total_tokens/minimum", json!(1)),
+            (Kind::Dispatch, "/$defs/Budget/properties/max_output_tokens/minimum", json!(1)),
+            (Kind::Dispatch, "/$defs/Budget/properties/max_cost_usd/exclusiveMinimum", json!(0)),
+            (Kind::Result, "/allOf/0/then/required/0", json!("blocked_reason")),
+            (Kind::Result, "/allOf/1/then/required/0", json!("error")),
+            (Kind::Result, "/allOf/2/then/properties/remaining/minItems", json!(1)),
+            (Kind::Result, "/$defs/Usage/properties/cost_usd/minimum", json!(0)),
+        ] {
+            let schema = kind.schema();
+            assert_eq!(schema.pointer(place), Some(&expected), "{place} of {schema:#}");
+        }
+    }
 
     #[test]
     fn every_message_has_a_schema_under_its_name() {

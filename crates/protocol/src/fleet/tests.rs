@@ -2,9 +2,10 @@
 
 use super::announce::McpStatus;
 use super::dispatch::{OnBlocked, Priority, ReplySchema};
+use super::ending::is_cut_off;
 use super::result::{BlockedReason, Status, TaskResult, Usage};
 use super::version::{CURRENT, Version};
-use super::{Announce, Dispatch, Found, Handshake, Kind, hints, read, write};
+use super::{Announce, Dispatch, Found, Handshake, Kind, ending, ending_and_words, hints, read, write};
 use serde_json::{Value, json};
 
 const ANNOUNCE: &str = r#"{"type":"SESSION_ANNOUNCE","protocol_version":"2.0",
@@ -251,4 +252,56 @@ fn only_hints_at_the_top_are_hints_and_slips_are_told() {
     let mut sly = kept;
     sly.task.task_id = Some("1\npriority: urgent".into());
     assert_eq!(hints::read(&hints::write(&sly)).unwrap().unwrap().task.priority, Priority::Normal);
+}
+
+#[test]
+fn a_text_ends_with_a_result_or_only_quotes_one() {
+    let done =
+        json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "done", "x": "a \\\" } {"}).to_string();
+    // Members in the order of their names, so that much stands before the type.
+    let last =
+        r#"{"artifacts":{"a":{},"b":{},"c":{},"d":{}},"protocol_version":"2.0","status":"done","type":"TASK_RESULT"}"#;
+    for (text, words) in [
+        (done.clone(), ""),
+        (format!("```json\n{done}\n```\n"), ""),
+        (format!("I did it.\n{done}\n"), "I did it."),
+        (format!("I did it: {last}"), "I did it:"),
+        (format!("{{\"a\": 5}}\n{done}"), "{\"a\": 5}"),
+        (format!("Here:\n```json\n{done}\n```"), "Here:"),
+        (format!("I end with `{done}`"), "I end with"),
+        (format!("```json\n{{\"a\": 5}}\n{done}\n```"), "```json\n{\"a\": 5}\n```"),
+    ] {
+        let (found, left) = ending_and_words(&text);
+        assert!(matches!(found, Found::Handshake(Handshake::Result(_))), "{text}: {found:?}");
+        assert_eq!(left, words, "{text}");
+    }
+    for text in [
+        format!("For a success I would end with {done}. But I could not do it."),
+        format!("```json\n{done}\n```\nThat is what I would say."),
+        format!("{done}\n{{\"a\": 5}}"),
+        format!("{{\"results\": [{done}]}}"),
+        "See \"type\": \"TASK_RESULT\" in the specification.".into(),
+        "Write {\"type\": \"TASK_RESULT\", ...} for each {item}".into(),
+        "I send no TASK_RESULT".into(),
+    ] {
+        assert_eq!(ending_and_words(&text), (Found::Nothing, text.clone()), "{text}");
+        assert!(!is_cut_off(&text), "{text}");
+    }
+}
+
+#[test]
+fn a_result_that_is_meant_and_cannot_be_read_is_wrong() {
+    let error = r#"{"type":"TASK_RESULT","protocol_version":"2.0","status":"error","error":"boom"}"#;
+    for text in [
+        format!("It went wrong. {}", error.replace("\"status\"", "status")),
+        format!("[{error}]"),
+        format!("```json\n[{error}]\n```"),
+        format!("It went wrong. {}", error.replace("boom", " ")),
+    ] {
+        assert!(matches!(ending(&text), Found::Wrong(problem) if problem.starts_with("TASK_RESULT: ")), "{text}");
+    }
+    for cut in [&error[..error.len() - 1], &error[..error.len() - 4]] {
+        assert!(ending(cut) == Found::Nothing && is_cut_off(cut) && is_cut_off(&format!("So: {cut}")), "{cut}");
+    }
+    assert!(is_cut_off(r#"{"evidence":{"a":{}},"type":"TASK_RESULT","artifacts":{"pr":"x"}"#));
 }

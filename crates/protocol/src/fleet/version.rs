@@ -69,6 +69,6 @@ impl JsonSchema for Version {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[0-9]+\\.[0-9]+$", "examples": ["2.0"] })
+        json_schema!({ "type": "string", "pattern": "^[0-9]+(\\.[0-9]+)?$", "examples": ["2.0"] })
     }
 }

@@ -80,6 +80,7 @@ impl Witness {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         if heard.result.is_none() {
             let found = fleet::ending(&heard.text);
+            heard.is_wrong |= fleet::ending::is_cut_off(&heard.text);
             heard.take(found);
         }
         let mut result = match heard.result.take() {
@@ -231,8 +232,22 @@ mod tests {
 
     #[test]
     fn a_result_that_cannot_be_read_is_left_to_the_hub() {
+        for told in [
+            r#"{"type":"TASK_RESULT","protocol_version":"2.0","status":"error"}"#,
+            r#"{"type":"TASK_RESULT","protocol_version":"2.0","status":"error","error":"no"#,
+        ] {
+            let witness = witness(true);
+            witness.hear(&printed(told, false));
+            assert_eq!(settled(&witness, Some(&seen())), None, "{told}");
+        }
+    }
+
+    #[test]
+    fn a_result_that_is_only_quoted_is_no_claim() {
         let witness = witness(true);
-        witness.hear(&printed(r#"{"type":"TASK_RESULT","protocol_version":"2.0","status":"error"}"#, false));
-        assert_eq!(settled(&witness, Some(&seen())), None);
+        let quoted = r#"{"type":"TASK_RESULT","protocol_version":"2.0","status":"error","error":"example"}"#;
+        witness.hear(&printed(&format!("I could have ended with {quoted}, but all went well."), false));
+        let told = settled(&witness, Some(&seen())).expect("a result");
+        assert_eq!((&told["inferred"], &told["status"]), (&json!(true), &json!("done")));
     }
 }

@@ -1,6 +1,7 @@
 //! What a worker said in a run, put together from the pieces it came in.
 
 use flotilla_protocol::a2a::model::Part;
+use flotilla_protocol::fleet::ending::{CUT, NO_OBJECT, is_cut_off, lists_result, names_result};
 use flotilla_protocol::fleet::{Announce, Found, Handshake, Kind, TaskResult, ending, ending_and_words, read, version};
 use flotilla_protocol::wire::Json;
 use serde_json::Value;
@@ -18,16 +19,32 @@ pub(super) enum Held {
     Content,
 }
 
-pub(super) fn held(part: &Part) -> Held {
+/// Where in a text a piece stands, as far as that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Span {
+    /// It is the text, or its end.
+    End,
+    /// It is the beginning, and more may follow.
+    Beginning,
+    Middle,
+}
+
+/// What a part holds. Whether a text ends with a result is seen at its end: until then it is content.
+pub(super) fn held(part: &Part, span: Span) -> Held {
     let Some(json) = part.data.0.as_ref().map(Json::text) else {
-        return part.text.as_deref().map_or(Held::Content, |text| of_result(ending_and_words(text)));
+        let Some(text) = part.text.as_deref().filter(|_| span != Span::Middle) else { return Held::Content };
+        return match of_result(ending_and_words(text)) {
+            Held::Result(_, words) if span == Span::Beginning && !words.is_empty() => Held::Content,
+            Held::Wrong(_) if span == Span::Beginning => Held::Content,
+            held => held,
+        };
     };
     match read(json) {
         Found::Handshake(Handshake::Announce(told)) if part.media_type == Kind::Announce.media_type() => {
             Held::Announce(told)
         }
         Found::Nothing if part.media_type == Kind::Result.media_type() || lists_result(json) => {
-            Held::Wrong("TASK_RESULT: must be one JSON object whose type is \"TASK_RESULT\"".into())
+            Held::Wrong(NO_OBJECT.into())
         }
         found => of_result((found, String::new())),
     }
@@ -43,11 +60,6 @@ fn of_result((found, words): (Found, String)) -> Held {
         Found::Wrong(problem) if problem.starts_with(Kind::Result.name()) => Held::Wrong(problem),
         _ => Held::Content,
     }
-}
-
-fn lists_result(json: &str) -> bool {
-    let listed = json.trim_start().starts_with('[').then(|| serde_json::from_str::<Vec<Value>>(json).ok()).flatten();
-    listed.is_some_and(|values| values.iter().any(is_result))
 }
 
 fn is_result(value: &Value) -> bool {
@@ -117,17 +129,22 @@ impl Heard {
 
     /// The result that was told in pieces.
     pub(super) fn result(&self) -> Held {
-        let texts = self.spoken.iter().rev().filter(|spoken| !spoken.settled).map(|spoken| &spoken.text);
-        for text in texts.chain([&self.words]) {
+        let texts = || {
+            let unsettled = self.spoken.iter().rev().filter(|spoken| !spoken.settled);
+            unsettled.map(|spoken| &spoken.text).chain([&self.words])
+        };
+        for text in texts() {
             match of_result((ending(text), String::new())) {
                 found @ (Held::Result(..) | Held::Wrong(_)) => return found,
                 Held::Announce(_) | Held::Content => {}
             }
         }
-        if begins_result(&self.words) {
-            return Held::Wrong("TASK_RESULT: its JSON cannot be read".into());
-        }
-        Held::Content
+        if texts().any(|text| is_cut_off(text)) { Held::Wrong(CUT.into()) } else { Held::Content }
+    }
+
+    /// Whether its words speak of a result as one is written.
+    pub(super) fn quotes_result(&self) -> bool {
+        self.spoken.iter().any(|spoken| names_result(&spoken.text))
     }
 
     /// The last words, whole.
@@ -143,23 +160,23 @@ impl Heard {
 
 impl Spoken {
     fn json(&self) -> Option<Value> {
-        let whole = self.data.clone().or_else(|| json(&self.text)).or_else(|| self.alone.clone());
+        let of_text = || match of_result(ending_and_words(&self.text)) {
+            Held::Result(_, words) => json(&words),
+            _ => json(&self.text),
+        };
+        let whole = self.data.clone().or_else(of_text).or_else(|| self.alone.clone());
         whole.filter(|value| !is_result(value) && value["type"] != Kind::Announce.name())
     }
 }
 
-/// Whether somebody meant to write a result, as `"type": "TASK_RESULT"`.
-fn begins_result(text: &str) -> bool {
-    text.match_indices("\"TASK_RESULT\"").any(|(at, _)| {
-        let before = text[..at].trim_end().strip_suffix(':').map(str::trim_end);
-        before.is_some_and(|before| before.ends_with("\"type\""))
-    })
-}
-
-/// The JSON a text is, without the fence people and models put around it.
+/// The JSON a text is, without the fence people and models put around it; or, among words, the only fenced object or list.
 fn json(text: &str) -> Option<Value> {
     let text = text.trim();
+    let inner = |fenced: &str| serde_json::from_str::<Value>(fenced.strip_prefix("json").unwrap_or(fenced)).ok();
     let fenced = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
-    let bare = fenced.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner).trim());
-    serde_json::from_str(bare).ok()
+    let among_words = || match text.splitn(4, "```").collect::<Vec<_>>().as_slice() {
+        [_, fenced, _] => inner(fenced).filter(|value| value.is_object() || value.is_array()),
+        _ => None,
+    };
+    fenced.map_or_else(|| serde_json::from_str(text).ok(), inner).or_else(among_words)
 }

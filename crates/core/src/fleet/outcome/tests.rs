@@ -5,14 +5,17 @@ mod titles;
 
 use super::{Judge, Ruling};
 use crate::fleet::contract::Past;
-use crate::fleet::own::{Titles, refused};
+use crate::fleet::own::refused;
 use crate::fleet::reasons::Hindrance;
+use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::{Artifact, Part, TaskState};
 use flotilla_protocol::block::Block;
+use flotilla_protocol::event::Event;
 use flotilla_protocol::fleet::HANDSHAKE;
 use flotilla_protocol::fleet::dispatch::{Dispatch, ReplySchema};
 use flotilla_protocol::fleet::result::BlockedReason;
 use flotilla_protocol::fleet::route::{Standing, Step};
+use flotilla_protocol::hub_frame::refused::RefusedResult;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::{AnyValue, Json, Object};
 use flotilla_protocol::work::{Contents, Report};
@@ -93,13 +96,34 @@ fn words_around_a_result_stay() {
     let done = result(&json!({"status": "done"}));
     for (text, words) in [
         (format!("My report: ten findings.\n{done}"), "My report: ten findings."),
-        (format!("Here:\n```json\n{done}\n```\nBye."), "Here:\n\nBye."),
+        (format!("Here:\n```json\n{done}\n```\n"), "Here:"),
     ] {
         let reports = vec![artifact(vec![Part::text(text)]), status(TaskState::Completed, "")];
         let (ruling, _) = plain().rule(reports);
         let Ruling::Over { reports, .. } = ruling else { panic!("{ruling:?}") };
         let Report::Artifact { artifact, contents, .. } = &reports[0] else { panic!("{reports:?}") };
         assert_eq!((artifact.artifact_id.as_str(), contents), ("theirs", &Contents::Parts(vec![Part::text(words)])));
+    }
+}
+
+#[test]
+fn a_result_that_is_only_quoted_is_content() {
+    let quoted = result(&json!({"status": "error", "error": "an example"}));
+    for text in [
+        format!("I was told to end with {quoted}, but I did finish."),
+        format!("```json\n{quoted}\n```\nThat is how failures look."),
+        "See \"type\": \"TASK_RESULT\" in the specification.".to_owned(),
+    ] {
+        for reports in [
+            vec![status(TaskState::Completed, &text)],
+            vec![artifact(vec![Part::text(text.as_str())]), status(TaskState::Completed, "")],
+        ] {
+            let (ruling, _) = plain().rule(reports);
+            let Ruling::Over { reports, step: Step::Judged { checks, .. }, .. } = ruling else { panic!("{ruling:?}") };
+            assert!(format!("{reports:?}").contains(&format!("{:?}", text)), "it stays as it is: {reports:?}");
+            assert!(matches!(reports.last(), Some(Report::Status { state: TaskState::Completed, .. })), "{text}");
+            assert_eq!(checks[0].detail, "the worker speaks of a TASK_RESULT, and does not end with one");
+        }
     }
 }
 
@@ -120,9 +144,50 @@ fn worse_counts_where_a_worker_contradicts_itself() {
         ),
     ] {
         let reports = vec![artifact(vec![data(&result(&told))]), status(state, "")];
-        let (state, _, stands) = over(&mut plain(), reports);
+        let (state, hub, stands) = over(&mut plain(), reports);
         assert_eq!((state, stands), (expected, standing), "{told}");
+        let is_error = hub["status"] == "error" && hub["error"].as_str().is_some_and(|error| !error.is_empty());
+        assert_eq!(is_error, state == TaskState::Failed, "the result says what the state does: {hub}");
     }
+    let reports = vec![artifact(vec![data(&result(&json!({"status": "done"})))]), status(TaskState::Failed, "")];
+    let Ruling::Over { reports, .. } = plain().rule(reports).0 else { panic!("over") };
+    let Some(Report::Status { contents: Some(contents), .. }) = reports.last() else { panic!("{reports:?}") };
+    let said = contents.parts()[0].text.clone().unwrap();
+    assert_eq!(said, "The worker contradicts itself: it failed, and its result says otherwise.");
+}
+
+#[test]
+fn what_a_worker_alone_says_it_changed_is_a_claim() {
+    let made = json!({"files_changed": ["never/touched.py"]});
+    for (told, unverified) in [
+        (json!({"status": "done", "artifacts": made}), json!(["artifacts.files_changed"])),
+        (json!({"status": "done", "artifacts": made, "evidence": {"git": {"ok": true}}}), Value::Null),
+        (json!({"status": "done"}), Value::Null),
+    ] {
+        let reports = vec![artifact(vec![data(&result(&told))]), status(TaskState::Completed, "")];
+        let (_, hub, standing) = over(&mut plain(), reports);
+        assert_eq!((&hub["unverified"], standing), (&unverified, Standing::Accepted), "{told}");
+    }
+}
+
+#[test]
+fn an_id_of_the_workers_own_is_not_the_orchestrators() {
+    let told = result(&json!({"status": "done", "task_id": "invented"}));
+    let mut nameless = Judge::new("w".into(), Arc::new(Dispatch::default()), &Past::default());
+    let (_, hub, _) = over(&mut nameless, vec![status(TaskState::Completed, &told.to_string())]);
+    assert_eq!(hub["task_id"], Value::Null);
+}
+
+#[test]
+fn a_result_whose_frame_was_refused_is_not_taken_for_done() {
+    let refused = RefusedResult { task_id: "t".into(), run: None };
+    let note = || refused.note(&Refusal::invalid("artifact.metadata", "must be an object")).unwrap();
+    let (state, hub, _) = over(&mut plain(), vec![note(), status(TaskState::Completed, "")]);
+    assert_eq!(state, TaskState::Failed);
+    assert!(hub["error"].as_str().is_some_and(|error| error.contains("must be an object")), "{hub}");
+    let done = result(&json!({"status": "done"}));
+    let (state, ..) = over(&mut plain(), vec![note(), status(TaskState::Completed, &done.to_string())]);
+    assert_eq!(state, TaskState::Completed, "it was told again, and rightly");
 }
 
 #[test]
@@ -132,6 +197,9 @@ fn evidence_is_read_in_each_of_its_forms() {
         (json!({"tests": {"ok": false}}), Standing::Reported),
         (json!([{"name": "lint", "ok": true}, {"name": "tests", "ok": false}]), Standing::Reported),
         (json!({"tests": [{"name": "unit", "ok": false}]}), Standing::Reported),
+        (json!({"tests": "failed"}), Standing::Reported),
+        (json!({"lint": {"passed": false}}), Standing::Reported),
+        (json!({"x": {"ok": "false"}}), Standing::Reported),
         (json!([{"name": "tests", "ok": true}, {"name": "log", "url": "https://a.example"}]), Standing::Accepted),
         (json!({"tests": true, "seen": {"by": "git"}}), Standing::Accepted),
     ] {
@@ -156,8 +224,16 @@ fn what_never_began_is_told_apart() {
     assert!(told.detail.is_some_and(|detail| detail.contains("blocked_reason: must say why")));
     let (reason, detail) = (BlockedReason::TierTooLow, "sonnet".to_owned());
     let hindrance = Hindrance { reason, detail, retryable: false, until: None };
-    let reports = refused(&Dispatch::default(), &hindrance, &Titles::default(), Millis(0));
-    assert!(matches!(reports.as_slice(), [Report::Artifact { .. }, Report::Status { state: TaskState::Rejected, .. }]));
+    let mut past = Past::default();
+    let usage = Block::new(Json::of(&json!({"type": "usage", "input_tokens": 50})).unwrap()).unwrap();
+    past.spent.event(&Event::Noted { blocks: vec![usage] });
+    let reports = refused(&Dispatch::default(), &hindrance, &past, Millis(0));
+    let [Report::Artifact { contents, .. }, Report::Status { state: TaskState::Rejected, .. }] = reports.as_slice()
+    else {
+        panic!("{reports:?}")
+    };
+    let told: Value = serde_json::from_str(contents.parts()[0].data.0.as_ref().unwrap().text()).unwrap();
+    assert_eq!(told["tokens_spent"], 50, "what was used until then is told");
 }
 
 #[test]
@@ -170,6 +246,12 @@ fn a_worker_that_stopped_of_its_own_accord_leaves_a_result() {
     let told: Value = serde_json::from_str(parts[0].data.0.as_ref().unwrap().text()).unwrap();
     assert_eq!((&told["task_id"], &told["ended_by"]), (&json!("mine"), &json!("canceled")));
     assert_eq!(told["error"], "I was told to stop");
+    let done = result(&json!({"status": "done"}));
+    let (ruling, _) = plain().rule(vec![artifact(vec![data(&done)]), status(TaskState::Canceled, "")]);
+    let Ruling::Pass(reports) = ruling else { panic!("{ruling:?}") };
+    let Report::Artifact { contents, .. } = &reports[0] else { panic!("{reports:?}") };
+    let told: Value = serde_json::from_str(contents.parts()[0].data.0.as_ref().unwrap().text()).unwrap();
+    assert_eq!((&told["status"], &told["ended_by"]), (&json!("error"), &json!("canceled")), "canceled is not done");
 }
 
 #[test]
@@ -196,6 +278,9 @@ fn a_result_that_cannot_be_read_is_not_taken_for_done() {
         let (state, told, standing) = over(&mut plain(), reports);
         assert_eq!((state, standing), (TaskState::Failed, Standing::Reported), "{wrong}");
         assert!(told["error"].as_str().is_some_and(|error| error.contains("TASK_RESULT")), "{told}");
+        let reports = vec![artifact(vec![data(&result(&wrong))]), status(TaskState::Completed, "")];
+        let Ruling::Over { step: Step::Judged { checks, .. }, .. } = plain().rule(reports).0 else { panic!("over") };
+        assert_eq!(checks[0].detail, "the worker's TASK_RESULT cannot be read");
     }
 }
 
@@ -219,6 +304,9 @@ fn prose_is_inferred_and_only_a_worker_without_a_word_is_at_fault() {
         other => panic!("{other:?}"),
     };
     assert_eq!(faults(status(TaskState::Failed, "crashed")).as_deref(), Some("crashed"));
+    let unreadable = Contents::Parts(vec![data(&result(&json!({"status": "error"})))]);
+    let fault = faults(Report::Answer { contents: unreadable, metadata: None });
+    assert!(fault.is_some_and(|fault| fault.contains("error: must say what went wrong")), "it is told what it was");
     let error = result(&json!({"status": "error", "error": "no such file"}));
     assert_eq!(faults(status(TaskState::Failed, &error.to_string())), None, "a task that cannot be done is no fault");
 }
@@ -284,6 +372,9 @@ fn a_wrong_reply_is_asked_for_once() {
     assert!(told["error"].as_str().unwrap().starts_with("The reply is not valid: "), "{told}");
     let (state, _, standing) = over(&mut json(false), reply("```json\n{\"n\": 1}\n```"));
     assert_eq!((state, standing), (TaskState::Completed, Standing::Reported), "valid, but no TASK_RESULT");
+    let inside = result(&json!({"status": "done", "n": 1})).to_string();
+    let told = json(false).rule(reply(&inside)).0;
+    assert!(matches!(&told, Ruling::Again(violations, _) if violations[0].contains("not into it")), "{told:?}");
     let both = vec![artifact(vec![data(&json!({"n": 1})), data(&result(&json!({"status": "done"})))])];
     let (ruling, _) = json(false).rule(both);
     assert!(matches!(ruling, Ruling::Pass(reports) if reports.len() == 1), "the reply itself goes on");

@@ -156,6 +156,31 @@ fn a_mixed_fleet_is_told_in_words_each_knows() {
 }
 
 #[test]
+fn a_dispatch_of_another_version_goes_on_as_text_over_the_api_too() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let newer = |with: Value| {
+        let mut whole = dispatch(&json!({"protocol_version": "3.0", "brief": "Newly", "task": 7}));
+        whole.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
+        super::post(&owner(&hub), "/api/dispatch", &whole)
+    };
+    for (with, expected) in [(json!({"to": "ada"}), "fallback"), (json!({}), "fallback, assigned ada, judged ada")] {
+        let given = newer(with).json();
+        let (task, agent) = (given["task"]["id"].as_str().expect("a task"), given["agent"].as_str().expect("an agent"));
+        let message = ada.kind("message");
+        assert_eq!(asked(&message), "Newly");
+        answer(&mut ada, &message, "Done");
+        reached(&owner(&hub).agent(agent), task, "TASK_STATE_COMPLETED");
+        assert_eq!(steps(&hub, task), expected);
+        assert_eq!(why(&hub, task)[0]["version"], "3.0");
+    }
+    for (with, told) in [(json!({"to": "label:gpu"}), "version 2.0 only"), (json!({"brief": " "}), "must say what")] {
+        let refused = newer(with);
+        assert!(refused.status == 400 && refused.text().contains(told), "{}", refused.text());
+    }
+}
+
+#[test]
 fn a_worker_that_asks_back_gets_the_reply_and_a_cancel_reaches_it() {
     let hub = hub();
     let (mut ada, _bob) = (worker(&hub, "ada"), worker(&hub, "bob"));

@@ -199,3 +199,58 @@ fn a_streamed_error_is_an_error_and_a_streamed_reply_is_put_together() {
     stream(&mut ada, &message, &["{\"a\"", ": 1", "}"]);
     reached(&client, &task, "TASK_STATE_COMPLETED");
 }
+
+#[test]
+fn a_result_whose_frame_is_refused_is_not_taken_for_done() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let error = json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "error", "error": "boom"});
+    let deep: Value = serde_json::from_str(&format!("{}1{}", "[".repeat(110), "]".repeat(110))).expect("JSON");
+    for artifact in [
+        json!({"artifactId": "r", "metadata": [1], "parts": [{"kind": "data", "data": error}]}),
+        json!({"artifactId": "r", "parts": [{"kind": "data", "data": error}, {"kind": "data", "data": deep}]}),
+    ] {
+        let (task, client) = give(&hub, &json!({"to": "ada"}));
+        let message = ada.kind("message");
+        respond(&mut ada, &message, &json!({"artifact": artifact, "lastChunk": true}));
+        respond(&mut ada, &message, &json!({"status": {"state": "completed"}}));
+        let failed = told(&reached(&client, &task, "TASK_STATE_FAILED"));
+        let error = failed["error"].as_str().unwrap_or_default();
+        assert!(error.starts_with("The result cannot be read: TASK_RESULT: its frame was refused: "), "{error}");
+    }
+}
+
+#[test]
+fn a_quoted_result_is_content_and_a_reply_may_stand_before_a_real_one() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let whole = json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "done"});
+    let (task, client) = give(&hub, &json!({}));
+    let message = ada.kind("message");
+    let text = format!("I would end with {whole}. But I could not do it.\nThen 40 pages more.");
+    answer(&mut ada, &message, &text);
+    let done = reached(&client, &task, "TASK_STATE_COMPLETED");
+    assert_eq!((&told(&done)["inferred"], &done["artifacts"][0]["parts"][0]["text"]), (&json!(true), &json!(text)));
+
+    let (task, client) = give(&hub, &json!({"task": {"reply_schema": "json", "json_schema": {"required": ["a"]}}}));
+    let message = ada.kind("message");
+    answer(&mut ada, &message, &format!("{{\"a\": 5}}\n{whole}"));
+    let done = reached(&client, &task, "TASK_STATE_COMPLETED");
+    assert_eq!(steps(&hub, &task), "assigned ada, judged ada");
+    assert_eq!(done["artifacts"][0]["parts"][0]["text"], "{\"a\": 5}", "the reply is there");
+}
+
+#[test]
+fn what_a_worker_used_before_it_was_blocked_is_told() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let (task, client) = give(&hub, &json!({"to": "ada", "on_blocked": []}));
+    let message = ada.kind("message");
+    result(
+        &mut ada,
+        &message,
+        &json!({"status": "blocked", "blocked_reason": "missing_mcp", "usage": {"input_tokens": 50}}),
+    );
+    let rejected = told(&reached(&client, &task, "TASK_STATE_REJECTED"));
+    assert_eq!((&rejected["tokens_spent"], &rejected["usage"]["input_tokens"]), (&json!(50), &json!(50)));
+}

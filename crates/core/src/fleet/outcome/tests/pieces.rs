@@ -9,11 +9,12 @@ use flotilla_protocol::fleet::route::Standing;
 use flotilla_protocol::work::Report;
 use serde_json::json;
 
+/// A piece after which more may come.
 fn piece(text: &str, append: bool) -> Report {
-    let Report::Artifact { artifact, contents, last_chunk, metadata, .. } = artifact(vec![Part::text(text)]) else {
+    let Report::Artifact { artifact, contents, metadata, .. } = artifact(vec![Part::text(text)]) else {
         panic!("an artifact")
     };
-    Report::Artifact { artifact, contents, append, last_chunk, metadata }
+    Report::Artifact { artifact, contents, append, last_chunk: false, metadata }
 }
 
 /// Each report by itself, as they come over a wire; the last one ends the work.
@@ -93,4 +94,51 @@ fn words_in_pieces_are_told_whole() {
     let reports = vec![piece("I opened ", false), piece("PR 72.", true), status(TaskState::Completed, "")];
     let (_, told, _) = over(&mut plain(), reports);
     assert_eq!(told["detail"], "I opened PR 72.");
+}
+
+#[test]
+fn words_that_follow_in_another_piece_make_a_result_a_quoted_one() {
+    let told = result(&json!({"status": "error", "error": "an example"})).to_string();
+    for pieces in [
+        vec!["I would end with ", told.as_str(), ", but I did finish."],
+        vec![format!("I would end with {told}").as_str(), ", but I did finish."],
+        vec!["I would end with\n", format!("{told}\n").as_str(), "but I did finish.\n"],
+    ] {
+        let reports = pieces.iter().enumerate().map(|(at, text)| piece(text, at > 0));
+        let ruling = streamed(&mut plain(), reports.chain([status(TaskState::Completed, "")]).collect());
+        let Ruling::Over { reports, .. } = ruling else { panic!("{ruling:?}") };
+        assert!(matches!(reports.last(), Some(Report::Status { state: TaskState::Completed, .. })), "{pieces:?}");
+    }
+}
+
+#[test]
+fn a_reply_may_stand_before_its_result_or_in_a_fence_among_words() {
+    let (reply, done) = ("{\"a\": 5}", result(&json!({"status": "done"})).to_string());
+    let whole = format!("{reply}\n{done}");
+    let (first, rest) = whole.split_at(12);
+    let fenced = format!("Here it is:\n```json\n{reply}\n```\nThat is all.");
+    for (reports, standing) in [
+        (vec![artifact(vec![Part::text(whole.as_str())]), status(TaskState::Completed, "")], Standing::Accepted),
+        (vec![status(TaskState::Completed, &whole)], Standing::Accepted),
+        (vec![piece(first, false), piece(rest, true), status(TaskState::Completed, "")], Standing::Accepted),
+        (vec![status(TaskState::Completed, &format!("{fenced}\n{done}"))], Standing::Accepted),
+        (vec![status(TaskState::Completed, &fenced)], Standing::Reported),
+    ] {
+        let shown = format!("{reports:?}");
+        let schema = json!({"type": "object", "required": ["a"]});
+        let (state, _, stands) = over(&mut judge(ReplySchema::Json, Some(schema), false), reports);
+        assert_eq!((state, stands), (TaskState::Completed, standing), "{shown}");
+    }
+}
+
+#[test]
+fn what_is_not_finished_need_not_be_a_reply_yet() {
+    let partial = result(&json!({"status": "partial", "remaining": ["the rest"]})).to_string();
+    for (state, standing) in
+        [(TaskState::Completed, Standing::Reported), (TaskState::InputRequired, Standing::Accepted)]
+    {
+        let mut held = judge(ReplySchema::Json, None, false);
+        let (ended, told, stands) = over(&mut held, vec![status(state, &partial)]);
+        assert_eq!((ended, stands, &told["status"]), (state, standing, &json!("partial")));
+    }
 }
