@@ -132,7 +132,7 @@ impl Failure {
             return;
         }
         if as_json {
-            super::output::compact(&self.envelope().to_string());
+            super::output::failed(&self.envelope().to_string());
             return;
         }
         let mut text = format!("Error: {}\nMessage: {}", self.code, self.message.replace('\n', "\n  "));

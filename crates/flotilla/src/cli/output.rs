@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::pretty::pretty;
 use flotilla_outbound::net::address;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 
 /// How results are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,11 +22,29 @@ impl Format {
     }
 }
 
-/// Writes a line at once. A reader that closed its end has seen enough: that is no error.
+/// Writes a line at once. A reader that closed its end has seen enough: that is no error. Anything else is one.
 pub fn line(text: &str) {
+    match write(text) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            eprintln!("Error: standard output cannot be written to: {error}. Send it elsewhere, or make room.");
+            std::process::exit(1);
+        }
+    }
+}
+
+fn write(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+    writeln!(out, "{text}").and_then(|()| out.flush())
+}
+
+/// The last line of a command that failed, on one line. Whether anybody reads it or not, the command ends as it would.
+pub fn failed(json: &str) {
+    if let Err(error) = write(&escape_json(&json.replace(['\n', '\r'], " ")))
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        eprintln!("Error: {json}");
     }
 }
 

@@ -51,6 +51,12 @@ pub struct Send {
 
 impl Send {
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
+        for (flag, given) in [("--task-id", &self.task_id), ("--context-id", &self.context_id)] {
+            if given.as_ref().is_some_and(|given| given.trim().is_empty()) {
+                let text = format!("{flag} is empty: name one, or leave the flag out to begin anew");
+                return Err(Failure::usage(text));
+            }
+        }
         let continues = session.sources.value(Setting::TaskId, self.task_id.clone());
         let request = self.request(session, continues.as_deref())?;
         let flag = if self.wait { Some(false) } else { self.r#async };

@@ -70,6 +70,10 @@ fn a_rejected_identifier_fails_and_starts_nothing() {
     let asked = place.json(&["send", "ask"]);
     let waiting = id(&asked["task"]);
     let unknown = "01a1e16e-5295-74a8-a802-191bf0076ab5";
+    for flag in ["--task-id", "--context-id"] {
+        let empty = place.run(&["send", "x", flag, ""]);
+        assert!(empty.code == 2 && empty.err.contains("is empty"), "{empty:?}");
+    }
     for args in [
         &["send", "x", "--task-id", task][..],
         &["send", "x", "--task-id", unknown],

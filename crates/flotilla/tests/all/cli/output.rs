@@ -30,6 +30,22 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 }
 
 #[test]
+fn a_failure_is_one_whether_it_can_be_written_or_not() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let program = env!("CARGO_BIN_EXE_flotilla");
+    let full = place.typed(&format!("{program} task get nope -o json > /dev/full"));
+    assert_eq!(full.code, 1, "{full:?}");
+    assert!(full.err.contains("TaskNotFound") || full.err.contains("nope"), "{full:?}");
+    let mut unread = place.start(&["task", "get", "nope", "-o", "json"]);
+    drop(unread.stdout.take());
+    assert_eq!(unread.wait().expect("it ends").code(), Some(1));
+    let lost = place.typed(&format!("{program} send hello > /dev/full"));
+    assert_eq!(lost.code, 1, "{lost:?}");
+    assert!(lost.err.contains("standard output cannot be written to"), "{lost:?}");
+}
+
+#[test]
 fn every_answer_about_a_task_names_task_context_and_state() {
     let hub = hub();
     let place = Place::at(&hub);
