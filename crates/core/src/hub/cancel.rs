@@ -8,7 +8,7 @@ use crate::hub::trail::upstream_of;
 use crate::ports::{Record, Stopped, Stopping};
 use crate::project::Want;
 use crate::task::{Command, Head, RunState, step};
-use flotilla_protocol::a2a::model::Task;
+use flotilla_protocol::a2a::model::{Task, TaskState};
 use flotilla_protocol::work::Upstream;
 use std::sync::Arc;
 
@@ -21,7 +21,12 @@ impl Hub {
         // Refused without disturbing anybody, where it cannot be.
         step(&head, Command::Cancel { said: None })?;
         if let Stopped::Now(said) = self.stop(&live, &head).await? {
-            self.end(&live, || Command::Cancel { said: said.clone() }).await?;
+            let ended = self.end(&live, || Command::Cancel { said: said.clone() }).await;
+            // Whoever heard that its run is gone may have canceled it at the same moment.
+            let is_canceled = || live.committed().is_some_and(|head| head.state == TaskState::Canceled);
+            if !(matches!(ended, Err(Error::Refused(_))) && is_canceled()) {
+                ended?;
+            }
         }
         self.view(&live, Want::ALL).await
     }
