@@ -1,5 +1,6 @@
 //! Canceling: the agent is stopped first, and only then is the task said to be canceled.
 
+use super::run::fenced;
 use super::{Hub, LiveRef};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
@@ -11,6 +12,10 @@ use crate::task::{Command, Head, RunState, step};
 use flotilla_protocol::a2a::model::{Task, TaskState};
 use flotilla_protocol::work::Upstream;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long it may take to keep that a task was canceled.
+const KEPT_BY_THEN: Duration = Duration::from_secs(5);
 
 impl Hub {
     /// CancelTask (spec 3.1.5). Work in this process stops at once: its run is fenced by the commit itself. A program
@@ -22,7 +27,10 @@ impl Hub {
         step(&head, Command::Cancel { said: None })?;
         if let Stopped::Now(said) = self.stop(&live, &head).await? {
             let ended = self.end(&live, || Command::Cancel { said: said.clone() }).await;
-            // Whoever heard that its run is gone may have canceled it at the same moment.
+            // Whoever heard that its run is gone may have canceled it at the same moment, and may be about to keep that.
+            if ended.is_err() {
+                let _ = tokio::time::timeout(KEPT_BY_THEN, fenced(&live, head.run)).await;
+            }
             let is_canceled = || live.committed().is_some_and(|head| head.state == TaskState::Canceled);
             if !(matches!(ended, Err(Error::Refused(_))) && is_canceled()) {
                 ended?;

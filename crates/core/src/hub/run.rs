@@ -213,7 +213,7 @@ pub(super) fn is_current(live: &LiveRef, run: u32) -> bool {
     live.committed().is_some_and(|head| head.run == run && head.run_state != RunState::Idle)
 }
 
-async fn fenced(live: &LiveRef, run: u32) {
+pub(super) async fn fenced(live: &LiveRef, run: u32) {
     loop {
         let mut woken = pin!(live.woken());
         woken.as_mut().enable();
