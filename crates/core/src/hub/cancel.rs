@@ -1,14 +1,14 @@
 //! Canceling: the agent is stopped first, and only then is the task said to be canceled.
 
 use super::run::fenced;
-use super::{Hub, LiveRef};
+use super::{Hub, LiveRef, RunHandle};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::fleet::FLEET;
 use crate::hub::trail::upstream_of;
 use crate::ports::{Record, Stopped, Stopping};
 use crate::project::Want;
-use crate::task::{Command, Head, RunState, step};
+use crate::task::{Command, Head, Retry, RunState, step};
 use flotilla_protocol::a2a::model::{Task, TaskState};
 use flotilla_protocol::work::Upstream;
 use std::sync::Arc;
@@ -60,5 +60,19 @@ impl Hub {
             None => self.whole_log(live.id()).await?,
         };
         Ok(upstream_of(&Record { head: head.clone(), fold: None, changes }))
+    }
+}
+
+impl RunHandle {
+    /// The run was asked to end, and nothing of it is left.
+    pub async fn canceled(mut self) {
+        if self.is_current() {
+            let canceled = self.hub.end(&self.live, || Command::Cancel { said: None }).await;
+            // One who asked may have said so at the same moment.
+            if canceled.is_err() && self.is_current() {
+                self.lose("it was asked to stop", Retry::Never).await;
+            }
+        }
+        self.over = true;
     }
 }

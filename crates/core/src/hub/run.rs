@@ -166,18 +166,6 @@ impl RunHandle {
         self.over = true;
     }
 
-    /// The run was asked to end, and nothing of it is left.
-    pub async fn canceled(mut self) {
-        if self.is_current() {
-            let canceled = self.hub.end(&self.live, || Command::Cancel { said: None }).await;
-            // One who asked may have said so at the same moment.
-            if canceled.is_err() && self.is_current() {
-                self.lose("it was asked to stop", Retry::Never).await;
-            }
-        }
-        self.over = true;
-    }
-
     /// Whether it is still this run's turn.
     pub fn is_current(&self) -> bool {
         is_current(&self.live, self.run)
@@ -201,7 +189,7 @@ impl RunHandle {
         self.over = true;
     }
 
-    async fn lose(&mut self, reason: &str, retry: Retry) {
+    pub(super) async fn lose(&mut self, reason: &str, retry: Retry) {
         let command = || Command::Lost { run: self.run, reason: reason.to_owned(), retry };
         if let Err(error) = self.hub.end(&self.live, command).await {
             tracing::error!(task = %self.live.id(), trace = self.trace(), %error, "a lost run could not be recorded");
