@@ -4,8 +4,10 @@ use super::git::{Git, Trouble, pieces};
 use super::snapshot::Snapshot;
 use super::{hidden, loss};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::OwnedMutexGuard;
 
 /// What the branches of tasks begin with.
 pub const OWN: &str = "flotilla/";
@@ -58,6 +60,17 @@ pub enum Outcome {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<String>,
     },
+}
+
+/// By repository: trees of it are closed one after the other, or one would take back half of what another merges.
+static CLOSING: Mutex<BTreeMap<PathBuf, Arc<tokio::sync::Mutex<()>>>> = Mutex::new(BTreeMap::new());
+
+async fn alone_in(repository: &Path) -> OwnedMutexGuard<()> {
+    let turn = {
+        let mut all = CLOSING.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(repository.to_owned()).or_default())
+    };
+    turn.lock_owned().await
 }
 
 impl Worktree {
@@ -125,6 +138,7 @@ impl Worktree {
     }
 
     pub async fn close(self, ending: Ending) -> Result<Outcome, Trouble> {
+        let _alone = alone_in(&self.start.common).await;
         self.is_itself().await?;
         let end = Snapshot::beside(&self.start, &self.own).await?;
         let inside = loss::inside(&end, &self.start, &self.own).await?;

@@ -177,6 +177,20 @@ async fn a_tree_with_files_or_commits_that_git_does_not_show_is_not_removed() {
 }
 
 #[tokio::test]
+async fn trees_that_are_closed_at_once_are_merged_one_after_the_other() {
+    let trees = Trees::of(Repository::new());
+    let (one, other, third) = tokio::join!(trees.open("1"), trees.open("2"), trees.open("3"));
+    for (tree, file) in [(&one, "a.txt"), (&other, "a.txt"), (&third, "c.txt")] {
+        std::fs::write(tree.folder.join(file), tree.branch.as_str()).unwrap();
+    }
+    let close = |tree: Worktree| async move { tree.close(Ending::Merge).await.unwrap() };
+    let (one, other, third) = tokio::join!(close(one), close(other), close(third));
+    let merged = [&one, &other, &third].map(|outcome| matches!(outcome, Outcome::Merged { .. }));
+    assert_eq!((merged.iter().filter(|merged| **merged).count(), merged[2]), (2, true), "{one:?} {other:?} {third:?}");
+    assert!(trees.repository.now().await.dirty.is_empty(), "nothing is taken back by half");
+}
+
+#[tokio::test]
 async fn a_tree_that_leads_to_another_repository_is_neither_committed_nor_merged() {
     let other = Repository::new();
     let trees = Trees::of(Repository::new());
