@@ -122,6 +122,8 @@ struct Reap {
     memory_bytes: Option<u64>,
     #[arg(long)]
     cpu_seconds: Option<u64>,
+    #[arg(long)]
+    unwatched_ms: Option<u64>,
     program: OsString,
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
@@ -213,7 +215,8 @@ pub fn main() -> ExitCode {
 
 impl Reap {
     fn run(self) -> ExitCode {
-        let ceiling = Ceiling { memory_bytes: self.memory_bytes, cpu_seconds: self.cpu_seconds };
+        let unwatched = self.unwatched_ms.map(Duration::from_millis);
+        let ceiling = Ceiling { memory_bytes: self.memory_bytes, cpu_seconds: self.cpu_seconds, unwatched };
         reaper::main(Duration::from_millis(self.grace_ms), ceiling, &self.program, &self.arguments)
     }
 }

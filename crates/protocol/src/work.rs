@@ -128,6 +128,14 @@ impl Contents {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Parts(parts) => parts.is_empty(),
+            Self::Blocks(blocks) => blocks.is_empty(),
+            Self::Message(message) => message.parts.is_empty(),
+        }
+    }
+
     fn size(&self) -> usize {
         match self {
             Self::Parts(parts) => parts.iter().map(Part::size).sum(),

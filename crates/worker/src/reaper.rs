@@ -26,6 +26,8 @@ pub enum Order {
     Kill = b'k' as isize,
 }
 
+/// How often it is looked whether the worker is halted.
+const GLANCE: Duration = Duration::from_secs(1);
 /// How often the tree is looked at again while it is being ended.
 const LOOK: Duration = Duration::from_millis(20);
 /// What cannot be ended in this time is in the kernel's hands.
@@ -38,6 +40,8 @@ const NOT_STARTED: u8 = 127;
 pub struct Ceiling {
     pub memory_bytes: Option<u64>,
     pub cpu_seconds: Option<u64>,
+    /// How long all of them go on while the worker is halted.
+    pub unwatched: Option<Duration>,
 }
 
 /// Between the word that the processor time is used up, and the end.
@@ -61,6 +65,7 @@ pub fn main(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[
 
 fn run(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsString]) -> Result<u8, String> {
     let pipe = open_pipe()?;
+    let worker = rustix::process::getppid().map_or(0, |worker| worker.as_raw_nonzero().get() as u32);
     // A session of its own: what is typed at the worker's terminal is not for the program, and whatever is below here is
     // known by not being in the worker's. One that leads a group already stays where it is.
     let _ = rustix::process::setsid();
@@ -69,6 +74,9 @@ fn run(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsStr
     let started = ceiling.start(Command::new(program).args(arguments).env_remove(PIPE));
     let child = started.map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
     std::thread::spawn(move || listen(pipe, grace));
+    if let Some(most) = ceiling.unwatched {
+        std::thread::spawn(move || watch_over(worker, most));
+    }
     let code = wait(child.id());
     clear();
     Ok(code)
@@ -159,6 +167,18 @@ fn listen(mut pipe: File, grace: Duration) {
                 end(Duration::ZERO);
                 std::thread::sleep(LOOK);
             },
+        }
+    }
+}
+
+/// A worker that is halted keeps no time, and a run may have halted it: after so long all is ended in its place.
+fn watch_over(worker: u32, most: Duration) {
+    let mut halted = None;
+    loop {
+        std::thread::sleep(GLANCE);
+        halted = tree::is_stopped(worker).then(|| halted.unwrap_or_else(Instant::now));
+        if halted.is_some_and(|since: Instant| since.elapsed() >= most) {
+            end(Duration::ZERO);
         }
     }
 }

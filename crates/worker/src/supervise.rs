@@ -46,13 +46,16 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Time on a processor.
     pub processor: Option<Duration>,
+    /// How long it goes on while the worker is halted, so that nobody keeps its time.
+    pub unwatched: Option<Duration>,
 }
 
 impl Limits {
     fn arguments(self) -> impl Iterator<Item = String> {
         let memory = self.memory.map(|bytes| format!("--memory-bytes={bytes}"));
         let processor = self.processor.map(|time| format!("--cpu-seconds={}", time.as_secs().max(1)));
-        memory.into_iter().chain(processor)
+        let unwatched = self.unwatched.map(|time| format!("--unwatched-ms={}", time.as_millis()));
+        memory.into_iter().chain(processor).chain(unwatched)
     }
 }
 

@@ -56,10 +56,24 @@ const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "integ
 /// What is wrong with a schema, if anything is. One that holds what is not checked here is refused: a reply must not be
 /// called valid that nobody looked at.
 pub fn problem(schema: &Value) -> Option<String> {
-    usable(schema, schema, 0).err()
+    usable((schema, Reader::Hub), schema, 0).err()
 }
 
-fn usable(root: &Value, schema: &Value, depth: usize) -> Result<(), String> {
+/// What makes it no JSON Schema, for one that somebody else checks against.
+pub fn malformed(schema: &Value) -> Option<String> {
+    usable((schema, Reader::Other), schema, 0).err()
+}
+
+/// Who holds a reply against a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Hub,
+    /// An agent's program, which may know more keywords.
+    Other,
+}
+
+fn usable(from: (&Value, Reader), schema: &Value, depth: usize) -> Result<(), String> {
+    let (root, is_others) = (from.0, from.1 == Reader::Other);
     let Value::Object(members) = schema else {
         return if schema.is_boolean() { Ok(()) } else { Err("a schema must be an object, true or false".into()) };
     };
@@ -68,16 +82,19 @@ fn usable(root: &Value, schema: &Value, depth: usize) -> Result<(), String> {
     }
     for (word, value) in members {
         match word.as_str() {
+            "$ref" if is_others && value.as_str().is_some_and(|text| !text.starts_with("#/")) => {}
             "$ref" => drop(target(root, value)?),
             "type" => types(value)?,
             "properties" | "$defs" | "definitions" => {
                 let inner = value.as_object().ok_or_else(|| format!("'{word}' must be an object"))?;
-                inner.values().try_for_each(|inner| usable(root, inner, depth + 1))?;
+                inner.values().try_for_each(|inner| usable(from, inner, depth + 1))?;
             }
-            "items" | "additionalProperties" | "not" => usable(root, value, depth + 1)?,
+            // As older drafts have it.
+            "items" if is_others && value.is_array() => {}
+            "items" | "additionalProperties" | "not" => usable(from, value, depth + 1)?,
             "allOf" | "anyOf" | "oneOf" => {
                 let inner = value.as_array().ok_or_else(|| format!("'{word}' must be a list of schemas"))?;
-                inner.iter().try_for_each(|inner| usable(root, inner, depth + 1))?;
+                inner.iter().try_for_each(|inner| usable(from, inner, depth + 1))?;
             }
             "required" if !value.as_array().is_some_and(|names| names.iter().all(Value::is_string)) => {
                 return Err("'required' must be a list of names".into());
@@ -92,6 +109,7 @@ fn usable(root: &Value, schema: &Value, depth: usize) -> Result<(), String> {
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" if !value.is_number() => {
                 return Err(format!("'{word}' must be a number"));
             }
+            _ if is_others => {}
             known if CHECKED.contains(&known) || NOTES.contains(&known) => {}
             other => return Err(format!("'{other}' is not checked here; write the schema without it")),
         }
@@ -271,8 +289,18 @@ fn inside(
 
 #[cfg(test)]
 mod tests {
-    use super::{problem, violations};
+    use super::{malformed, problem, violations};
     use serde_json::json;
+
+    #[test]
+    fn one_that_another_checks_against_may_say_more_but_not_nonsense() {
+        let rich = json!({"type": "object", "patternProperties": {"^x": {}}, "properties": {"a": {"format": "date"}},
+            "items": [{"type": "string"}], "$ref": "https://example.com/schema"});
+        assert!(malformed(&rich).is_none() && problem(&rich).is_some());
+        for wrong in [json!({"type": 5}), json!({"required": "nonsense"}), json!({"properties": {"a": {"enum": 1}}})] {
+            assert!(malformed(&wrong).is_some(), "{wrong}");
+        }
+    }
 
     #[test]
     fn each_keyword_is_checked() {

@@ -91,7 +91,7 @@ impl Hub {
         })?;
         let of_agent = self.queued.place(head.agent, each, usize::MAX).map_err(|_: Full| {
             let text = format!(
-                "The agent is not connected, and as many messages wait for it as may ({each}). Try again when it has."
+                "The agent is not there, and as many messages wait for it as may ({each}). Try again when it has come."
             );
             Limit::QueuedPerAgent.refuse(each, text)
         })?;
@@ -109,8 +109,8 @@ impl Hub {
         let ttl = ttl.map_or(usual, |seconds| Duration::from_secs(seconds.into()));
         if ttl.is_zero() {
             let text = format!(
-                "The agent '{}' is not connected, and the message may not wait for it (ttl 0). Try again later, or let \
-                 it wait with a ttl.",
+                "The agent '{}' is not there, and the message may not wait for it (ttl 0). Try again later, or let it \
+                 wait with a ttl.",
                 agent.name
             );
             return Err(Refusal::new(Reason::Unavailable, text));

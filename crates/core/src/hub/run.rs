@@ -190,7 +190,7 @@ impl RunHandle {
         self.over = true;
     }
 
-    async fn lose(&mut self, reason: &str, retry: Retry) {
+    pub(super) async fn lose(&mut self, reason: &str, retry: Retry) {
         let command = || Command::Lost { run: self.run, reason: reason.to_owned(), retry };
         if let Err(error) = self.hub.end(&self.live, command).await {
             tracing::error!(task = %self.live.id(), trace = self.trace(), %error, "a lost run could not be recorded");
@@ -202,7 +202,7 @@ pub(super) fn is_current(live: &LiveRef, run: u32) -> bool {
     live.committed().is_some_and(|head| head.run == run && head.run_state != RunState::Idle)
 }
 
-async fn fenced(live: &LiveRef, run: u32) {
+pub(super) async fn fenced(live: &LiveRef, run: u32) {
     loop {
         let mut woken = pin!(live.woken());
         woken.as_mut().enable();

@@ -56,8 +56,15 @@ impl Link for Dialed {
     }
 
     fn absence(&self) -> Option<Absence> {
-        let reason = "The agent is not connected. The message waits for it.".to_owned();
-        (!self.desk.is_present()).then_some(Absence { reason, ttl: self.terms.ttl })
+        if self.desk.is_present() {
+            return None;
+        }
+        // Why it takes nothing is its owner's to know.
+        let reason = match self.desk.presence().connections {
+            0 => "The agent is not connected. The message waits for it.",
+            _ => "The agent is connected, but takes no work now; its owner can see why. The message waits for it.",
+        };
+        Some(Absence { reason: reason.to_owned(), ttl: self.terms.ttl })
     }
 
     fn dialed(&self) -> Option<Terms> {
@@ -82,8 +89,8 @@ async fn ended(desk: &Desk, task: TaskId, ending: Ending, terms: Terms) -> Resul
         Answers::WhenGone => match answered(terms.grace).await {
             Ok(_) => Ok(Stopped::Now(None)),
             Err(_) => {
-                let text = "The worker was asked to end the run, and has not said that nothing of it is left. The task is \
-                            not canceled before that; try again later.";
+                let text = "The worker was asked to end the run, and has not said yet that nothing of it is left. The task \
+                            is canceled as soon as it does: look at the task again later, or try again.";
                 Err(Refusal::new(Reason::Unavailable, text).fact("taskId", task.to_string()))
             }
         },
@@ -181,7 +188,7 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
         match next(&mut entered, &run, (&until, silence.over_at), more).await {
             Happened::Silent => silence.end(standing, &mut run).await,
             Happened::Reported(Reported { gone: Some(reason), kept, .. }) => {
-                end(&desk, task, run, &reason, terms).await;
+                gone(&desk, task, run, &reason, terms).await;
                 let _ = kept.send(true);
                 return;
             }
@@ -284,7 +291,16 @@ async fn next(
     }
 }
 
-/// Nothing of the run is left at its worker. If that was asked for, whoever asked says what it was.
+/// Nothing of the run is left at its worker. If that was asked for, the task is canceled with it: whoever asked may have
+/// been told meanwhile that it takes longer.
+async fn gone(desk: &Desk, task: TaskId, run: RunHandle, reason: &str, terms: Terms) {
+    match desk.ended(task) {
+        true => run.canceled().await,
+        false => run.give_up(reason, terms.on_lost == OnLost::Retry).await,
+    }
+}
+
+/// The run is over as far as anybody will know. If that was asked for, whoever asked says what it was.
 async fn end(desk: &Desk, task: TaskId, run: RunHandle, reason: &str, terms: Terms) {
     let was_asked = desk.ended(task);
     if was_asked {

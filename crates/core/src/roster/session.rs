@@ -151,6 +151,11 @@ impl Session {
         self.desk.drain(self.id);
     }
 
+    /// The number of a worker's report that is missing before this one, if one is.
+    pub fn misses(&self, task: TaskId, run: u32, number: u64) -> Option<u64> {
+        self.desk.misses(task, run, number)
+    }
+
     /// The same of a worker: one whose number was kept before changes nothing, and is told to be kept when that is so.
     pub async fn report_numbered(
         &self,

@@ -15,7 +15,6 @@ use std::collections::HashMap;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task;
-use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -27,8 +26,6 @@ const QUESTIONS: usize = 8;
 const MESSAGES: usize = 16;
 /// Reports that become one change.
 const BATCH: usize = 64;
-/// How long a run that was ended waits to be told why, before it is one that just stopped.
-const CANCELED_BY_THEN: Duration = Duration::from_secs(30);
 
 pub struct InProcess {
     doer: Doer,
@@ -240,8 +237,9 @@ async fn talk(work: impl Future<Output = ()>, mut inbox: Inbox, mut run: RunHand
         say.send_replace(true);
         work.await;
     }
-    if was_asked {
-        let _ = tokio::time::timeout(CANCELED_BY_THEN, run.fenced()).await;
+    // Whoever asked may not wait for it any more.
+    match was_asked {
+        true => run.canceled().await,
+        false => run.finish().await,
     }
-    run.finish().await;
 }

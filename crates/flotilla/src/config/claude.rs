@@ -111,6 +111,10 @@ impl ClaudeConfig {
         if schema.len().max(prompt) > LONGEST_WORD {
             bail!("json_schema and append_system_prompt may each have {LONGEST_WORD} bytes");
         }
+        let schema = self.json_schema.clone().map(Value::Object);
+        if let Some(problem) = schema.as_ref().and_then(flotilla_core::fleet::schema::malformed) {
+            bail!("json_schema: is no JSON Schema: {problem}");
+        }
         // A key in a file is soon in a backup, a screenshot, a repository.
         for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"] {
             if self.env.get(name).is_some_and(|value| !value.starts_with("env:")) {

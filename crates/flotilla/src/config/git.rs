@@ -18,6 +18,9 @@ pub struct GitConfig {
     pub worktree: WorktreeConfig,
     /// What becomes of a task's own tree: it is kept (`keep`, the default), or merged and removed (`merge`).
     pub afterwards: AfterwardsConfig,
+    /// Whether files that git ignores keep a task's own tree from being removed (`keep`, the default), or go with it
+    /// (`remove`).
+    pub ignored: IgnoredConfig,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -36,9 +39,18 @@ pub enum AfterwardsConfig {
     Merge,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IgnoredConfig {
+    #[default]
+    Keep,
+    Remove,
+}
+
 impl Default for GitConfig {
     fn default() -> Self {
-        Self { evidence: true, worktree: WorktreeConfig::default(), afterwards: AfterwardsConfig::default() }
+        let (worktree, afterwards) = (WorktreeConfig::default(), AfterwardsConfig::default());
+        Self { evidence: true, worktree, afterwards, ignored: IgnoredConfig::default() }
     }
 }
 
@@ -46,6 +58,9 @@ impl GitConfig {
     pub(super) fn check(self) -> Result<()> {
         if self.worktree == WorktreeConfig::Shared && self.afterwards == AfterwardsConfig::Merge {
             bail!("git.afterwards: only a tree of a task's own is merged; say 'worktree: per-task'");
+        }
+        if self.worktree == WorktreeConfig::Shared && self.ignored == IgnoredConfig::Remove {
+            bail!("git.ignored: only a tree of a task's own is removed; say 'worktree: per-task'");
         }
         Ok(())
     }
@@ -58,7 +73,8 @@ impl GitConfig {
         };
         let own = self.worktree == WorktreeConfig::PerTask;
         let root = own.then(|| own_folder(state)).and_then(Result::ok);
-        Plan { evidence: self.evidence, worktrees: root.map(|root| (root.join("trees"), ending)) }
+        let worktrees = root.map(|root| (root.join("trees"), ending));
+        Plan { evidence: self.evidence, worktrees, is_swept: self.ignored == IgnoredConfig::Remove }
     }
 }
 

@@ -153,7 +153,8 @@ impl Shared<'_> {
     }
 
     pub fn limits(&self) -> Limits {
-        Limits { memory: self.memory_bytes, processor: self.processor_time.map(|time| time.0) }
+        let (processor, unwatched) = (self.processor_time.map(|time| time.0), self.silence.0.min(self.timeout.0));
+        Limits { memory: self.memory_bytes, processor, unwatched: Some(unwatched) }
     }
 }
 

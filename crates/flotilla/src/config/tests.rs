@@ -71,6 +71,20 @@ fn the_only_agent_is_the_default_one() {
     assert_eq!(config.default_agent().as_deref(), Some("solo"));
 }
 
+#[test]
+fn what_is_no_json_schema_and_what_could_not_hold_is_refused() {
+    let claude = |schema: &str| {
+        let agent = format!("agents:\n  a: {{kind: claude-code, claude_code: {{folder: /, json_schema: {schema}}}}}\n");
+        parse(&agent).err().unwrap_or_default()
+    };
+    assert_eq!(claude("{type: object, patternProperties: {'^x': {type: string}}}"), "");
+    assert!(claude("{type: 5}").contains("json_schema: is no JSON Schema: 'type' must be"));
+    assert!(claude("{required: nonsense}").contains("'required' must be a list of names"));
+    let git = |git: &str| parse(&format!("agents:\n  a: {{kind: command, command: {{program: x, git: {git}}}}}\n"));
+    assert!(git("{worktree: per-task, ignored: remove}").is_ok());
+    assert!(git("{ignored: remove}").unwrap_err().contains("say 'worktree: per-task'"));
+}
+
 /// Each section of a program, with the least that must stand in it.
 const SECTIONS: [(&str, &str, &str); 5] = [
     ("command", "command", "program: x"),

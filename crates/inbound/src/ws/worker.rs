@@ -15,6 +15,11 @@ impl Connection {
     pub(super) async fn told(&mut self, told: Told) -> Result<(), Error> {
         let Told { task_id, run, number, reports } = told;
         let task = TaskId::parse(&task_id).ok_or_else(|| Refusal::no_task(&task_id))?;
+        if let Some(next) = self.place()?.session.misses(task, run, number) {
+            let text = format!("Report {next} of the run is missing: numbers begin with 1, and rise by one.");
+            self.end_untaken(Untaken { task_id, run, number }, &Refusal::invalid("number", text)).await;
+            return Ok(());
+        }
         let answer = self.place()?.session.report_numbered(task, run, number, reports).await;
         self.acknowledge(answer, (task_id, run, number));
         Ok(())
@@ -24,8 +29,13 @@ impl Connection {
     /// no worker's.
     pub(super) async fn refuse_report(&mut self, bytes: &[u8], refusal: &Refusal) -> bool {
         let Some(untaken) = Untaken::read(bytes).filter(|_| self.manner == Manner::Worker) else { return false };
+        self.end_untaken(untaken, refusal).await;
+        true
+    }
+
+    async fn end_untaken(&mut self, untaken: Untaken, refusal: &Refusal) {
         self.say(untaken.frame(refusal));
-        let (Some(task), Some(place)) = (TaskId::parse(&untaken.task_id), &self.place) else { return true };
+        let (Some(task), Some(place)) = (TaskId::parse(&untaken.task_id), &self.place) else { return };
         let failure = vec![untaken.failure(refusal)];
         let answer = place.session.report_numbered(task, untaken.run, untaken.number, failure).await;
         let outgoing = self.outgoing.clone();
@@ -35,7 +45,6 @@ impl Connection {
             }
             say(&outgoing, kept(&untaken.task_id, untaken.run, untaken.number, true)).await;
         });
-        true
     }
 
     pub(super) async fn gone(&mut self, gone: Gone) -> Result<(), Error> {

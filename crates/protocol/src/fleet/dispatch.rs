@@ -166,6 +166,12 @@ impl Dispatch {
         if self.brief.trim().is_empty() {
             return Err("brief: must say what is to be done".into());
         }
+        // A place where nobody looks for it would mean that it does not hold.
+        for (place, more) in [("task", &self.task.more), ("requirements", &self.requirements.more)] {
+            if let Some(name) = ["deadline", "on_blocked"].into_iter().find(|name| more.contains_key(*name)) {
+                return Err(format!("{place}.{name}: stands beside '{place}', not in it: write it as '{name}'"));
+            }
+        }
         if self.task.token_budget == Some(0) {
             return Err("task.token_budget: nothing can be done with 0 tokens; leave it out for no ceiling".into());
         }

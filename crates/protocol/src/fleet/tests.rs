@@ -112,6 +112,8 @@ fn what_is_wrong_is_named_with_its_place() {
         (DISPATCH, "/task/priority", json!("asap"), "task.priority: unknown variant `asap`"),
         (DISPATCH, "/task/token_budget", json!(0), "task.token_budget"),
         (DISPATCH, "/deadline", json!("tomorrow"), "RFC 3339"),
+        (DISPATCH, "/task", json!({"deadline": "2099-01-01T00:00:00Z"}), "task.deadline: stands beside 'task'"),
+        (DISPATCH, "/requirements", json!({"on_blocked": []}), "requirements.on_blocked: stands beside"),
         (RESULT, "/status", json!("blocked"), "blocked_reason: must say"),
         (RESULT, "/status", json!("error"), "error: must say"),
         (RESULT, "/status", json!("partial"), "remaining: must say"),

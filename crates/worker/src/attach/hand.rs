@@ -34,13 +34,19 @@ impl Hand {
         Self { spool, stop, reason: None, working: true, settled: None, over: false, questions, more }
     }
 
+    /// What is said after the end of a run is nobody's, and settles nothing: then it is still to be told that it is gone.
+    pub fn is_heard(&self) -> bool {
+        !self.over && !*self.stop.borrow()
+    }
+
     pub fn keep(&mut self, reports: Vec<Report>, most: usize) -> Result<(), String> {
-        // What is said after the end of a run is nobody's.
-        if self.over || *self.stop.borrow() {
-            return Ok(());
-        }
+        let settles = reports.iter().any(settles);
         match self.keep_all(reports, most) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                // The last of them: what goes with it has to be told too.
+                self.settled = self.settled.or_else(|| settles.then(|| self.spool.next_number() - 1));
+                Ok(())
+            }
             Err(problem @ NotKept::Full(_)) => Err(format!(
                 "its worker ended it: {problem}; the hub was away too long, or the agent says too much (worker.buffer_bytes)"
             )),
@@ -74,10 +80,34 @@ pub fn finish(hands: &mut BTreeMap<Key, Hand>, key: &Key) {
 }
 
 /// Whether a turn is over with this.
-pub fn settles(report: &Report) -> bool {
+fn settles(report: &Report) -> bool {
     match report {
         Report::Status { state, .. } => state.is_terminal() || state.is_interrupted(),
         Report::Answer { .. } => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Hand, Report, Spool};
+    use crate::attach::spool::Room;
+    use flotilla_protocol::a2a::model::TaskState;
+    use flotilla_protocol::work::Contents;
+
+    fn said(state: TaskState) -> Report {
+        Report::Status { state, contents: Some(Contents::text("x".repeat(400))), metadata: None }
+    }
+
+    #[test]
+    fn a_turn_is_settled_with_the_last_report_of_it_and_by_none_that_is_not_kept() {
+        let place = tempfile::tempdir().unwrap();
+        let spool = Spool::create(place.path(), "t", 1, &Room::new(100_000)).unwrap();
+        let mut hand = Hand::new(spool, tokio::sync::watch::channel(false).0, None);
+        assert!(hand.is_heard());
+        hand.keep(vec![said(TaskState::Working), said(TaskState::Completed)], 1_000).unwrap();
+        assert_eq!(hand.settled, Some(2), "each went alone");
+        hand.end("it was asked to stop".into());
+        assert!(!hand.is_heard());
     }
 }

@@ -1,6 +1,6 @@
 //! An agent's post at the hub: the runs it has in hand, and what is still to be told of them.
 
-use super::hand::{Hand, Key, finish, settles};
+use super::hand::{Hand, Key, finish};
 use super::profile::{self, Find, Found, Profile};
 use super::receipt::{self, Now};
 use super::spool::{Room, Spool};
@@ -240,20 +240,17 @@ impl Post {
     /// Keeps what an agent said, in pieces the hub takes whole.
     fn tell(&self, key: &Key, reports: Vec<Report>) {
         let mut hands = self.hands();
-        let Some(hand) = hands.get_mut(key) else { return };
+        let Some(hand) = hands.get_mut(key).filter(|hand| hand.is_heard()) else { return };
         let (mut piece, mut size) = (Vec::new(), 0);
         let mut kept = Ok(());
         for report in reports {
-            let (settles, large) = (settles(&report), report.size());
+            let large = report.size();
             if size + large > TOGETHER && !piece.is_empty() {
                 kept = kept.and_then(|()| hand.keep(std::mem::take(&mut piece), self.frame.load(Ordering::Relaxed)));
                 size = 0;
             }
             size += large;
             piece.push(report);
-            if settles && hand.settled.is_none() {
-                hand.settled = Some(hand.spool.next_number());
-            }
         }
         kept = kept.and_then(|()| hand.keep(piece, self.frame.load(Ordering::Relaxed)));
         if let Err(problem) = kept {

@@ -87,11 +87,13 @@ pub async fn keep_looking(post: Arc<Post>, every: Duration) {
         if let Some((id, text)) = trials.and_then(|trials| trials.due(seconds_now())) {
             post.ask_for_turn(&id, &text);
         }
+        let pause = trials.map_or(every, |trials| trials.pause(seconds_now()).min(every));
         let seen = see(&post.agent.name, post.agent.places, found).await;
         if post.profile.take(seen) {
             post.wake.notify_one();
         }
-        let _ = tokio::time::timeout(every, woken).await;
+        // A probe turn that is due does not wait for the next look.
+        let _ = tokio::time::timeout(pause, woken).await;
         // Many runs may end together, and one look is enough for all of them.
         tokio::time::sleep(PAUSE.min(every)).await;
     }

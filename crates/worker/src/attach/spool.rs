@@ -90,6 +90,8 @@ pub struct Spool {
     /// How many of the entries were sent on this connection.
     sent: usize,
     room: Arc<Room>,
+    /// Something in the file is not what a worker writes; what follows it is lost.
+    pub is_damaged: bool,
 }
 
 impl Drop for Spool {
@@ -103,19 +105,23 @@ impl Spool {
         let path = folder.join(format!("{task}.{run}"));
         let file = open(&path, true)?;
         let (task, room, entries) = (task.to_owned(), Arc::clone(room), VecDeque::new());
-        let mut spool = Self { task, run, path, file, end: 0, next: 1, entries, sent: 0, room };
+        let mut spool = Self { task, run, path, file, end: 0, next: 1, entries, sent: 0, room, is_damaged: false };
         spool.begin()?;
         Ok(spool)
     }
 
+    /// The task and the run a file is of. None if it is not a run's.
+    pub fn named(path: &Path) -> Option<(String, u32)> {
+        let (task, run) = path.file_name()?.to_str()?.rsplit_once('.')?;
+        Some((task.to_owned(), run.parse().ok()?))
+    }
+
     /// What an earlier process left. None if the file is not a run's.
     pub fn leftover(path: &Path, room: &Arc<Room>) -> io::Result<Option<Self>> {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let parsed = name.rsplit_once('.').and_then(|(task, run)| Some((task.to_owned(), run.parse().ok()?)));
-        let Some((task, run)) = parsed else { return Ok(None) };
+        let Some((task, run)) = Self::named(path) else { return Ok(None) };
         let file = open(path, false)?;
         let (path, room, entries) = (path.to_owned(), Arc::clone(room), VecDeque::new());
-        let mut spool = Self { task, run, path, file, end: 0, next: 1, entries, sent: 0, room };
+        let mut spool = Self { task, run, path, file, end: 0, next: 1, entries, sent: 0, room, is_damaged: false };
         spool.read()?;
         Ok(Some(spool))
     }
@@ -123,16 +129,17 @@ impl Spool {
     /// Takes in what is whole; the last line may have been cut off.
     fn read(&mut self) -> io::Result<()> {
         let mut lines = BufReader::new(self.file.try_clone()?);
-        let mut line = String::new();
-        while lines.read_line(&mut line)? > 0 && line.ends_with('\n') {
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
             let length = line.len() as u64;
             if self.end == 0 {
-                self.next = serde_json::from_str::<First>(&line).map_or(1, |first| first.next);
-            } else if let Ok(Numbered { number }) = serde_json::from_str(&line) {
+                self.next = serde_json::from_slice::<First>(&line).map_or(1, |first| first.next);
+            } else if let Ok(Numbered { number }) = serde_json::from_slice(&line) {
                 self.room.enter(length, true);
                 self.entries.push_back(Entry { number, at: self.end, length });
                 self.next = number + 1;
             } else {
+                self.is_damaged = true;
                 break;
             }
             self.end += length;
@@ -301,6 +308,7 @@ mod tests {
         again.acknowledged(4).unwrap();
         assert!(again.is_empty());
         drop(again);
+        assert!(Spool::named(&folder.join("t.x.3.unreadable")).is_none(), "what is set aside is no run's");
         let mut empty = Spool::leftover(&path, &room).unwrap().unwrap();
         empty.tell(note("five"), 1_000_000).unwrap();
         assert_eq!(numbers(&mut empty), [5], "numbers go on");

@@ -133,10 +133,15 @@ impl Line {
                 }
                 let artifact = Box::new(Artifact { artifact_id, name, description, ..Artifact::default() });
                 let contents = contents.unwrap_or(Contents::Parts(Vec::new()));
+                // Only the word that nothing more comes may be without any.
+                if contents.is_empty() && !(append && last_chunk == Some(true)) {
+                    return Err("an artifact needs text, parts or blocks, and at least one of them".into());
+                }
                 // One that is not continued is whole.
                 Report::Artifact { artifact, contents, append, last_chunk: last_chunk.unwrap_or(!append), metadata }
             }
             "answer" => {
+                let contents = contents.filter(|contents| !contents.is_empty());
                 let contents = contents.ok_or("an answer needs text, parts or blocks")?;
                 Report::Answer { contents, metadata }
             }
@@ -174,6 +179,15 @@ mod tests {
         ] {
             assert!(problem(line).contains("one of text, raw, url and data"), "{line}");
         }
+        for line in [
+            r#"{"type":"artifact","name":"a"}"#,
+            r#"{"type":"artifact","name":"a","parts":[]}"#,
+            r#"{"type":"answer","blocks":[]}"#,
+        ] {
+            assert!(problem(line).contains("needs text, parts or blocks"), "{line}");
+        }
+        let last = r#"{"type":"artifact","artifactId":"a","append":true,"lastChunk":true}"#;
+        assert!(Line::read(last).and_then(Line::into_report).is_ok(), "it says that nothing more comes");
         let deep =
             |depth| format!(r#"{{"type":"answer","parts":[{{"data":{}{}}}]}}"#, "[".repeat(depth), "]".repeat(depth));
         assert!(problem(&deep(58)).contains("deeper than 60 levels"));

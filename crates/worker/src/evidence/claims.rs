@@ -33,6 +33,16 @@ pub enum Flag {
         seen: usize,
     },
     HistoryRewritten,
+    /// Marked so that git does not look for changes in them.
+    HiddenFromGit {
+        files: Vec<String>,
+    },
+    /// What git ignores was changed where no commit shows it.
+    IgnoresChanged,
+    /// Repositories inside that could not be looked at.
+    NotSeen {
+        places: Vec<String>,
+    },
 }
 
 /// Puts what was seen in the place of what was claimed, with a flag for each difference. `root` is the repository's.
@@ -92,6 +102,15 @@ fn flags(result: &TaskResult, evidence: &Evidence, root: &Path) -> Vec<Flag> {
     }
     if evidence.rewritten && !evidence.shared {
         flags.push(Flag::HistoryRewritten);
+    }
+    if !evidence.hidden.is_empty() && !evidence.shared {
+        flags.push(Flag::HiddenFromGit { files: evidence.hidden.clone() });
+    }
+    if evidence.ignores_changed && !evidence.shared {
+        flags.push(Flag::IgnoresChanged);
+    }
+    if !evidence.unseen.is_empty() {
+        flags.push(Flag::NotSeen { places: evidence.unseen.clone() });
     }
     flags
 }

@@ -25,6 +25,8 @@ pub struct Plan {
     pub evidence: bool,
     /// A tree for each task below this folder, and what becomes of it.
     pub worktrees: Option<(PathBuf, Ending)>,
+    /// Files that git ignores go with such a tree.
+    pub is_swept: bool,
 }
 
 pub struct Site {
@@ -45,13 +47,14 @@ impl Plan {
         let mut site = Site { folder, git, before: None, tree: None, presence, witness };
         if let Some((root, ending)) = &self.worktrees {
             let opened = Worktree::open(&site.git, root, &assignment.task_id).await;
-            let tree = opened.map_err(|problem| format!("there is no working tree for the task: {problem}"))?;
+            let mut tree = opened.map_err(|problem| format!("there is no working tree for the task: {problem}"))?;
+            tree.is_swept = self.is_swept;
             site.folder = tree.inside(&site.folder).map_err(|error| format!("the task's working tree: {error}"))?;
             site.git = tree.git().clone();
             site.tree = Some((tree, *ending));
         }
         if self.evidence && site.presence.is_some() {
-            site.before = match Snapshot::take(&site.git).await {
+            site.before = match Snapshot::before(&site.git).await {
                 Err(Trouble::NoRepository) => None,
                 taken => Some(taken),
             };

@@ -1,15 +1,20 @@
 //! A repository at one moment: where it stands, and which files differ from its last commit.
 
 use super::git::{Git, Trouble, pieces};
+use super::hidden::Hidden;
+use super::inner;
 use super::worktree::OWN;
 use flotilla_protocol::fleet::announce::RepoState;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
     pub root: PathBuf,
+    /// Where its git folder is, and the one it shares with other working trees.
+    pub own: PathBuf,
+    pub common: PathBuf,
     /// None before the first commit.
     pub head: Option<String>,
     /// None if no branch is checked out.
@@ -20,6 +25,14 @@ pub struct Snapshot {
     pub refs: BTreeMap<String, String>,
     /// Files that are not as committed, also those git does not know yet, but none it is told to ignore.
     pub dirty: BTreeMap<String, Print>,
+    /// Repositories inside it that are checked out, by their place: submodules, and those that git does not know.
+    pub inner: BTreeMap<String, Snapshot>,
+    /// Those that were not looked at: too many, too deep, or of somebody else.
+    pub unseen: BTreeSet<String>,
+    /// Where one may be.
+    pub(super) places: BTreeSet<String>,
+    /// What git does not show; none where nobody asked.
+    pub hidden: Option<Hidden>,
 }
 
 /// What tells a file from itself after a change. No content: a folder may hold much that is not committed. The time is
@@ -34,7 +47,7 @@ pub struct Print {
 }
 
 impl Print {
-    fn of(file: &Path) -> Self {
+    pub(super) fn of(file: &Path) -> Self {
         let Ok(facts) = std::fs::symlink_metadata(file) else { return Self::default() };
         Self {
             exists: true,
@@ -48,13 +61,52 @@ impl Print {
 
 impl Snapshot {
     pub async fn take(git: &Git) -> Result<Self, Trouble> {
+        let mut taken = Self::alone(git).await?;
+        inner::look(&mut taken, git, None).await?;
+        Ok(taken)
+    }
+
+    /// The same before a run, with what git is told not to show.
+    pub async fn before(git: &Git) -> Result<Self, Trouble> {
+        let mut taken = Self::take(git).await?;
+        taken.hidden = Hidden::take(&taken, git).await.ok();
+        Ok(taken)
+    }
+
+    /// As much as an earlier one of the same place told, also of repositories that are listed nowhere any more.
+    pub async fn since(before: &Self, git: &Git) -> Result<Self, Trouble> {
+        let mut taken = Self::alone(git).await?;
+        // What a run can write to may lead to a repository of somebody else's.
+        if (&taken.root, &taken.own, &taken.common) != (&before.root, &before.own, &before.common) {
+            return Err(Trouble::Failed("its '.git' leads to another repository than before the run".into()));
+        }
+        inner::look(&mut taken, git, Some(before)).await?;
+        if before.hidden.is_some() {
+            taken.hidden = Hidden::take(&taken, git).await.ok();
+        }
+        Ok(taken)
+    }
+
+    /// The same of another working tree of it, without what git does not show.
+    pub async fn beside(before: &Self, git: &Git) -> Result<Self, Trouble> {
+        let mut taken = Self::alone(git).await?;
+        inner::look(&mut taken, git, Some(before)).await?;
+        Ok(taken)
+    }
+
+    /// Without the repositories inside it.
+    pub(super) async fn alone(git: &Git) -> Result<Self, Trouble> {
         let status = ["status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all"];
         let status = [&status[..], &["--ignore-submodules=dirty"]].concat();
         let names = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes"];
+        let places =
+            ["rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
         // A run waits for this, so all is asked at once.
-        let (root, files, names) =
-            tokio::try_join!(git.line(&["rev-parse", "--show-toplevel"]), git.ask(&status), git.ask(&names))?;
-        let mut taken = Self { root: PathBuf::from(root), ..Self::default() };
+        let (places, files, names) = tokio::try_join!(git.ask(&places), git.ask(&status), git.ask(&names))?;
+        let places = String::from_utf8_lossy(&places).into_owned();
+        let mut places = places.lines().map(PathBuf::from);
+        let mut place = || places.next().unwrap_or_default();
+        let mut taken = Self { root: place(), own: place(), common: place(), ..Self::default() };
         for piece in pieces(&files) {
             taken.note(&piece);
         }
@@ -82,6 +134,10 @@ impl Snapshot {
             }
             return;
         }
+        // Of a submodule, git says so; a repository that it does not know is a folder to it.
+        let is_submodule =
+            piece.starts_with(['1', 'u']) && piece.split(' ').nth(2).is_some_and(|of| of.starts_with('S'));
+        let is_folder = piece.starts_with('?') && piece.ends_with('/');
         let fields = match piece.as_bytes().first() {
             Some(b'1') => 9,
             Some(b'u') => 11,
@@ -89,17 +145,33 @@ impl Snapshot {
             _ => return,
         };
         if let Some(path) = piece.splitn(fields, ' ').nth(fields - 1) {
+            if is_submodule || is_folder {
+                self.places.insert(path.trim_end_matches('/').to_owned());
+            }
             self.dirty.insert(path.to_owned(), Print::of(&self.root.join(path)));
         }
+    }
+
+    /// How many files are not as committed, here and in the repositories inside.
+    pub fn dirty_files(&self) -> usize {
+        self.dirty.len() + self.inner.values().map(Self::dirty_files).sum::<usize>()
+    }
+
+    /// The commit of the repository at a place, as the last commit has it; none if it has none there.
+    pub(super) async fn link(&self, place: &str, git: &Git) -> Result<Option<String>, Trouble> {
+        let Some(head) = &self.head else { return Ok(None) };
+        let entry = git.at(&self.root).line(&["ls-tree", head, "--", place]).await?;
+        let link = entry.strip_prefix("160000 commit ").and_then(|rest| rest.split(['\t', ' ']).next());
+        Ok(link.map(str::to_owned))
     }
 
     /// As a worker announces it.
     pub fn repo_state(&self) -> RepoState {
         RepoState {
             branch: self.branch.clone(),
-            clean: Some(self.dirty.is_empty()),
+            clean: Some(self.dirty_files() == 0),
             head: self.head.clone(),
-            dirty_files: u32::try_from(self.dirty.len()).ok(),
+            dirty_files: u32::try_from(self.dirty_files()).ok(),
             ahead: self.ahead_behind.map(|(ahead, _)| ahead),
             behind: self.ahead_behind.map(|(_, behind)| behind),
             ..RepoState::default()

@@ -2,8 +2,12 @@
 
 use super::git::{Git, Trouble, pieces};
 use super::snapshot::Snapshot;
+use super::{hidden, loss};
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::OwnedMutexGuard;
 
 /// What the branches of tasks begin with.
 pub const OWN: &str = "flotilla/";
@@ -26,6 +30,10 @@ pub struct Worktree {
     pub branch: String,
     /// Where the repository stood when the copy was made, or was taken up again.
     start: Snapshot,
+    /// Files that git does not look at, from the start.
+    marked: BTreeSet<String>,
+    /// Whether files that git ignores may go with it.
+    pub is_swept: bool,
 }
 
 /// What became of it, in words for the owner.
@@ -36,17 +44,33 @@ pub enum Outcome {
     Unchanged,
     Merged {
         commit: String,
+        /// Where it is still, and why.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        folder: Option<PathBuf>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     Kept {
         branch: String,
         folder: PathBuf,
-        /// Why it was not merged, where that was asked for.
+        /// Why it was not merged, where that was asked for, or not removed, where nothing that git sees was changed.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         /// Files that both sides changed.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<String>,
     },
+}
+
+/// By repository: trees of it are closed one after the other, or one would take back half of what another merges.
+static CLOSING: Mutex<BTreeMap<PathBuf, Arc<tokio::sync::Mutex<()>>>> = Mutex::new(BTreeMap::new());
+
+async fn alone_in(repository: &Path) -> OwnedMutexGuard<()> {
+    let turn = {
+        let mut all = CLOSING.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(repository.to_owned()).or_default())
+    };
+    turn.lock_owned().await
 }
 
 impl Worktree {
@@ -57,8 +81,10 @@ impl Worktree {
         let (folder, branch) = (root.join(&name), format!("{OWN}{name}"));
         let start = Snapshot::take(base).await?;
         let own = base.at(&folder);
-        let opened = Self { base: base.clone(), own, folder, branch, start };
-        if opened.folder.join(".git").exists() {
+        let (base, marked) = (base.clone(), BTreeSet::new());
+        let mut opened = Self { base, own, folder, branch, start, marked, is_swept: false };
+        if std::fs::symlink_metadata(opened.folder.join(".git")).is_ok() {
+            opened.is_itself().await?;
             return Ok(opened);
         }
         if opened.start.head.is_none() {
@@ -70,8 +96,32 @@ impl Worktree {
             .map_err(|error| Trouble::Failed(format!("no folder for working trees at {}: {error}", root.display())))?;
         let path = opened.folder.to_string_lossy().into_owned();
         opened.base.ask(&["worktree", "prune"]).await?;
-        opened.base.ask(&["worktree", "add", "-B", &opened.branch, &path, "HEAD"]).await?;
+        // A branch whose tree is gone may have commits all the same.
+        let known = format!("refs/heads/{}", opened.branch);
+        match opened.base.is(&["show-ref", "--verify", "--quiet", &known]).await? {
+            true => opened.base.ask(&["worktree", "add", &path, &opened.branch]).await?,
+            false => opened.base.ask(&["worktree", "add", "-b", &opened.branch, &path, "HEAD"]).await?,
+        };
+        opened.marked = hidden::marked(&opened.own).await?;
         Ok(opened)
+    }
+
+    /// A run can write to the file that says whose tree it is: nothing is committed to a repository of somebody else's.
+    async fn is_itself(&self) -> Result<(), Trouble> {
+        let (base, own) = tokio::try_join!(Snapshot::alone(&self.base), Snapshot::alone(&self.own))?;
+        let is_same = base.root == self.start.root && base.own == self.start.own && base.common == self.start.common;
+        let is_there = std::fs::canonicalize(&self.folder).is_ok_and(|folder| folder == own.root);
+        let is_ours = own.common == base.common && own.own.parent() == Some(base.common.join("worktrees").as_path());
+        // The way back is what tells one tree of a repository from another.
+        let back = std::fs::read_to_string(own.own.join("gitdir")).unwrap_or_default();
+        let back = std::fs::canonicalize(own.own.join(back.trim_end()));
+        let leads_back = back.is_ok_and(|back| back == own.root.join(".git"));
+        match is_same && is_there && is_ours && leads_back {
+            true => Ok(()),
+            false => Err(Trouble::Failed(
+                "its '.git' or the repository's leads elsewhere than it did; look at both before you use them".into(),
+            )),
+        }
     }
 
     /// The place in it that stands for a folder of the repository.
@@ -88,13 +138,21 @@ impl Worktree {
     }
 
     pub async fn close(self, ending: Ending) -> Result<Outcome, Trouble> {
-        let end = Snapshot::take(&self.own).await?;
-        if end.dirty.is_empty() && end.head == self.start.head {
-            self.remove().await?;
-            return Ok(Outcome::Unchanged);
+        let _alone = alone_in(&self.start.common).await;
+        self.is_itself().await?;
+        let end = Snapshot::beside(&self.start, &self.own).await?;
+        let inside = loss::inside(&end, &self.start, &self.own).await?;
+        if inside.is_none() && end.dirty_files() == 0 && end.head == self.start.head {
+            return match self.besides(&end).await? {
+                None => self.remove().await.map(|()| Outcome::Unchanged),
+                reason => Ok(self.kept(reason, Vec::new())),
+            };
         }
-        if ending == Ending::Keep {
-            return Ok(self.kept(None, Vec::new()));
+        if ending == Ending::Keep || inside.is_some() {
+            return Ok(self.kept(inside, Vec::new()));
+        }
+        if end.branch.is_some() && end.branch == self.start.branch {
+            return Ok(self.kept(Some("it is on the repository's own branch now".into()), Vec::new()));
         }
         if !end.dirty.is_empty() {
             self.commit().await?;
@@ -106,10 +164,15 @@ impl Worktree {
         if !now.dirty.is_empty() {
             return Ok(self.kept(Some("the repository has changes that are not committed".into()), Vec::new()));
         }
-        self.merge().await
+        self.merge(&end).await
     }
 
-    async fn merge(self) -> Result<Outcome, Trouble> {
+    /// What would be lost with it, beside what git sees.
+    async fn besides(&self, end: &Snapshot) -> Result<Option<String>, Trouble> {
+        loss::besides(end, &self.start, &self.marked, self.is_swept, &self.own).await
+    }
+
+    async fn merge(self, end: &Snapshot) -> Result<Outcome, Trouble> {
         let head = self.own.line(&["rev-parse", "HEAD"]).await?;
         let title = format!("Merge {}", self.branch);
         let who = self.author().await?;
@@ -125,8 +188,13 @@ impl Worktree {
             return Ok(self.kept(Some(reason), conflicts));
         }
         let commit = self.base.line(&["rev-parse", "HEAD"]).await?;
-        self.remove().await?;
-        Ok(Outcome::Merged { commit })
+        match self.besides(end).await? {
+            None => {
+                self.remove().await?;
+                Ok(Outcome::Merged { commit, folder: None, reason: None })
+            }
+            reason => Ok(Outcome::Merged { commit, folder: Some(self.folder), reason }),
+        }
     }
 
     async fn commit(&self) -> Result<(), Trouble> {

@@ -101,6 +101,15 @@ impl Trials {
         Some((id, self.terms.prompt.clone()))
     }
 
+    /// How long until another may be due; one that is put off by something else is looked for as often as they come.
+    pub fn pause(&self, now: u64) -> Duration {
+        let next = self.state().past.asked_at.map_or(now, |last| last.saturating_add(self.terms.every.as_secs()));
+        match next.saturating_sub(now) {
+            0 => self.terms.every,
+            left => Duration::from_secs(left),
+        }
+    }
+
     /// Puts what is known of turns into an announcement.
     pub fn fill(&self, announce: &mut Announce) {
         let past = self.state().past.clone();
@@ -267,6 +276,8 @@ mod tests {
         let cheap = trials(100, Some(0.5));
         assert!(run(&cheap, now, Ok(()), Some(0.3)) && run(&cheap, now + 600, Ok(()), Some(0.3)));
         assert!(!run(&cheap, now + 1200, Ok(()), None), "it is spent");
+        assert_eq!(few.pause(now + DAY + 200).as_secs(), 400, "until the next may be due");
+        assert_eq!(cheap.pause(now + 1200).as_secs(), 600, "what is spent comes back some time");
         let lost = trials(1, None);
         assert!(lost.due(now).is_some() && lost.due(now + 600).is_some(), "what never came cost nothing");
     }

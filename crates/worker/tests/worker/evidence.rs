@@ -9,12 +9,12 @@ use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
 
-struct Repository {
-    folder: TempDir,
+pub struct Repository {
+    pub folder: TempDir,
 }
 
 impl Repository {
-    fn empty() -> Self {
+    pub fn empty() -> Self {
         let made = Self { folder: tempfile::tempdir().unwrap() };
         made.git("init -q -b main .");
         made.git("config user.email a@b.example");
@@ -23,7 +23,7 @@ impl Repository {
     }
 
     /// With `a.txt` (three lines) and `b.txt` committed.
-    fn new() -> Self {
+    pub fn new() -> Self {
         let made = Self::empty();
         made.write("a.txt", "1\n2\n3\n");
         made.write("b.txt", "b\n");
@@ -31,38 +31,38 @@ impl Repository {
         made
     }
 
-    fn path(&self, file: &str) -> PathBuf {
+    pub fn path(&self, file: &str) -> PathBuf {
         self.folder.path().join(file)
     }
 
-    fn git(&self, words: &str) {
+    pub fn git(&self, words: &str) {
         git_in(self.folder.path(), words);
     }
 
-    fn commit(&self, subject: &str) {
+    pub fn commit(&self, subject: &str) {
         self.git("add --all");
         self.git(&format!("commit -q -m {subject}"));
     }
 
-    fn write(&self, file: &str, text: &str) {
+    pub fn write(&self, file: &str, text: &str) {
         std::fs::create_dir_all(self.path(file).parent().unwrap()).unwrap();
         std::fs::write(self.path(file), text).unwrap();
     }
 
-    fn asked(&self) -> Git {
+    pub fn asked(&self) -> Git {
         Git::new(self.folder.path(), Duration::from_secs(60))
     }
 
-    async fn now(&self) -> Snapshot {
+    pub async fn now(&self) -> Snapshot {
         Snapshot::take(&self.asked()).await.unwrap()
     }
 
-    async fn since(&self, before: &Snapshot) -> Evidence {
+    pub async fn since(&self, before: &Snapshot) -> Evidence {
         Evidence::since(before, &self.asked()).await.unwrap()
     }
 }
 
-fn git_in(folder: &Path, words: &str) {
+pub fn git_in(folder: &Path, words: &str) {
     let mut command = Command::new("git");
     command.args(words.split(' ')).current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null");
     let output = command.output().unwrap();

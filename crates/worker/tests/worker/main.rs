@@ -6,6 +6,7 @@ mod agents;
 mod errors;
 mod evidence;
 mod examples;
+mod inside;
 mod matching;
 mod steps;
 mod transcript;

@@ -102,7 +102,10 @@ impl Desk {
             }
             is_first
         });
-        if let (true, Some(seat), Some(order)) = (asked, seat, entry.reminder(task)) {
+        // A worker that was asked before and has lost sight of the run says so when it is asked again.
+        let asks = asked || answers == Answers::WhenGone;
+        if let (true, Some(seat), Some(order)) = (asks, seat, entry.reminder(task)) {
+            seat.orders.retain(|waiting| !matches!(waiting, Order::Stop { task: of, .. } if *of == task));
             seat.orders.push_back(order);
             seat.wake.notify_one();
         }

@@ -44,6 +44,13 @@ impl Desk {
         state.wake_all();
     }
 
+    /// The number that a run's next report has to have, where this one comes too soon.
+    pub(in crate::roster) fn misses(&self, task: TaskId, run: u32, number: u64) -> Option<u64> {
+        let state = self.state();
+        let next = state.runs.get(&task).filter(|entry| entry.run == run)?.received + 1;
+        (number > next).then_some(next)
+    }
+
     /// Whether a report of this number is new; it is not any more.
     pub(in crate::roster) fn receives(&self, task: TaskId, number: u64) -> bool {
         let mut state = self.state();

@@ -1,6 +1,6 @@
 //! Agents of a worker that are not there yet, or not any more, and the turns that show whether one works.
 
-use super::{agent, attached, connected, hub};
+use super::{agent, attached, connected, hub, said};
 use crate::cast::{id, reached, state};
 use crate::socket::agent_key;
 use flotilla_testkit::client::message;
@@ -43,7 +43,9 @@ fn one_that_is_not_there_keeps_no_other_from_working_and_joins_when_it_is() {
     assert!(worker.log().contains("cannot work, and is looked for again"), "{}", worker.log());
     let client = agent(&hub, "late");
     let waits = client.start("m2", "x");
-    assert_eq!(state(&client.task(id(&waits))), "TASK_STATE_SUBMITTED");
+    let waiting = client.task(id(&waits));
+    assert_eq!(state(&waiting), "TASK_STATE_SUBMITTED");
+    assert!(said(&waiting).contains("takes no work now") && !said(&waiting).contains("late"), "{waiting}");
     install(&place.join("late"), "#!/bin/sh\necho here\n");
     reached(&client, id(&waits), "TASK_STATE_COMPLETED");
     assert_eq!(is(&hub, "late", "AVAILABLE"), "");

@@ -99,6 +99,60 @@ fn what_may_be_alive_is_not_said_to_be_canceled() {
     assert_eq!(state(&agent(&hub, "stubborn").task(id(&task))), "TASK_STATE_FAILED");
 }
 
+/// Long enough for a run to begin, and short enough to wait for.
+const SOON: Duration = Duration::from_secs(5);
+
+/// A worker that is stopped while it is asked to end a run, for longer than it may take; what becomes of the task when it
+/// goes on.
+fn canceled_while_stopped(timeout: Duration) {
+    let hub = hub("grace: 500ms");
+    let mut config = config("", &[("stubborn", "text", STUBBORN)]);
+    config.push_str(&format!("      timeout: {}s\n", timeout.as_secs()));
+    let worker = attached(&hub, &config);
+    let client = agent(&hub, "stubborn");
+    let task = client.start("m", "x");
+    until("its processes", || (alive(id(&task)) >= 3).then_some(()));
+    worker.signal("STOP");
+    let began = Instant::now();
+    let refused = client.call("CancelTask", &serde_json::json!({"id": id(&task)}));
+    assert!(refused.is_err() && state(&client.task(id(&task))) == "TASK_STATE_WORKING", "{refused:?}");
+    // A run that comes to its limits meanwhile ends for that reason at the same time.
+    until("its limits are over", || (began.elapsed() > timeout.min(SOON)).then_some(()));
+    worker.signal("CONT");
+    let ended =
+        until("it has ended", || Some(client.task(id(&task))).filter(|task| state(task) != "TASK_STATE_WORKING"));
+    // Which of two reasons is told first is nobody's to say.
+    let canceled = state(&ended) == "TASK_STATE_CANCELED";
+    assert!(canceled || (timeout == SOON && state(&ended) == "TASK_STATE_FAILED"), "{ended}");
+    assert_eq!(alive(id(&task)), 0, "nothing is said to be canceled that is alive");
+    until("nothing is kept", || (files(&worker) == 0).then_some(()));
+}
+
+#[test]
+fn a_task_is_canceled_when_its_worker_says_so_after_the_cancel_was_refused() {
+    canceled_while_stopped(Duration::from_secs(600));
+}
+
+#[test]
+fn a_run_that_comes_to_its_limits_while_it_is_asked_to_end_is_told_to_be_gone() {
+    canceled_while_stopped(SOON);
+}
+
+#[test]
+fn a_program_whose_worker_is_halted_is_ended_when_its_time_is_over() {
+    let hub = hub("");
+    let mut config = config("", &[("stubborn", "text", STUBBORN)]);
+    config.push_str("      silence: 5s\n");
+    let worker = attached(&hub, &config);
+    let client = agent(&hub, "stubborn");
+    let task = client.start("m", "x");
+    until("its processes", || (alive(id(&task)) >= 3).then_some(()));
+    worker.signal("STOP");
+    until("nothing is left", || (alive(id(&task)) == 0).then_some(()));
+    worker.signal("CONT");
+    reached(&client, id(&task), "TASK_STATE_FAILED");
+}
+
 #[test]
 fn a_hub_that_does_not_come_back_ends_what_runs_for_it() {
     let mut hub = hub("grace: 30s");
