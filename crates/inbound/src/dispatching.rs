@@ -23,6 +23,7 @@ use flotilla_protocol::wire::Object;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use serde::Serialize;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// `POST /api/dispatch`: takes a TASK_DISPATCH, whose `to` says whom it is for; answers with the task.
@@ -47,6 +48,7 @@ async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     parameters.check_key()?;
     let mut dispatch = dispatched(&String::from_utf8_lossy(&bytes))?;
     let metadata = ancestry(&mut dispatch)?;
+    let context = context(&mut dispatch)?;
     let named = match addressee(&dispatch)? {
         Target::Worker(name) => name,
         Target::Any | Target::Label(_) | Target::Skill(_) => {
@@ -59,7 +61,8 @@ async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     let agent = Arc::clone(app.hub.registry().resolve(&caller, Some(&named), "")?);
     let idempotency_key = parameters.idempotency_key.clone();
     let options = SendOptions { idempotency_key, told: parameters.told.clone(), ..SendOptions::default() };
-    let outcome = Box::pin(app.hub.send(&caller, &agent, Box::new(message(&dispatch, metadata)?), options)).await?;
+    let outcome =
+        Box::pin(app.hub.send(&caller, &agent, Box::new(message(&dispatch, metadata, context)?), options)).await?;
     let (Outcome::Task(task), _) = outcome else { return Err(Fault::new("dispatched work that is no task").into()) };
     encoded(&serde_json::json!({ "agent": agent.name, "task": task }))
 }
@@ -96,10 +99,22 @@ fn ancestry(dispatch: &mut Dispatch) -> Result<Option<Object>, Refusal> {
     Ok(Some(object))
 }
 
-fn message(dispatch: &Dispatch, beside: Option<Object>) -> Result<SendMessageRequest, Fault> {
+/// The context the work belongs to, told beside the dispatch as `contextId`; without one it is a context of its own.
+fn context(dispatch: &mut Dispatch) -> Result<String, Refusal> {
+    match dispatch.more.remove("contextId") {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(context)) if !context.is_empty() => Ok(context),
+        Some(_) => {
+            Err(Refusal::invalid("contextId", "must be the id of a context, a text; leave it out for a new one"))
+        }
+    }
+}
+
+fn message(dispatch: &Dispatch, beside: Option<Object>, context_id: String) -> Result<SendMessageRequest, Fault> {
     let metadata = Object::of(&serde_json::json!({ HANDSHAKE: dispatch }));
     let message = Message {
         message_id: uuid::Uuid::now_v7().to_string(),
+        context_id,
         role: Role::User,
         parts: vec![Part::text(dispatch.brief.clone())],
         metadata: Some(metadata.map_err(|error| Fault::new(format!("encoding a dispatch: {error}")))?),
