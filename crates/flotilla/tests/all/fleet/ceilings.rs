@@ -67,7 +67,7 @@ fn a_reply_is_not_asked_for_again_past_the_ceiling() {
 #[test]
 fn what_waited_is_not_begun_when_its_worker_s_day_or_its_parent_is_spent() {
     let hub = hub_with("budgets: {agents: {ada: {tokens: 500}}}");
-    let (mut ada, mut bob) = (worker(&hub, "ada"), worker(&hub, "bob"));
+    let (mut ada, mut bob, mut eve) = (worker(&hub, "ada"), worker(&hub, "bob"), worker(&hub, "eve"));
     let (first, client) = give(&hub, &json!({"to": "ada"}));
     let message = ada.kind("message");
     let soon = crate::lineage::in_time(std::time::Duration::from_secs(2));
@@ -79,14 +79,19 @@ fn what_waited_is_not_begun_when_its_worker_s_day_or_its_parent_is_spent() {
     assert!(!steps(&hub, &second).contains("assigned"), "{}", steps(&hub, &second));
 
     let budget = json!({"max_total_tokens": 100, "hard": true});
-    let (parent, _) = give(&hub, &json!({"to": "bob", "task": {"budget": budget}}));
+    let (parent, parent_client) = give(&hub, &json!({"to": "bob", "task": {"budget": budget}}));
     let message = bob.kind("message");
+    let (other, other_client) = give(&hub, &json!({"to": "eve"}));
+    let others = eve.kind("message");
     let log = owner(&hub).get(&format!("/api/tasks/{parent}/log")).json();
     let chain = json!([{"hub": log["hubId"], "agent": "bob", "task": parent}]);
     let metadata = json!({"urn:flotilla:ext:ancestry:1.0": {"chain": chain}});
-    let (child, child_client) = give(&hub, &json!({"to": "bob", "metadata": metadata}));
+    let (child, child_client) = give(&hub, &json!({"to": "eve", "metadata": metadata}));
     until("it waits", || steps(&hub, &child).starts_with("queued").then_some(()));
     result(&mut bob, &message, &json!({"status": "done", "usage": {"input_tokens": 100}}));
+    reached(&parent_client, &parent, "TASK_STATE_COMPLETED");
+    result(&mut eve, &others, &json!({"status": "done"}));
+    reached(&other_client, &other, "TASK_STATE_COMPLETED");
     let rejected = reached(&child_client, &child, "TASK_STATE_REJECTED");
     let said = told(&rejected);
     assert_eq!((&said["blocked_reason"], &said["retryable"]), (&json!("budget_too_small"), &json!(false)), "{said}");
