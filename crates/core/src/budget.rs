@@ -13,6 +13,9 @@ pub const OWN: &str = "of this task";
 pub const TODAY: &str = "of this agent for today";
 pub const ABOVE: &str = "of the task this is part of";
 
+/// Why work was stopped.
+pub const EXHAUSTED: &str = "budget_exhausted";
+
 /// The most that may be used; a figure without one has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ceiling {
@@ -167,7 +170,7 @@ impl Broke {
     /// Work that has used up what it had.
     pub fn after(whose: &'static str, retry_after: Option<u64>) -> Self {
         let text = format!("The work was stopped: the budget {whose} is used up. {}", Self::remedy(whose));
-        Self { text, reason: "budget_exhausted", retry_after, whose: Some(whose) }
+        Self { text, reason: EXHAUSTED, retry_after, whose: Some(whose) }
     }
 
     /// Work that would begin without anybody knowing what is left.

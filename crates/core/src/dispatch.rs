@@ -166,7 +166,8 @@ impl Worker {
             return Health::Broken { reason: reason.clone() };
         }
         if self.turns.failures >= BROKEN_AFTER {
-            let last = self.turns.last_failure.as_deref().unwrap_or("it did not say why");
+            let last = self.turns.last_failure.as_deref().filter(|last| !last.is_empty());
+            let last = last.unwrap_or("it did not say why");
             let reason = format!("{} turns in a row failed, the last: {last}", self.turns.failures);
             return Health::Broken { reason };
         }

@@ -367,6 +367,8 @@ impl Hub {
             Went::Nowhere => None,
             // The hub went first: that its worker did not find back in time is no failure of the worker's.
             Went::Unheard if resumed => None,
+            // Its budget is its caller's.
+            Went::Unheard if self.was_overspent(&live).await => None,
             Went::Unheard => lost(&live, number, deadline, now).then(|| Some("the run was lost".to_owned())),
         };
         if let Some(failure) = failure {

@@ -1,17 +1,19 @@
 //! Hard ceilings at both ends of a run: past one, none is begun; and at its end what it used is looked at and booked in
 //! one step.
 
-use super::Hub;
 use super::run::{RunHandle, Start};
-use crate::budget::Broke;
+use super::{Hub, LiveRef};
+use crate::budget::{Broke, EXHAUSTED};
 use crate::dispatch::Choice;
 use crate::fleet::contract::Contract;
 use crate::fleet::reasons::Hindrance;
 use crate::fleet::settings::after;
 use crate::registry::Agent;
 use crate::task::Head;
-use flotilla_protocol::fleet::TaskResult;
+use flotilla_protocol::event::Event;
 use flotilla_protocol::fleet::result::{BlockedReason, Status};
+use flotilla_protocol::fleet::{HANDSHAKE, TaskResult};
+use flotilla_protocol::lineage::find_member;
 use flotilla_protocol::work::Report;
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,6 +85,22 @@ impl Hub {
         let Some(broke) = self.broke_for(Some(agent), &head, false).await else { return Some(run) };
         self.stop_begun(&mut run, &head, broke).await;
         None
+    }
+
+    /// Whether a task was ended because a budget is used up.
+    pub(super) async fn was_overspent(&self, live: &LiveRef) -> bool {
+        let changes = match live.whole() {
+            Some((_, changes)) => changes,
+            None => self.whole_log(live.id()).await.unwrap_or_default(),
+        };
+        let ends = changes.iter().rev().flat_map(|change| change.events.iter().rev());
+        let said = ends.into_iter().find_map(|event| match event {
+            Event::Status { said, .. } => Some(said.as_ref()),
+            _ => None,
+        });
+        let metadata = said.flatten().and_then(|said| said.message.metadata.as_ref());
+        let told = metadata.and_then(|metadata| find_member(metadata, HANDSHAKE));
+        told.is_some_and(|told| told.text().contains(EXHAUSTED))
     }
 
     async fn stop_begun(self: &Arc<Self>, run: &mut RunHandle, head: &Head, broke: Broke) {

@@ -45,7 +45,7 @@ pub struct Shown<'a> {
 }
 
 /// Of a worker that no work could be sent to, whatever it announces.
-pub const UNREACHABLE: &str = "no work can reach it: it is not connected (GET /ws), or cannot be called";
+pub const UNREACHABLE: &str = "it is not connected, so no work can reach it";
 
 #[derive(Serialize)]
 struct Paused<'a> {

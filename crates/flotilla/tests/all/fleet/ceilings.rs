@@ -119,6 +119,21 @@ fn what_a_run_says_it_used_after_it_was_stopped_is_booked_once() {
 }
 
 #[test]
+fn a_budget_that_is_used_up_is_nothing_against_the_worker() {
+    let hub = crate::ledger::hub_with(crate::ledger::budgets::STEADY);
+    let told = super::post(&owner(&hub), "/api/fleet/announce?agent=steady", &announce("steady", 1));
+    assert_eq!(told.status, 200, "{}", told.text());
+    for _ in 0..3 {
+        let terms = json!({"budget": {"max_total_tokens": 4, "hard": true}});
+        let (task, client) = give(&hub, &json!({"to": "steady", "task": terms}));
+        reached(&client, &task, "TASK_STATE_FAILED");
+        until("its place is free", || (super::shown(&hub, "steady")["active"] == 0).then_some(()));
+    }
+    let seen = super::shown(&hub, "steady");
+    assert_eq!((&seen["failures"], &seen["health"]), (&json!(0), &json!("AVAILABLE")), "{seen}");
+}
+
+#[test]
 fn what_the_hub_refuses_and_what_budgets_tell_is_counted() {
     let hub = hub();
     let mut ada = worker(&hub, "ada");
