@@ -8,9 +8,13 @@ use serde_json::json;
 /// Parts of a ceiling, in per cent, at which the owner is told.
 const LEVELS: [u64; 3] = [50, 80, 100];
 
-/// Whose budget it is, where it is not the task's.
+/// Whose budget it is.
+pub const OWN: &str = "of this task";
 pub const TODAY: &str = "of this agent for today";
 pub const ABOVE: &str = "of the task this is part of";
+
+/// Why work was stopped.
+pub const EXHAUSTED: &str = "budget_exhausted";
 
 /// The most that may be used; a figure without one has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -152,26 +156,44 @@ pub struct Broke {
     pub reason: &'static str,
     /// Seconds until there is a new budget, where one comes by itself.
     pub retry_after: Option<u64>,
+    /// Whose budget it is; none if it cannot be read.
+    whose: Option<&'static str>,
 }
 
 impl Broke {
     /// Work that would begin with nothing left.
-    pub fn before(whose: &str, retry_after: Option<u64>) -> Self {
+    pub fn before(whose: &'static str, retry_after: Option<u64>) -> Self {
         let text = format!("Nothing was begun: the budget {whose} is used up. {}", Self::remedy(whose));
-        Self { text, reason: "budget_too_small", retry_after }
+        Self { text, reason: "budget_too_small", retry_after, whose: Some(whose) }
     }
 
     /// Work that has used up what it had.
-    pub fn after(whose: &str, retry_after: Option<u64>) -> Self {
+    pub fn after(whose: &'static str, retry_after: Option<u64>) -> Self {
         let text = format!("The work was stopped: the budget {whose} is used up. {}", Self::remedy(whose));
-        Self { text, reason: "budget_exhausted", retry_after }
+        Self { text, reason: EXHAUSTED, retry_after, whose: Some(whose) }
     }
 
     /// Work that would begin without anybody knowing what is left.
     pub fn unknown() -> Self {
         let text = "Nothing was begun: there is a budget, and what is left of it cannot be read now. Send it again in a \
                     minute; the hub's log says what is wrong.";
-        Self { text: text.into(), reason: "budget_too_small", retry_after: Some(60) }
+        Self { text: text.into(), reason: "budget_too_small", retry_after: Some(60), whose: None }
+    }
+
+    /// The same of work that was begun before.
+    pub fn begun(self) -> Self {
+        match self.whose {
+            Some(whose) => Self::after(whose, self.retry_after),
+            None => self,
+        }
+    }
+
+    /// What is wrong, without what to do.
+    pub fn why(&self) -> String {
+        match self.whose {
+            Some(whose) => format!("the budget {whose} is used up"),
+            None => "there is a budget, and what is left of it cannot be read now".to_owned(),
+        }
     }
 
     fn remedy(whose: &str) -> &'static str {

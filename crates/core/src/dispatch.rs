@@ -33,8 +33,12 @@ pub struct Worker {
     pub present: bool,
     /// It was away since it last announced itself: what it says now is new, whatever its number.
     pub returned: bool,
-    /// Runs the hub has given it that have not ended.
+    /// Runs of dispatched work the hub has given it that have not ended.
     pub active: u32,
+    /// Its other runs of the hub's, of plain messages.
+    pub plain: u32,
+    /// Runs it says it has beside those, from elsewhere.
+    pub elsewhere: u32,
     pub draining: bool,
     pub turns: Turns,
     /// Whose usage limit it works under, if that is known.
@@ -128,6 +132,8 @@ impl Worker {
             present: true,
             returned: false,
             active: 0,
+            plain: 0,
+            elsewhere: 0,
             draining: false,
             turns: Turns::default(),
             account: None,
@@ -160,13 +166,14 @@ impl Worker {
             return Health::Broken { reason: reason.clone() };
         }
         if self.turns.failures >= BROKEN_AFTER {
-            let last = self.turns.last_failure.as_deref().unwrap_or("it did not say why");
+            let last = self.turns.last_failure.as_deref().filter(|last| !last.is_empty());
+            let last = last.unwrap_or("it did not say why");
             let reason = format!("{} turns in a row failed, the last: {last}", self.turns.failures);
             return Health::Broken { reason };
         }
         match () {
             () if self.draining => Health::Draining,
-            () if self.active >= self.places() || self.rests(now) => Health::Busy,
+            () if self.taken() >= self.places() || self.rests(now) => Health::Busy,
             () => Health::Available,
         }
     }
@@ -176,10 +183,20 @@ impl Worker {
         self.announce.capabilities.max_concurrent.unwrap_or(if self.announced { 1 } else { u32::MAX })
     }
 
+    /// Runs the hub knows that it has.
+    pub fn given(&self) -> u32 {
+        self.active.saturating_add(self.plain)
+    }
+
+    /// Places that are taken. Work from elsewhere takes one only where it says how many there are.
+    pub fn taken(&self) -> u32 {
+        let counts = self.announce.capabilities.max_concurrent.is_some();
+        self.given().saturating_add(if counts { self.elsewhere } else { 0 })
+    }
+
     /// How full it is, from 0 to 1. What it says of itself counts too: it may have work from elsewhere.
     pub fn load(&self) -> f64 {
-        let own = self.announce.session.active_tasks.unwrap_or(0);
-        f64::from(self.active.max(own)) / f64::from(self.places().max(1))
+        f64::from(self.given().saturating_add(self.elsewhere)) / f64::from(self.places().max(1))
     }
 
     /// Takes a newer announcement; an older one changes nothing while the worker is there. One without an epoch is as

@@ -80,6 +80,8 @@ pub(crate) struct State {
     next: u64,
     /// Who has which task's work, by run: one that ends late must not take the place of the next.
     given: BTreeMap<(TaskId, u32), Given>,
+    /// How many runs of plain messages agents have, whether they announced themselves or not.
+    plain: HashMap<Arc<str>, u32>,
     /// Who did the last work of a context.
     contexts: Contexts,
     /// How many change files in a repository.
@@ -223,6 +225,7 @@ impl Fleet {
             entry.worker.take(Arc::new(announce), settings.lease_from(now), now);
             entry.describe(Some(agent), &settings);
             entry.worker.draining = draining;
+            entry.worker.plain = state.plain.get(&entry.worker.name).copied().unwrap_or(0);
             (entry.worker.turns, entry.worker.paused) = standing::read(&standing);
             if let Some(pause) = &mut entry.worker.paused {
                 pause.until = pause.until.min(after(now, LONGEST_PAUSE));
@@ -244,8 +247,9 @@ impl Fleet {
             state.workers.extend([fresh()]);
         }
         self.populated.store(true, Ordering::Relaxed);
-        let State { workers, pauses, .. } = &mut *state;
+        let State { workers, pauses, plain, .. } = &mut *state;
         let entry = workers.get_mut(agent.name.as_str()).expect("it was just put there");
+        entry.worker.plain = plain.get(agent.name.as_str()).copied().unwrap_or(0);
         entry.look(Some(agent), now, &settings);
         let before = entry.worker.revision;
         let taken = entry.worker.take(Arc::new(announce), settings.lease_from(now), now);
@@ -255,6 +259,7 @@ impl Fleet {
             entry.look(Some(agent), now, &settings);
             pauses.retain(|_, pause| now < pause.until);
             entry.rest(pauses);
+            entry.count_elsewhere(now);
             entry.open = true;
         }
         let news = taken && entry.worker.revision != before;

@@ -10,6 +10,7 @@ mod step;
 
 pub use apply::apply;
 pub(crate) use apply::apply_events;
+pub use spend::Late;
 pub use step::{Command, Decision, Effect, Retry, Say, step};
 
 use crate::ids::{AgentId, ApprovalId, PrincipalId, TaskId};

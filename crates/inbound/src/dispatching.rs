@@ -48,6 +48,7 @@ async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     parameters.check_key()?;
     let Given { mut dispatch, newer } = dispatched(&String::from_utf8_lossy(&bytes))?;
     let metadata = ancestry(&mut dispatch)?;
+    let context = context(&mut dispatch)?;
     let named = match addressee(&dispatch)? {
         Target::Worker(name) => name,
         Target::Label(_) | Target::Skill(_) if newer.is_some() => {
@@ -65,7 +66,8 @@ async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     let idempotency_key = parameters.idempotency_key.clone();
     let options = SendOptions { idempotency_key, told: parameters.told.clone(), ..SendOptions::default() };
     let outcome =
-        Box::pin(app.hub.send(&caller, &agent, Box::new(message(&dispatch, newer, metadata)?), options)).await?;
+        Box::pin(app.hub.send(&caller, &agent, Box::new(message(&dispatch, newer, metadata, context)?), options))
+            .await?;
     let (Outcome::Task(task), _) = outcome else { return Err(Fault::new("dispatched work that is no task").into()) };
     encoded(&serde_json::json!({ "agent": agent.name, "task": task }))
 }
@@ -121,11 +123,28 @@ fn ancestry(dispatch: &mut Dispatch) -> Result<Option<Object>, Refusal> {
     Ok(Some(object))
 }
 
-fn message(dispatch: &Dispatch, newer: Option<Value>, beside: Option<Object>) -> Result<SendMessageRequest, Fault> {
+/// The context the work belongs to, told beside the dispatch as `contextId`; without one it is a context of its own.
+fn context(dispatch: &mut Dispatch) -> Result<String, Refusal> {
+    match dispatch.more.remove("contextId") {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(context)) if !context.is_empty() => Ok(context),
+        Some(_) => {
+            Err(Refusal::invalid("contextId", "must be the id of a context, a text; leave it out for a new one"))
+        }
+    }
+}
+
+fn message(
+    dispatch: &Dispatch,
+    newer: Option<Value>,
+    beside: Option<Object>,
+    context_id: String,
+) -> Result<SendMessageRequest, Fault> {
     let told = newer.unwrap_or_else(|| serde_json::json!(dispatch));
     let metadata = Object::of(&serde_json::json!({ HANDSHAKE: told }));
     let message = Message {
         message_id: uuid::Uuid::now_v7().to_string(),
+        context_id,
         role: Role::User,
         parts: vec![Part::text(dispatch.brief.clone())],
         metadata: Some(metadata.map_err(|error| Fault::new(format!("encoding a dispatch: {error}")))?),

@@ -77,7 +77,14 @@ struct Taken {
     taken: bool,
     epoch: Option<u64>,
     lease_seconds: u64,
+    /// Whether work can be sent to it now, and what to do if it cannot.
+    reachable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
 }
+
+const NOTE: &str = "It is in the roster, and OFFLINE: no work can reach an agent that is not connected. Connect to /ws with \
+                    this key.";
 
 /// The agent is the one of `?agent=NAME`, or else of the announcement's own `agent_id`.
 async fn announce(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Response<Body>, Error> {
@@ -93,7 +100,15 @@ async fn announce(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     let announced = app.hub.announce_worker(&agent, *announce, Via::Http).await?;
     let left = announced.lease_until.0.saturating_sub(app.now().0) / 1000;
     let lease_seconds = u64::try_from(left).unwrap_or(0);
-    encoded(&Taken { worker: agent.name.clone(), taken: announced.taken, epoch: announced.epoch, lease_seconds })
+    let reachable = agent.link.absence().is_none();
+    encoded(&Taken {
+        worker: agent.name.clone(),
+        taken: announced.taken,
+        epoch: announced.epoch,
+        lease_seconds,
+        reachable,
+        note: (!reachable).then_some(NOTE),
+    })
 }
 
 pub(super) fn encoded<T: Serialize>(value: &T) -> Result<Response<Body>, Error> {

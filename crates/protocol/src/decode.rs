@@ -77,10 +77,23 @@ pub fn plain(text: &str) -> String {
     match found.split_once([' ', ':']).map(|(first, _)| first) {
         Some("invalid") => {
             let kind = found.split(['"', '`']).next().unwrap_or_default().trim_end();
-            format!("{kind}, expected {}", wanted(expected))
+            let too_large = found.starts_with("invalid value: integer") && !found.contains("`-");
+            let expected = most(expected).filter(|_| too_large).unwrap_or_else(|| wanted(expected));
+            format!("{kind}, expected {expected}")
         }
         _ => text.to_owned(),
     }
+}
+
+/// The same where a whole number is too large.
+fn most(expected: &str) -> Option<&'static str> {
+    Some(match expected {
+        "u8" => "a whole number of at most 255",
+        "u16" => "a whole number of at most 65535",
+        "u32" => "a whole number of at most 4294967295",
+        "i32" => "a whole number of at most 2147483647",
+        _ => return None,
+    })
 }
 
 /// What was expected, in words: callers do not know our types.
@@ -138,12 +151,14 @@ mod tests {
         #[allow(dead_code)]
         struct Given {
             seconds: u64,
+            small: u32,
             config: PushConfig,
             list: Vec<u8>,
         }
         for (given, told) in [
             (r#"{"seconds": -1}"#, "invalid value: integer, expected a whole number, 0 or more"),
             (r#"{"seconds": "1"}"#, "invalid type: string, expected a whole number, 0 or more"),
+            (r#"{"small": 1099511627776}"#, "invalid value: integer, expected a whole number of at most 4294967295"),
             (r#"{"list": {}}"#, "invalid type: map, expected a JSON array"),
             (r#""text""#, "invalid type: string, expected a JSON object"),
         ] {

@@ -213,13 +213,21 @@ fn presence(worker: &Worker, dispatch: &Dispatch, now: Millis, unfit: &mut Vec<U
     }
     match worker.health(now) {
         Health::Available => {}
-        Health::Busy if worker.active < worker.places() => {}
-        Health::Busy => unfit.push(over(&format!("all {} places are taken", worker.places()), Distance::Full)),
+        Health::Busy if worker.taken() < worker.places() => {}
+        Health::Busy => unfit.push(over(&full(worker), Distance::Full)),
         Health::Draining => unfit.push(over("it is draining and takes nothing new", Distance::Resting)),
         // What it announced does not hold, as its turns show: it has to say anew what it can do.
         Health::Broken { .. } => unfit.push(Unfit::never(BlockedReason::StaleProfile, broken(worker))),
         Health::Offline => unfit.push(over("it is not there", Distance::Gone)),
     }
+}
+
+fn full(worker: &Worker) -> String {
+    let elsewhere = match worker.taken() - worker.given() {
+        0 => String::new(),
+        runs => format!(", {runs} of them by work from elsewhere, as it says"),
+    };
+    format!("all {} places are taken{elsewhere}", worker.places())
 }
 
 /// Why a worker is broken, in words for every caller: those of the tasks that failed are their callers' and its owner's.

@@ -176,6 +176,27 @@ fn load_success_and_affinity_decide_between_equals() {
 }
 
 #[test]
+fn every_run_takes_a_place_wherever_it_comes_from() {
+    let mut one = worker("one", "sonnet");
+    for (active, plain, elsewhere, expected) in [
+        (1, 0, 0, "fit"),
+        (0, 1, 0, "fit"),
+        (1, 1, 0, "over_capacity*"),
+        (0, 1, 1, "over_capacity*"),
+        (0, 0, 9, "over_capacity*"),
+    ] {
+        (one.active, one.plain, one.elsewhere) = (active, plain, elsewhere);
+        assert_eq!(against(&one, &json!({}), &Target::Any), expected, "{active} {plain} {elsewhere}");
+    }
+    let choice = choice(std::slice::from_ref(&one), &json!({}), &Target::Any, None);
+    assert!(choice.hindered()[0].1[0].detail.ends_with("9 of them by work from elsewhere, as it says"));
+    let mut announce = (*one.announce).clone();
+    announce.capabilities.max_concurrent = None;
+    one.announce = Arc::new(announce);
+    assert_eq!(against(&one, &json!({}), &Target::Any), "fit", "how many it takes elsewhere it does not say");
+}
+
+#[test]
 fn each_candidate_is_told_of_and_others_are_not_asked() {
     let mut fleet = [worker("a", "sonnet"), worker("b", "sonnet"), worker("c", "sonnet")];
     fleet[0].labels = ["gpu".to_owned()].into();

@@ -51,10 +51,18 @@ pub struct Past {
     pub agents: Option<Arc<[String]>>,
 }
 
+/// What is wrong with something else under the handshake's name.
+const NO_DISPATCH: &str = "urn:flotilla:ext:fleet-handshake:2.0: must be a TASK_DISPATCH, an object with \"type\": \
+                           \"TASK_DISPATCH\"; docs/fleet.md shows one";
+
 /// Reads the dispatch a message carries. Texts are looked into only where `on`: for others they are content.
 pub fn carried(message: &Message, on: bool) -> Result<Carried, Refusal> {
     if let Some(json) = message.metadata.as_ref().and_then(|metadata| lineage::find_member(metadata, HANDSHAKE)) {
-        return found(read(json.text()), "message.metadata");
+        return match read(json.text()) {
+            // Whoever writes it there means a contract: work must not be done without it.
+            Found::Nothing if json.text().trim() != "null" => Err(Refusal::invalid("message.metadata", NO_DISPATCH)),
+            told => found(told, "message.metadata"),
+        };
     }
     for (index, part) in message.parts.iter().enumerate() {
         let place = || format!("message.parts[{index}]");
@@ -218,6 +226,19 @@ mod tests {
         let slip = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": ""});
         let told = wrong(json!([{"text": "x"}]), json!({HANDSHAKE: slip}));
         assert_eq!(told[0].field, "message.metadata");
+        for none in [json!("{}"), json!([dispatch("2.0")]), json!({"brief": "x"}), json!({"type": "task_dispatch"})] {
+            let told = wrong(json!([{"text": "x"}]), json!({HANDSHAKE: none}));
+            assert!(told[0].description.contains("must be a TASK_DISPATCH"), "{told:?}");
+        }
+        let result = json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "done"});
+        for other in [Value::Null, result] {
+            let message = message(json!([{"text": "x"}]), json!({HANDSHAKE: other}));
+            assert_eq!(
+                carried(&message, true),
+                Ok(Carried::Nothing),
+                "what is of the handshake and no contract is content"
+            );
+        }
         let told = wrong(json!([{"text": "TASK DISPATCH (inline)\npriority: asap\nBrief: x"}]), Value::Null);
         assert!(told[0].description.contains("priority"), "{told:?}");
         let other = json!([{"data": {}, "mediaType": "application/vnd.flotilla.task-dispatch+json"}]);

@@ -250,7 +250,11 @@ impl Judge {
             }
             TaskState::Completed => result.detail = Some(said).filter(|said| !said.is_empty()),
             _ => {
-                let error = if said.is_empty() { "The worker did not say why.".to_owned() } else { said };
+                let unsaid = match state {
+                    TaskState::Canceled => "The worker canceled the work, and did not say why.",
+                    _ => "The worker did not say why.",
+                };
+                let error = if said.is_empty() { unsaid.to_owned() } else { said };
                 (result.status, result.error) = (Status::Error, Some(error));
             }
         }

@@ -178,7 +178,7 @@ impl State {
         let Some(entry) = self.workers.get_mut(worker) else { return };
         entry.worker.active += 1;
         let writes = order.dispatch.requirements.write;
-        let repository = entry.worker.announce.repository().filter(|_| writes).map(str::to_owned);
+        let repository = entry.worker.announce.repository().filter(|_| writes);
         if let Some(repository) = &repository {
             *self.writers.entry(repository.clone()).or_default() += 1;
             self.crowd(repository, settings);
@@ -191,7 +191,7 @@ impl State {
     fn crowd(&mut self, repository: &str, settings: &Settings) {
         let full = self.writers.get(repository).is_some_and(|writers| *writers >= settings.writers_per_repository);
         for entry in self.workers.values_mut() {
-            if entry.worker.announce.repository() == Some(repository) {
+            if entry.worker.announce.repository().as_deref() == Some(repository) {
                 entry.worker.repository_full = full;
                 entry.open |= !full;
             }
@@ -315,12 +315,47 @@ impl Fleet {
     /// A worker is done with a task's work, however that came about.
     pub(crate) fn release(&self, work: (TaskId, u32), registry: &Registry, now: Millis) {
         let (mut state, settings) = self.looked(registry, now);
-        if let Some(given) = state.take_back(work, &settings).filter(|given| state.workers.contains_key(&given.worker))
+        if let Some(given) = state.take_back(work, &settings)
+            && let Some(entry) = state.workers.get_mut(&given.worker)
         {
+            entry.ended(now);
             state.contexts.put(given.context, given.worker);
         }
         state.offer(&settings, now);
         drop(state);
+        self.stir();
+    }
+
+    /// An agent has a run of a plain message, until it is told to leave it.
+    pub(crate) fn occupy(&self, agent: &str) {
+        let mut state = self.state();
+        let State { plain, workers, .. } = &mut *state;
+        match plain.get_mut(agent) {
+            Some(runs) => *runs += 1,
+            None => drop(plain.insert(agent.into(), 1)),
+        }
+        if let Some(entry) = workers.get_mut(agent) {
+            entry.worker.plain += 1;
+            drop(state);
+            self.stir();
+        }
+    }
+
+    /// A run of a plain message is over.
+    pub(crate) fn vacate(&self, agent: &str, registry: &Registry, now: Millis) {
+        let mut state = self.state();
+        let State { plain, workers, .. } = &mut *state;
+        if let Some(runs) = plain.get_mut(agent) {
+            *runs = runs.saturating_sub(1);
+            if *runs == 0 {
+                plain.remove(agent);
+            }
+        }
+        let Some(entry) = workers.get_mut(agent) else { return };
+        entry.worker.plain = entry.worker.plain.saturating_sub(1);
+        entry.ended(now);
+        drop(state);
+        self.offer(registry, now);
         self.stir();
     }
 

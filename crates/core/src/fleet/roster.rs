@@ -1,5 +1,6 @@
 //! One worker in the roster: what it announced, when it was heard of, and whether it can be reached.
 
+use super::settings::after;
 use super::{Changed, Kept, Pauses, Settings, standing};
 use crate::dispatch::{Health, Worker};
 use crate::ids::{AgentId, PrincipalId, WorkspaceId};
@@ -8,6 +9,7 @@ use crate::registry::{Agent, Visibility};
 use flotilla_protocol::time::Millis;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How an announcement came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +51,12 @@ pub(crate) struct Entry {
     pub told: Option<(&'static str, u64)>,
     /// What waits has not been offered to it since something new is known of it.
     pub open: bool,
+    /// When the hub's runs there ended of late, and how many there were until then.
+    ended: Vec<(Millis, u32)>,
 }
+
+/// A worker that counts its runs may not know yet, or its word be on its way, when the hub's end.
+const LATELY: Duration = Duration::from_secs(5);
 
 /// A worker as its owner sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +83,24 @@ impl Entry {
             heard_at: now,
             told: None,
             open: true,
+            ended: Vec::new(),
         }
+    }
+
+    /// A run of the hub's there is over.
+    pub fn ended(&mut self, now: Millis) {
+        self.ended.retain(|(at, _)| now < after(*at, LATELY));
+        self.ended.push((now, self.worker.given().saturating_add(1)));
+        self.open = true;
+    }
+
+    /// What it has beside the hub's work, by its own count. The hub's runs are among those it counts: as many as it had at
+    /// once of late.
+    pub fn count_elsewhere(&mut self, now: Millis) {
+        let lately = self.ended.iter().filter(|(at, _)| now < after(*at, LATELY)).map(|(_, runs)| *runs).max();
+        let known = self.worker.given().max(lately.unwrap_or(0));
+        let told = self.worker.announce.session.active_tasks.unwrap_or(0);
+        self.worker.elsewhere = told.saturating_sub(known);
     }
 
     /// Takes over what its card and the operator say of it. An agent that is configured no more stays in the roster,

@@ -1,7 +1,10 @@
 //! JSON Schemas that orchestrators send: whether one can be checked against here, and what of a reply is not as it says.
 
+mod circle;
+
 use serde_json::{Map, Value};
 use std::cell::Cell;
+use std::collections::HashSet;
 
 /// So many violations are told; a reply that is all wrong has more.
 const TOLD: usize = 20;
@@ -56,12 +59,12 @@ const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "integ
 /// What is wrong with a schema, if anything is. One that holds what is not checked here is refused: a reply must not be
 /// called valid that nobody looked at.
 pub fn problem(schema: &Value) -> Option<String> {
-    usable((schema, Reader::Hub), schema, 0).err()
+    usable((schema, Reader::Hub), schema, 0, &mut HashSet::new()).err()
 }
 
 /// What makes it no JSON Schema, for one that somebody else checks against.
 pub fn malformed(schema: &Value) -> Option<String> {
-    usable((schema, Reader::Other), schema, 0).err()
+    usable((schema, Reader::Other), schema, 0, &mut HashSet::new()).err()
 }
 
 /// Who holds a reply against a schema.
@@ -72,7 +75,12 @@ enum Reader {
     Other,
 }
 
-fn usable(from: (&Value, Reader), schema: &Value, depth: usize) -> Result<(), String> {
+fn usable(
+    from: (&Value, Reader),
+    schema: &Value,
+    depth: usize,
+    done: &mut HashSet<*const Value>,
+) -> Result<(), String> {
     let (root, is_others) = (from.0, from.1 == Reader::Other);
     let Value::Object(members) = schema else {
         return if schema.is_boolean() { Ok(()) } else { Err("a schema must be an object, true or false".into()) };
@@ -83,18 +91,21 @@ fn usable(from: (&Value, Reader), schema: &Value, depth: usize) -> Result<(), St
     for (word, value) in members {
         match word.as_str() {
             "$ref" if is_others && value.as_str().is_some_and(|text| !text.starts_with("#/")) => {}
-            "$ref" => drop(target(root, value)?),
+            "$ref" => {
+                target(root, value)?;
+                circle::none(root, schema, done)?;
+            }
             "type" => types(value)?,
             "properties" | "$defs" | "definitions" => {
                 let inner = value.as_object().ok_or_else(|| format!("'{word}' must be an object"))?;
-                inner.values().try_for_each(|inner| usable(from, inner, depth + 1))?;
+                inner.values().try_for_each(|inner| usable(from, inner, depth + 1, done))?;
             }
             // As older drafts have it.
             "items" if is_others && value.is_array() => {}
-            "items" | "additionalProperties" | "not" => usable(from, value, depth + 1)?,
+            "items" | "additionalProperties" | "not" => usable(from, value, depth + 1, done)?,
             "allOf" | "anyOf" | "oneOf" => {
                 let inner = value.as_array().ok_or_else(|| format!("'{word}' must be a list of schemas"))?;
-                inner.iter().try_for_each(|inner| usable(from, inner, depth + 1))?;
+                inner.iter().try_for_each(|inner| usable(from, inner, depth + 1, done))?;
             }
             "required" if !value.as_array().is_some_and(|names| names.iter().all(Value::is_string)) => {
                 return Err("'required' must be a list of names".into());
@@ -353,9 +364,28 @@ mod tests {
             let problem = problem(&schema).unwrap_or_default();
             assert!(problem.contains(told), "{schema}: {problem}");
         }
-        let ring = json!({"$ref": "#"});
-        assert!(violations(&ring, &json!(1))[0].contains("refers to itself"));
-        let maze = json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]});
+        let mut defs = json!({"d17": false});
+        for number in 0..17 {
+            let next = json!({"$ref": format!("#/$defs/d{}", number + 1)});
+            defs[format!("d{number}")] = json!({"anyOf": [next, next]});
+        }
+        let maze = json!({"$ref": "#/$defs/d0", "$defs": defs});
         assert!(violations(&maze, &json!(1))[0].contains("steps to check"));
+    }
+
+    #[test]
+    fn a_schema_may_refer_to_itself_only_for_parts_of_a_value() {
+        for ring in [
+            json!({"$ref": "#"}),
+            json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}),
+            json!({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]},
+                "b": {"not": {"$ref": "#/$defs/a"}}}}),
+        ] {
+            let problem = problem(&ring).unwrap_or_default();
+            assert!(problem.contains("refers to itself"), "{ring}: {problem}");
+        }
+        let tree = json!({"type": "object", "properties": {"left": {"$ref": "#"}, "more": {"items": {"$ref": "#"}}}});
+        assert_eq!(problem(&tree), None);
+        assert_eq!(violations(&tree, &json!({"left": {"more": [{"left": 1}]}})).len(), 1);
     }
 }

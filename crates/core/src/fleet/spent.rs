@@ -38,12 +38,17 @@ impl Spent {
 
     /// What only a result tells is for the ledger too. A run that told of its usage before has told it all.
     pub fn result(&mut self, result: &TaskResult) -> Option<Report> {
-        if self.run.reports > 0 {
+        if self.run_told() {
             return None;
         }
         let note = Report::Note { blocks: vec![result.usage.as_ref()?.block()?] };
         self.report(&note);
         Some(note)
+    }
+
+    /// Whether this run has told of any.
+    pub fn run_told(&self) -> bool {
+        self.run.reports > 0
     }
 
     /// All of it; none if nothing was told.

@@ -1,7 +1,7 @@
 //! Budgets: what work has used is held against its ceilings, its parents' and the day's; told at levels, and stopped.
 
 use super::{Hub, LiveRef};
-use crate::budget::{ABOVE, Broke, Budgets, Ceiling, Figure, Held, TODAY};
+use crate::budget::{ABOVE, Broke, Budgets, Ceiling, Figure, Held, OWN, TODAY};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::fleet::contract::{Carried, carried};
@@ -15,6 +15,7 @@ use arc_swap::ArcSwap;
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::lineage::Origin;
 use flotilla_protocol::usage::Usage;
+use metrics::counter;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -30,6 +31,9 @@ pub struct Purses {
     told: Mutex<HashMap<(String, Figure), (Day, u64)>>,
     /// One is weighed after the other, so that each level is told once.
     scales: tokio::sync::Mutex<()>,
+    /// One end of work is held against hard ceilings after the other, and booked before the next: of several at once no
+    /// more fit than do.
+    pub(super) settling: Arc<tokio::sync::Mutex<()>>,
     /// The ledger could not be read, and is looked at again in a while.
     pub(super) looks_again: AtomicBool,
 }
@@ -59,18 +63,15 @@ impl Purses {
 struct Purse {
     /// `task ID`, `agent NAME`, `workspace NAME` or `hub`.
     name: String,
+    /// How callers are told of it; whose it is beyond that is not theirs to know.
+    whose: &'static str,
     ceiling: Ceiling,
     used: Usage,
 }
 
 impl Purse {
-    /// How callers are told of it; whose it is beyond that is not theirs to know.
-    fn whose(&self) -> &'static str {
-        if self.is_of_the_day() { TODAY } else { "of this task" }
-    }
-
     fn is_of_the_day(&self) -> bool {
-        !self.name.starts_with("task")
+        self.whose == TODAY
     }
 }
 
@@ -121,7 +122,7 @@ impl Hub {
             }
             if purse.ceiling.hard && purse.ceiling.reached(&purse.used).is_some() {
                 day_is_over |= purse.is_of_the_day();
-                let broke = Broke::after(purse.whose(), self.renewed(&purse));
+                let broke = Broke::after(purse.whose, self.renewed(&purse));
                 self.stop_spending(live, head, broke).await?;
             }
         }
@@ -137,7 +138,12 @@ impl Hub {
         purse.is_of_the_day().then(|| seconds(now, Day::of(now).ends()))
     }
 
-    async fn stop_spending(self: &Arc<Self>, live: &LiveRef, head: &Head, broke: Broke) -> Result<(), Error> {
+    pub(super) async fn stop_spending(
+        self: &Arc<Self>,
+        live: &LiveRef,
+        head: &Head,
+        broke: Broke,
+    ) -> Result<(), Error> {
         if self.end(live, || Command::Overspent(broke.clone())).await?.is_some() {
             tracing::info!(task = %head.id, trace = %head.trace_id(), "a task's budget is used up");
             self.warn_owner(head, broke.reason, &broke.text);
@@ -147,6 +153,7 @@ impl Hub {
     }
 
     fn warn_owner(&self, head: &Head, reason: &str, text: &str) {
+        counter!("flotilla_alerts_total", "reason" => reason.to_owned()).increment(1);
         let what = What::Alert { task: Some(head.id), reason: reason.into(), text: text.into() };
         self.notices.tell(Notice { at: self.clock.now(), owner: head.owner, agent: head.agent, what });
     }
@@ -161,36 +168,39 @@ impl Hub {
         if !self.may_be_broke(origin) {
             return None;
         }
-        let purses = match self.purses_of(Some(agent), None, origin).await {
+        self.spent_up(Some(agent), None, origin).await
+    }
+
+    /// The same of a run: with its own task, if that is under a hard ceiling, and the worker it is to go to.
+    pub(super) async fn broke_for(&self, agent: Option<&Agent>, head: &Head, capped: bool) -> Option<Broke> {
+        let origin = head.origin.as_deref();
+        if !capped && !self.may_be_broke(origin) {
+            return None;
+        }
+        self.spent_up(agent, capped.then_some(head.id), origin).await
+    }
+
+    async fn spent_up(&self, agent: Option<&Agent>, task: Option<TaskId>, origin: Option<&Origin>) -> Option<Broke> {
+        let purses = match self.purses_of(agent, task, origin).await {
             Ok(purses) => purses,
             Err(fault) => {
-                tracing::error!(agent = agent.name, %fault, "whether work has a budget left is not known");
-                let is_part = origin.is_some_and(|origin| !origin.chain.is_empty());
-                let may_stop = is_part || self.purses.policy.load().may_stop(&agent.name);
+                let name = agent.map(|agent| agent.name.as_str());
+                tracing::error!(agent = name, %fault, "whether work has a budget left is not known");
+                let is_part = task.is_some() || origin.is_some_and(|origin| !origin.chain.is_empty());
+                let may_stop = is_part || name.is_some_and(|name| self.purses.policy.load().may_stop(name));
                 return may_stop.then(Broke::unknown);
             }
         };
         let spent = |purse: &&Purse| purse.ceiling.hard && purse.ceiling.reached(&purse.used).is_some();
-        purses.iter().find(spent).map(|purse| match !purse.is_of_the_day() {
-            true => Broke::before(ABOVE, None),
-            false => Broke::before(purse.whose(), self.renewed(purse)),
-        })
+        purses.iter().find(spent).map(|purse| Broke::before(purse.whose, self.renewed(purse)))
     }
 
-    /// The hard ceilings beside its own contract that a task's last word may pass. None if they cannot be read.
-    pub(super) async fn ceilings_above(&self, doer: &Agent, head: &Head) -> Option<Vec<Held>> {
-        let origin = head.origin.as_deref();
-        if !self.may_be_broke(origin) {
-            return Some(Vec::new());
-        }
-        let purses = self.purses_of(Some(doer), None, origin).await;
+    /// The hard ceilings that a task's last word may pass. None if they cannot be read.
+    pub(super) async fn hard_ceilings(&self, doer: &Agent, head: &Head, capped: bool) -> Option<Vec<Held>> {
+        let purses = self.purses_of(Some(doer), capped.then_some(head.id), head.origin.as_deref()).await;
         let purses = purses.inspect_err(|fault| tracing::error!(task = %head.id, %fault, "its budget cannot be read"));
         let hard = purses.ok()?.into_iter().filter(|purse| purse.ceiling.hard);
-        let held = hard.map(|purse| {
-            let whose = if purse.is_of_the_day() { TODAY } else { ABOVE };
-            Held { whose, ceiling: purse.ceiling, used: purse.used }
-        });
-        Some(held.collect())
+        Some(hard.map(|Purse { whose, ceiling, used, .. }| Held { whose, ceiling, used }).collect())
     }
 
     /// All that a task counts against: its own contract, those of the tasks it is part of, and the day's ceilings.
@@ -202,12 +212,12 @@ impl Hub {
     ) -> Result<Vec<Purse>, Fault> {
         let here = self.store.hub_id();
         let chain = origin.iter().flat_map(|origin| &origin.chain).filter(|one| one.hub == here);
-        let above = chain.filter_map(|one| TaskId::parse(&one.task));
+        let above = chain.filter_map(|one| Some((TaskId::parse(&one.task)?, ABOVE)));
         let mut purses = Vec::new();
-        for task in above.chain(task) {
+        for (task, whose) in above.chain(task.map(|task| (task, OWN))) {
             if let Some(ceiling) = self.promised(task).await? {
                 let used = self.store.usage_below(task).await?;
-                purses.push(Purse { name: format!("task {task}"), ceiling, used });
+                purses.push(Purse { name: format!("task {task}"), whose, ceiling, used });
             }
         }
         let (policy, Some(agent)) = (self.purses.policy.load_full(), agent) else { return Ok(purses) };
@@ -219,18 +229,18 @@ impl Hub {
         };
         if let Some(ceiling) = ceiling_of(&policy.agents, &agent.name) {
             let used = self.used_today(By::Agent, &agent.name).await?;
-            purses.push(Purse { name: format!("agent {}", agent.name), ceiling, used });
+            purses.push(Purse { name: format!("agent {}", agent.name), whose: TODAY, ceiling, used });
         }
         if !policy.workspaces.is_empty() {
             let name = self.store.workspace_name(agent.workspace).await?;
             if let Some(ceiling) = ceiling_of(&policy.workspaces, &name) {
                 let used = self.used_today(By::Workspace, &name).await?;
-                purses.push(Purse { name: format!("workspace {name}"), ceiling, used });
+                purses.push(Purse { name: format!("workspace {name}"), whose: TODAY, ceiling, used });
             }
         }
         if let Some(ceiling) = policy.day {
             let used = self.used_today(By::Day, &Day::of(self.clock.now()).name()).await?;
-            purses.push(Purse { name: "hub".to_owned(), ceiling, used });
+            purses.push(Purse { name: "hub".to_owned(), whose: TODAY, ceiling, used });
         }
         Ok(purses)
     }

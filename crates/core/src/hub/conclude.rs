@@ -1,5 +1,6 @@
 //! Ends that the hub makes itself: what is dispatched work is told of as such, whoever ends it.
 
+use super::judged::count_blocked;
 use super::{Hub, LiveRef};
 use crate::error::Error;
 use crate::fleet::FLEET;
@@ -11,6 +12,7 @@ use crate::task::{Command, Say};
 use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::event::Event;
 use flotilla_protocol::fleet::Dispatch;
+use flotilla_protocol::fleet::result::BlockedReason;
 use std::sync::Arc;
 
 impl Hub {
@@ -75,6 +77,11 @@ impl Hub {
         match dispatch {
             None => command,
             Some(dispatch) => {
+                if let Command::Say(say) = &command
+                    && say.broke.is_some()
+                {
+                    count_blocked(&BlockedReason::BudgetTooSmall);
+                }
                 let account = Account { task_id: dispatch.task.task_id, ..Account::default() };
                 Command::Under { account: Arc::new(account), command: Box::new(command) }
             }

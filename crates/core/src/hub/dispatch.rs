@@ -1,8 +1,10 @@
 //! Work under a contract: found a worker for, given to it, and given to another when that one cannot.
 
-use super::judged::Went;
+use super::judged::{Went, count_blocked};
+use super::occupied::Release;
 use super::run::RunHandle;
 use super::{Hub, LiveRef};
+use crate::budget::Ceiling;
 use crate::dispatch::{Choice, Target};
 use crate::fleet::contract::{Contract, Past};
 use crate::fleet::form::{self, Told};
@@ -101,9 +103,10 @@ impl Hub {
         contract: Contract,
         agent: Arc<Agent>,
         work: Assignment,
-        run: RunHandle,
+        mut run: RunHandle,
     ) {
         let Some(head) = run.live.committed() else { return };
+        run.capped = Ceiling::of(&contract.dispatch).is_some_and(|ceiling| ceiling.hard);
         let order = self.order(&contract, &agent, &head);
         let had = contract.past.given.as_ref().filter(|(number, _)| work.trail.resumed && *number == run.run);
         if let Some((_, worker)) = had {
@@ -113,6 +116,7 @@ impl Hub {
             let detail = "the deadline passed before the work began; send it again with a later one".to_owned();
             return self.reject(run, &contract, late(detail), Choice::default()).await;
         }
+        let Some(run) = self.affordable(run, &contract, None).await else { return };
         self.look_at_allowances().await;
         match self.search(&run, &contract, &order).await {
             Search::Found(placed) => self.hand_over(&contract, order, *placed, work, run).await,
@@ -252,8 +256,18 @@ impl Hub {
         self.route(run, Step::Alerted { reason, text }, None).await;
     }
 
-    async fn reject(self: &Arc<Self>, mut run: RunHandle, contract: &Contract, hindrance: Hindrance, choice: Choice) {
+    pub(super) async fn reject(
+        self: &Arc<Self>,
+        mut run: RunHandle,
+        contract: &Contract,
+        hindrance: Hindrance,
+        choice: Choice,
+    ) {
         counter!("flotilla_dispatches_total", "outcome" => "rejected").increment(1);
+        // What a worker blocked was counted then.
+        if contract.past.shunned.is_empty() {
+            count_blocked(&hindrance.reason);
+        }
         let (reason, detail) = (hindrance.reason.clone(), hindrance.detail.clone());
         let step = Step::Rejected { reason, detail, considered: listed(&choice) };
         if self.route(&run, step, None).await {
@@ -276,6 +290,10 @@ impl Hub {
         let Some(agent) = self.registry().by_name(&worker.name).cloned() else {
             return run.give_up("its worker is not configured on this hub any more", true).await;
         };
+        run.judge = Some(Box::new(Judge::new(Arc::clone(&worker.name), order.dispatch.clone(), &contract.past)));
+        run.profile = (worker.revision, worker.announce.epoch);
+        // What others used while it waited counts too.
+        let Some(mut run) = self.affordable(run, contract, Some(&agent)).await else { return };
         let (now, settings) = (self.clock.now(), self.fleet.settings());
         let step = Step::Assigned {
             worker: worker.name.to_string(),
@@ -304,8 +322,6 @@ impl Hub {
         }
         (work.asked_at, work.ttl) = (now, u32::try_from(settings.take.as_secs().max(1)).ok());
         counter!("flotilla_dispatches_total", "outcome" => "assigned").increment(1);
-        run.judge = Some(Box::new(Judge::new(Arc::clone(&worker.name), order.dispatch.clone(), &contract.past)));
-        run.profile = (worker.revision, worker.announce.epoch);
         run.take = worker.announced.then_some(settings.take);
         self.work(&agent, work, run).await;
     }
@@ -350,6 +366,8 @@ impl Hub {
             Went::Nowhere => None,
             // The hub went first: that its worker did not find back in time is no failure of the worker's.
             Went::Unheard if resumed => None,
+            // Its budget is its caller's.
+            Went::Unheard if self.was_overspent(&live).await => None,
             Went::Unheard => lost(&live, number, deadline, now).then(|| Some("the run was lost".to_owned())),
         };
         if let Some(failure) = failure {
@@ -370,19 +388,6 @@ fn late(detail: String) -> Hindrance {
 fn lost(live: &LiveRef, run: u32, deadline: Option<Millis>, now: Millis) -> bool {
     let late = deadline.is_some_and(|deadline| deadline <= now);
     live.committed().is_some_and(|head| head.run > run || head.state == TaskState::Failed) && !late
-}
-
-/// Gives a worker's place back when its work is over, however that came about.
-struct Release<'a> {
-    hub: &'a Arc<Hub>,
-    order: &'a Order,
-}
-
-impl Drop for Release<'_> {
-    fn drop(&mut self) {
-        let work = (self.order.task, self.order.run);
-        self.hub.fleet.release(work, &self.hub.registry.load(), self.hub.clock.now());
-    }
 }
 
 fn between(now: Millis, then: Millis) -> Duration {

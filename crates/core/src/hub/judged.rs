@@ -43,11 +43,6 @@ impl RunHandle {
     pub(super) async fn judged(&mut self, reports: Vec<Report>) -> Result<Vec<Report>, Fenced> {
         let Some(judge) = &mut self.judge else { return Ok(reports) };
         let worker = Arc::clone(&judge.worker);
-        if reports.iter().any(is_last)
-            && let (Some(agent), Some(head)) = (self.hub.registry().by_name(&worker).cloned(), self.live.committed())
-        {
-            judge.hold(self.hub.ceilings_above(&agent, &head).await);
-        }
         let (ruling, announced) = judge.rule(reports);
         self.hub.fleet.heard(&worker, self.hub.clock.now());
         if let Some(agent) = self.hub.registry().by_name(&worker).cloned() {
@@ -124,7 +119,7 @@ impl RunHandle {
         let (detail, retryable) = (result.detail.unwrap_or_default(), result.retryable);
         let retry_at = retry_at(&reason, retryable, result.retry_after, now);
         let until = retry_at.filter(|_| !lacks(&reason));
-        counter!("flotilla_blocked_total", "reason" => known(&reason)).increment(1);
+        count_blocked(&reason);
         if let (BlockedReason::UsageLimit, Some(until)) = (&reason, until) {
             let paused = hub.fleet.pause(&worker, pause(until, &detail));
             hub.look_at_workers();
@@ -157,15 +152,6 @@ impl RunHandle {
         self.blocked(TaskResult { blocked_reason: Some(BlockedReason::OverCapacity), detail, ..TaskResult::default() })
             .await;
         true
-    }
-}
-
-/// Whether a worker has said all it had to say.
-fn is_last(report: &Report) -> bool {
-    match report {
-        Report::Answer { .. } => true,
-        Report::Status { state, .. } => state.is_terminal() || state.is_interrupted(),
-        _ => false,
     }
 }
 
@@ -216,11 +202,12 @@ fn lacks(reason: &BlockedReason) -> bool {
 }
 
 /// Words of workers' own are not counted each: there is no end to them.
-fn known(reason: &BlockedReason) -> String {
-    match reason {
+pub(super) fn count_blocked(reason: &BlockedReason) {
+    let known = match reason {
         BlockedReason::Other(_) => "other".to_owned(),
         typed => typed.name().to_owned(),
-    }
+    };
+    counter!("flotilla_blocked_total", "reason" => known).increment(1);
 }
 
 #[cfg(test)]

@@ -98,6 +98,16 @@ impl Hub {
         Ok(RunPlace::Queued { agent: head.agent, _of_agent: of_agent, _of_workspace: of_workspace })
     }
 
+    /// How many runs are under way in this process.
+    pub fn live_runs(&self) -> usize {
+        self.runs.all()
+    }
+
+    /// Waits until no run is under way in this process.
+    pub async fn idle(&self) {
+        self.runs.emptied().await;
+    }
+
     /// How many runs wait for agents that are not there.
     pub fn queued_runs(&self) -> usize {
         self.queued.all()

@@ -12,7 +12,7 @@ use crate::registry::Agent;
 use crate::task::{Head, Kind};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::{Task, TaskState};
-use flotilla_protocol::a2a::request::{GetTaskRequest, ListTasksRequest, ListTasksResponse};
+use flotilla_protocol::a2a::request::{GetTaskRequest, ListTasksRequest, ListTasksResponse, SendMessageRequest};
 use flotilla_protocol::a2a::validate;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::wire::Int32;
@@ -21,6 +21,12 @@ use std::sync::Arc;
 const DEFAULT_PAGE: i32 = 50;
 /// How many changes are read at once to find the beginning of a task.
 const EARLY: usize = 8;
+
+/// How much of the task its sender asked for.
+pub(super) fn wanted(request: &SendMessageRequest) -> Want {
+    let asked = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
+    Want { history: history_bound(asked), artifacts: Artifacts::Include }
+}
 
 /// `historyLength` as a bound (spec 3.2.4): absent is no bound, zero is none at all.
 pub fn history_bound(length: Option<Int32>) -> Option<usize> {

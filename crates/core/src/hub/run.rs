@@ -42,6 +42,8 @@ pub struct RunHandle {
     pub(super) profile: (u64, Option<u64>),
     /// Whoever is sent it says so within this time, or does not have it.
     pub(super) take: Option<Duration>,
+    /// Its contract has a hard ceiling.
+    pub(super) capped: bool,
     pub(super) turn: Turn,
 }
 
@@ -61,6 +63,12 @@ pub struct Fenced;
 impl RunHandle {
     /// Reports and waits until what was said is durable. What is said together becomes one change, unless it is large.
     pub async fn report(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
+        if !self.is_current() {
+            Box::pin(self.late(&reports)).await;
+            self.over = true;
+            return Err(Fenced);
+        }
+        let _settling = self.settling(&reports).await;
         let mut reports =
             if self.judge.is_some() { Box::pin(self.judged(reports)).await? } else { self.heeded(reports).await };
         if reports.is_empty() {
@@ -258,7 +266,7 @@ impl Hub {
             let hub = Arc::clone(&handle.hub);
             match hub.assignment(&handle.live, start).await {
                 Ok(Some((agent, assignment, Some(contract)))) => hub.attend(contract, agent, assignment, handle).await,
-                Ok(Some((agent, assignment, None))) => agent.link.run(assignment, handle).await,
+                Ok(Some((agent, assignment, None))) => hub.plainly(agent, assignment, handle, start).await,
                 Ok(None) => Box::pin(handle.fail("the agent is not configured on this hub any more")).await,
                 Err(fault) => Box::pin(handle.fail(&format!("the task could not be read back: {fault}"))).await,
             }
@@ -275,6 +283,7 @@ impl Hub {
             judge: None,
             profile: (0, None),
             take: None,
+            capped: false,
             turn: Turn::default(),
         }
     }
@@ -358,16 +367,6 @@ impl Hub {
     pub(super) async fn whole_log(&self, id: TaskId) -> Result<Vec<Arc<Change>>, Fault> {
         let record = self.store.record(Scope::Admin, id).await?;
         Ok(record.map(|record| record.changes).unwrap_or_default())
-    }
-
-    /// How many runs are under way in this process.
-    pub fn live_runs(&self) -> usize {
-        self.runs.all()
-    }
-
-    /// Waits until no run is under way in this process.
-    pub async fn idle(&self) {
-        self.runs.emptied().await;
     }
 
     pub fn live_tasks(&self) -> usize {

@@ -7,10 +7,10 @@ use crate::caller::Caller;
 use crate::descent::{Descent, Told};
 use crate::error::{Error, Fault};
 use crate::fleet::FLEET;
-use crate::hub::read::history_bound;
+use crate::hub::read::wanted;
 use crate::ids::TaskId;
 use crate::ports::{Dedupe, NotCommitted};
-use crate::project::{Artifacts, Want};
+use crate::project::Want;
 use crate::registry::Agent;
 use crate::task::{Command, Head, Kind, Say};
 use flotilla_protocol::a2a::HUB_EXTENSIONS;
@@ -82,9 +82,7 @@ impl Hub {
         request: Box<SendMessageRequest>,
         options: SendOptions,
     ) -> Result<(Outcome, Vec<String>), Error> {
-        let configuration = request.configuration.as_ref();
-        let history = history_bound(configuration.and_then(|configuration| configuration.history_length));
-        let want = Want { history, artifacts: Artifacts::Include };
+        let (configuration, want) = (request.configuration.as_ref(), wanted(&request));
         if configuration.is_some_and(|configuration| configuration.return_immediately) {
             let sent = Box::pin(self.put(caller, agent, request, options, Wait::None)).await?;
             Box::pin(self.change(&sent.live, || Command::Open)).await?;
@@ -124,9 +122,7 @@ impl Hub {
         if !agent.capabilities.streaming {
             return Err(no_streaming(&agent.name).into());
         }
-        let configuration = request.configuration.as_ref();
-        let history = history_bound(configuration.and_then(|configuration| configuration.history_length));
-        let want = Want { history, artifacts: Artifacts::Include };
+        let want = wanted(&request);
         // Before the message is in the log: what is refused must not have happened.
         let place = self.stream_place(caller.principal)?;
         let sent = self.put(caller, agent, request, options, Wait::Commit).await?;

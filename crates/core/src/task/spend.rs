@@ -1,12 +1,13 @@
 //! What budgets do to a task: it is not begun, its owner is told, or it is stopped.
 
 use super::step::fail_with;
-use super::{Decision, Head, report};
+use super::{Decision, Head, RunState, report};
 use crate::budget::Broke;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::block::Block;
 use flotilla_protocol::event::Event;
-use flotilla_protocol::work::Contents;
+use flotilla_protocol::work::{Contents, Report};
 
 /// A task that could not be paid for is rejected; a message to one that is there is refused, and the task stays as it is.
 pub(super) fn no_budget(head: &Head, broke: &Broke, mut decision: Decision) -> Result<Decision, Refusal> {
@@ -30,6 +31,26 @@ pub(super) fn overspent(head: &Head, broke: &Broke) -> Decision {
     let mut decision = Decision::default();
     if !head.is_over() {
         fail_with(head, broke.text.clone(), broke.metadata(), &mut decision);
+    }
+    decision
+}
+
+/// What a run used, and the number under which it said so.
+#[derive(Debug, Clone)]
+pub struct Late {
+    pub run: u32,
+    pub blocks: Vec<Block>,
+    pub received: Option<Report>,
+}
+
+/// What the last run used is noted after its end too; who sees the task sees nothing of it.
+pub(super) fn late(head: &Head, Late { run, blocks, received }: Late) -> Decision {
+    let mut decision = Decision::default();
+    if head.run == run && head.run_state == RunState::Idle {
+        decision.events.push(Event::Noted { blocks });
+        if let Some(Report::Received { number, id }) = received {
+            decision.events.push(Event::Received { run, number, id });
+        }
     }
     decision
 }

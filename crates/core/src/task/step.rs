@@ -2,7 +2,7 @@
 
 use super::approve::{self, Question, Settling};
 use super::conclude::{self, Account};
-use super::spend::{near_budget, no_budget, overspent};
+use super::spend::{Late, late, near_budget, no_budget, overspent};
 use super::{Head, Kind, RunState, report};
 use crate::budget::Broke;
 use crate::descent::{Descent, Objection};
@@ -98,6 +98,8 @@ pub enum Command {
         run: u32,
         step: Box<Step>,
     },
+    /// A run that is over says what it used.
+    Late(Late),
     /// The run will not report any more.
     Lost {
         run: u32,
@@ -162,6 +164,7 @@ pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
         Command::Settle(settling) => approve::settle(head, *settling)?,
         Command::Route { run, step, deadline } => route(head, run, step, deadline),
         Command::Again { run, step } => again(head, run, step),
+        Command::Late(told) => late(head, told),
         Command::Lost { run, reason, retry } => lost(head, run, reason, retry),
     };
     approve::withdraw(head, &mut decision.events);

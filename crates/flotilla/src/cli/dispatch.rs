@@ -26,7 +26,7 @@ pub struct Dispatch {
     #[arg(long, value_name = "WHO", default_value = "any")]
     to: String,
     /// low, normal, high or urgent
-    #[arg(long, value_name = "PRIORITY")]
+    #[arg(long, value_name = "PRIORITY", value_parser = ["low", "normal", "high", "urgent"], hide_possible_values = true)]
     priority: Option<String>,
     /// Not to be begun after this time, such as 2026-05-31T21:00:00Z
     #[arg(long, value_name = "TIME")]
@@ -47,7 +47,7 @@ pub struct Dispatch {
     #[arg(long)]
     write: bool,
     /// How to reply: prose, structured or json
-    #[arg(long, value_name = "FORM")]
+    #[arg(long, value_name = "FORM", value_parser = ["prose", "structured", "json"], hide_possible_values = true)]
     reply_schema: Option<String>,
     /// A file with the JSON Schema a json reply must be valid against
     #[arg(long, value_name = "FILE")]
@@ -59,6 +59,9 @@ pub struct Dispatch {
     /// Your own id for the work, repeated in its result
     #[arg(long, value_name = "ID")]
     task_id: Option<String>,
+    /// The context the work belongs to: whoever worked in it before is preferred
+    #[arg(long, value_name = "ID")]
+    context: Option<String>,
     /// Wait until the work is done, or the worker asks for something; the exit
     /// status is 6 if it is not done
     #[arg(long)]
@@ -110,6 +113,9 @@ impl Dispatch {
         if let Some(deadline) = &self.deadline {
             let at = Millis::parse(deadline).map_err(|problem| Failure::usage(format!("--deadline: {problem}")))?;
             dispatch["deadline"] = at.to_string().into();
+        }
+        if let Some(context) = &self.context {
+            dispatch["contextId"] = context.as_str().into();
         }
         if let Some(steps) = &self.on_blocked {
             let steps: Vec<&str> = steps.split(',').map(str::trim).filter(|step| !step.is_empty()).collect();

@@ -2,9 +2,11 @@
 
 mod alerts;
 mod blocked;
+mod ceilings;
 mod dispatch;
 mod ends;
 mod kills;
+mod load;
 mod obstacles;
 mod order;
 mod results;

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 pub struct Shown<'a> {
     name: &'a str,
     health: &'static str,
-    /// Why it is broken.
+    /// Why it is broken, or not there.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// Its account is paused.
@@ -24,8 +24,9 @@ pub struct Shown<'a> {
     epoch: Option<u64>,
     model: Option<&'a str>,
     model_tier: Option<&'a str>,
-    /// Runs it has of the hub's, and how many it takes at once.
+    /// Runs it has, how many of them are not the hub's, and how many it takes at once.
     active: u32,
+    elsewhere: u32,
     places: u32,
     draining: bool,
     labels: &'a BTreeSet<String>,
@@ -43,6 +44,9 @@ pub struct Shown<'a> {
     announce: &'a Announce,
 }
 
+/// Of a worker that no work could be sent to, whatever it announces.
+pub const UNREACHABLE: &str = "it is not connected, so no work can reach it";
+
 #[derive(Serialize)]
 struct Paused<'a> {
     until: Millis,
@@ -58,6 +62,8 @@ impl<'a> Shown<'a> {
         let worker = &seen.worker;
         let reason = match &seen.health {
             Health::Broken { reason } => Some(reason.clone()),
+            Health::Offline if !worker.present => Some(UNREACHABLE.to_owned()),
+            Health::Offline => Some("it was not heard of in time".to_owned()),
             _ => None,
         };
         Self {
@@ -69,7 +75,8 @@ impl<'a> Shown<'a> {
             epoch: worker.announce.epoch,
             model: worker.announce.worker.model.as_deref(),
             model_tier: worker.announce.worker.model_tier.as_deref(),
-            active: worker.active,
+            active: worker.taken(),
+            elsewhere: worker.taken() - worker.given(),
             places: worker.places(),
             draining: worker.draining,
             labels: &worker.labels,

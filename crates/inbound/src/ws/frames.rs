@@ -128,6 +128,12 @@ impl Connection {
         if current.is_none() {
             // The agent's, and over: an answer that comes late or again changes nothing.
             if self.app.hub.is_of_agent(&place.agent, task).await? {
+                // But what it used counts.
+                if let Ok(mut reports) = flotilla_protocol::gopherhole::reports(response, |_, _| false) {
+                    let known = id.filter(|id| !id.is_empty());
+                    reports.extend(known.map(|id| Report::Received { number: 0, id: id.to_owned() }));
+                    self.app.hub.told_late(&place.agent, task, response.run, &reports).await?;
+                }
                 self.say(over(id, &response.task_id));
                 return Ok(());
             }

@@ -8,6 +8,7 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::hub_frame;
 use flotilla_protocol::hub_frame::worker::{Gone, MoreFrame, Told, Untaken, kept};
+use flotilla_protocol::work::Report;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -19,6 +20,14 @@ impl Connection {
             let text = format!("Report {next} of the run is missing: numbers begin with 1, and rise by one.");
             self.end_untaken(Untaken { task_id, run, number }, &Refusal::invalid("number", text)).await;
             return Ok(());
+        }
+        let place = self.place()?;
+        // Of a run that is not at the desk only what it used counts.
+        let is_over = place.session.desk().work_of(task).is_none_or(|work| work.run != run);
+        if is_over {
+            let (agent, mut told) = (Arc::clone(&place.agent), reports.clone());
+            told.push(Report::Received { number, id: String::new() });
+            self.app.hub.told_late(&agent, task, Some(run), &told).await?;
         }
         let answer = self.place()?.session.report_numbered(task, run, number, reports).await;
         self.acknowledge(answer, (task_id, run, number));

@@ -233,7 +233,50 @@ impl RepoState {
     }
 }
 
+/// The most entries of a list, the longest text, and the most bytes of JSON in an announcement: it is shown whole to its
+/// owner, and to all who follow the roster.
+const MOST_ENTRIES: usize = 1_000;
+const LONGEST_TEXT: usize = 4_096;
+const MOST_BYTES: usize = 128 * 1024;
+
 impl Announce {
+    /// Whether it is small enough to be kept.
+    fn measure(&self) -> Result<(), String> {
+        let lists = [
+            ("worker.labels", self.worker.labels.len()),
+            ("capabilities.tools", self.capabilities.tools.len()),
+            ("capabilities.mcp_servers", self.capabilities.mcp_servers.len()),
+            ("mcp_health", self.mcp_health.len()),
+            ("supported_versions", self.supported_versions.len()),
+        ];
+        if let Some((name, count)) = lists.into_iter().find(|(_, count)| *count > MOST_ENTRIES) {
+            return Err(format!("{name}: has {count} entries, and may have {MOST_ENTRIES}; announce fewer"));
+        }
+        let (worker, repo) = (&self.worker, self.session.repo_state.as_ref());
+        let texts = [
+            ("worker.agent_id", Some(&worker.agent_id)),
+            ("worker.model", worker.model.as_ref()),
+            ("worker.model_tier", worker.model_tier.as_ref()),
+            ("worker.vendor", worker.vendor.as_ref()),
+            ("worker.version", worker.version.as_ref()),
+            ("worker.account", worker.account.as_ref()),
+            ("session.context_id", self.session.context_id.as_ref()),
+            ("session.broken", self.session.broken.as_ref()),
+            ("session.repo_state.branch", repo.and_then(|repo| repo.branch.as_ref())),
+            ("session.repo_state.repository", repo.and_then(|repo| repo.repository.as_ref())),
+        ];
+        let too_long = |(_, text): &(&str, Option<&String>)| text.is_some_and(|text| text.len() > LONGEST_TEXT);
+        if let Some((name, _)) = texts.into_iter().find(too_long) {
+            return Err(format!("{name}: must be at most {LONGEST_TEXT} bytes long; shorten it"));
+        }
+        match serde_json::to_vec(self).map(|json| json.len()) {
+            Ok(bytes) if bytes > MOST_BYTES => {
+                Err(format!("it has {bytes} bytes, and may have {MOST_BYTES}; announce less"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
         if self.worker.agent_id.trim().is_empty() {
             return Err("worker.agent_id: must name the worker".into());
@@ -246,7 +289,7 @@ impl Announce {
         if self.worker.usd_per_million_tokens.is_some_and(|cost| !cost.is_finite() || cost < 0.0) {
             return Err("worker.usd_per_million_tokens: must be 0 or more; leave it out if it is not known".into());
         }
-        Ok(())
+        self.measure()
     }
 
     /// The highest version of the handshake both sides speak; none means plain text.
@@ -257,8 +300,9 @@ impl Announce {
         }
     }
 
-    pub fn repository(&self) -> Option<&str> {
-        self.session.repo_state.as_ref()?.repository.as_deref()
+    /// What tells its repository from others, however it writes the address.
+    pub fn repository(&self) -> Option<String> {
+        self.session.repo_state.as_ref()?.repository.as_deref().map(name::repository)
     }
 
     /// The health of a server by any spelling of its name; none if the worker has no such server.

@@ -1,6 +1,6 @@
 //! A dispatch as plain text, for orchestrators and workers that know nothing else: hints at the top of a brief.
 
-use super::dispatch::{Dispatch, OnBlocked, Priority, ReplySchema};
+use super::dispatch::{Budget, Dispatch, OnBlocked, Priority, ReplySchema, Terms};
 use super::version::CURRENT;
 use crate::time::Millis;
 use serde::Serialize;
@@ -53,6 +53,12 @@ fn set(dispatch: &mut Dispatch, key: &str, value: &str) -> Result<(), String> {
         "priority" => task.priority = word(key, value)?,
         "reply_schema" => task.reply_schema = word(key, value)?,
         "token_budget" => task.token_budget = Some(number(key, value)?),
+        "max_output_tokens" => budget(task).max_output_tokens = Some(number(key, value)?),
+        "max_cost_usd" => {
+            let cost = value.trim_start_matches('$').parse().map_err(|_| format!("{key}: '{value}' is no number"))?;
+            budget(task).max_cost_usd = Some(cost);
+        }
+        "hard" => budget(task).hard = word::<bool>(key, value)?,
         "required_mcp" => requirements.required_mcp = list(value),
         "required_capabilities" => requirements.required_capabilities = list(value),
         "model_tier" => requirements.model_tier = Some(value.to_owned()),
@@ -70,6 +76,10 @@ fn set(dispatch: &mut Dispatch, key: &str, value: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn budget(task: &mut Terms) -> &mut Budget {
+    task.budget.get_or_insert_default()
 }
 
 /// One of a closed set, as it is written in JSON.
@@ -91,8 +101,8 @@ fn list(value: &str) -> Vec<String> {
     items.filter(|item| !item.is_empty()).map(str::to_owned).collect()
 }
 
-/// The dispatch as text. What hints have no words for (a JSON schema, ceilings on cost) is said in the brief's own words
-/// by whoever writes the brief.
+/// The dispatch as text. What hints have no words for (a JSON schema) is said in the brief's own words by whoever writes the
+/// brief; fields of a newer version are hints under their own names.
 pub fn write(dispatch: &Dispatch) -> String {
     let mut text = format!("{OPENING}\n");
     let mut line = |key: &str, value: &str| {
@@ -112,6 +122,17 @@ pub fn write(dispatch: &Dispatch) -> String {
     }
     if let Some(tokens) = dispatch.most_tokens() {
         line("token_budget", &tokens.to_string());
+    }
+    if let Some(budget) = &task.budget {
+        if let Some(tokens) = budget.max_output_tokens {
+            line("max_output_tokens", &tokens.to_string());
+        }
+        if let Some(cost) = budget.max_cost_usd {
+            line("max_cost_usd", &cost.to_string());
+        }
+        if budget.hard {
+            line("hard", "true");
+        }
     }
     if let Some(tokens) = requirements.context_window {
         line("context_window", &tokens.to_string());
@@ -141,8 +162,20 @@ pub fn write(dispatch: &Dispatch) -> String {
         let steps: Vec<String> = steps.iter().map(name).collect();
         line("on_blocked", &format!("[{}]", steps.join(", ")));
     }
+    for (key, value) in [&dispatch.more, &task.more, &requirements.more].into_iter().flatten() {
+        if is_new(key) {
+            line(key, &value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        }
+    }
     let _ = write!(text, "Brief: {}", dispatch.brief);
     text
+}
+
+/// Whether a field's name can stand before a colon, and is no hint of another meaning.
+fn is_new(key: &str) -> bool {
+    let mut nothing = Dispatch::default();
+    let known = key == BRIEF || set(&mut nothing, key, "").is_err() || !nothing.more.contains_key(key);
+    !known && !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-.".contains(c))
 }
 
 /// How a word of a closed set is written.

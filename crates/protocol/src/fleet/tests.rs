@@ -221,7 +221,8 @@ fn the_designs_own_hints_are_read_and_written() {
 #[test]
 fn hints_carry_all_they_have_words_for() {
     let whole = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0",
-        "task": {"task_id": "t-1", "priority": "urgent", "reply_schema": "json", "token_budget": 10},
+        "task": {"task_id": "t-1", "priority": "urgent", "reply_schema": "json", "token_budget": 10,
+            "budget": {"max_output_tokens": 5, "max_cost_usd": 0.25, "hard": true}}, "mood": "calm",
         "requirements": {"required_mcp": ["a", "b"], "required_capabilities": ["terminal"], "model_tier": "opus",
             "context_window": 9, "write": true, "skills": ["s"], "labels": ["l"]},
         "deadline": "2026-05-31T21:00:00.000Z", "on_blocked": ["queue", "alert"], "brief": "Do it.\n\nkey: value"});
@@ -231,6 +232,33 @@ fn hints_carry_all_they_have_words_for() {
     never.on_blocked = Some(Vec::new());
     let again = hints::read(&hints::write(&never)).unwrap().unwrap();
     assert_eq!(again.on_blocked(), &[] as &[OnBlocked]);
+    let newer = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": "x", "task": {"style": {"a": [1]}},
+        "priority": "urgent", "a: b": "c", "Brief": "y"});
+    let written = hints::write(&self::dispatch(&newer));
+    assert_eq!(written, "TASK DISPATCH (inline)\nstyle: {\"a\":[1]}\nBrief: x", "no field becomes another one's hint");
+}
+
+#[test]
+fn an_announcement_has_a_size() {
+    let told = |worker: serde_json::Value, capabilities: serde_json::Value| {
+        let announce = json!({"type": "SESSION_ANNOUNCE", "protocol_version": "2.0", "worker": worker,
+            "capabilities": capabilities});
+        match read(&announce.to_string()) {
+            Found::Wrong(problem) => problem,
+            other => panic!("{other:?}"),
+        }
+    };
+    let labels: Vec<String> = (0..1_001).map(|label| label.to_string()).collect();
+    assert!(told(json!({"agent_id": "a", "labels": labels}), json!({})).contains("worker.labels: has 1001 entries"));
+    assert!(told(json!({"agent_id": "a"}), json!({"tools": labels})).contains("capabilities.tools"));
+    assert!(
+        told(json!({"agent_id": "a", "model": "m".repeat(4_097)}), json!({})).contains("worker.model: must be at most")
+    );
+    assert!(told(json!({"agent_id": "a", "new": "n".repeat(200_000)}), json!({})).contains("may have 131072"));
+    let most: Vec<String> = (0..1_000).map(|tool| format!("mcp__a_long_name__{tool}")).collect();
+    let large = json!({"type": "SESSION_ANNOUNCE", "protocol_version": "2.0", "worker": {"agent_id": "a"},
+        "capabilities": {"tools": most}});
+    assert!(matches!(read(&large.to_string()), Found::Handshake(_)), "a worker with many tools is one");
 }
 
 #[test]

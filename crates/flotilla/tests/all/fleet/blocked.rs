@@ -235,7 +235,7 @@ fn a_pause_is_of_its_workspace_has_a_bound_and_its_owner_ends_it() {
     }
     let (_task, _) = give(&hub, &json!({"to": "ada", "on_blocked": ["queue"]}));
     block(&mut ada, &json!({"blocked_reason": "usage_limit", "retry_after": 3600}));
-    is(&hub, "ada", "BUSY");
+    until("it is paused", || (shown(&hub, "ada")["paused"].is_object()).then_some(()));
     say(&mut ada, &announce("ada", 2));
     assert_eq!(shown(&hub, "ada")["paused"], Value::Null, "it works under another account now");
 }

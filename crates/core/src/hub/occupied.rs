@@ -1,0 +1,43 @@
+//! Workers' places: taken by dispatched work and plain messages alike, and free when a run is over.
+
+use super::Hub;
+use super::run::{RunHandle, Start};
+use crate::fleet::queue::Order;
+use crate::registry::Agent;
+use flotilla_protocol::work::Assignment;
+use std::sync::Arc;
+
+/// A run of a plain message that an agent has. Dropped, its place is free.
+struct Occupied {
+    hub: Arc<Hub>,
+    agent: Arc<Agent>,
+}
+
+impl Hub {
+    /// Does a run that is under no contract.
+    pub(super) async fn plainly(self: &Arc<Self>, agent: Arc<Agent>, work: Assignment, run: RunHandle, start: Start) {
+        let Some(run) = Box::pin(self.affordable_again(run, &agent, start)).await else { return };
+        self.fleet.occupy(&agent.name);
+        let _place = Occupied { hub: Arc::clone(self), agent: Arc::clone(&agent) };
+        agent.link.run(work, run).await;
+    }
+}
+
+impl Drop for Occupied {
+    fn drop(&mut self) {
+        self.hub.fleet.vacate(&self.agent.name, &self.hub.registry.load(), self.hub.clock.now());
+    }
+}
+
+/// Gives a worker's place back when its work is over, however that came about.
+pub(super) struct Release<'a> {
+    pub hub: &'a Arc<Hub>,
+    pub order: &'a Order,
+}
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        let work = (self.order.task, self.order.run);
+        self.hub.fleet.release(work, &self.hub.registry.load(), self.hub.clock.now());
+    }
+}
