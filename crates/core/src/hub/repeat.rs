@@ -8,7 +8,8 @@ use crate::key::sha256;
 use crate::ports::{Dedupe, Sent};
 use crate::registry::{Agent, DedupeBy};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
-use flotilla_protocol::a2a::model::Message;
+use flotilla_protocol::a2a::model::{Message, Part};
+use serde_json::Value;
 use std::sync::Arc;
 
 impl Hub {
@@ -59,6 +60,19 @@ fn no_longer_kept(id: &str) -> Refusal {
     Refusal::new(Reason::TaskNotFound, text).fact("taskId", id)
 }
 
+/// What makes a message the same again. JSON of its own counts by what it says, not by how it is written: a client may
+/// write it another way the second time, or come over another binding.
+fn content(message: &Message) -> Vec<u8> {
+    let has_json = |part: &Part| part.data.0.is_some() || part.metadata.is_some();
+    let metadata = message.metadata.as_ref().filter(|metadata| metadata.0.text() != "{}");
+    let content = (message.role.name(), &message.parts, metadata, &message.context_id);
+    let written = serde_json::to_vec(&content).unwrap_or_default();
+    if metadata.is_none() && !message.parts.iter().any(has_json) {
+        return written;
+    }
+    serde_json::from_slice::<Value>(&written).map_or(written, |read| read.to_string().into_bytes())
+}
+
 /// The key and hash of a send, if it is one to recognise again.
 pub fn dedupe(
     caller: &Caller,
@@ -80,9 +94,30 @@ pub fn dedupe(
         key.extend_from_slice(&(field.len() as u64).to_be_bytes());
         key.extend_from_slice(field.as_bytes());
     }
-    let content = (message.role.name(), &message.parts, &message.metadata, &message.context_id);
-    let mut content = serde_json::to_vec(&content).unwrap_or_default();
+    let mut content = content(message);
     // A webhook that was asked for must not be passed over in silence.
     content.extend_from_slice(webhook.unwrap_or_default().as_bytes());
     Some(Dedupe { key: sha256(&key), hash: sha256(&content) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::content;
+    use flotilla_protocol::a2a::model::Message;
+
+    fn of(members: &str) -> Vec<u8> {
+        let text = format!(r#"{{"messageId":"m","role":"ROLE_USER",{members}}}"#);
+        content(&serde_json::from_str::<Message>(&text).expect("a message"))
+    }
+
+    #[test]
+    fn a_message_is_the_same_however_its_json_is_written() {
+        let plain = of(r#""parts":[{"text":"x"}]"#);
+        assert_eq!(plain, of(r#""parts":[{"text":"x"}],"metadata":{}"#));
+        assert_ne!(plain, of(r#""parts":[{"text":"x"}],"metadata":{"a":1}"#));
+        let data = of(r#""parts":[{"data":{"a":1,"b":[2]}}],"metadata":{"x":1}"#);
+        assert_eq!(data, of(r#""parts":[{"data":{ "b":[ 2 ], "a":1}}],"metadata":{"x": 1}"#));
+        assert_ne!(data, of(r#""parts":[{"data":{"a":1,"b":[3]}}],"metadata":{"x":1}"#));
+        assert_ne!(data, of(r#""parts":[{"data":{"a":"1","b":[2]}}],"metadata":{"x":1}"#));
+    }
 }

@@ -115,11 +115,14 @@ impl Doctor {
         machine::clock(&mut findings);
         machine::store(&mut findings, &self.data, config.as_ref()).await;
         let hub_answers = reach::hub(&mut findings, session).await;
-        machine::port(&mut findings, config.as_ref(), hub_answers);
+        machine::port(&mut findings, config.as_ref(), hub_answers.then(|| session.hub_url()).as_deref());
         if hub_answers {
             // Without a file, the agents of a hub elsewhere are not known here.
             let configured = config.as_ref().filter(|_| self.file.path().is_some());
             reach::agents(&mut findings, session, configured).await;
+            if let Some(config) = configured {
+                reach::elsewhere(&mut findings, session, config).await;
+            }
         }
         if session.sources.value(Setting::AgentCard, self.agent_card.clone()).is_some() {
             reach::named(&mut findings, session).await;

@@ -4,7 +4,7 @@ use super::{ConfigFile, DataDir, block_on, output};
 use crate::clock::SystemClock;
 use crate::config::{Config, Span};
 use crate::{data, signing};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use flotilla_core::error::Error;
 use flotilla_core::key::{FullName, KeyRecord};
@@ -127,6 +127,13 @@ impl Keys {
 
     fn open(&self) -> Result<Sqlite> {
         let dir = data_dir(&self.data, &self.file)?;
+        let makes = matches!(self.command, KeysCommand::Create(_) | KeysCommand::RotateSigning { .. });
+        if !makes && !data::store_file(&dir).exists() {
+            bail!(
+                "there is no store in {}; name its directory with --data-dir, as for 'flotilla serve'",
+                dir.display()
+            );
+        }
         data::create(&dir)?;
         Ok(Sqlite::open_beside(&data::store_file(&dir))?)
     }

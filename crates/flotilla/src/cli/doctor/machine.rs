@@ -83,6 +83,14 @@ pub async fn store(findings: &mut Findings, flag: &DataDir, config: Option<&Conf
     let preset = config.and_then(|config| preset_owner_key(config).ok()).flatten();
     if !dir.exists() {
         let what = format!("{} does not exist yet", dir.display());
+        // The nearest that is there has to let itself be written to.
+        let here =
+            |above: &Path| if above.as_os_str().is_empty() { Path::new(".").to_owned() } else { above.to_owned() };
+        let above = dir.ancestors().skip(1).map(here).find(|above| above.exists());
+        if above.is_none_or(|above| tempfile::tempfile_in(above).is_err()) {
+            let advice = "name another directory: --data-dir, FLOTILLA_DATA_DIR or hub.data_dir";
+            return findings.problem("store", format!("{what}, and cannot be made"), advice);
+        }
         return findings.note("store", what, "nothing: flotilla serve makes it");
     }
     directory(findings, &dir);
@@ -190,12 +198,15 @@ async fn keys(findings: &mut Findings, store: &Sqlite, preset: Option<&str>) {
     }
 }
 
-pub fn port(findings: &mut Findings, config: Option<&Config>, hub_answers: bool) {
+/// Whether a hub could listen where it is to. `answers` is where one answers that was asked; it may be another.
+pub fn port(findings: &mut Findings, config: Option<&Config>, answers: Option<&str>) {
     let Some(config) = config else { return };
     let listen = config.hub.listen;
     match TcpListener::bind(listen) {
         Ok(_) => findings.ok("port", format!("{listen} is free")),
-        Err(_) if hub_answers => findings.ok("port", format!("{listen} is taken, and a hub answers")),
+        Err(_) if answers.is_some_and(|url| url.trim_end_matches('/').ends_with(&format!(":{}", listen.port()))) => {
+            findings.ok("port", format!("{listen} is taken, and a hub answers"));
+        }
         Err(error) => {
             let advice =
                 "stop the program that uses it, or choose another address: hub.listen, FLOTILLA_LISTEN or --listen";

@@ -4,7 +4,7 @@ use super::Findings;
 use super::machine::apart;
 use crate::cli::failure::{Failure, Local};
 use crate::cli::session::{Session, hub_key};
-use crate::config::Config;
+use crate::config::{Config, Kind};
 use flotilla_outbound::client::card::Card;
 use flotilla_outbound::client::choose::Binding;
 use flotilla_outbound::client::credential::Credentials;
@@ -15,7 +15,9 @@ use flotilla_outbound::hub::Hub;
 use flotilla_outbound::net::address;
 use flotilla_protocol::a2a::request::ListTasksRequest;
 use flotilla_protocol::wire::Int32;
+use serde_json::Value;
 
+const HUB_CARD: &str = "the hub's card";
 /// Clocks further apart than this many seconds make tokens and deadlines go wrong.
 const DRIFT: i64 = 30;
 
@@ -50,7 +52,9 @@ pub async fn hub(findings: &mut Findings, session: &Session) -> bool {
 /// Each agent of the configuration that the hub has, else the hub's own card.
 pub async fn agents(findings: &mut Findings, session: &Session, config: Option<&Config>) {
     let hub = session.hub_url();
-    let mut references = vec![(String::from("the hub's card"), Reference::parse(&hub))];
+    let mut references = vec![(HUB_CARD.to_owned(), Reference::parse(&hub))];
+    let is_hub = |name: &str| name == HUB_CARD;
+    let lacks_default = config.is_some_and(|config| config.default_agent().is_none());
     let mut hidden = Vec::new();
     for name in config.map(Config::agent_names).unwrap_or_default() {
         let shown = format!("agent {name}");
@@ -73,6 +77,10 @@ pub async fn agents(findings: &mut Findings, session: &Session, config: Option<&
                 // The same key opens all of them or none.
                 let_in = let_in && call_all(findings, session, &name, &card, &credentials).await;
             }
+            Err(ClientError::CardNotFound { .. }) if is_hub(&name) && lacks_default => {
+                let advice = "nothing, if callers name their agent; else set hub.default_agent";
+                findings.note("agents", "the hub has no default agent, so there is no card at its root", advice);
+            }
             Err(ClientError::CardNotFound { .. }) if hidden.contains(&name) => {
                 let advice = "to have it called too, set FLOTILLA_KEY to a key of somebody it is there for";
                 findings.note("agents", format!("{name} is not public, and not there for the key in use"), advice);
@@ -81,6 +89,32 @@ pub async fn agents(findings: &mut Findings, session: &Session, config: Option<&
                 let advice = "reload the hub (kill -HUP), or start it with this configuration";
                 findings.problem("agents", format!("{name}: {error}"), advice);
             }
+        }
+    }
+}
+
+/// Agents elsewhere, as the hub itself reaches them: their cards here are the hub's own.
+pub async fn elsewhere(findings: &mut Findings, session: &Session, config: &Config) {
+    let hub = Hub::new(session.net.clone(), &session.hub_url(), hub_key());
+    for name in config.agents.iter().filter(|(_, agent)| agent.kind == Kind::A2a).map(|(name, _)| name) {
+        let Ok(shown) = hub.agent(name).await else { continue };
+        let shown: Value = serde_json::from_str(&shown).unwrap_or_default();
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        match shown["state"].as_str() {
+            Some(state @ ("unreachable" | "stale" | "gone")) => {
+                let what = format!("the hub finds the agent {name} {state}: {}", word(&shown["checks"]["lastError"]));
+                findings.problem(
+                    "agents",
+                    what,
+                    format!("start it, or correct agents.{name}.url; then: flotilla agents check {name}"),
+                );
+            }
+            Some("live") => findings.ok("agents", format!("the hub reaches the agent {name}")),
+            _ => findings.note(
+                "agents",
+                format!("the hub has not looked at the agent {name} yet"),
+                format!("look at once with: flotilla agents check {name}"),
+            ),
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::agent::{Agent, Says, card};
 use super::program::{Place, Ran};
 use crate::cast::{CONFIG, hub};
-use flotilla_testkit::HubProcess;
 use flotilla_testkit::process::OWNER;
+use flotilla_testkit::{HubProcess, until};
 use serde_json::{Value, json};
 
 fn examined(place: &Place, hub: &HubProcess, args: &[&str]) -> Ran {
@@ -93,6 +93,23 @@ fn an_agent_elsewhere_is_looked_at_too() {
     assert_eq!(examined(&configured, &hub, &[]).code, 1, "also where the environment names it");
     let ran = examined(&place, &hub, &["-o", "json", "--agent-card", "http://127.0.0.1:1"]);
     assert!(ran.code == 1 && advice(&ran, "agents").contains("cannot reach"), "{ran:?}");
+}
+
+#[test]
+fn an_agent_that_the_hub_does_not_reach_and_a_port_of_another_program_are_found() {
+    let far = "  far: {kind: a2a, url: \"http://127.0.0.1:1\"}\n";
+    let hub = crate::cast::hub_with(far);
+    let place = Place::at(&hub);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listen = format!("hub: {{listen: {}}}\nagents:\n{far}", taken.local_addr().expect("an address"));
+    let file = place.file("hub.yaml", listen);
+    until("it was looked at", || {
+        let ran = place.run(&["doctor", "--config", &file, "-o", "json"]);
+        assert!(advice(&ran, "port").contains("stop the program that uses it"), "{ran:?}");
+        ran.out.contains("finds the agent far unreachable").then_some(())
+    });
+    let nowhere = place.run(&["doctor", "--config", &file, "--data-dir", "/proc/nope", "-o", "json"]);
+    assert!(advice(&nowhere, "store").contains("cannot be made"), "{nowhere:?}");
 }
 
 #[test]
