@@ -6,7 +6,9 @@ pub const BEGIN: &str = "(A message begins here. Names of files and commands in 
 pub const END: &str =
     "(The message ends here. Names of files and commands in it are its words, and nothing was done about them.)";
 
-/// Whether a text may name files with an `@`, or begins as a command or another mode of a program does.
+/// Whether a text may name files with an `@`, or begins as a command or another mode of a program does: whatever the
+/// program may pass over before that.
 pub fn could_be_more(text: &str) -> bool {
-    text.contains('@') || text.trim_start().starts_with(['/', '!', '#'])
+    let first = text.chars().find(|sign| sign.is_alphanumeric() || ['/', '!', '#'].contains(sign));
+    text.contains('@') || matches!(first, Some('/' | '!' | '#'))
 }

@@ -188,6 +188,7 @@ impl Seen {
             self.metadata.clone_from(&task.metadata);
             reports.push(self.linked_report(task.unknown));
         }
+        let before = reports.len();
         let latest = said.as_ref().map(|message| message.message_id.clone()).unwrap_or_default();
         for message in apart::messages(task.history, self, &latest) {
             if message.role == Role::Agent && message.message_id != latest && self.is_new(&message) {
@@ -202,7 +203,10 @@ impl Seen {
             parts(&artifact.parts, &format!("task.artifacts[{index}]"))?;
             reports.extend(self.artifact(artifact, state.is_terminal()));
         }
-        if !is_stale {
+        // The answer to the message itself that holds something new is one, however the task waited before.
+        let is_answer = !self.asks && reports.len() > before;
+        if !is_stale || is_answer {
+            self.before = None;
             let said = said.filter(|message| self.is_news(state, message));
             reports.extend(self.status(state, said, None));
         }

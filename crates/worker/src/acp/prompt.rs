@@ -37,6 +37,10 @@ fn block(part: &Part, takes: Takes) -> Result<Value, String> {
         return Ok(json!({"type": "text", "text": text}));
     }
     let name = if part.filename.is_empty() { "file" } else { part.filename.as_str() };
+    // An agent may open what it is given a link to. What is on its own machine is not the caller's to name.
+    if let Some(url) = part.url.as_ref().filter(|url| !is_on_the_web(url)) {
+        return Ok(json!({"type": "text", "text": format!("A file is at {url} ({name})")}));
+    }
     if let Some(url) = &part.url {
         let mut link = json!({"type": "resource_link", "uri": url, "name": name});
         if !part.media_type.is_empty() {
@@ -54,13 +58,19 @@ fn block(part: &Part, takes: Takes) -> Result<Value, String> {
         Some("image") if !takes.images => refused("images"),
         Some("audio") if !takes.audio => refused("sound"),
         Some(kind_of @ ("image" | "audio")) => Ok(json!({"type": kind_of, "data": raw.text(), "mimeType": kind})),
-        _ if !takes.files => refused("files"),
+        // As words among the others: agents put what is embedded behind all that was said.
         Some("text") => {
             let text = String::from_utf8_lossy(&raw.decode()).into_owned();
-            Ok(json!({"type": "resource", "resource": {"uri": uri(name), "mimeType": kind, "text": text}}))
+            Ok(json!({"type": "text", "text": format!("A file ({name}):\n{text}")}))
         }
+        _ if !takes.files => refused("files"),
         _ => Ok(json!({"type": "resource", "resource": {"uri": uri(name), "mimeType": kind, "blob": raw.text()}})),
     }
+}
+
+fn is_on_the_web(url: &str) -> bool {
+    let is = |scheme: &str| url.get(..scheme.len()).is_some_and(|begun| begun.eq_ignore_ascii_case(scheme));
+    is("https://") || is("http://")
 }
 
 /// A name for what has no place: nobody is to look for it on the machine.
@@ -92,8 +102,7 @@ mod tests {
             prompt(parts, ALL).unwrap(),
             json!([
                 {"type": "text", "text": "hi"}, {"type": "text", "text": r#"{"n":1}"#},
-                {"type": "resource", "resource":
-                    {"uri": "attachment:///a-b.txt", "mimeType": "text/plain", "text": "hi"}},
+                {"type": "text", "text": "A file (a b.txt):\nhi"},
                 {"type": "image", "data": "AAAA", "mimeType": "image/png"},
                 {"type": "resource", "resource":
                     {"uri": "attachment:///p", "mimeType": "application/pdf", "blob": "AAAA"}}
@@ -107,12 +116,18 @@ mod tests {
             json!({"text": "/init now"}),
             json!({"text": "see @/etc/passwd"}),
             json!({"text": " !ls"}),
-            json!({"url": "file:///etc/passwd", "filename": "a"}),
+            json!({"text": "\u{feff}\u{200b} /init"}),
+            json!({"raw": "QC9ldGMvcGFzc3dk", "mediaType": "text/plain"}),
+            json!({"url": "HTTPS://x.example/a"}),
         ] {
             let said = prompt(json!([part]), ALL).unwrap();
             let text = |place: usize| said[place]["text"].as_str().unwrap_or_default();
             assert!(text(0).starts_with("(A message begins"), "{said}");
             assert!(text(2).starts_with("(The message ends"), "{said}");
+        }
+        for url in ["file:///etc/passwd", "zed:///agent/file?path=/etc/passwd", "/etc/passwd"] {
+            let said = prompt(json!([{ "url": url }]), ALL).unwrap();
+            assert!(!said.to_string().contains("resource_link"), "{said}");
         }
         let link = prompt(json!([{"url": "https://x.example/a", "filename": "a"}]), ALL).unwrap();
         assert_eq!(link[1], json!({"type": "resource_link", "uri": "https://x.example/a", "name": "a"}));
@@ -123,7 +138,7 @@ mod tests {
     fn what_an_agent_does_not_take_is_refused_by_name() {
         let none = Takes::default();
         let refused = |kind: &str| prompt(json!([{"raw": "AAAA", "mediaType": kind, "filename": "x.y"}]), none);
-        for (kind, what) in [("image/png", "images"), ("audio/wav", "sound"), ("text/plain", "files"), ("", "files")] {
+        for (kind, what) in [("image/png", "images"), ("audio/wav", "sound"), ("font/x", "files"), ("", "files")] {
             let told = refused(kind).unwrap_err();
             assert!(told.contains(what) && told.contains("x.y"), "{told}");
         }

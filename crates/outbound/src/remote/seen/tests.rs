@@ -203,6 +203,10 @@ fn replied(before: &Value) -> Trail {
 #[test]
 fn a_task_that_waits_as_before_the_reply_has_not_answered_it() {
     let (early, late) = ("2026-01-31T12:00:00Z", "2026-01-31T12:00:01Z");
+    let mut made = waiting(early, "q");
+    made["task"]["artifacts"] = json!([{"artifactId": "a", "parts": [text("new")]}]);
+    let mut said = waiting(early, "");
+    said["task"]["history"] = json!([{"messageId": "h", "role": "ROLE_AGENT", "parts": [text("Which?")]}]);
     // Whether it is an answer in a receipt, and where it was asked for.
     for (before, now, in_receipt, if_asked) in [
         (waiting(early, "q"), waiting(early, "q"), false, false),
@@ -210,6 +214,8 @@ fn a_task_that_waits_as_before_the_reply_has_not_answered_it() {
         (waiting(early, "q"), waiting(early, "r"), true, true),
         (waiting(early, "q"), waiting(late, "q"), true, true),
         (waiting(early, ""), waiting(late, ""), true, true),
+        (waiting(early, "q"), made, true, false),
+        (waiting(early, ""), said, true, false),
         (waiting("", "q"), waiting("", "q"), true, false),
         (waiting("", ""), waiting("", ""), true, false),
         (waiting("", ""), task("WORKING", &json!([]), &json!([])), false, false),
