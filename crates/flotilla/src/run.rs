@@ -167,7 +167,9 @@ async fn serve_until_stopped(
     let app = App::new(hub, access, signer, assemble::settings(&config, address), telemetry::render(&metrics));
     tokio::spawn(telemetry::fold_metrics(metrics));
 
-    banner::show(&config, &app, state, new_key.as_deref());
+    if let (Err(error), Some(_)) = (banner::show(&config, &app, state, new_key.as_deref()), &new_key) {
+        return Err(keys::not_shown(app.hub.store(), error).await);
+    }
     let notifiers = Arc::new(ArcSwap::from_pointee(config.fleet.notify.clone()));
     let (config, tls) = (ArcSwap::from_pointee(config), ArcSwapOption::from(tls));
     let agents = folder.path().to_owned();

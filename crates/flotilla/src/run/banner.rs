@@ -5,9 +5,10 @@ use flotilla_inbound::App;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Written to standard output once everything works. A hub whose output nobody reads works all the same.
-pub fn show(config: &Config, app: &App, dir: Option<&Path>, new_key: Option<&str>) {
-    let _ = std::io::stdout().lock().write_all(text(config, app, dir, new_key).as_bytes());
+/// Written to standard output once everything works.
+pub fn show(config: &Config, app: &App, dir: Option<&Path>, new_key: Option<&str>) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text(config, app, dir, new_key).as_bytes()).and_then(|()| out.flush())
 }
 
 fn text(config: &Config, app: &App, dir: Option<&Path>, new_key: Option<&str>) -> String {

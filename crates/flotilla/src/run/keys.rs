@@ -2,7 +2,7 @@
 
 use crate::clock::SystemClock;
 use crate::config::Config;
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use flotilla_core::ids::{PrincipalId, WorkspaceId};
 use flotilla_core::key::{FullName, KeyRecord, OWNER, Principal, is_key, sha256};
 use flotilla_core::keyring;
@@ -58,6 +58,19 @@ pub async fn ensure_owner(store: &Arc<dyn Store>, config: &Config) -> Result<Opt
             Ok(Some(key))
         }
     }
+}
+
+/// A key that nobody has seen is of no use to anybody, and would keep the next start from making one. A hub whose output
+/// nobody reads works all the same where there is a key already.
+pub async fn not_shown(store: &Arc<dyn Store>, error: std::io::Error) -> anyhow::Error {
+    let revoked = store.revoke_key(FullName::owner(), SystemClock.now()).await;
+    if let Err(fault) = revoked {
+        tracing::error!(%fault, "a key that was not shown is not revoked");
+    }
+    anyhow!(
+        "the owner's key cannot be shown, standard output is not to be written to ({error}); give it somewhere to go, or \
+         preset a key with {PRESET}"
+    )
 }
 
 async fn add(store: &Arc<dyn Store>, key: &str, earlier: &[KeyRecord]) -> Result<()> {

@@ -20,7 +20,8 @@ fn the_payload_and_the_words_never_mix() {
 fn a_reader_that_has_seen_enough_is_no_error() {
     let hub = hub();
     let place = Place::at(&hub);
-    for args in [&["config", "schema"][..], &["config", "check"], &["keys", "list"]] {
+    let data = hub.data().display().to_string();
+    for args in [&["config", "schema"][..], &["config", "check"], &["keys", "list", "--data-dir", &data]] {
         let mut child = place.start(args);
         drop(child.stdout.take());
         let ended = child.wait_with_output().expect("it ends");
@@ -43,6 +44,19 @@ fn a_failure_is_one_whether_it_can_be_written_or_not() {
     let lost = place.typed(&format!("{program} send hello > /dev/full"));
     assert_eq!(lost.code, 1, "{lost:?}");
     assert!(lost.err.contains("standard output cannot be written to"), "{lost:?}");
+}
+
+#[test]
+fn a_key_that_could_not_be_shown_is_not_used_up() {
+    let place = Place::new();
+    let serve = format!("{} serve --listen 127.0.0.1:0 --data-dir data", env!("CARGO_BIN_EXE_flotilla"));
+    let unseen = place.typed(&format!("{serve} > /dev/full"));
+    assert!(unseen.code != 0 && unseen.err.contains("cannot be shown"), "{unseen:?}");
+    let seen = place.typed(&format!("timeout 3 {serve}"));
+    assert!(seen.out.contains("Owner key   flk_"), "{seen:?}");
+    // Who has a key needs no output.
+    let silent = place.typed(&format!("timeout 3 {serve} > /dev/full"));
+    assert!(!silent.err.contains("cannot be shown"), "{silent:?}");
 }
 
 #[test]
