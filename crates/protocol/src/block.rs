@@ -139,15 +139,25 @@ fn media_part(media: Media) -> Option<Part> {
     Some(Part { raw, media_type: media.mime_type, ..Part::default() })
 }
 
+/// The name of a file alone: who is asked for it, and what with, may be a secret.
+fn file_name(uri: &str) -> &str {
+    let whole = uri.split(['?', '#']).next().unwrap_or_default();
+    let path = match whole.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None if whole.starts_with("data:") => "",
+        None => whole,
+    };
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.split(';').next().unwrap_or_default()
+}
+
 fn embedded_part(resource: Embedded) -> Option<Part> {
     let raw = match (resource.blob, resource.text) {
         (Some(blob), _) => Base64::parse(&blob).ok()?,
         (None, Some(text)) => Base64::encode(text.as_bytes()),
         (None, None) => return None,
     };
-    // Its name alone: what is asked for beside it may be a secret.
-    let path = resource.uri.split(['?', '#']).next().unwrap_or_default();
-    let filename = path.rsplit('/').next().unwrap_or_default().to_owned();
+    let filename = file_name(&resource.uri).to_owned();
     Some(Part { raw: Some(raw), filename, media_type: resource.mime_type, ..Part::default() })
 }
 
@@ -195,8 +205,17 @@ mod tests {
             part(r#"{"type":"resource","resource":{"uri":"mem://a/b.txt","text":"hi","mimeType":"text/plain"}}"#),
             r#"{"raw":"aGk=","filename":"b.txt","mediaType":"text/plain"}"#
         );
-        let signed = r#"{"type":"resource","resource":{"uri":"https://x.example/p.bin?token=s#f","blob":"aGk="}}"#;
-        assert_eq!(part(signed), r#"{"raw":"aGk=","filename":"p.bin"}"#);
+        for (uri, name) in [
+            ("https://x.example/p.bin?token=s#f", "p.bin"),
+            ("https://u:secret@x.example", ""),
+            ("https://x.example/a/p.bin;jsessionid=secret", "p.bin"),
+            ("data:text/plain,secret", ""),
+            (r"C:\\secret\\p.bin", "p.bin"),
+        ] {
+            let resource = format!(r#"{{"type":"resource","resource":{{"uri":"{uri}","blob":"aGk="}}}}"#);
+            let expected = if name.is_empty() { String::new() } else { format!(r#","filename":"{name}""#) };
+            assert_eq!(part(&resource), format!(r#"{{"raw":"aGk="{expected}}}"#), "{uri}");
+        }
         assert_eq!(
             part(r#"{"type":"resource_link","uri":"https://x.example/y","name":"y"}"#),
             r#"{"url":"https://x.example/y","filename":"y"}"#

@@ -164,7 +164,8 @@ impl Follow {
         match self.hub.store.after_peer(Scope::Admin, self.live.id(), self.cursor, BATCH).await? {
             Tail::Changes(changes) if !changes.is_empty() => self.frames(&changes).await,
             _ => {
-                let gap = gap_frame(&self.hub, &self.live, "the events in between are no longer kept").await?;
+                let gap =
+                    gap_frame(&self.hub, &self.live, self.want, "the events in between are no longer kept").await?;
                 self.cursor = gap.peer_seq;
                 Ok(vec![gap])
             }
@@ -225,14 +226,14 @@ async fn task_frame(hub: &Arc<Hub>, live: &LiveRef, (peer_seq, want): (u64, Want
 }
 
 /// The whole task, saying that events before it cannot be replayed.
-async fn gap_frame(hub: &Arc<Hub>, live: &LiveRef, why: &str) -> Result<Framed, Error> {
+async fn gap_frame(hub: &Arc<Hub>, live: &LiveRef, want: Want, why: &str) -> Result<Framed, Error> {
     let (head, fold) = hub.folded(live, u64::MAX).await?;
     if let Some(answer) = fold.answer {
         return Ok(Framed { peer_seq: head.peer_seq, frame: StreamResponse::Message(answer) });
     }
     let cursor = Cursor { epoch: hub.store.epoch().0.clone(), peer_seq: head.peer_seq }.to_string();
     let metadata = Object::of(&json!({ STREAM_RESUME: { "gap": true, "reason": why, "cursor": cursor } })).ok();
-    let task = Task { metadata, ..fold.into_task(&head, Want::ALL) };
+    let task = Task { metadata, ..fold.into_task(&head, want) };
     Ok(Framed { peer_seq: head.peer_seq, frame: StreamResponse::Task(task) })
 }
 
@@ -261,9 +262,9 @@ impl Hub {
         };
         let place = self.stream_place(caller.principal)?;
         let first = if cursor.epoch != self.store.epoch().0 {
-            Some(gap_frame(self, &live, "the cursor is of another store").await?)
+            Some(gap_frame(self, &live, Want::ALL, "the cursor is of another store").await?)
         } else if cursor.peer_seq > head.peer_seq {
-            Some(gap_frame(self, &live, "the cursor is ahead of the task").await?)
+            Some(gap_frame(self, &live, Want::ALL, "the cursor is ahead of the task").await?)
         } else {
             None
         };
