@@ -2,6 +2,7 @@
 
 mod apart;
 mod held;
+mod lifted;
 
 use crate::client::frame::Sent;
 use flotilla_protocol::a2a::model::{
@@ -11,6 +12,7 @@ use flotilla_protocol::a2a::validate::check_part;
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::{Contents, Report, Trail, Upstream, Waits};
 use held::{Compared, Held, hash};
+use lifted::lifted;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -177,6 +179,7 @@ impl Seen {
 
     /// The whole task as it is now: only what it holds beyond what was told is new.
     fn task(&mut self, task: Task) -> Result<Vec<Report>, Garbage> {
+        let task = lifted(task);
         let state = known(task.status.state, "task.status.state")?;
         let labels_changed = task.metadata.is_some() && task.metadata != self.metadata;
         let is_stale = self.is_stale(&task.id, &task.status);

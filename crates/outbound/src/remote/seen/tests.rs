@@ -193,6 +193,20 @@ fn waiting(at: &str, said: &str) -> Value {
     waiting
 }
 
+#[test]
+fn what_an_agent_of_gopherhole_said_last_is_its_artifact() {
+    let answered = |messages: Value| {
+        let mut answer = task("COMPLETED", &json!([]), &json!([]));
+        answer["task"]["messages"] = messages;
+        told(&mut Seen::of(&Trail::default(), "u"), &answer).unwrap()
+    };
+    let said = |role: &str, text: &str| json!({"role": role, "parts": [{"kind": "text", "text": text}]});
+    let lines = answered(json!([said("user", "hello"), said("agent", "hook: hello"), said("user", "x")]));
+    assert_eq!(lines, ["linked t/c", "reply=hook: hello", "COMPLETED"]);
+    assert_eq!(answered(json!([said("user", "hello")])), ["linked t/c", "COMPLETED"]);
+    assert_eq!(answered(json!("none")), ["linked t/c", "COMPLETED"]);
+}
+
 /// The trail of a reply to a task that waited so.
 fn replied(before: &Value) -> Trail {
     let mut seen = Seen::of(&Trail::default(), "u");
