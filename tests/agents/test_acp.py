@@ -161,9 +161,9 @@ class OnThePublishedSchema(unittest.TestCase):
         self.assertIn("not signed in", json.dumps(task))
 
     def test_files_and_sessions(self):
-        part = {"raw": "aGk=", "mediaType": "text/plain", "filename": "a.txt"}
-        task = self.hub.send("plain", "", parts=[{"text": "count"}, part, {"url": "https://x.example/a"}], contextId="c")
-        self.assertEqual(reply(task), "text, resource, resource_link; turn 1")
+        part = {"raw": "aGk=", "mediaType": "application/pdf", "filename": "a.pdf"}
+        task = self.hub.send("plain", "", parts=[{"text": "count"}, part], contextId="c")
+        self.assertEqual(reply(task), "text, resource; turn 1")
         self.assertEqual(reply(self.hub.send("plain", "count", contextId="c")), "text; turn 2")
 
 
