@@ -219,8 +219,8 @@ async fn respond(app: &App, caller: &Caller, response: &TaskResponse) -> Result<
     Ok(gopherhole::task(&app.hub.respond(&agent, task, run, reports).await?))
 }
 
-/// A message in a frame of its own; the id of its task.
-pub async fn send_frame(app: &Arc<App>, caller: &Caller, sending: Sending) -> Result<String, Error> {
+/// A message in a frame of its own; its task.
+pub async fn send_frame(app: &Arc<App>, caller: &Caller, sending: Sending) -> Result<Task, Error> {
     let mut message = gopherhole::read_message(&sending.payload, Role::User)?;
     let given = sending.id.filter(|_| message.message_id.is_empty()).unwrap_or(message.message_id);
     let id = if given.is_empty() { uuid::Uuid::now_v7().to_string() } else { given };
@@ -239,5 +239,5 @@ pub async fn send_frame(app: &Arc<App>, caller: &Caller, sending: Sending) -> Re
     };
     let task = send_to(app, caller, &sending.to, request).await?;
     app.speakers.remember(caller, Program::Socket);
-    Ok(task.id)
+    Ok(task)
 }

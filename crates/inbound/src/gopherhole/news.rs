@@ -20,11 +20,13 @@ pub fn tell(app: &Arc<App>, caller: &Caller, agent: &Arc<Agent>, task: &Task) {
         return;
     }
     let (app, caller, agent, id) = (Arc::clone(app), caller.clone(), Arc::clone(agent), task.id.clone());
+    let told = task.status.state;
     tokio::spawn(async move {
-        let Ok(follow) = app.hub.subscribe(&caller, agent.id, &id, None, Ended::Refused).await else { return };
+        let Ok(follow) = app.hub.subscribe(&caller, agent.id, &id, None, Ended::Refused).await else {
+            // It has ended since its caller was told of it: then there is only that to tell.
+            return tell_now(&app, &caller, &agent, id).await;
+        };
         let mut reading = Reading::new(&app, app.access.leave(&caller), Box::new(follow));
-        // The first frame is the task as its caller was just told.
-        let mut first = true;
         loop {
             let turn = reading.next(PATIENCE).await;
             let lines = app.lines.of(caller.principal);
@@ -32,8 +34,12 @@ pub fn tell(app: &Arc<App>, caller: &Caller, agent: &Arc<Agent>, task: &Task) {
             match turn {
                 Ok(Turn::Frames) => {
                     while let Some(framed) = reading.take() {
-                        changed |=
-                            !std::mem::take(&mut first) && matches!(framed.frame, StreamResponse::StatusUpdate(_));
+                        changed |= match &framed.frame {
+                            // The first frame: the task as its caller was just told, or as it is by now.
+                            StreamResponse::Task(task) => task.status.state != told,
+                            StreamResponse::StatusUpdate(_) => true,
+                            _ => false,
+                        };
                     }
                 }
                 Ok(Turn::Quiet) => {}
@@ -42,14 +48,20 @@ pub fn tell(app: &Arc<App>, caller: &Caller, agent: &Arc<Agent>, task: &Task) {
             if lines.is_empty() {
                 return;
             }
-            let request = GetTaskRequest { id: id.clone(), ..GetTaskRequest::default() };
-            if changed && let Ok(task) = app.hub.get_task(caller.with_agent(agent.id), &request).await {
-                let frame = hub_frame::task_update(&gopherhole::task(&task));
-                for line in lines {
-                    // One that is full misses this news, and finds the task when it asks for it.
-                    let _ = line.try_send(frame.clone());
-                }
+            if changed {
+                tell_now(&app, &caller, &agent, id.clone()).await;
             }
         }
     });
+}
+
+/// Tells the task as it is to all who listen.
+async fn tell_now(app: &App, caller: &Caller, agent: &Agent, id: String) {
+    let request = GetTaskRequest { id, ..GetTaskRequest::default() };
+    let Ok(task) = app.hub.get_task(caller.with_agent(agent.id), &request).await else { return };
+    let frame = hub_frame::task_update(&gopherhole::task(&task));
+    for line in app.lines.of(caller.principal) {
+        // One that is full misses this news, and finds the task when it asks for it.
+        let _ = line.try_send(frame.clone());
+    }
 }

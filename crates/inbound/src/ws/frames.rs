@@ -204,11 +204,15 @@ impl Connection {
         app.hub.count_request(caller.principal)?;
         tokio::spawn(async move {
             let id = sending.id.clone();
-            let frame = match gopherhole::send_frame(&app, &caller, sending).await {
-                Ok(task) => hub_frame::ack(id.as_deref(), &task),
-                Err(error) => hub_frame::error(&app.refusal(error), id.as_deref()),
+            let task = match gopherhole::send_frame(&app, &caller, sending).await {
+                Ok(task) => task,
+                Err(error) => return say(&outgoing, hub_frame::error(&app.refusal(error), id.as_deref())).await,
             };
-            say(&outgoing, frame).await;
+            say(&outgoing, hub_frame::ack(id.as_deref(), &task.id)).await;
+            // What has ended by now has no more news, and the acknowledgement does not say so.
+            if task.status.state.is_terminal() {
+                say(&outgoing, hub_frame::task_update(&flotilla_protocol::gopherhole::task(&task))).await;
+            }
         });
         Ok(())
     }

@@ -177,6 +177,15 @@ fn a_caller_that_is_connected_hears_of_its_tasks() {
     super::answer(&mut agent, &message, "Sunny");
     let update = socket.wait_for("the end", |frame| frame["task"]["status"]["state"] == "completed");
     assert_eq!((&update["type"], &update["task"]["id"]), (&json!("task_update"), &ack["taskId"]));
+    // However soon a task ends, its end is told.
+    for number in 0..40 {
+        let payload = json!({"parts": [{"kind": "text", "text": "hi"}]});
+        socket.send(&json!({"type": "message", "id": format!("e-{number}"), "to": "echo", "payload": payload}));
+        let ack = socket.kind("ack");
+        socket.wait_for("the end of each", |frame| {
+            frame["task"]["id"] == ack["taskId"] && frame["task"]["status"]["state"] == "completed"
+        });
+    }
     socket.send(&json!({"type": "message", "id": "m-2", "to": "nobody", "payload": {"parts": [{"text": "hi"}]}}));
     let refused = socket.kind("error");
     assert_eq!((&refused["id"], &refused["error"]), (&json!("m-2"), &json!("AGENT_NOT_FOUND")));
