@@ -12,6 +12,9 @@ from hub import AGENTS, PROGRAM, PROGRAMS, Process, until
 EVERYTHING = AGENTS / "@modelcontextprotocol/server-everything/dist/index.js"
 SERVER = PROGRAMS / "mcp-server"
 AGENT = PROGRAMS / "acp-agent"
+CLAUDE = AGENTS / "@anthropic-ai/claude-code/bin/claude.exe"
+CODEX = AGENTS / "@openai/codex/bin/codex.js"
+OPENCODE = AGENTS / "opencode-linux-x64/bin/opencode"
 
 
 def left():
@@ -114,6 +117,52 @@ class Servers(unittest.TestCase):
                 process.wait(10)
         health = found["announcements"]["coder"]["mcp_health"]
         self.assertEqual({name: one["status"] for name, one in health.items()}, {"pipes": "ok", "http": "ok", "events": "ok"}, health)
+
+    def own(self, kind, settings):
+        """What the doctor announces of a published agent, with the servers of its own configuration."""
+        (self.path / "work").mkdir(exist_ok=True)
+        fixed = {"folder": str(self.path / "work"), "home": self.folder.name, "path": "/usr/bin:/bin"}
+        section = {"kind": kind, kind.replace("-", "_"): fixed | settings}
+        (self.path / "hub.yaml").write_text(json.dumps({"agents": {"coder": section}}))
+        command = [PROGRAM, "doctor", "--config", "hub.yaml", "--data-dir", "data", "--output", "json"]
+        run = subprocess.run(command, cwd=self.path, env=self.env, capture_output=True, text=True, timeout=180)
+        health = json.loads(run.stdout)["announcements"]["coder"]["mcp_health"]
+        return {name: one["status"] for name, one in health.items()}
+
+    @unittest.skipUnless(CLAUDE.exists(), "!!! npm could not install Claude Code: its own servers are NOT tested")
+    def test_the_own_servers_of_claude_code(self):
+        (self.path / "work").mkdir()
+        add = [str(CLAUDE), "mcp", "add", "--scope"]
+        for scope, name, server in (
+            ("user", "mine", SERVER), ("local", "here", SERVER), ("project", "ours", SERVER), ("user", "ours", "/bin/false")
+        ):
+            done = subprocess.run([*add, scope, name, str(server)], cwd=self.path / "work", env=self.env, capture_output=True)
+            self.assertEqual(done.returncode, 0, done)
+        seen = self.own("claude-code", {"program": str(CLAUDE)})
+        self.assertEqual(seen, {"mine": "ok", "here": "ok", "ours": "ok"})
+        seen = self.own("claude-code", {"program": str(CLAUDE), "setting_sources": ["user"]})
+        self.assertEqual(seen, {"mine": "ok", "ours": "failed"})
+
+    @unittest.skipUnless(CODEX.exists(), "!!! npm could not install Codex: its own servers are NOT tested")
+    def test_the_own_servers_of_codex(self):
+        (self.path / "work").mkdir()
+        add = [str(CODEX), "mcp", "add"]
+        done = subprocess.run([*add, "mine", "--", str(SERVER)], cwd=self.path / "work", env=self.env, capture_output=True)
+        self.assertEqual(done.returncode, 0, done)
+        options = ["-c", 'mcp_servers.dead.command="/bin/false"']
+        seen = self.own("codex", {"program": str(CODEX), "arguments": options})
+        self.assertEqual(seen, {"mine": "ok", "dead": "failed"})
+
+    @unittest.skipUnless(OPENCODE.exists(), "!!! npm could not install opencode: its own servers are NOT tested")
+    def test_the_own_servers_of_opencode(self):
+        (self.path / "work").mkdir()
+        servers = {
+            "mine": {"type": "local", "command": [str(SERVER)]},
+            "off": {"type": "local", "command": [str(SERVER)], "enabled": False},
+        }
+        (self.path / "work/opencode.json").write_text(json.dumps({"mcp": servers}))
+        seen = self.own("opencode", {"program": str(OPENCODE)})
+        self.assertEqual(seen, {"mine": "ok", "off": "disabled"})
 
 
 if __name__ == "__main__":

@@ -108,6 +108,43 @@ impl Ceiling {
         };
         (!ceiling.is_empty()).then_some(ceiling)
     }
+
+    /// What is left of it. Nobody can work with nothing, so it is one of each at least.
+    pub fn left(&self, used: &Usage) -> Self {
+        let left =
+            |most: Option<u64>, used: Option<u64>| most.map(|most| most.saturating_sub(used.unwrap_or(0)).max(1));
+        Self {
+            tokens: left(self.tokens, used.tokens()),
+            output: left(self.output, used.output()),
+            cost: left(self.cost, used.cost()),
+            hard: self.hard,
+        }
+    }
+
+    /// Of each figure the lower one; hard if either is.
+    pub fn least(self, other: Self) -> Self {
+        let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+        Self {
+            tokens: least(self.tokens, other.tokens),
+            output: least(self.output, other.output),
+            cost: least(self.cost, other.cost),
+            hard: self.hard || other.hard,
+        }
+    }
+
+    /// Writes into a contract what is left under hard ceilings above it, where that is less than its own. It is hard
+    /// then; but a softer word of its own that is the least stays soft, for the hub itself stops what passes those above.
+    pub fn bind(&self, dispatch: &mut Dispatch) {
+        let own = Self::of(dispatch).unwrap_or(Self { hard: true, ..Self::default() });
+        let is_less =
+            |own: Option<u64>, above: Option<u64>| own.is_some_and(|own| above.is_none_or(|above| own < above));
+        let figures = [(own.tokens, self.tokens), (own.output, self.output), (own.cost, self.cost)];
+        let hard = own.hard || !figures.into_iter().any(|(own, above)| is_less(own, above));
+        let least = own.least(*self);
+        let budget = dispatch.task.budget.get_or_insert_default();
+        (budget.max_total_tokens, budget.max_output_tokens) = (least.tokens, least.output);
+        (budget.max_cost_usd, budget.hard) = (least.cost.map(dollars), hard);
+    }
 }
 
 /// Ceilings the owner of the hub has set, each for a day (UTC).
@@ -253,6 +290,30 @@ mod tests {
         let held = Held { whose: TODAY, ceiling, used: used(60, None) };
         assert_eq!(held.passed(&used(40, None)), None, "up to it is within it");
         assert!(held.passed(&used(41, None)).is_some_and(|told| told.contains("for today")));
+    }
+
+    #[test]
+    fn whoever_works_below_a_ceiling_is_told_what_is_left_of_it() {
+        let above = Ceiling { tokens: Some(100), cost: Some(1_000_000_000), hard: true, ..Ceiling::default() };
+        let left = above.left(&used(60, None)).least(Ceiling { tokens: Some(70), hard: true, ..Ceiling::default() });
+        assert_eq!(
+            (left.tokens, left.cost, above.left(&used(100, None)).tokens),
+            (Some(40), Some(1_000_000_000), Some(1))
+        );
+        let bound = |token_budget: Option<u64>, budget: Option<Budget>| {
+            let mut dispatch =
+                Dispatch { task: Terms { token_budget, budget, ..Terms::default() }, ..Dispatch::default() };
+            left.bind(&mut dispatch);
+            Ceiling::of(&dispatch).map(|ceiling| (ceiling.tokens, ceiling.output, ceiling.cost, ceiling.hard))
+        };
+        let own = |tokens: u64, hard: bool| Some(Budget { max_total_tokens: Some(tokens), hard, ..Budget::default() });
+        let cost = Some(1_000_000_000);
+        assert_eq!(bound(None, None), Some((Some(40), None, cost, true)));
+        assert_eq!(bound(Some(50), None), Some((Some(40), None, cost, true)), "what is above is less, and hard");
+        assert_eq!(bound(Some(30), None), Some((Some(30), None, cost, false)), "its own is only told of");
+        assert_eq!(bound(None, own(30, true)), Some((Some(30), None, cost, true)));
+        let output = Some(Budget { max_output_tokens: Some(5), ..Budget::default() });
+        assert_eq!(bound(None, output), Some((Some(40), Some(5), cost, false)));
     }
 
     #[test]

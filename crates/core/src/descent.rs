@@ -1,6 +1,7 @@
 //! A call's descent: what of its caller's word on its lineage is believed, and what speaks against doing the work.
 
 use crate::caller::Caller;
+use crate::fleet::FLEET;
 use crate::limits::{Limit, Limits, count_over};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::request::SendMessageRequest;
@@ -87,7 +88,9 @@ impl Descent {
     pub fn objection(&self) -> Option<Objection> {
         let Origin { chain, hops, max_hops, claimed, .. } = &*self.origin;
         let before = claimed.as_ref().map_or(&[][..], |claim| &claim.chain);
-        if before.iter().chain(chain).any(|one| one.is(&self.here.hub, &self.here.agent)) {
+        // The fleet is no place: whom its work must not come back to is told where its worker is chosen.
+        let is_place = self.here.agent != FLEET;
+        if is_place && before.iter().chain(chain).any(|one| one.is(&self.here.hub, &self.here.agent)) {
             let names = before.iter().chain(chain).chain([&self.here]).map(|one| one.agent.clone());
             return Some(Objection::Ring(names.collect()));
         }

@@ -130,10 +130,11 @@ impl Fleet {
     /// Takes over what agents' cards and the operator say of workers.
     pub fn describe(&self, registry: &Registry) {
         let settings = self.settings();
-        let State { workers, pauses, .. } = &mut *self.state();
+        let State { workers, pauses, writers, .. } = &mut *self.state();
         for (name, entry) in workers {
             entry.describe(registry.by_name(name), &settings);
             entry.rest(pauses);
+            entry.crowd(writers, &settings);
         }
     }
 
@@ -247,7 +248,7 @@ impl Fleet {
             state.workers.extend([fresh()]);
         }
         self.populated.store(true, Ordering::Relaxed);
-        let State { workers, pauses, plain, .. } = &mut *state;
+        let State { workers, pauses, plain, writers, .. } = &mut *state;
         let entry = workers.get_mut(agent.name.as_str()).expect("it was just put there");
         entry.worker.plain = plain.get(agent.name.as_str()).copied().unwrap_or(0);
         entry.look(Some(agent), now, &settings);
@@ -259,6 +260,8 @@ impl Fleet {
             entry.look(Some(agent), now, &settings);
             pauses.retain(|_, pause| now < pause.until);
             entry.rest(pauses);
+            // Others may be changing files there since before it came.
+            entry.crowd(writers, &settings);
             entry.count_elsewhere(now);
             entry.open = true;
         }

@@ -1,12 +1,14 @@
 //! The hub: every operation on tasks, for every binding. Everything appends to a log or follows one.
 
 mod agents;
+mod alert;
 mod allowance;
 mod approve;
 mod budget;
 mod cancel;
 mod committed;
 mod conclude;
+mod conversation;
 mod deadline;
 mod deliver;
 mod descend;
@@ -15,12 +17,14 @@ mod doer;
 mod early;
 mod fleet;
 mod follow;
+mod halt;
 mod hook;
 mod judged;
 mod late;
 pub mod lease;
 mod ledger;
 mod live;
+mod lookout;
 mod meters;
 mod occupied;
 mod own;
@@ -43,13 +47,16 @@ mod tell;
 mod trail;
 mod tree;
 mod vigil;
+mod working;
 
 pub use agents::Changed;
 pub use approve::ApprovalPage;
+pub use conversation::Talk;
 pub use follow::{Ended, Follow, Framed, Next};
 pub use hook::HookPage;
 pub use ledger::{UsageQuery, UsageReport};
 pub use live::LiveRef;
+pub use own::{OfAgent, OwnPage};
 pub use owner::{LogPage, OwnerFollow, OwnerNext};
 pub use push::Push;
 pub use recover::Recovered;
@@ -80,6 +87,7 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Change;
 use lease::Leases;
 use live::{Lives, Loaded};
+use lookout::Lookout;
 use meters::Meters;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -125,6 +133,8 @@ pub struct Hub {
     push: Push,
     desk: Desk,
     deadlines: Deadlines,
+    /// Tasks elsewhere that wait for their callers.
+    lookout: Lookout,
     approvals: Approvals,
     purses: Purses,
     stopping: watch::Sender<bool>,
@@ -175,6 +185,7 @@ impl Hub {
             push,
             desk: Desk::default(),
             deadlines: Deadlines::default(),
+            lookout: Lookout::default(),
             approvals: Approvals::default(),
             purses: Purses::default(),
             stopping: watch::Sender::new(false),
@@ -299,7 +310,12 @@ impl Hub {
         // A full log must still be able to end.
         let may_overflow = matches!(
             command.plain(),
-            Command::Lost { .. } | Command::Cancel { .. } | Command::Overdue { .. } | Command::Overspent(_)
+            Command::Lost { .. }
+                | Command::Cancel { .. }
+                | Command::Moved { .. }
+                | Command::AskToStop { .. }
+                | Command::Overdue { .. }
+                | Command::Overspent(_)
         );
         let from_caller = match command.plain() {
             Command::Say(say) => Some(say.held.is_some()),
@@ -333,11 +349,12 @@ impl Hub {
             Some(Begun::Remains(remains)) => Some(remains),
             None => None,
         };
-        let (was_over, deadline_before) = (decided.is_over(), decided.deadline);
+        let (was_over, was_waiting, deadline_before) =
+            (decided.is_over(), decided.waits_for_caller(), decided.deadline);
         apply(decided, &change);
         let head = decided.clone();
         let ends = head.is_over() && !was_over;
-        let follows = Follows { effects: decision.effects, remains, places, ends, deadline_before };
+        let follows = Follows { effects: decision.effects, remains, places, ends, was_waiting, deadline_before };
         let done = self.when_committed(live, &head, &change, body.len(), follows, (tell, permit));
         self.store.commit(Commit { head, state_before, change, body, dedupe, done });
         Ok(true)

@@ -30,12 +30,24 @@ pub struct Notice {
     pub what: What,
 }
 
+impl Notice {
+    /// The agents it is about, each with its owner.
+    pub fn concerns(&self) -> impl Iterator<Item = (PrincipalId, AgentId)> {
+        let worker = match self.what {
+            What::Task { worker, .. } => worker,
+            _ => None,
+        };
+        [(self.owner, self.agent)].into_iter().chain(worker)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
     /// A worker announced something new, or its health changed; `health` is the word of the roster.
     Worker { worker: Arc<str>, health: &'static str, epoch: Option<u64> },
-    /// A task's log grew: its state now, in the protocol's word, and the number of its last event.
-    Task { task: TaskId, caller: PrincipalId, state: &'static str, seq: u64 },
+    /// A task's log grew: its state now, in the protocol's word, and the number of its last event. Work that was sent
+    /// to the fleet concerns the worker that does it, too.
+    Task { task: TaskId, caller: PrincipalId, state: &'static str, seq: u64, worker: Option<(PrincipalId, AgentId)> },
     /// An owner's decision is wanted, or was made; `state` is the approval's word.
     Approval { approval: Arc<str>, task: TaskId, state: &'static str },
     /// Somebody should look: work that no worker takes, a ceiling that was passed.

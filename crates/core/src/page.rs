@@ -1,10 +1,18 @@
-//! Where a page of tasks goes on: a token that means nothing to callers.
+//! Where a page of tasks ends, and where it goes on: a token that means nothing to callers.
 
 use crate::ids::TaskId;
+use crate::ports::ListFilter;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::time::Millis;
+
+impl ListFilter {
+    /// Whether a page with so much in it has room for one more task.
+    pub fn has_room(&self, used: usize, task: usize) -> bool {
+        used == 0 || used.saturating_add(task) <= self.bytes
+    }
+}
 
 /// The place of the last task shown.
 pub fn token(status_at: Millis, id: TaskId) -> String {

@@ -5,11 +5,13 @@ mod approval;
 mod push;
 mod scout;
 mod usage;
+mod waiting;
 
 pub use approval::ApprovalStore;
 pub use push::{Accepting, Courier, HookStore, Parcel, Standing};
 pub use scout::{Asked, Checked, Discovered, Missed, Plan, Scout};
 pub use usage::UsageStore;
+pub use waiting::{Look, Stopped, Stopping, Waiting};
 
 use crate::caller::Scope;
 use crate::error::Fault;
@@ -27,7 +29,7 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
-use flotilla_protocol::work::{Assignment, Contents, Report, Upstream};
+use flotilla_protocol::work::{Assignment, Report};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -113,7 +115,7 @@ pub struct ListFilter {
     /// Continue after this place, newest status first.
     pub after: Option<(Millis, TaskId)>,
     pub limit: usize,
-    /// A page ends early when its content reaches this size; it always holds one task.
+    /// A page ends before its content is larger than this; it always holds one task.
     pub bytes: usize,
     pub with_artifacts: bool,
 }
@@ -135,6 +137,8 @@ impl Default for ListFilter {
 #[derive(Debug, Clone)]
 pub struct ListPage {
     pub records: Vec<Record>,
+    /// How large each of them is.
+    pub sizes: Vec<usize>,
     pub total: u64,
     pub more: bool,
 }
@@ -184,6 +188,8 @@ pub trait Store: HookStore + ApprovalStore + UsageStore {
     fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>>;
     /// Tasks whose run was under way when the store was last used.
     fn open_runs(&self) -> Later<Vec<TaskId>>;
+    /// Tasks that wait for their caller, with their agents.
+    fn waiting(&self) -> Later<Vec<(TaskId, AgentId)>>;
     /// Tasks that have not ended and will at some time.
     fn deadlines(&self) -> Later<Vec<(TaskId, Millis)>>;
     /// How many tasks of each principal have not ended; a principal without any may be left out.
@@ -259,6 +265,17 @@ pub trait Link: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(Stopped::Now(None))))
     }
 
+    /// Looks whether an agent elsewhere has gone on by itself with a task that waits for its caller. That may take a
+    /// while, as long as something may come of it.
+    fn look(&self, _task: Waiting) -> Pin<Box<dyn Future<Output = Look> + Send>> {
+        Box::pin(std::future::ready(Look::Over))
+    }
+
+    /// Whether the run of a task stops for certain when it is asked to, but takes its time: the log says that it was asked.
+    fn stops_later(&self, _task: TaskId) -> bool {
+        false
+    }
+
     /// Why a message would have to wait now, if nobody is there to take it.
     fn absence(&self) -> Option<Absence> {
         None
@@ -320,25 +337,6 @@ pub struct Absence {
     pub reason: String,
     /// How long a message waits, unless its caller says otherwise; zero refuses it at once.
     pub ttl: Duration,
-}
-
-/// A task that is to be canceled.
-#[derive(Debug, Clone)]
-pub struct Stopping {
-    pub task: TaskId,
-    /// What an agent elsewhere calls it.
-    pub upstream: Upstream,
-    /// Whether a run is under way.
-    pub running: bool,
-}
-
-/// What came of telling an agent to stop.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Stopped {
-    /// Nothing of the work goes on; what the agent said about it.
-    Now(Option<Contents>),
-    /// The agent was told, and what it makes of that is in the log: the task is as it is.
-    Told,
 }
 
 /// How an agent elsewhere is reached, for the owner of the agent.

@@ -92,6 +92,7 @@ impl Fold {
             | Event::RunStarted { .. }
             | Event::Received { .. }
             | Event::TakenUp { .. }
+            | Event::StopAsked { .. }
             | Event::RunLost { .. }
             | Event::Routed { .. }
             | Event::NearLimit { .. }

@@ -7,6 +7,8 @@ mod report;
 pub mod room;
 mod spend;
 mod step;
+mod stop;
+mod wait;
 
 pub use apply::apply;
 pub(crate) use apply::apply_events;
@@ -103,6 +105,11 @@ impl Head {
     /// Nothing more comes until the caller says something, if ever.
     pub fn is_settled(&self) -> bool {
         self.is_over() || self.state.is_interrupted()
+    }
+
+    /// Nobody works at it: its caller is to say something, or to do something elsewhere.
+    pub fn waits_for_caller(&self) -> bool {
+        self.kind == Kind::Task && self.state.is_interrupted() && self.run_state == RunState::Idle
     }
 
     pub fn trace_id(&self) -> TraceId {

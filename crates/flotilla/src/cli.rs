@@ -31,6 +31,7 @@ mod send;
 mod session;
 mod settings;
 mod store;
+mod svc_param;
 mod task;
 mod tokens;
 mod tree;
@@ -45,7 +46,7 @@ use args::ClientArgs;
 use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 use failure::Failure;
 use flotilla_worker::reaper::{self, Ceiling};
-use session::{Session, quoted};
+use session::Session;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -55,7 +56,7 @@ use std::time::Duration;
 /// A durable hub for AI agents that speaks the A2A protocol, and a client for
 /// any agent that does.
 #[derive(Debug, Parser)]
-#[command(name = "flotilla", version, max_term_width = 80, disable_version_flag = true)]
+#[command(name = "flotilla", bin_name = "flotilla", version, max_term_width = 80, disable_version_flag = true)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -244,7 +245,7 @@ impl Cli {
             other => match other.on_this_machine() {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => {
-                    eprintln!("flotilla: {error:#}");
+                    output::aside!("flotilla: {error:#}");
                     ExitCode::FAILURE
                 }
             },
@@ -290,8 +291,8 @@ fn for_agents(args: ClientArgs, work: impl AsyncFnOnce(&Session) -> Result<(), F
     let done = Session::new(args).and_then(|session| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::internal(format!("the runtime does not start: {error}")))?;
-        let go_on = |task: &str| session.command(&format!("task get --wait {}", quoted(task)));
-        runtime.block_on(session.watch.run(session.timeout, go_on, work(&session)))
+        let command = |words: &str| session.command(words);
+        runtime.block_on(session.watch.run(session.timeout, command, work(&session)))
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -39,10 +39,16 @@ pub fn start_log(log: &Log) -> Result<LogLevel> {
     match log.format {
         LogFormat::Text => registry
             .with(
-                fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).with_target(false),
+                fmt::layer()
+                    .with_writer(std::io::stderr)
+                    .with_ansi(std::io::stderr().is_terminal())
+                    .with_target(false)
+                    .log_internal_errors(false),
             )
             .try_init(),
-        LogFormat::Json => registry.with(fmt::layer().json().with_writer(std::io::stderr)).try_init(),
+        LogFormat::Json => {
+            registry.with(fmt::layer().json().with_writer(std::io::stderr).log_internal_errors(false)).try_init()
+        }
     }
     .context("starting the log")?;
     Ok(LogLevel(handle))

@@ -30,7 +30,14 @@ fn decode<T: prost::Message + Default>(bytes: &[u8]) -> Result<T, Refusal> {
 
 /// A message of this package.
 pub(crate) fn decode_of<T: prost::Message + Default>(package: &str, bytes: &[u8]) -> Result<T, Refusal> {
-    T::decode(bytes).map_err(|error| Refusal::invalid("", format!("is not what {package} describes: {error}")))
+    T::decode(bytes).map_err(|error| {
+        let error = error.to_string();
+        // Said with the whole way there, which is as long as it is deep.
+        if error.ends_with("recursion limit reached") {
+            return Refusal::invalid("", "is nested too deep: protobuf takes 100 levels, some 32 objects or 48 lists");
+        }
+        Refusal::invalid("", format!("is not what {package} describes: {error}"))
+    })
 }
 
 impl Reader {

@@ -1,10 +1,18 @@
 //! gRPC statuses: a refusal's code with its `google.rpc` details (spec 10.6), and back.
 
 use crate::rpc;
+use crate::rpc::bad_request::FieldViolation;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::time::Millis;
 use prost::Message as _;
 use prost_types::{Any, Duration};
+
+/// Clients take 8 KiB of trailers, and make another error of more: what a status says is held to so many bytes,
+const MESSAGE: usize = 768;
+/// each fact and description to so many,
+const WORDS: usize = 256;
+/// and all violations together to so many.
+const VIOLATIONS: usize = 1536;
 
 /// The status codes of gRPC, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +100,7 @@ pub struct Status {
 
 impl Status {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), details: Vec::new() }
+        Self { code, message: cut(&message.into(), MESSAGE), details: Vec::new() }
     }
 
     pub fn of(refusal: &Refusal, now: Millis) -> Self {
@@ -102,7 +110,8 @@ impl Status {
     /// A refusal under another code or text than its own.
     pub(crate) fn told(code: Code, message: String, refusal: &Refusal, now: Millis) -> Self {
         let row = refusal.reason.row();
-        let facts = refusal.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        let message = cut(&message, MESSAGE);
+        let facts = refusal.facts.iter().map(|(name, value)| ((*name).to_owned(), cut(value, WORDS)));
         let info = rpc::ErrorInfo {
             reason: row.reason.to_owned(),
             domain: Refusal::domain(row).to_owned(),
@@ -110,11 +119,7 @@ impl Status {
         };
         let mut details = vec![any("ErrorInfo", &info)];
         if !refusal.violations.is_empty() {
-            let field_violations = refusal.violations.iter().map(|violation| rpc::bad_request::FieldViolation {
-                field: violation.field.clone(),
-                description: violation.description.clone(),
-            });
-            details.push(any("BadRequest", &rpc::BadRequest { field_violations: field_violations.collect() }));
+            details.push(any("BadRequest", &rpc::BadRequest { field_violations: violations(refusal) }));
         }
         if let Some(seconds) = refusal.retry_after {
             let retry_delay = Some(Duration { seconds: seconds.into(), nanos: 0 });
@@ -123,6 +128,31 @@ impl Status {
         let status = rpc::Status { code: code as i32, message: message.clone(), details };
         Self { code, message, details: status.encode_to_vec() }
     }
+}
+
+/// As many as fit, and how many more there are.
+fn violations(refusal: &Refusal) -> Vec<FieldViolation> {
+    let (mut told, mut room) = (Vec::new(), VIOLATIONS);
+    for (index, violation) in refusal.violations.iter().enumerate() {
+        let (field, description) = (cut(&violation.field, WORDS), cut(&violation.description, WORDS));
+        let Some(left) = room.checked_sub(field.len() + description.len()) else {
+            let more = refusal.violations.len() - index;
+            told.push(FieldViolation { field: String::new(), description: format!("and {more} more of the kind") });
+            break;
+        };
+        room = left;
+        told.push(FieldViolation { field, description });
+    }
+    told
+}
+
+/// At most so many bytes of a text, and a sign where that is not all.
+fn cut(text: &str, most: usize) -> String {
+    const SIGN: &str = "…";
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    format!("{}{SIGN}", &text[..text.floor_char_boundary(most - SIGN.len())])
 }
 
 fn any<T: prost::Message>(name: &str, detail: &T) -> Any {
@@ -154,5 +184,22 @@ mod tests {
         assert_eq!(info.metadata["a"], "b");
         let bad = rpc::BadRequest::decode(sent.details[1].value.as_slice()).expect("a BadRequest");
         assert_eq!(bad.field_violations[0].field, "message.role");
+    }
+
+    #[test]
+    fn a_status_fits_into_the_trailers_that_clients_take() {
+        let long = "ä".repeat(10_000);
+        let mut refusal = Refusal::invalid("message.parts[0]", &long).fact("taskId", long.clone());
+        let violation = refusal.violations[0].clone();
+        refusal.violations.extend(std::iter::repeat_n(violation, 99));
+        let status = Status::told(Code::InvalidArgument, long, &refusal, Millis(0));
+        // The message is escaped, three bytes for one, and the details are in base64.
+        let size = status.message.len() * 3 + status.details.len() * 4 / 3;
+        assert!(size < 8 * 1024 - 512, "{size}");
+        let sent = rpc::Status::decode(status.details.as_slice()).expect("a status");
+        let bad = rpc::BadRequest::decode(sent.details[1].value.as_slice()).expect("a BadRequest");
+        let told = bad.field_violations.len() - 1;
+        assert_eq!(bad.field_violations[told].description, format!("and {} more of the kind", 100 - told));
+        assert!(status.message.ends_with('…') && told > 3, "{told}");
     }
 }

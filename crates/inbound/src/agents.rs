@@ -153,7 +153,10 @@ async fn read(app: &App, request: &Parts, body: &mut Body) -> Result<bytes::Byte
     let limits = app.hub.limits();
     let bytes = body::read(&request.headers, body, &limits).await?;
     body::check_depth(&bytes, &limits, 0)?;
-    body::check_type(&request.headers)?;
+    match request.method {
+        Method::PATCH => body::check_patch_type(&request.headers)?,
+        _ => body::check_type(&request.headers)?,
+    }
     Ok(bytes)
 }
 

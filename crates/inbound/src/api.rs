@@ -27,6 +27,7 @@ enum Endpoint {
     Explore,
     Approvals,
     Approval,
+    Whoami,
     FindAgents,
     FoundAgent,
     Featured,
@@ -72,6 +73,7 @@ impl Endpoint {
             ["ard", "explore"] => Self::Explore,
             ["approvals"] => Self::Approvals,
             ["approvals", _] => Self::Approval,
+            ["auth", "whoami"] => Self::Whoami,
             ["dispatch"] => Self::Dispatch,
             ["events"] => Self::Events,
             ["fleet"] => Self::Fleet,
@@ -83,6 +85,7 @@ impl Endpoint {
             ["fleet", _, "resume"] => Self::ResumeWorker,
             ["usage"] => Self::Usage,
             ["discover", "agents"] => Self::FindAgents,
+            ["discover", "agents", "nearby"] => return None,
             ["discover", "agents", _] => Self::FoundAgent,
             ["discover", "featured"] => Self::Featured,
             ["discover", "categories"] => Self::Categories,
@@ -125,6 +128,7 @@ impl Endpoint {
             | Self::TaskTree
             | Self::TaskWhy
             | Self::Usage
+            | Self::Whoami
             | Self::Worker => "GET, HEAD",
             Self::Key | Self::KeyOfWorkspace | Self::Announcement => "DELETE",
             Self::AgentCheck
@@ -155,9 +159,9 @@ pub async fn serve(app: &Arc<App>, segments: &[&str], request: Request<Body>) ->
             agents::serve(app, &segments[1..], request).await
         }
         Some(Endpoint::Announcements | Endpoint::Announcement) => announce::serve(app, &segments[1..], request).await,
-        Some(Endpoint::FindAgents | Endpoint::FoundAgent | Endpoint::Featured | Endpoint::Categories) => {
-            discover::serve(app, &segments[1..], request).await
-        }
+        Some(
+            Endpoint::FindAgents | Endpoint::FoundAgent | Endpoint::Featured | Endpoint::Categories | Endpoint::Whoami,
+        ) => discover::serve(app, &segments[1..], request).await,
         Some(Endpoint::Search | Endpoint::Catalog | Endpoint::Explore) => {
             ard::serve(app, &segments[1..], request).await
         }
@@ -194,7 +198,7 @@ pub async fn serve(app: &Arc<App>, segments: &[&str], request: Request<Body>) ->
         | None) => {
             let (parts, body) = request.into_parts();
             let response = without_body(app, found, segments, &parts).await;
-            let response = response.unwrap_or_else(|| refused(app, endpoint, &parts));
+            let response = response.unwrap_or_else(|| refused(app, endpoint, segments, &parts));
             answer::after(app, &parts.headers, body, response).await
         }
     }
@@ -222,9 +226,10 @@ fn described() -> Response<Body> {
     with_type(StatusCode::OK, JSON, DESCRIPTION)
 }
 
-fn refused(app: &App, endpoint: Option<Endpoint>, request: &Parts) -> Response<Body> {
+fn refused(app: &App, endpoint: Option<Endpoint>, segments: &[&str], request: &Parts) -> Response<Body> {
     match endpoint {
         Some(endpoint) => route::wrong_verb(app, request, endpoint.verbs()),
+        None if matches!(segments, ["discover" | "access", ..]) => discover::not_here(app, segments),
         None => route::no_such_path(app, request.uri.path()),
     }
 }
@@ -236,7 +241,7 @@ mod tests {
     use serde_json::Value;
     use std::collections::BTreeSet;
 
-    const PATHS: [(Endpoint, &str); 39] = [
+    const PATHS: [(Endpoint, &str); 40] = [
         (Endpoint::Agents, "/api/agents"),
         (Endpoint::Discover, "/api/agents/discover"),
         (Endpoint::Agent, "/api/agents/{name}"),
@@ -248,6 +253,7 @@ mod tests {
         (Endpoint::Explore, "/api/ard/explore"),
         (Endpoint::Approvals, "/api/approvals"),
         (Endpoint::Approval, "/api/approvals/{id}"),
+        (Endpoint::Whoami, "/api/auth/whoami"),
         (Endpoint::Dispatch, "/api/dispatch"),
         (Endpoint::Events, "/api/events"),
         (Endpoint::Fleet, "/api/fleet"),

@@ -1,7 +1,7 @@
 //! What every binding is given.
 
 use crate::address::Network;
-use crate::gopherhole::Speakers;
+use crate::gopherhole::{Followed, Speakers};
 use crate::meters::Meters;
 use crate::rest::form::Forms;
 use crate::ws::Sockets;
@@ -64,6 +64,7 @@ pub struct App {
     pub(crate) tickets: Tickets,
     pub(crate) lines: Arc<Lines>,
     pub(crate) speakers: Speakers,
+    pub(crate) followed: Followed,
     /// Which form of 0.3 callers speak.
     pub(crate) forms: Forms,
 }
@@ -88,6 +89,7 @@ impl App {
             tickets: Tickets::default(),
             lines: Arc::default(),
             speakers: Speakers::default(),
+            followed: Followed::default(),
             forms: Forms::default(),
         })
     }

@@ -102,13 +102,22 @@ fn too_slow(limits: &Limits) -> Refusal {
 
 /// JSON under either of its names; nothing said at all is taken as JSON.
 pub fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    check_type_among(headers, &["application/json", "application/a2a+json"])
+}
+
+/// A change of some members, under its own name (RFC 7396) or as the JSON it is.
+pub fn check_patch_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    check_type_among(headers, &["application/merge-patch+json", "application/json", "application/a2a+json"])
+}
+
+fn check_type_among(headers: &HeaderMap, known: &[&str]) -> Result<(), Refusal> {
     let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(()) };
     let given = value.to_str().unwrap_or("an unreadable one");
     let bare = given.split(';').next().unwrap_or_default().trim();
-    if bare.eq_ignore_ascii_case("application/json") || bare.eq_ignore_ascii_case("application/a2a+json") {
+    if known.iter().any(|known| bare.eq_ignore_ascii_case(known)) {
         return Ok(());
     }
-    let text = format!("The body's media type is {given}; send application/json or application/a2a+json.");
+    let text = format!("The body's media type is {given}; send {}.", known.join(" or "));
     Err(Refusal::new(Reason::MediaTypeNotSupported, text).fact("mediaType", given))
 }
 

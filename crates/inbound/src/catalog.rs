@@ -6,7 +6,7 @@ pub(crate) mod request;
 use crate::app::{App, Settings};
 use crate::well_known;
 use axum::body::Body;
-use flotilla_core::registry::{Agent, Registry, Visibility};
+use flotilla_core::registry::{Agent, Liveness, Registry, Visibility};
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{HeaderValue, Response, Uri};
@@ -26,7 +26,7 @@ const QUERIES: std::ops::RangeInclusive<usize> = 2..=5;
 pub fn serve(app: &App, request: &Parts) -> Response<Body> {
     let settings = app.settings();
     let registry = app.hub.registry();
-    let entries: Vec<Value> = public(&registry).take(MOST).map(|agent| entry(&settings, agent)).collect();
+    let entries: Vec<Value> = public(app, &registry).take(MOST).map(|agent| entry(app, &settings, agent)).collect();
     let own = [own_registry(&settings)];
     let catalog = json!({
         "specVersion": "1.0",
@@ -38,9 +38,10 @@ pub fn serve(app: &App, request: &Parts) -> Response<Body> {
     response
 }
 
-/// Agents whose cards are for all.
-fn public(registry: &Registry) -> impl Iterator<Item = &Arc<Agent>> {
-    registry.agents().filter(|agent| agent.visibility == Visibility::Public)
+/// Agents whose cards are for all, but those that are gone.
+fn public<'a>(app: &App, registry: &'a Registry) -> impl Iterator<Item = &'a Arc<Agent>> {
+    let public = registry.agents().filter(|agent| agent.visibility == Visibility::Public);
+    public.filter(move |agent| app.hub.liveness(agent) != Liveness::Gone)
 }
 
 /// Whoever publishes the catalog, as a name that can stand in a URN: the host callers reach the hub by.
@@ -67,7 +68,7 @@ fn own_registry(settings: &Settings) -> Value {
 }
 
 /// An agent as ARD and AI Catalog know it; they name the member for its media type differently.
-fn entry(settings: &Settings, agent: &Agent) -> Value {
+fn entry(app: &App, settings: &Settings, agent: &Agent) -> Value {
     let tags: BTreeSet<&String> = agent.skills.iter().flat_map(|skill| &skill.tags).collect();
     let capabilities: Vec<&String> = agent.skills.iter().map(|skill| &skill.id).collect();
     let examples = agent.skills.iter().flat_map(|skill| &skill.examples);
@@ -82,6 +83,8 @@ fn entry(settings: &Settings, agent: &Agent) -> Value {
         "version": agent.version,
         "tags": tags,
         "capabilities": capabilities,
+        // Whoever chooses among agents must see which of them may not answer.
+        "metadata": {"state": app.hub.liveness(agent).name()},
     });
     if QUERIES.contains(&queries.len()) {
         entry["representativeQueries"] = json!(queries);

@@ -89,7 +89,10 @@ pub fn check(spoken: Version, parameters: &Parameters) -> Result<(), Refusal> {
 
 fn not_spoken(version: &str) -> Refusal {
     let shown: String = version.chars().take(40).collect();
-    let text = format!("A2A version {shown} is not supported here. Supported: {}.", Version::list());
+    let text = match shown.contains(',') {
+        true => format!("A2A-Version names several versions: {shown}. Name one of: {}.", Version::list()),
+        false => format!("A2A version {shown} is not supported here. Supported: {}.", Version::list()),
+    };
     refused(shown, text)
 }
 

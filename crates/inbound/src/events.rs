@@ -113,7 +113,13 @@ impl Reader {
         let registry = self.app.hub.registry();
         let mut shown = match &notice.what {
             What::Worker { worker, health, epoch } => json!({"worker": &**worker, "health": health, "epoch": epoch}),
-            What::Task { task, state, seq, .. } => json!({"taskId": task.to_string(), "state": state, "seq": seq}),
+            What::Task { task, state, seq, worker, .. } => {
+                let mut told = json!({"taskId": task.to_string(), "state": state, "seq": seq});
+                if let Some(worker) = worker.and_then(|(_, id)| registry.by_id(id)) {
+                    told["worker"] = worker.name.as_str().into();
+                }
+                told
+            }
             What::Approval { approval, task, state } => {
                 json!({"approvalId": &**approval, "taskId": task.to_string(), "state": state})
             }

@@ -51,8 +51,9 @@ pub async fn serve(app: &Arc<App>, service: &str, method: &str, request: Request
         return refuse(app, &Refusal::new(Reason::InvalidRequest, "gRPC needs HTTP/2; this request came over HTTP/1."));
     }
     let Some(speech) = Speech::of(service, request.headers()) else {
-        return match services::serve(app, service, request).await {
-            Some(response) => response,
+        return match services::methods(service) {
+            Some(known) if known.contains(&method) => services::serve(app, service, request).await,
+            Some(known) => refuse(app, &no_method(method, service, known)),
             None => no_such_service(app, service),
         };
     };
@@ -125,8 +126,12 @@ async fn old_card(app: &App, speech: Speech, parts: &Parts, body: &mut Body) -> 
 }
 
 fn named_agent(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
-    let unreadable = || Refusal::invalid(AGENT, "must be the name of an agent");
-    headers.get(AGENT).map(|value| value.to_str().map_err(|_| unreadable())).transpose()
+    let mut named = headers.get_all(AGENT).iter();
+    let Some(name) = named.next() else { return Ok(None) };
+    if named.any(|other| other != name) {
+        return Err(Refusal::invalid(AGENT, "names several agents: send it once"));
+    }
+    name.to_str().map(Some).map_err(|_| Refusal::invalid(AGENT, "must be the name of an agent"))
 }
 
 /// A refusal in this binding's form.
@@ -157,8 +162,12 @@ fn no_such_service(app: &App, service: &str) -> Response<Body> {
 
 fn no_such_method(app: &App, speech: Speech, method: &str) -> Response<Body> {
     let known: Vec<&str> = Method::ALL.into_iter().filter_map(|method| speech.name(method)).collect();
+    let version = format!("A2A {}", speech.dialect().version().name());
+    refuse_in(app, speech, &no_method(method, &version, &known))
+}
+
+fn no_method(method: &str, of: &str, known: &[&str]) -> Refusal {
     let shown: String = method.chars().take(80).collect();
-    let version = speech.dialect().version().name();
-    let text = format!("There is no method '{shown}'. A2A {version} has: {}.", known.join(", "));
-    refuse_in(app, speech, &Refusal::new(Reason::MethodNotFound, text))
+    let text = format!("There is no method '{shown}'. {of} has: {}.", known.join(", "));
+    Refusal::new(Reason::MethodNotFound, text)
 }

@@ -59,7 +59,7 @@ pub async fn serve(app: &Arc<App>, agent: Option<&str>, request: Request<Body>) 
         Ok(response) => response,
         Err(error) => {
             let response = refuse(app, &asking, &app.refusal(error));
-            answer::after(app, &parts.headers, body, response).await
+            Box::pin(answer::after(app, &parts.headers, body, response)).await
         }
     }
 }
@@ -161,7 +161,7 @@ async fn let_in(
     };
     let refusal = app.refusal(error);
     let told = match agent {
-        None => gopherhole::refused::told(app, parts, body, caller.as_ref(), &refusal).await,
+        None => Box::pin(gopherhole::refused::told(app, parts, body, caller.as_ref(), &refusal)).await,
         Some(_) => None,
     };
     told.map(ControlFlow::Break).ok_or_else(|| refusal.into())

@@ -65,7 +65,7 @@ impl Parameters {
     pub fn of(headers: &HeaderMap, uri: &Uri) -> Self {
         let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let mut parameters = Self {
-            version: text(&VERSION),
+            version: versions(headers),
             // 0.3 had the name with an X.
             extensions: list(headers.get_all(&EXTENSIONS).iter().chain(headers.get_all(&OLD_EXTENSIONS))),
             cursor: text(&LAST_EVENT_ID),
@@ -150,6 +150,20 @@ impl Parameters {
         let wrong = || Refusal::invalid("Last-Event-ID", "must be the id of an event of this hub's stream");
         Cursor::parse(text).map(Some).ok_or_else(wrong)
     }
+}
+
+/// The version a request names. Where it names several, all of them, which is a version nobody speaks: neither is more
+/// its caller's than the other.
+fn versions(headers: &HeaderMap) -> Option<String> {
+    let named = headers.get_all(&VERSION).iter().filter_map(|value| value.to_str().ok());
+    let mut named = named.map(str::trim).filter(|version| !version.is_empty());
+    let first = named.next()?;
+    let mut versions = first.to_owned();
+    for other in named.filter(|other| *other != first) {
+        versions.push_str(", ");
+        versions.push_str(other);
+    }
+    Some(versions)
 }
 
 /// The trace a request belongs to. Of a header that may be there once, two are none (W3C trace context 3.2).

@@ -22,7 +22,7 @@ pub async fn serve(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let settings = app.settings();
     let checked = door::check(&app, &settings, &request).and_then(|()| browser::origin(&settings, &request));
     match checked {
-        Err(refusal) => refuse(&app, &segments, request, &refusal).await,
+        Err(refusal) => Box::pin(refuse(&app, &segments, request, &refusal)).await,
         Ok(Some(origin)) if browser::is_preflight(&request) => {
             browser::allow(&settings, browser::preflight(), Some(origin))
         }

@@ -33,7 +33,8 @@ struct Reader<D> {
 }
 
 pub fn respond<D: Dress>(reading: Reading, dress: D) -> Response<Body> {
-    let reader = Reader { epoch: reading.epoch(), reading, dress, done: false };
+    // In a box: what is unfolded has its room twice.
+    let reader = Box::new(Reader { epoch: reading.epoch(), reading, dress, done: false });
     let chunks = stream::unfold(reader, |mut reader| async move {
         if reader.done {
             return None;

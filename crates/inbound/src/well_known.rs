@@ -161,9 +161,10 @@ pub fn jwks(app: &App, request: &Parts) -> Response<Body> {
     cacheable(&request.headers, body, app.changed_at(), CACHE)
 }
 
-/// A document that everybody may read and keep for a while.
+/// A document that everybody may read and keep for a while. It changes at any time, so only its content tells whether it
+/// has.
 pub fn public(app: &App, request: &Parts, body: Vec<u8>) -> Response<Body> {
-    cacheable(&request.headers, body, app.changed_at(), CACHE)
+    cacheable(&request.headers, body, app.now(), CACHE)
 }
 
 fn cacheable(asked: &HeaderMap, body: Vec<u8>, changed_at: Millis, cache: HeaderValue) -> Response<Body> {

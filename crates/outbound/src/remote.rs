@@ -4,6 +4,7 @@ mod breaker;
 mod call;
 mod face;
 mod fault;
+mod look;
 pub mod options;
 mod reach;
 mod request;
@@ -22,10 +23,11 @@ use breaker::Switch;
 use call::Calls;
 use flotilla_core::hub::RunHandle;
 use flotilla_core::ids::TaskId;
-use flotilla_core::ports::{Checked, Link, Missed, Reach, Stopped, Stopping};
+use flotilla_core::ports::{Checked, Link, Look, Missed, Reach, Stopped, Stopping, Waiting};
 use flotilla_core::registry::{Proven, Signed};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::work::Assignment;
+use look::Lookers;
 use metrics::{Counter, counter};
 use options::Options;
 use reach::Way;
@@ -43,6 +45,7 @@ pub struct Remote {
     /// Why its card could not be used at the last check.
     problem: ArcSwapOption<String>,
     calls: Arc<Calls>,
+    lookers: Lookers,
     meters: Meters,
 }
 
@@ -68,7 +71,7 @@ impl Remote {
         let options = Arc::new(options);
         let way = Way::new(Arc::clone(&options), guard, proven)?;
         let (stale, problem) = (ArcSwapOption::empty(), ArcSwapOption::empty());
-        Ok(Self { options, way, breaker, stale, problem, calls: Arc::default(), meters })
+        Ok(Self { options, way, breaker, stale, problem, calls: Arc::default(), lookers: Lookers::default(), meters })
     }
 }
 
@@ -93,6 +96,11 @@ impl Link for RemoteLink {
     fn stop(&self, task: Stopping) -> Pin<Box<dyn Future<Output = Result<Stopped, Refusal>> + Send>> {
         let remote = Arc::clone(&self.0);
         Box::pin(async move { remote.stop_task(task).await })
+    }
+
+    fn look(&self, task: Waiting) -> Pin<Box<dyn Future<Output = Look> + Send>> {
+        let remote = Arc::clone(&self.0);
+        Box::pin(async move { remote.look_at(task).await })
     }
 
     fn reach(&self) -> Option<Reach> {

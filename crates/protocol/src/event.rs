@@ -150,6 +150,10 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         id: String,
     },
+    /// The caller wants the run to end, and whoever has it is told so until nothing of it is left.
+    StopAsked {
+        run: u32,
+    },
     /// A run ended without a result; what follows says what was done about it.
     RunLost {
         run: u32,
@@ -206,6 +210,7 @@ impl Event {
             | Self::TakenUp { .. }
             | Self::Linked { .. }
             | Self::Received { .. }
+            | Self::StopAsked { .. }
             | Self::RunLost { .. }
             | Self::Routed { .. }
             | Self::NearLimit { .. }

@@ -16,10 +16,12 @@ pub use ending::{ending, ending_and_words};
 pub use result::TaskResult;
 pub use version::Version;
 
+use crate::a2a::model::Part;
 use crate::decode::plain;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// The extension's name in cards, in `A2A-Extensions`, and for the member of a message's metadata that holds a dispatch.
 pub const HANDSHAKE: &str = "urn:flotilla:ext:fleet-handshake:2.0";
@@ -47,7 +49,7 @@ impl Kind {
         }
     }
 
-    /// The media type of a data part that holds one.
+    /// The media type of a part that holds one.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Announce => "application/vnd.flotilla.session-announce+json",
@@ -55,6 +57,16 @@ impl Kind {
             Self::Result => "application/vnd.flotilla.task-result+json",
         }
     }
+}
+
+/// The JSON a part is: its data, or a file whose media type says that it holds a dispatch or a result.
+pub fn json(part: &Part) -> Option<Cow<'_, str>> {
+    if let Some(data) = &part.data.0 {
+        return Some(Cow::Borrowed(data.text()));
+    }
+    let is_ours = [Kind::Dispatch, Kind::Result].iter().any(|kind| kind.media_type() == part.media_type);
+    // What is no text is no JSON either: it is read as such, and said to be wrong.
+    part.raw.as_ref().filter(|_| is_ours).map(|raw| Cow::Owned(String::from_utf8_lossy(&raw.decode()).into_owned()))
 }
 
 /// One of the three, read.
@@ -83,6 +95,18 @@ struct Envelope {
     kind: Option<String>,
     #[serde(default)]
     protocol_version: Option<Value>,
+}
+
+/// What stands before a text and says nothing. Some editors begin a file with a mark of their own.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || c == '\u{feff}'
+}
+
+/// A text without the fence that people and models put around JSON, if all of it is in one.
+pub fn unfenced(text: &str) -> &str {
+    let text = text.trim_matches(is_blank);
+    let Some(inner) = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) else { return text };
+    inner.trim_start_matches(char::is_alphanumeric).trim()
 }
 
 /// Reads JSON that may be one of the three messages. Other JSON, and no JSON at all, is nothing.

@@ -1,6 +1,7 @@
 //! GopherHole's dialect, as its published clients speak it: bare tasks, flat parts, a status whose message is a text.
 
 mod part;
+mod push;
 mod report;
 mod request;
 mod task;
@@ -8,9 +9,10 @@ mod task;
 mod tests;
 
 pub use part::{payload, read_message};
+pub use push::{push_config, push_configs};
 pub use report::reports;
 pub use request::{Asked, Listing, Search, is_dialect, listing, read};
-pub use task::{page, task};
+pub use task::{Parties, page, states_of, task};
 
 use crate::a2a::model::Task;
 

@@ -5,6 +5,7 @@ pub mod worker;
 
 use crate::a2a::error::{Reason, Refusal};
 use crate::approval::Asking;
+use crate::block::Block;
 use crate::decode::message;
 use crate::fleet::{self, Announce};
 use crate::gopherhole;
@@ -86,6 +87,9 @@ pub struct TaskResponse {
     /// Whether the artifact extends one of its id; if it is not said, one that is known is extended.
     #[serde(default)]
     pub append: Option<bool>,
+    /// What is for the agent's owner only: what it used, its tools, its thoughts.
+    #[serde(default)]
+    pub blocks: Vec<Block>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

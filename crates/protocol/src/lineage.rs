@@ -68,6 +68,33 @@ impl Origin {
     pub fn parent(&self) -> Option<&Ancestor> {
         self.chain.last()
     }
+
+    /// The agents of a hub the call was made for, those that are only claimed too.
+    pub fn passed<'a>(&'a self, hub: &'a str) -> impl Iterator<Item = &'a str> {
+        let claimed = self.claimed.iter().flat_map(|claim| &claim.chain);
+        claimed.chain(&self.chain).filter(move |one| one.hub == hub).map(|one| one.agent.as_str())
+    }
+
+    /// The same below a parent that is known to be one: where that comes from counts, whatever was told of it. What was
+    /// told beyond that still shows a ring, but names no task of the parent's hub.
+    pub fn below(&self, parent: Ancestor, above: Option<&Self>) -> Self {
+        let known = above.map_or(&[][..], |above| &above.chain);
+        let is_known = |one: &Ancestor| {
+            let same_task =
+                |known: &Ancestor| !one.task.is_empty() && (&known.hub, &known.task) == (&one.hub, &one.task);
+            known.iter().any(|known| known.is(&one.hub, &one.agent) || same_task(known))
+        };
+        let told = self.chain.split_last().map_or(&[][..], |(_, before)| before);
+        let mut chain: Vec<Ancestor> = told.iter().filter(|one| !is_known(one)).cloned().collect();
+        chain.iter_mut().filter(|one| one.hub == parent.hub).for_each(|one| one.task.clear());
+        chain.extend(known.iter().cloned());
+        chain.push(parent);
+        let length = u32::try_from(chain.len()).unwrap_or(u32::MAX);
+        let hops = above.map_or(0, |above| above.hops.saturating_add(1)).max(self.hops).max(length);
+        let max_hops = self.max_hops.into_iter().chain(above.and_then(|above| above.max_hops)).min();
+        let claimed = self.claimed.clone().or_else(|| above?.claimed.clone());
+        Self { provenance: self.provenance, chain, hops, max_hops, trace: self.trace.clone(), claimed }
+    }
 }
 
 /// What a run hands on to whomever it calls.

@@ -77,6 +77,25 @@ impl Waits {
         let asks_the_same = status.message.as_ref().is_none_or(|message| message.message_id == self.said);
         status.state == self.state && status.timestamp == self.at && asks_the_same
     }
+
+    /// Whether a task is shown as it was before it waited: what an agent shows when it is asked may lag behind what it
+    /// answered. An end is none of that. Work under way counts as later only if its time says so, or if there are no
+    /// times at all and the wait was for a login, which is not told to the agent by its caller.
+    pub fn is_after(&self, shown: &TaskStatus) -> bool {
+        let under_way = matches!(shown.state, TaskState::Submitted | TaskState::Working);
+        match (self.at, shown.timestamp) {
+            _ if shown.state.is_terminal() => false,
+            (Some(at), Some(shown)) => shown < at || under_way && shown == at,
+            (Some(_), None) => under_way,
+            (None, _) => shown.state == TaskState::Submitted || under_way && self.state == TaskState::InputRequired,
+        }
+    }
+
+    /// The same of an update, which is news as such: only its time can say that it is an old one.
+    pub fn is_later_than(&self, update: &TaskStatus) -> bool {
+        let is_older = self.at.zip(update.timestamp).is_some_and(|(at, told)| told < at);
+        is_older && !update.state.is_terminal()
+    }
 }
 
 /// What the logs say of an agent elsewhere: how far it was called, and what it has told already.
@@ -90,8 +109,12 @@ pub struct Trail {
     pub resumed: bool,
     /// The agent is known to have taken the run.
     pub started: bool,
+    /// The caller wants it to end, and whoever has it was asked for that.
+    pub stopping: bool,
     /// It is known to have been: the ids were told during this run.
     pub linked: bool,
+    /// Its task waited for its caller when it was last heard of before this run.
+    pub waited: bool,
     /// The tasks the message refers to, and what the agent calls them.
     pub references: Vec<(String, String)>,
     /// The ids of what the agent said in this task.

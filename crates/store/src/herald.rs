@@ -5,9 +5,10 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 pub type Outcome = Result<(), NotCommitted>;
-type Batch = Vec<(Done, Outcome)>;
+pub type Batch = Vec<(Done, Outcome)>;
 
 /// On the runtime, with one wake for a whole batch, so that the writer can go on to the next.
+#[derive(Clone)]
 pub enum Herald {
     Runtime(UnboundedSender<Batch>),
     /// There is no runtime: a tool at work on the store.
@@ -28,6 +29,7 @@ impl Herald {
 
     pub fn announce(&self, batch: Batch) {
         match self {
+            _ if batch.is_empty() => {}
             Self::Here => tell(batch),
             // A runtime that is gone has nobody left to tell.
             Self::Runtime(sender) => drop(sender.send(batch)),

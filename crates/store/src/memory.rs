@@ -112,6 +112,9 @@ impl Store for Memory {
     fn open_runs(&self) -> Later<Vec<TaskId>> {
         self.now(|tables| tables.open_runs())
     }
+    fn waiting(&self) -> Later<Vec<(TaskId, AgentId)>> {
+        self.now(|tables| tables.waiting())
+    }
     fn deadlines(&self) -> Later<Vec<(TaskId, Millis)>> {
         self.now(|tables| tables.deadlines())
     }

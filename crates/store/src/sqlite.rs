@@ -14,6 +14,7 @@ mod list;
 mod progress;
 mod proven;
 mod push;
+mod queue;
 mod reader;
 mod registration;
 mod schema;
@@ -220,6 +221,9 @@ impl Store for Sqlite {
     }
     fn open_runs(&self) -> Later<Vec<TaskId>> {
         self.read(task::open_runs)
+    }
+    fn waiting(&self) -> Later<Vec<(TaskId, AgentId)>> {
+        self.read(task::waiting)
     }
     fn deadlines(&self) -> Later<Vec<(TaskId, Millis)>> {
         self.read(task::deadlines)

@@ -78,8 +78,15 @@ impl Agent {
 
     /// Works until all is said, nobody listens any more, or it is asked to stop. May be dropped at any await: a program
     /// of its own is ended by that, but one that was asked to stop is gone when this returns.
-    pub async fn work(&self, assignment: Assignment, outbox: Outbox, stop: Stop) {
-        let assignment = if self.reads_contracts() { assignment } else { told_how_to_end(assignment) };
+    pub fn work(&self, assignment: impl Into<Box<Assignment>>, outbox: Outbox, stop: Stop) -> impl Future<Output = ()> {
+        // In a box: a future has room for what it is given more than once.
+        self.work_on(assignment.into(), outbox, stop)
+    }
+
+    async fn work_on(&self, mut assignment: Box<Assignment>, outbox: Outbox, stop: Stop) {
+        if !self.reads_contracts() {
+            tell_how_to_end(&mut assignment);
+        }
         // Programs in boxes, so that a run of the simplest is not as large as one of theirs. An agent whose hub stopped
         // listening has nobody left to tell.
         let _ = match self {
@@ -93,15 +100,14 @@ impl Agent {
     }
 }
 
-/// The same work, with the words that say how a result is told at the end of its brief.
-fn told_how_to_end(mut assignment: Assignment) -> Assignment {
+/// Puts the words that say how a result is told at the end of the brief.
+fn tell_how_to_end(assignment: &mut Assignment) {
     if let Some(dispatch) = receipt::dispatch(&assignment.message) {
         let message = Arc::make_mut(&mut assignment.message);
         if let Some(brief) = message.parts.iter_mut().find_map(|part| part.text.as_mut()) {
             brief.push_str(&dispatch.ending());
         }
     }
-    assignment
 }
 
 /// Where an agent puts its reports. In boxes: a channel keeps room for dozens, and most runs are quiet.

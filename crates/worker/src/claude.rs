@@ -115,10 +115,7 @@ impl Claude {
         };
         match ended {
             Ok(()) => run.settle(None).await,
-            Err(Halt::Stopped) => {
-                run.close(false).await;
-                Err(Stopped)
-            }
+            Err(Halt::Stopped) => run.rest().await.and(Err(Stopped)),
             Err(Halt::Failed(problem)) => run.fail(&problem).await,
         }
     }

@@ -110,7 +110,9 @@ impl Program {
         let (last, mut lingering) = match ended {
             Ok(Ended { last, lingering }) => (last, lingering),
             Err(Halt::Stopped) => {
-                site.close(false).await;
+                for report in site.close(false).await {
+                    outbox.report(report).await?;
+                }
                 return Err(Stopped);
             }
             Err(Halt::Failed(problem)) => (failed(problem), None),
@@ -195,8 +197,15 @@ impl Program {
             Ok(exit) => exit,
             Err(halt) => {
                 let used = running.meter().look();
-                // What it says on its way out is nobody's any more, but it must be able to say it.
-                let (_, ()) = tokio::join!(running.stop(), reader.drain());
+                let last_words = async {
+                    // What it said before it heard that it is to stop is its caller's still.
+                    if matches!(halt, Halt::Stopped) {
+                        let _ = self.hear(&mut reader, pin!(std::future::ready(())), assignment, outbox, course).await;
+                    }
+                    // The rest is nobody's, but it must be able to say it.
+                    reader.drain().await;
+                };
+                let (_, ()) = tokio::join!(running.stop(), last_words);
                 note(outbox, used.block()).await?;
                 return Err(halt);
             }

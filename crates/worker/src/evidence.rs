@@ -9,6 +9,7 @@ mod loss;
 mod programs;
 pub mod site;
 pub mod snapshot;
+mod tracked;
 pub mod witness;
 pub mod worktree;
 
@@ -48,7 +49,7 @@ pub struct Evidence {
     /// Other runs were at work in the repository meanwhile: some of this may be theirs.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
-    /// Files that were marked so that git does not look for changes in them.
+    /// Files that were marked so that git does not look for changes in them, or that it calls unchanged and are not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<String>,
     /// Files and folders that came and that git ignores.
@@ -90,8 +91,8 @@ impl Evidence {
         };
         let mut seen = Self {
             branch_before: before.branch.clone().filter(|_| before.branch != after.branch),
-            branch: after.branch,
-            head: after.head,
+            branch: after.branch.clone(),
+            head: after.head.clone(),
             files: files.len(),
             files_changed: named(files),
             uncommitted: named(uncommitted),
@@ -102,8 +103,11 @@ impl Evidence {
             unseen: named(unseen.difference(&before.unseen).cloned()),
             ..Self::default()
         };
+        let whole = &after;
         if let (Some(before), Some(after)) = (&before.hidden, &after.hidden) {
-            seen.hidden = named(after.marked.difference(&before.marked).cloned());
+            let mut hidden = after.tracked.belied(&before.tracked, whole, git).await?;
+            hidden.extend(after.marked.difference(&before.marked).cloned());
+            seen.hidden = named(hidden);
             seen.ignored = named(after.ignored.difference(&before.ignored).cloned());
             seen.ignores_changed = after.has_other_rules(before);
         }

@@ -2,7 +2,10 @@
 
 pub mod mcp;
 pub mod observe;
+mod own;
 pub mod presence;
+mod repository;
 pub mod trial;
 
 pub use observe::{Servers, Subject, Watch, observe};
+pub use own::{Own, Sources};

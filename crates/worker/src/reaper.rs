@@ -8,7 +8,7 @@ pub mod tree;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getrlimit, prlimit, setrlimit};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write as _};
 use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,7 @@ pub fn main(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[
     match run(grace, ceiling, program, arguments) {
         Ok(code) => ExitCode::from(code),
         Err(problem) => {
-            eprintln!("{problem}");
+            let _ = writeln!(std::io::stderr(), "{problem}");
             ExitCode::from(NOT_STARTED)
         }
     }
@@ -156,10 +156,15 @@ fn code(status: WaitStatus) -> u8 {
 
 /// Does what the worker says, until it says no more.
 fn listen(mut pipe: File, grace: Duration) {
-    let mut order = [0];
+    let (mut order, mut is_asked) = ([0], false);
     loop {
         match pipe.read(&mut order) {
-            Ok(1) if order[0] == Order::Stop as u8 => end(grace),
+            // Whoever says so may be gone before the grace is over, or not want to wait that long.
+            Ok(1) if order[0] == Order::Stop as u8 => {
+                if !std::mem::replace(&mut is_asked, true) {
+                    std::thread::spawn(move || end(grace));
+                }
+            }
             Ok(1) if order[0] == Order::Kill as u8 => end(Duration::ZERO),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             // Nobody is there any more. This process ends when nothing is left.

@@ -1,6 +1,7 @@
 """GopherHole's published Python client, unmodified, as a caller and as an agent."""
 
 import asyncio
+import json
 
 import httpx
 import pytest
@@ -90,6 +91,38 @@ def test_a_caller_that_is_connected_is_told(run):
             task = await caller.send_text(agent.name, "push")
             last = await until("the end", lambda: [t for t in told if t.status.state.value == "completed"])
             assert (last[0].id, last[0].get_response_text()) == (task.id, "Hello, push!")
+
+    run(work())
+
+
+@pytest.mark.parametrize("transport", ["http", "auto"])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_caller_answers_what_it_is_asked(run, transport, named):
+    """An agent that the client cannot be asks back; the client's own ways to go on name nothing but the context."""
+
+    async def work():
+        asker = client()
+        heard = []
+
+        @asker.on_message
+        async def ask(message):
+            heard.append(message.payload.parts[0].text)
+            last = len(heard) > 1
+            status = {"state": "completed"} if last else {"state": "input-required", "message": "Which?"}
+            await asker._ws.send(json.dumps({"type": "task_response", "taskId": message.task_id, "status": status}))
+
+        async with running(asker):
+            caller = client(transport)
+            task = await caller.send_text(asker.name, "first")
+            while (await caller.get_task(task.id)).status.state.value != "input-required":
+                await asyncio.sleep(0.02)
+            if named:
+                more = await caller.send_text(asker.name, "second", SendOptions(context_id=task.context_id))
+            else:
+                more = await caller.reply_text(task.id, "second")
+            assert more.id == task.id
+            await caller.wait_for_task(task.id, poll_interval=0.05)
+        assert heard == ["first", "second"]
 
     run(work())
 

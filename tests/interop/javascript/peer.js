@@ -79,6 +79,11 @@ class Peer {
         return update('COMPLETED');
       case 'order':
         return update('INPUT_REQUIRED', 'Which size?');
+      case 'signin': // and goes on by itself
+        update('AUTH_REQUIRED', 'Please sign in');
+        await pause(1500);
+        artifact('result', [text('Signed in')]);
+        return update('COMPLETED', 'Done');
       case 'files':
         artifact('files', FILES);
         return update('COMPLETED');

@@ -77,6 +77,11 @@ class Peer(AgentExecutor):
                 await task.complete()
             case "order":
                 await task.requires_input(say("Which size?"))
+            case "signin":  # and goes on by itself
+                await task.requires_auth(say("Please sign in"))
+                await asyncio.sleep(1.5)
+                await task.add_artifact([new_text_part("Signed in")], name="result")
+                await task.complete(say("Done"))
             case "files":
                 await task.add_artifact(FILES, artifact_id="files")
                 await task.complete()

@@ -103,6 +103,11 @@ class Peer(AgentExecutor):
                 await task.complete()
             case "order":
                 await task.update_status(TaskState.input_required, say("Which size?"), final=True)
+            case "signin":  # and goes on by itself
+                await task.requires_auth(say("Please sign in"))
+                await asyncio.sleep(1.5)
+                await task.add_artifact([text("Signed in")], name="result")
+                await task.complete(say("Done"))
             case "files":
                 await task.add_artifact(FILES, artifact_id="files")
                 await task.complete()

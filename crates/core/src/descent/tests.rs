@@ -111,6 +111,15 @@ fn a_place_is_a_hub_and_an_agent() {
 }
 
 #[test]
+fn the_fleet_is_no_place() {
+    let ancestry = json!({"chain": chain(&[("here", "fleet"), ("here", "me")])});
+    let mut descent = of(&keyed(), ancestry, Told::default()).unwrap().unwrap();
+    assert!(descent.objection().is_some(), "its worker is one");
+    descent.here.agent = "fleet".into();
+    assert_eq!(descent.objection(), None);
+}
+
+#[test]
 fn the_most_that_anybody_counted_are_the_hops() {
     let one = || chain(&[("a", "x")]);
     assert_eq!(judged(json!({"chain": one(), "hops": 3}), Some("2")), None, "as many as allowed");

@@ -89,6 +89,8 @@ pub struct Wanted<'a> {
     pub last: Option<&'a str>,
     /// Workers that would not take it.
     pub shunned: &'a [Shunned],
+    /// The agents it was called for, which it must not come back to.
+    pub passed: &'a [String],
 }
 
 /// A worker that answered that it cannot, and until when it is not asked again.
@@ -162,11 +164,13 @@ pub fn choose<'a>(
 
 fn verdict(worker: &Worker, wanted: Wanted<'_>, addressed: Addressed, policy: &Policy, now: Millis) -> Verdict {
     let shunned = wanted.shunned.iter().find_map(|shunned| shunned.stands(worker, now));
-    match (fit(worker, wanted.dispatch, addressed, policy, now), shunned) {
-        (Ok(unverified), None) => score(worker, wanted, policy, unverified),
-        (Ok(_), Some(unfit)) => Verdict::Unfit(vec![unfit]),
-        (Err(mut reasons), shunned) => {
-            reasons.extend(shunned);
+    let ring = wanted.passed.iter().any(|name| **name == *worker.name).then(Unfit::ring);
+    let others: Vec<Unfit> = ring.into_iter().chain(shunned).collect();
+    match fit(worker, wanted.dispatch, addressed, policy, now) {
+        Ok(unverified) if others.is_empty() => score(worker, wanted, policy, unverified),
+        Ok(_) => Verdict::Unfit(others),
+        Err(mut reasons) => {
+            reasons.extend(others);
             Verdict::Unfit(reasons)
         }
     }

@@ -41,6 +41,12 @@ impl Unfit {
         Self { reason, detail, waits: true, until: None, distance }
     }
 
+    /// The work comes from it. There is no typed word for that: it is the ancestry's.
+    pub fn ring() -> Self {
+        let detail = "the work comes from it, so this would be a ring of calls";
+        Self::never(BlockedReason::Other("ring".to_owned()), detail.to_owned())
+    }
+
     fn until(self, until: Millis) -> Self {
         Self { until: Some(until), ..self }
     }
@@ -73,6 +79,8 @@ pub fn fit(
     model(worker, dispatch, addressed, policy, &mut unfit, &mut unverified);
     tree(worker, dispatch, addressed, &mut unfit, &mut unverified);
     presence(worker, dispatch, now, &mut unfit);
+    // Of a later version, or nobody's: it is not looked at here.
+    unverified.extend(dispatch.requirements.more.keys().map(|name| format!("requirement {name}")));
     if unfit.is_empty() { Ok(unverified) } else { Err(unfit) }
 }
 

@@ -46,7 +46,9 @@ fn may_wait(choice: &Choice) -> bool {
 }
 
 fn choice(workers: &[Worker], requirements: &Value, target: &Target, last: Option<&str>) -> Choice {
-    choose(workers, Wanted { dispatch: &dispatch(requirements), target, last, shunned: &[] }, &Policy::default(), NOW)
+    let dispatch = dispatch(requirements);
+    let wanted = Wanted { dispatch: &dispatch, target, last, shunned: &[], passed: &[] };
+    choose(workers, wanted, &Policy::default(), NOW)
 }
 
 fn chosen(workers: &[Worker], requirements: &Value) -> Option<String> {
@@ -72,6 +74,7 @@ fn every_requirement_can_stand_in_the_way() {
     for (requirements, among, named) in [
         (json!({}), "fit", "fit"),
         (json!({"required_mcp": ["mem"]}), "fit", "fit"),
+        (json!({"gpu": true}), "fit requirement gpu", "fit requirement gpu"),
         (json!({"required_mcp": ["trek"]}), "missing_mcp", "missing_mcp"),
         (json!({"required_mcp": ["gone"]}), "missing_mcp", "missing_mcp"),
         (json!({"required_mcp": ["new"]}), "missing_mcp", "fit MCP server new"),
@@ -133,7 +136,7 @@ fn trees_deadlines_and_presence_count_too() {
 
     let late = Dispatch { deadline: Some(NOW), ..dispatch(&json!({})) };
     let ready = [worker("w", "sonnet")];
-    let wanted = Wanted { dispatch: &late, target: &Target::Any, last: None, shunned: &[] };
+    let wanted = Wanted { dispatch: &late, target: &Target::Any, last: None, shunned: &[], passed: &[] };
     let choice = choose(&ready, wanted, &Policy::default(), NOW);
     assert!(choice.chosen().is_none() && !may_wait(&choice));
 }
@@ -148,7 +151,7 @@ fn words_of_one_caller_s_task_are_not_told_to_another() {
     Arc::make_mut(&mut says.announce).session.broken = Some("it crashed".into());
     for hindered in [broken, paused, says] {
         let dispatch = dispatch(&json!({}));
-        let wanted = Wanted { dispatch: &dispatch, target: &Target::Any, last: None, shunned: &[] };
+        let wanted = Wanted { dispatch: &dispatch, target: &Target::Any, last: None, shunned: &[], passed: &[] };
         let told = format!("{:?}", choose([&hindered], wanted, &Policy::default(), NOW));
         assert!(told.contains("Unfit") && !told.contains("crashed"), "words of a task are not for others: {told}");
     }
@@ -254,7 +257,7 @@ fn pauses_full_repositories_and_earlier_answers_stand_in_the_way() {
         let (retry_at, retryable) = (None, None);
         let shunned = Shunned { worker: "w".into(), epoch: None, revision, until, reason, detail, retry_at, retryable };
         let dispatch = dispatch(&json!({}));
-        let wanted = Wanted { dispatch: &dispatch, target: &Target::Any, last: None, shunned: &[shunned] };
+        let wanted = Wanted { dispatch: &dispatch, target: &Target::Any, last: None, shunned: &[shunned], passed: &[] };
         let choice = choose([&worker], wanted, &Policy::default(), NOW);
         (choice.chosen().is_some(), may_wait(&choice))
     };

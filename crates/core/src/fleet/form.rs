@@ -1,6 +1,7 @@
 //! How a worker is told of its work: in its own version of the handshake, as hints, or as plain text.
 
 use super::contract::is_dispatch;
+use crate::budget::Ceiling;
 use crate::dispatch::Worker;
 use flotilla_protocol::a2a::model::{Message, Part};
 use flotilla_protocol::fleet::route::Form;
@@ -27,6 +28,8 @@ pub struct Told<'a> {
     pub violations: Option<&'a [String]>,
     /// When the task ends, which may be sooner than its own contract says.
     pub deadline: Option<Millis>,
+    /// What is left under the hard ceilings of the tasks it is part of.
+    pub left: Option<Ceiling>,
 }
 
 /// The message as the worker gets it. What else was in it goes on unchanged.
@@ -40,6 +43,9 @@ pub fn dressed(message: &Message, dispatch: &Dispatch, told: &Told<'_>) -> Arc<M
         deadline: told.deadline,
         ..dispatch.clone()
     };
+    if let Some(left) = told.left {
+        left.bind(&mut dispatch);
+    }
     if let Some(violations) = told.violations {
         dispatch.brief = again(&dispatch.brief, violations);
     }
@@ -84,6 +90,7 @@ fn again(brief: &str, violations: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Told, dressed, form};
+    use crate::budget::Ceiling;
     use crate::dispatch::Worker;
     use flotilla_protocol::a2a::model::{Message, Part};
     use flotilla_protocol::fleet::dispatch::ReplySchema;
@@ -103,7 +110,8 @@ mod tests {
         let parts = vec![Part::text("Do it"), Part { url: Some("http://a".into()), ..Part::default() }];
         let message = Message { parts, ..Message::default() };
         let (unverified, deadline) = (&["MCP server mem".to_owned()], Some(Millis(7)));
-        dressed(&message, dispatch, &Told { worker, unverified, violations, deadline })
+        let left = Some(Ceiling { tokens: Some(70), hard: true, ..Ceiling::default() });
+        dressed(&message, dispatch, &Told { worker, unverified, violations, deadline, left })
     }
 
     #[test]
@@ -115,6 +123,7 @@ mod tests {
         let told: Dispatch = serde_json::from_str(json.text()).unwrap();
         assert_eq!((told.epoch, told.unverified.len(), told.protocol_version.to_string()), (Some(4), 1, "2.0".into()));
         assert_eq!(told.deadline, Some(Millis(7)), "the task's, not its own alone");
+        assert_eq!(told.most_tokens(), Some(70), "likewise");
         assert_eq!(
             (upgraded.parts.len(), upgraded.parts[0].text.as_deref()),
             (2, Some("Do it")),

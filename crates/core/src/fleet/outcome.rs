@@ -1,7 +1,9 @@
 //! What a worker's reports come to: the result it tells in any of its forms, checked, and the state that follows.
 
+mod beside;
 mod evidence;
 mod heard;
+mod told;
 
 use super::contract::Past;
 use super::own::Titles;
@@ -22,6 +24,7 @@ use flotilla_protocol::work::{Contents, Report};
 use heard::{Heard, Held, Span, held};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use told::{Told, contradiction};
 
 /// Reads along with a worker's reports.
 pub struct Judge {
@@ -29,7 +32,7 @@ pub struct Judge {
     dispatch: Arc<Dispatch>,
     /// It was asked for its reply a second time: there is no third.
     asked_again: bool,
-    result: Option<Box<TaskResult>>,
+    told: Told,
     /// What is wrong with a result it told, if that cannot be read.
     wrong: Option<String>,
     /// What it called the artifact with its result.
@@ -60,8 +63,8 @@ impl Judge {
         Self {
             worker,
             dispatch,
-            asked_again: past.violations.is_some(),
-            result: None,
+            asked_again: past.asked_again.is_some(),
+            told: Told::default(),
             wrong: None,
             artifact: None,
             heard: Heard::default(),
@@ -89,9 +92,10 @@ impl Judge {
                         (false, false) => Span::Beginning,
                         (true, false) => Span::Middle,
                     };
-                    let (parts, kept) = self.sift(&contents, span, &mut announced);
+                    let (parts, kept) =
+                        self.sift(&contents, span, (Some(artifact.artifact_id.as_str()), append), &mut announced);
                     self.heard.artifact(&artifact.artifact_id, append, &kept);
-                    if self.result.is_some() && kept.is_empty() && !parts.is_empty() {
+                    if self.told.is_some() && kept.is_empty() && !parts.is_empty() {
                         // What was said under the same name before stays what it is.
                         self.artifact = (!append).then(|| artifact.artifact_id.clone());
                         continue;
@@ -100,8 +104,9 @@ impl Judge {
                     let contents = if kept == parts { contents } else { Contents::Parts(kept) };
                     passed.push(Report::Artifact { artifact, contents, append, last_chunk, metadata });
                 }
-                Report::Answer { contents, .. } => {
+                Report::Answer { contents, metadata } => {
                     self.said(&contents, &mut announced);
+                    self.told_beside(Some(&contents), metadata.as_ref());
                     self.gather();
                     return (self.over(passed, TaskState::Completed, Some(contents)), announced);
                 }
@@ -109,16 +114,18 @@ impl Judge {
                     if let Some(contents) = &contents {
                         self.said(contents, &mut announced);
                     }
+                    self.told_beside(contents.as_ref(), metadata.as_ref());
                     if state.is_terminal() || state.is_interrupted() {
                         self.gather();
                     }
-                    if state.is_terminal() && self.result.is_none() {
-                        self.result = metadata.as_ref().and_then(|metadata| self.stopped_by(metadata));
+                    let stopped = metadata.as_ref().filter(|_| state.is_terminal() && !self.told.is_some());
+                    if let Some(stopped) = stopped.and_then(|metadata| self.stopped_by(metadata)) {
+                        self.told.add(stopped, None, false);
                     }
                     if state.is_terminal() && state != TaskState::Canceled {
                         return (self.over(passed, state, contents), announced);
                     }
-                    if state.is_interrupted() && self.result.is_some() {
+                    if state.is_interrupted() && self.told.is_some() {
                         return (self.over(passed, state, contents), announced);
                     }
                     if state == TaskState::Canceled {
@@ -137,13 +144,21 @@ impl Judge {
     }
 
     /// The parts there are, and what of them is content: all but results. An announcement stays, for it may be none.
-    fn sift(&mut self, contents: &Contents, span: Span, announced: &mut Vec<Announce>) -> (Vec<Part>, Vec<Part>) {
+    /// `place` is the artifact they are of, and whether they go on in it.
+    fn sift(
+        &mut self,
+        contents: &Contents,
+        span: Span,
+        (place, append): (Option<&str>, bool),
+        announced: &mut Vec<Announce>,
+    ) -> (Vec<Part>, Vec<Part>) {
         let parts = contents.parts();
         let mut kept = Vec::new();
         for part in &parts {
             match held(part, span) {
                 Held::Result(result, words) => {
-                    (self.result, self.wrong) = (Some(result), None);
+                    self.told.add(result, place, !append);
+                    self.wrong = None;
                     self.heard.settle();
                     kept.extend((!words.is_empty()).then(|| Part { text: Some(words), ..part.clone() }));
                     continue;
@@ -158,28 +173,32 @@ impl Judge {
     }
 
     fn said(&mut self, contents: &Contents, announced: &mut Vec<Announce>) {
-        let (_, kept) = self.sift(contents, Span::End, announced);
+        let (_, kept) = self.sift(contents, Span::End, (None, false), announced);
         self.heard.message(&kept);
     }
 
     /// A result that was told in pieces is one when the worker has no more to say.
     fn gather(&mut self) {
         match self.heard.result() {
-            Held::Result(result, _) => (self.result, self.wrong) = (Some(result), None),
+            Held::Result(result, _) => {
+                self.told.add(result, None, false);
+                self.wrong = None;
+            }
             Held::Wrong(problem) => self.wrong = self.wrong.take().or(Some(problem)),
             Held::Announce(_) | Held::Content => {}
         }
     }
 
     fn over(&mut self, mut passed: Vec<Report>, state: TaskState, contents: Option<Contents>) -> Ruling {
-        let told = self.result.take();
+        let told = self.told.take();
         let inferred = told.is_none();
-        let mut result = *told.unwrap_or_else(|| Box::new(self.inferred(state)));
+        let (mut result, differs) = told.unwrap_or_else(|| (self.inferred(state), None));
         passed.extend(self.spent.result(&result));
         if result.status == Status::Blocked {
-            return Ruling::Blocked(Box::new(result), notes(passed));
+            return Ruling::Blocked(Box::new(result.with_a_word()), notes(passed));
         }
         let mut checks = self.checks(&result, state);
+        checks.extend(differs);
         self.reconcile(&mut result, state);
         // A reply that misses what was asked for may be as good as can be: it is nothing against the worker.
         let mut missed = false;
@@ -205,7 +224,7 @@ impl Judge {
             (_, state) if state.is_interrupted() => state,
             _ => TaskState::Completed,
         };
-        let accepted = !inferred && checks.iter().all(|check| check.ok);
+        let accepted = checks.iter().all(|check| check.ok);
         let standing = if accepted { Standing::Accepted } else { Standing::Reported };
         let metadata = Object::of(&json!({HANDSHAKE: {"standing": standing, "checks": checks}})).ok();
         passed.push(own::report(own::artifact(Some(self.titles.result(self.artifact.as_deref())), metadata), &result));
@@ -272,7 +291,11 @@ impl Judge {
             None if self.heard.quotes_result() => "the worker speaks of a TASK_RESULT, and does not end with one",
             None => "the worker sent no TASK_RESULT",
         };
-        check("result", !result.inferred, missing);
+        // Where JSON was asked for, that is the result, if it is valid.
+        let replies = self.dispatch.task.reply_schema == ReplySchema::Json && state == TaskState::Completed;
+        if !(result.inferred && replies && self.wrong.is_none() && !self.heard.quotes_result()) {
+            check("result", !result.inferred, missing);
+        }
         if let (Some(wanted), Some(told)) = (&self.dispatch.task.task_id, &result.task_id) {
             check("task_id", wanted == told, "it is of another task_id");
         }
@@ -304,8 +327,8 @@ impl Judge {
 
     /// A worker that stopped of its own accord says how far it came, or the hub does.
     fn canceled(&mut self, passed: &mut Vec<Report>) {
-        let told = self.result.take().filter(|result| result.status != Status::Blocked);
-        let mut result = told.map_or_else(|| self.inferred(TaskState::Canceled), |told| *told);
+        let told = self.told.take().map(|(result, _)| result).filter(|result| result.status != Status::Blocked);
+        let mut result = told.unwrap_or_else(|| self.inferred(TaskState::Canceled));
         passed.extend(self.spent.result(&result));
         self.reconcile(&mut result, TaskState::Canceled);
         self.complete(&mut result);
@@ -355,19 +378,6 @@ const FILES_CHANGED: &str = "artifacts.files_changed";
 /// Of a run that is tried again only what is for the owner stays.
 fn notes(passed: Vec<Report>) -> Vec<Report> {
     passed.into_iter().filter(|report| matches!(report, Report::Note { .. })).collect()
-}
-
-/// How a result and the state it came with speak against each other, if they do.
-fn contradiction(status: Status, state: TaskState) -> Option<&'static str> {
-    let says_well = matches!(status, Status::Done | Status::Partial);
-    match state {
-        TaskState::Failed if says_well => Some("it failed, and its result says otherwise"),
-        TaskState::Rejected if status != Status::Blocked => Some("it rejected the work, and says how it went"),
-        TaskState::Canceled if status == Status::Done => Some("it stopped as canceled, and says it is done"),
-        state if state.is_interrupted() && status == Status::Done => Some("it asks, and says it is done"),
-        state if state.is_interrupted() && status == Status::Error => Some("it asks, and says it failed"),
-        _ => None,
-    }
 }
 
 fn shortened(text: &str) -> String {

@@ -4,7 +4,7 @@ use super::contract::Past;
 use super::reasons::Hindrance;
 use flotilla_protocol::a2a::model::{Artifact, Part, TaskState};
 use flotilla_protocol::event::Event;
-use flotilla_protocol::fleet::result::Status;
+use flotilla_protocol::fleet::result::{BlockedReason, EndedBy, Status};
 use flotilla_protocol::fleet::{Dispatch, Kind, TaskResult, version};
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::{AnyValue, Json, Object};
@@ -76,26 +76,48 @@ pub fn report(artifact: Artifact, result: &TaskResult) -> Report {
     Report::Artifact { artifact: Box::new(artifact), contents, append: false, last_chunk: true, metadata: None }
 }
 
-/// The reports that end work no worker took.
+/// The reports that end work no worker takes: it is refused, or, if it was begun, has failed.
 pub fn refused(dispatch: &Dispatch, hindrance: &Hindrance, past: &Past, now: Millis) -> Vec<Report> {
     let Hindrance { reason, detail, retryable, until } = hindrance;
     let mut result = TaskResult {
         protocol_version: version::CURRENT,
         task_id: dispatch.task.task_id.clone(),
-        status: Status::Blocked,
-        blocked_reason: Some(reason.clone()),
-        detail: Some(detail.clone()),
         retryable: Some(*retryable),
         retry_after: until.filter(|_| *retryable).map(|until| seconds(now, until)),
         ..TaskResult::default()
     };
     // Whoever found that it cannot do it may have used something until then.
     past.spent.write(&mut result);
-    let text = format!("No worker took the work ({}): {detail}.", reason.name());
+    let (state, text) = match past.begun {
+        false => {
+            (result.status, result.blocked_reason) = (Status::Blocked, Some(reason.clone()));
+            result.detail = Some(detail.clone());
+            (TaskState::Rejected, format!("No worker took the work ({}): {detail}.", reason.name()))
+        }
+        true => {
+            let error = stranded(hindrance, past);
+            (result.status, result.error) = (Status::Error, Some(error.clone()));
+            let is_late = *reason == BlockedReason::DeadlinePassed;
+            result.ended_by = Some(if is_late { EndedBy::DeadlinePassed } else { EndedBy::Failed });
+            (TaskState::Failed, error)
+        }
+    };
     vec![
         report(artifact(Some(past.titles.result(None)), None), &result),
-        Report::Status { state: TaskState::Rejected, contents: Some(Contents::text(text)), metadata: None },
+        Report::Status { state, contents: Some(Contents::text(text)), metadata: None },
     ]
+}
+
+/// What is wrong with work that was begun, and that nobody goes on with.
+fn stranded(Hindrance { reason, detail, .. }: &Hindrance, past: &Past) -> String {
+    let why = format!("({}): {detail}.", reason.name());
+    match &past.asked_again {
+        Some((_, violations)) => {
+            let violations = violations.join("; ");
+            format!("The reply is not valid: {violations}. It was asked for once more, and no worker took that {why}")
+        }
+        None => format!("The work was begun, and no worker goes on with it {why}"),
+    }
 }
 
 /// Whole seconds until then, at least one: "at once" would be asked again at once.

@@ -31,9 +31,16 @@ pub struct Order {
     pub direct: bool,
     /// The only ones its caller may call; none means all that are there for it.
     pub agents: Option<Arc<[String]>>,
+    /// The agents of this hub it was called for: it must not come back to one of them.
+    pub passed: Arc<[String]>,
 }
 
 impl Order {
+    fn wanted<'a>(&'a self, last: Option<&'a str>) -> Wanted<'a> {
+        let Self { dispatch, target, shunned, passed, .. } = self;
+        Wanted { dispatch, target, last, shunned, passed }
+    }
+
     fn may_have(&self, entry: &Entry) -> bool {
         self.direct || (entry.is_for(self.principal, self.workspace) && self.names(&entry.worker.name))
     }
@@ -112,8 +119,7 @@ impl State {
         let begun = Instant::now();
         let seen = self.workers.values().filter(|entry| order.may_have(entry));
         let last = self.contexts.get(&order.context).map(|worker| &**worker);
-        let wanted = Wanted { dispatch: &order.dispatch, target: &order.target, last, shunned: &order.shunned };
-        let choice = choose(seen.map(|entry| &entry.worker), wanted, &settings.policy, now);
+        let choice = choose(seen.map(|entry| &entry.worker), order.wanted(last), &settings.policy, now);
         histogram!("flotilla_fleet_decision_seconds").record(begun.elapsed().as_secs_f64());
         choice
     }
@@ -189,11 +195,9 @@ impl State {
 
     /// Whether a repository has room for another who changes its files is known to all who work in it.
     fn crowd(&mut self, repository: &str, settings: &Settings) {
-        let full = self.writers.get(repository).is_some_and(|writers| *writers >= settings.writers_per_repository);
         for entry in self.workers.values_mut() {
             if entry.worker.announce.repository().as_deref() == Some(repository) {
-                entry.worker.repository_full = full;
-                entry.open |= !full;
+                entry.crowd(&self.writers, settings);
             }
         }
     }
@@ -207,9 +211,7 @@ impl State {
             if best.as_ref().is_some_and(|(_, known)| *known <= rank) || !order.may_have(entry) {
                 continue;
             }
-            let wanted =
-                Wanted { dispatch: &order.dispatch, target: &order.target, last: None, shunned: &order.shunned };
-            if choose([&entry.worker], wanted, &settings.policy, now).chosen().is_some() {
+            if choose([&entry.worker], order.wanted(None), &settings.policy, now).chosen().is_some() {
                 best = Some((*number, rank));
             }
         }
@@ -377,8 +379,7 @@ fn unknown(order: &Order, name: &str, registry: &Registry, settings: &Settings, 
     let Some(agent) = agent else { return Err(Choice::default()) };
     let mut worker = Worker::unknown(name);
     worker.present = agent.link.absence().is_none();
-    let wanted = Wanted { dispatch: &order.dispatch, target: &order.target, last: None, shunned: &order.shunned };
-    let choice = choose([&worker], wanted, &settings.policy, now);
+    let choice = choose([&worker], order.wanted(None), &settings.policy, now);
     match choice.chosen().map(|chosen| chosen.verdict.clone()) {
         Some(Verdict::Fit { unverified, .. }) => Ok(Placed { worker, unverified, choice }),
         _ => Err(choice),

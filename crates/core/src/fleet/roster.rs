@@ -7,7 +7,7 @@ use crate::ids::{AgentId, PrincipalId, WorkspaceId};
 use crate::ports::Breaker;
 use crate::registry::{Agent, Visibility};
 use flotilla_protocol::time::Millis;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -127,6 +127,14 @@ impl Entry {
     /// Whose limit it works under, in its own workspace.
     pub fn account(&self) -> Option<(WorkspaceId, Arc<str>)> {
         Some((self.workspace, self.worker.account.clone()?))
+    }
+
+    /// Looks whether its repository has room for another who changes files there.
+    pub fn crowd(&mut self, writers: &HashMap<String, u32>, settings: &Settings) {
+        let writing = self.worker.announce.repository().and_then(|repository| writers.get(&repository));
+        let full = writing.is_some_and(|writing| *writing >= settings.writers_per_repository);
+        self.open |= self.worker.repository_full && !full;
+        self.worker.repository_full = full;
     }
 
     /// Rests with the others of its account.

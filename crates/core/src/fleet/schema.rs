@@ -1,10 +1,17 @@
 //! JSON Schemas that orchestrators send: whether one can be checked against here, and what of a reply is not as it says.
 
 mod circle;
+mod parts;
+mod pattern;
+mod rest;
+mod same;
+mod shape;
 
+use fancy_regex::Regex;
 use serde_json::{Map, Value};
-use std::cell::Cell;
-use std::collections::HashSet;
+use std::cell::{Cell, RefCell};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 /// So many violations are told; a reply that is all wrong has more.
 const TOLD: usize = 20;
@@ -12,59 +19,18 @@ const TOLD: usize = 20;
 const DEPTH: usize = 64;
 /// How many schemas are held against parts of one reply.
 const STEPS: u32 = 100_000;
-
-/// Keywords that say nothing about what is valid.
-const NOTES: [&str; 12] = [
-    "$schema",
-    "$id",
-    "$comment",
-    "$defs",
-    "definitions",
-    "title",
-    "description",
-    "default",
-    "examples",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-];
-/// Keywords that are checked.
-const CHECKED: [&str; 23] = [
-    "$ref",
-    "type",
-    "enum",
-    "const",
-    "required",
-    "properties",
-    "additionalProperties",
-    "minProperties",
-    "maxProperties",
-    "items",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "minLength",
-    "maxLength",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-];
-const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "integer", "string"];
+/// How many patterns one may hold.
+const PATTERNS: usize = 200;
 
 /// What is wrong with a schema, if anything is. One that holds what is not checked here is refused: a reply must not be
 /// called valid that nobody looked at.
 pub fn problem(schema: &Value) -> Option<String> {
-    usable((schema, Reader::Hub), schema, 0, &mut HashSet::new()).err()
+    usable((schema, Reader::Hub), schema, 0, &mut Looked::default()).err()
 }
 
 /// What makes it no JSON Schema, for one that somebody else checks against.
 pub fn malformed(schema: &Value) -> Option<String> {
-    usable((schema, Reader::Other), schema, 0, &mut HashSet::new()).err()
+    usable((schema, Reader::Other), schema, 0, &mut Looked::default()).err()
 }
 
 /// Who holds a reply against a schema.
@@ -75,12 +41,25 @@ enum Reader {
     Other,
 }
 
-fn usable(
-    from: (&Value, Reader),
-    schema: &Value,
-    depth: usize,
-    done: &mut HashSet<*const Value>,
-) -> Result<(), String> {
+/// What was looked at of a schema.
+#[derive(Default)]
+struct Looked {
+    done: HashSet<*const Value>,
+    patterns: usize,
+}
+
+impl Looked {
+    /// Whether a pattern can be matched; each takes its time to read.
+    fn pattern(&mut self, pattern: &str) -> Result<(), String> {
+        self.patterns += 1;
+        if self.patterns > PATTERNS {
+            return Err(format!("it holds more than {PATTERNS} patterns; write it more simply"));
+        }
+        pattern::compiled(pattern).map(|_| ())
+    }
+}
+
+fn usable(from: (&Value, Reader), schema: &Value, depth: usize, looked: &mut Looked) -> Result<(), String> {
     let (root, is_others) = (from.0, from.1 == Reader::Other);
     let Value::Object(members) = schema else {
         return if schema.is_boolean() { Ok(()) } else { Err("a schema must be an object, true or false".into()) };
@@ -93,45 +72,30 @@ fn usable(
             "$ref" if is_others && value.as_str().is_some_and(|text| !text.starts_with("#/")) => {}
             "$ref" => {
                 target(root, value)?;
-                circle::none(root, schema, done)?;
+                circle::none(root, schema, &mut looked.done)?;
             }
-            "type" => types(value)?,
-            "properties" | "$defs" | "definitions" => {
+            "pattern" if !is_others => {
+                let text = value.as_str().ok_or("'pattern' must be a text")?;
+                looked.pattern(text)?;
+            }
+            "properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions" => {
                 let inner = value.as_object().ok_or_else(|| format!("'{word}' must be an object"))?;
-                inner.values().try_for_each(|inner| usable(from, inner, depth + 1, done))?;
+                if word == "patternProperties" && !is_others {
+                    inner.keys().try_for_each(|name| looked.pattern(name))?;
+                }
+                inner.values().try_for_each(|inner| usable(from, inner, depth + 1, looked))?;
             }
             // As older drafts have it.
             "items" if is_others && value.is_array() => {}
-            "items" | "additionalProperties" | "not" => usable(from, value, depth + 1, done)?,
-            "allOf" | "anyOf" | "oneOf" => {
+            inner if shape::SCHEMAS.contains(&inner) => usable(from, value, depth + 1, looked)?,
+            "allOf" | "anyOf" | "oneOf" | "prefixItems" => {
                 let inner = value.as_array().ok_or_else(|| format!("'{word}' must be a list of schemas"))?;
-                inner.iter().try_for_each(|inner| usable(from, inner, depth + 1, done))?;
+                inner.iter().try_for_each(|inner| usable(from, inner, depth + 1, looked))?;
             }
-            "required" if !value.as_array().is_some_and(|names| names.iter().all(Value::is_string)) => {
-                return Err("'required' must be a list of names".into());
-            }
-            "enum" if !value.is_array() => return Err("'enum' must be a list".into()),
-            "uniqueItems" if !value.is_boolean() => return Err("'uniqueItems' must be true or false".into()),
-            "minProperties" | "maxProperties" | "minItems" | "maxItems" | "minLength" | "maxLength"
-                if !value.is_u64() =>
-            {
-                return Err(format!("'{word}' must be a whole number"));
-            }
-            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" if !value.is_number() => {
-                return Err(format!("'{word}' must be a number"));
-            }
-            _ if is_others => {}
-            known if CHECKED.contains(&known) || NOTES.contains(&known) => {}
-            other => return Err(format!("'{other}' is not checked here; write the schema without it")),
+            word => shape::check(word, value, is_others)?,
         }
     }
     Ok(())
-}
-
-fn types(value: &Value) -> Result<(), String> {
-    let named = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));
-    let fits = named(value) || value.as_array().is_some_and(|names| !names.is_empty() && names.iter().all(named));
-    if fits { Ok(()) } else { Err(format!("'type' must be one or more of {}", TYPES.join(", "))) }
 }
 
 /// A schema refers to itself only: nothing is fetched, and no file is read.
@@ -149,9 +113,9 @@ pub fn violations(schema: &Value, value: &Value) -> Vec<String> {
         return vec![problem];
     }
     let mut told = Vec::new();
-    let root = Root { schema, steps: Cell::new(0) };
+    let root = Root { schema, steps: Cell::new(0), patterns: RefCell::default() };
     check(&root, schema, value, "", 0, &mut told);
-    if root.steps.get() > STEPS {
+    if root.is_spent() {
         return vec![format!("the schema takes more than {STEPS} steps to check; write it more simply")];
     }
     told.truncate(TOLD);
@@ -162,6 +126,47 @@ pub fn violations(schema: &Value, value: &Value) -> Vec<String> {
 struct Root<'a> {
     schema: &'a Value,
     steps: Cell<u32>,
+    patterns: RefCell<HashMap<String, Regex>>,
+}
+
+/// So many letters of a pattern times those it is held against are a step.
+const LETTERS: usize = 20_000;
+/// A pattern that looks around or back may try many ways, and counts as so many steps.
+const WAYS: usize = 50;
+
+impl Root<'_> {
+    fn count(&self, steps: usize) {
+        self.steps.set(self.steps.get().saturating_add(u32::try_from(steps).unwrap_or(u32::MAX)));
+    }
+
+    fn count_letters(&self, letters: usize, a_step: usize) {
+        self.count(letters / a_step + 1);
+    }
+
+    /// Whether there was too much to check.
+    fn is_spent(&self) -> bool {
+        self.steps.get() > STEPS
+    }
+
+    /// Whether a text is as a pattern says; one that cannot be found out about is not.
+    fn matches(&self, pattern: &str, text: &str) -> bool {
+        self.count_letters(text.len().saturating_mul(pattern.len()), LETTERS);
+        if pattern::tries_ways(pattern) {
+            self.count(WAYS);
+        }
+        if self.is_spent() {
+            return false;
+        }
+        let mut known = self.patterns.borrow_mut();
+        let compiled = match known.entry(pattern.to_owned()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => match pattern::compiled(pattern) {
+                Ok(compiled) => new.insert(compiled),
+                Err(_) => return false,
+            },
+        };
+        compiled.is_match(text).unwrap_or(false)
+    }
 }
 
 fn fits(root: &Root<'_>, schema: &Value, value: &Value, depth: usize) -> bool {
@@ -171,8 +176,8 @@ fn fits(root: &Root<'_>, schema: &Value, value: &Value, depth: usize) -> bool {
 }
 
 fn check(root: &Root<'_>, schema: &Value, value: &Value, place: &str, depth: usize, told: &mut Vec<String>) {
-    root.steps.set(root.steps.get().saturating_add(1));
-    if root.steps.get() > STEPS {
+    root.count(1);
+    if root.is_spent() {
         return;
     }
     let mut tell = |what: String| told.push(format!("{}: {what}", if place.is_empty() { "the reply" } else { place }));
@@ -189,10 +194,10 @@ fn check(root: &Root<'_>, schema: &Value, value: &Value, place: &str, depth: usi
     if members.get("type").is_some_and(|wanted| !is_of(wanted, value)) {
         tell(format!("must be of type {}", members["type"]));
     }
-    if list("enum").is_some_and(|known| !known.contains(value)) {
+    if list("enum").is_some_and(|known| !root.is_one_of(known, value)) {
         tell(format!("must be one of {}", members["enum"]));
     }
-    if members.get("const").is_some_and(|only| only != value) {
+    if members.get("const").is_some_and(|only| !root.is_one_of(std::slice::from_ref(only), value)) {
         tell(format!("must be {}", members["const"]));
     }
     if list("anyOf").is_some_and(|some| !some.iter().any(within)) {
@@ -204,14 +209,33 @@ fn check(root: &Root<'_>, schema: &Value, value: &Value, place: &str, depth: usi
     if members.get("not").is_some_and(within) {
         tell("fits what it must not".into());
     }
+    if let (Some(pattern), Some(text)) = (members.get("pattern").and_then(Value::as_str), value.as_str())
+        && !root.matches(pattern, text)
+    {
+        tell(format!("does not match the pattern {}", members["pattern"]));
+    }
     sizes(members, value, &mut tell);
-    for inner in list("allOf").into_iter().flatten() {
+    if let (Some(Value::Bool(true)), Value::Array(items)) = (members.get("uniqueItems"), value)
+        && !root.are_different(items)
+    {
+        tell("holds the same item twice".into());
+    }
+    for inner in also(root, members, value, depth) {
         check(root, inner, value, place, depth + 1, told);
     }
-    if let Some(Ok(inner)) = members.get("$ref").map(|reference| target(root.schema, reference)) {
-        check(root, inner, value, place, depth + 1, told);
+    parts::check(root, members, value, place, depth, told);
+}
+
+/// The schemas that hold for the same value: those that always do, and those that do for one like this.
+fn also<'a>(root: &Root<'a>, members: &'a Map<String, Value>, value: &Value, depth: usize) -> Vec<&'a Value> {
+    let mut all: Vec<&Value> = members.get("allOf").and_then(Value::as_array).into_iter().flatten().collect();
+    all.extend(members.get("$ref").and_then(|reference| target(root.schema, reference).ok()));
+    if let Some(condition) = members.get("if") {
+        all.extend(members.get(if fits(root, condition, value, depth + 1) { "then" } else { "else" }));
     }
-    inside(root, members, value, place, depth, told);
+    let dependent = members.get("dependentSchemas").and_then(Value::as_object).into_iter().flatten();
+    all.extend(dependent.filter(|(name, _)| value.get(name.as_str()).is_some()).map(|(_, inner)| inner));
+    all
 }
 
 fn is_of(wanted: &Value, value: &Value) -> bool {
@@ -246,11 +270,6 @@ fn sizes(members: &Map<String, Value>, value: &Value, tell: &mut impl FnMut(Stri
     if whole(high).is_some_and(|most| count as u64 > most) {
         tell(format!("has {count}, and {high} is {}", members[high]));
     }
-    if let (Some(Value::Bool(true)), Value::Array(items)) = (members.get("uniqueItems"), value)
-        && items.iter().enumerate().any(|(index, item)| items[..index].contains(item))
-    {
-        tell("holds the same item twice".into());
-    }
     let Some(number) = value.as_f64() else { return };
     let bounds: [(&str, Holds); 4] = [
         ("minimum", |number, bound| number >= bound),
@@ -263,129 +282,19 @@ fn sizes(members: &Map<String, Value>, value: &Value, tell: &mut impl FnMut(Stri
             tell(format!("is {value}, and {word} is {}", members[word]));
         }
     }
+    if members.get("multipleOf").is_some_and(|bound| !is_multiple(value, bound)) {
+        tell(format!("is {value}, and no multiple of {}", members["multipleOf"]));
+    }
 }
 
-fn inside(
-    root: &Root<'_>,
-    members: &Map<String, Value>,
-    value: &Value,
-    at: &str,
-    depth: usize,
-    told: &mut Vec<String>,
-) {
-    match value {
-        Value::Object(inner) => {
-            for name in members.get("required").and_then(Value::as_array).into_iter().flatten() {
-                if name.as_str().is_some_and(|name| !inner.contains_key(name)) {
-                    told.push(format!("{}: {name} is missing", if at.is_empty() { "the reply" } else { at }));
-                }
-            }
-            let known = members.get("properties").and_then(Value::as_object);
-            for (name, value) in inner {
-                let schema = known.and_then(|known| known.get(name)).or_else(|| members.get("additionalProperties"));
-                if let Some(schema) = schema {
-                    check(root, schema, value, &format!("{at}/{name}"), depth + 1, told);
-                }
-            }
-        }
-        Value::Array(items) => {
-            let Some(schema) = members.get("items") else { return };
-            for (index, item) in items.iter().enumerate() {
-                check(root, schema, item, &format!("{at}/{index}"), depth + 1, told);
-            }
-        }
-        _ => {}
+/// Whole numbers are exact; of others, what is nearer than anybody writes is the same.
+fn is_multiple(value: &Value, bound: &Value) -> bool {
+    if let (Some(value), Some(bound)) = (value.as_i64(), bound.as_i64()) {
+        return bound != 0 && value % bound == 0;
     }
+    let times = value.as_f64().unwrap_or_default() / bound.as_f64().unwrap_or(1.0);
+    times.is_finite() && (times - times.round()).abs() <= 1e-9 * times.abs().max(1.0)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{malformed, problem, violations};
-    use serde_json::json;
-
-    #[test]
-    fn one_that_another_checks_against_may_say_more_but_not_nonsense() {
-        let rich = json!({"type": "object", "patternProperties": {"^x": {}}, "properties": {"a": {"format": "date"}},
-            "items": [{"type": "string"}], "$ref": "https://example.com/schema"});
-        assert!(malformed(&rich).is_none() && problem(&rich).is_some());
-        for wrong in [json!({"type": 5}), json!({"required": "nonsense"}), json!({"properties": {"a": {"enum": 1}}})] {
-            assert!(malformed(&wrong).is_some(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn each_keyword_is_checked() {
-        for (schema, valid, invalid) in [
-            (json!({"type": ["integer", "null"]}), json!(7), json!("x")),
-            (json!({"enum": [1, "a"]}), json!("a"), json!(2)),
-            (json!({"const": {"a": 1}}), json!({"a": 1}), json!({})),
-            (json!({"required": ["a"]}), json!({"a": 1}), json!({})),
-            (json!({"properties": {"a": {"type": "string"}}}), json!({"b": 1}), json!({"a": 1})),
-            (json!({"additionalProperties": false}), json!({}), json!({"a": 1})),
-            (json!({"minProperties": 1}), json!({"a": 1}), json!({})),
-            (json!({"maxProperties": 0}), json!({}), json!({"a": 1})),
-            (json!({"items": {"type": "number"}}), json!([1, 2.5]), json!([1, "x"])),
-            (json!({"minItems": 1}), json!([1]), json!([])),
-            (json!({"maxItems": 1}), json!([1]), json!([1, 2])),
-            (json!({"uniqueItems": true}), json!([1, 2]), json!([1, 1])),
-            (json!({"minLength": 2}), json!("éé"), json!("é")),
-            (json!({"maxLength": 2}), json!("éé"), json!("ééé")),
-            (json!({"minimum": 2}), json!(2), json!(1)),
-            (json!({"maximum": 2}), json!(2), json!(3)),
-            (json!({"exclusiveMinimum": 2}), json!(3), json!(2)),
-            (json!({"exclusiveMaximum": 2}), json!(1), json!(2)),
-            (json!({"allOf": [{"minimum": 1}, {"maximum": 2}]}), json!(1), json!(3)),
-            (json!({"anyOf": [{"type": "string"}, {"minimum": 5}]}), json!("x"), json!(3)),
-            (json!({"oneOf": [{"minimum": 1}, {"maximum": 5}]}), json!(9), json!(3)),
-            (json!({"not": {"type": "string"}}), json!(1), json!("x")),
-            (json!({"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}), json!(1), json!("x")),
-            (json!(true), json!(1), json!(null)),
-        ] {
-            assert_eq!(violations(&schema, &valid), Vec::<String>::new(), "{schema}");
-            assert_eq!(violations(&schema, &invalid).is_empty(), schema == json!(true), "{schema}");
-        }
-        let nested = json!({"properties": {"a": {"items": {"type": "integer"}}}});
-        assert_eq!(violations(&nested, &json!({"a": [1, "x"]})), [r#"/a/1: must be of type "integer""#]);
-    }
-
-    #[test]
-    fn what_cannot_be_checked_is_refused() {
-        for (schema, told) in [
-            (json!({"pattern": "a+"}), "'pattern' is not checked here"),
-            (json!({"properties": {"a": {"if": {}}}}), "'if' is not checked here"),
-            (json!({"type": "nothing"}), "'type' must be one or more of"),
-            (json!({"$ref": "file:///etc/passwd"}), "is elsewhere"),
-            (json!({"$ref": "http://127.0.0.1/x"}), "is elsewhere"),
-            (json!({"$ref": "#/$defs/n"}), "leads to nothing"),
-            (json!({"required": "a"}), "'required' must be a list"),
-            (json!({"minimum": "1"}), "'minimum' must be a number"),
-            (json!(7), "must be an object"),
-        ] {
-            let problem = problem(&schema).unwrap_or_default();
-            assert!(problem.contains(told), "{schema}: {problem}");
-        }
-        let mut defs = json!({"d17": false});
-        for number in 0..17 {
-            let next = json!({"$ref": format!("#/$defs/d{}", number + 1)});
-            defs[format!("d{number}")] = json!({"anyOf": [next, next]});
-        }
-        let maze = json!({"$ref": "#/$defs/d0", "$defs": defs});
-        assert!(violations(&maze, &json!(1))[0].contains("steps to check"));
-    }
-
-    #[test]
-    fn a_schema_may_refer_to_itself_only_for_parts_of_a_value() {
-        for ring in [
-            json!({"$ref": "#"}),
-            json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}),
-            json!({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]},
-                "b": {"not": {"$ref": "#/$defs/a"}}}}),
-        ] {
-            let problem = problem(&ring).unwrap_or_default();
-            assert!(problem.contains("refers to itself"), "{ring}: {problem}");
-        }
-        let tree = json!({"type": "object", "properties": {"left": {"$ref": "#"}, "more": {"items": {"$ref": "#"}}}});
-        assert_eq!(problem(&tree), None);
-        assert_eq!(violations(&tree, &json!({"left": {"more": [{"left": 1}]}})).len(), 1);
-    }
-}
+mod tests;

@@ -146,7 +146,10 @@ impl Hub {
         agent: Option<&str>,
         before: Option<&str>,
     ) -> Result<ApprovalPage, Error> {
-        let state = state.map(|name| ApprovalState::from_name(name).ok_or_else(|| no_state(name))).transpose()?;
+        let state = state
+            .filter(|name| *name != "all")
+            .map(|name| ApprovalState::from_name(name).ok_or_else(|| no_state(name)))
+            .transpose()?;
         let no_place = || Refusal::invalid("before", "must be the nextBefore of another page");
         let before = before.map(|text| ApprovalId::parse(text).ok_or_else(no_place)).transpose()?;
         let registry = self.registry();
@@ -284,7 +287,7 @@ fn too_late(approval: &Approval, settled: &Settled) -> Refusal {
 fn no_state(name: &str) -> Refusal {
     let all: Vec<&str> = ApprovalState::ALL.iter().map(|state| state.name()).collect();
     let shown: String = name.chars().take(80).collect();
-    Refusal::invalid("state", format!("'{shown}' is no state; there are: {}", all.join(", ")))
+    Refusal::invalid("state", format!("'{shown}' is no state; there are: all, {}", all.join(", ")))
 }
 
 fn no_approval(id: &str) -> Refusal {

@@ -1,5 +1,6 @@
 //! Budgets: what work has used is held against its ceilings, its parents' and the day's; told at levels, and stopped.
 
+use super::halt::Under;
 use super::{Hub, LiveRef};
 use crate::budget::{ABOVE, Broke, Budgets, Ceiling, Figure, Held, OWN, TODAY};
 use crate::caller::Scope;
@@ -65,6 +66,7 @@ struct Purse {
     name: String,
     /// How callers are told of it; whose it is beyond that is not theirs to know.
     whose: &'static str,
+    under: Under,
     ceiling: Ceiling,
     used: Usage,
 }
@@ -107,7 +109,7 @@ impl Hub {
         added: &Usage,
     ) -> Result<(), Error> {
         let today = Day::of(self.clock.now());
-        let mut day_is_over = false;
+        let mut reached = Vec::new();
         for purse in self.purses_of(doer, Some(head.id), head.origin.as_deref()).await? {
             for mark in purse.ceiling.marks(&purse.used) {
                 let before = purse.ceiling.marks(&purse.used.beyond(added)).find(|before| before.figure == mark.figure);
@@ -121,13 +123,18 @@ impl Hub {
                 }
             }
             if purse.ceiling.hard && purse.ceiling.reached(&purse.used).is_some() {
-                day_is_over |= purse.is_of_the_day();
-                let broke = Broke::after(purse.whose, self.renewed(&purse));
-                self.stop_spending(live, head, broke).await?;
+                reached.push(purse);
             }
         }
-        if day_is_over {
+        // Before places become free: what waits for this worker is not given to it only to be taken back.
+        if reached.iter().any(Purse::is_of_the_day) {
             self.look_at_allowances().await;
+        }
+        for purse in reached {
+            let renewed = self.renewed(&purse);
+            self.stop_spending(live, head, Broke::after(purse.whose, renewed)).await?;
+            // Nobody else under it may use more, whether they say anything or not.
+            self.stop_under(purse.under, renewed).await;
         }
         Ok(())
     }
@@ -195,12 +202,30 @@ impl Hub {
         purses.iter().find(spent).map(|purse| Broke::before(purse.whose, self.renewed(purse)))
     }
 
+    /// The hard ceiling that work which has begun has reached, if there is one.
+    pub(super) async fn overspent(&self, head: &Head) -> Result<Option<Broke>, Fault> {
+        let doer = self.doer(head);
+        let purses = self.purses_of(doer.as_deref(), Some(head.id), head.origin.as_deref()).await?;
+        let spent = |purse: &&Purse| purse.ceiling.hard && purse.ceiling.reached(&purse.used).is_some();
+        Ok(purses.iter().find(spent).map(|purse| Broke::after(purse.whose, self.renewed(purse))))
+    }
+
     /// The hard ceilings that a task's last word may pass. None if they cannot be read.
     pub(super) async fn hard_ceilings(&self, doer: &Agent, head: &Head, capped: bool) -> Option<Vec<Held>> {
         let purses = self.purses_of(Some(doer), capped.then_some(head.id), head.origin.as_deref()).await;
         let purses = purses.inspect_err(|fault| tracing::error!(task = %head.id, %fault, "its budget cannot be read"));
         let hard = purses.ok()?.into_iter().filter(|purse| purse.ceiling.hard);
         Some(hard.map(|Purse { whose, ceiling, used, .. }| Held { whose, ceiling, used }).collect())
+    }
+
+    /// What is left under the hard ceilings of the tasks a task is part of.
+    pub(super) async fn left_above(&self, head: &Head) -> Option<Ceiling> {
+        let origin = head.origin.as_deref().filter(|origin| !origin.chain.is_empty())?;
+        let purses = self.purses_of(None, None, Some(origin)).await;
+        let purses =
+            purses.inspect_err(|fault| tracing::error!(task = %head.id, %fault, "what it may use cannot be read"));
+        let hard = purses.ok()?.into_iter().filter(|purse| purse.ceiling.hard);
+        hard.map(|purse| purse.ceiling.left(&purse.used)).reduce(Ceiling::least)
     }
 
     /// All that a task counts against: its own contract, those of the tasks it is part of, and the day's ceilings.
@@ -217,7 +242,7 @@ impl Hub {
         for (task, whose) in above.chain(task.map(|task| (task, OWN))) {
             if let Some(ceiling) = self.promised(task).await? {
                 let used = self.store.usage_below(task).await?;
-                purses.push(Purse { name: format!("task {task}"), whose, ceiling, used });
+                purses.push(Purse { name: format!("task {task}"), whose, under: Under::Task(task), ceiling, used });
             }
         }
         let (policy, Some(agent)) = (self.purses.policy.load_full(), agent) else { return Ok(purses) };
@@ -229,18 +254,20 @@ impl Hub {
         };
         if let Some(ceiling) = ceiling_of(&policy.agents, &agent.name) {
             let used = self.used_today(By::Agent, &agent.name).await?;
-            purses.push(Purse { name: format!("agent {}", agent.name), whose: TODAY, ceiling, used });
+            let (name, under) = (format!("agent {}", agent.name), Under::Agent(agent.id));
+            purses.push(Purse { name, whose: TODAY, under, ceiling, used });
         }
         if !policy.workspaces.is_empty() {
             let name = self.store.workspace_name(agent.workspace).await?;
             if let Some(ceiling) = ceiling_of(&policy.workspaces, &name) {
                 let used = self.used_today(By::Workspace, &name).await?;
-                purses.push(Purse { name: format!("workspace {name}"), whose: TODAY, ceiling, used });
+                let (name, under) = (format!("workspace {name}"), Under::Workspace(agent.workspace));
+                purses.push(Purse { name, whose: TODAY, under, ceiling, used });
             }
         }
         if let Some(ceiling) = policy.day {
             let used = self.used_today(By::Day, &Day::of(self.clock.now()).name()).await?;
-            purses.push(Purse { name: "hub".to_owned(), whose: TODAY, ceiling, used });
+            purses.push(Purse { name: "hub".to_owned(), whose: TODAY, under: Under::Hub, ceiling, used });
         }
         Ok(purses)
     }

@@ -26,6 +26,7 @@ pub(super) struct Follows {
     pub remains: Option<Box<Remains>>,
     pub places: Places,
     pub ends: bool,
+    pub was_waiting: bool,
     pub deadline_before: Option<Millis>,
 }
 
@@ -37,7 +38,7 @@ impl Hub {
         head: &Head,
         change: &Arc<Change>,
         size: usize,
-        Follows { effects, mut remains, mut places, ends, deadline_before }: Follows,
+        Follows { effects, mut remains, mut places, ends, was_waiting, deadline_before }: Follows,
         (tell, permit): (Tell, OwnedSemaphorePermit),
     ) -> Done {
         let (hub, live, head, change) = (Arc::clone(self), live.clone(), head.clone(), Arc::clone(change));
@@ -54,6 +55,9 @@ impl Hub {
                     let deadline = head.deadline.filter(|_| !head.is_over());
                     hub.deadlines.changed(live.id(), deadline_before, deadline);
                     hub.approvals.changed(live.id(), &change);
+                    if was_waiting || head.waits_for_caller() {
+                        hub.look_after(&head, was_waiting);
+                    }
                     hub.weigh_later(&live, &head, &change);
                     let shows = change.peer_count() > 0;
                     live.publish(head, change, size);

@@ -1,9 +1,9 @@
 //! Work under a contract: found a worker for, given to it, and given to another when that one cannot.
 
-use super::judged::{Went, count_blocked};
+use super::Hub;
+use super::judged::count_blocked;
 use super::occupied::Release;
 use super::run::RunHandle;
-use super::{Hub, LiveRef};
 use crate::budget::Ceiling;
 use crate::dispatch::{Choice, Target};
 use crate::fleet::contract::{Contract, Past};
@@ -13,11 +13,10 @@ use crate::fleet::queue::{Order, Placed};
 use crate::fleet::reasons::{Hindrance, hindrance, listed};
 use crate::fleet::settings::after;
 use crate::fleet::{FLEET, contract, own, schema};
-use crate::notice::{Notice, What};
 use crate::registry::{Agent, OnLost};
 use crate::task::{Command, Head};
 use flotilla_protocol::a2a::error::Refusal;
-use flotilla_protocol::a2a::model::{Message, TaskState};
+use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::fleet::dispatch::OnBlocked;
 use flotilla_protocol::fleet::result::BlockedReason;
@@ -50,7 +49,7 @@ impl Hub {
 
     /// Refuses a dispatch that is wrong before anything is written.
     pub(super) fn check_dispatch(&self, agent: &Agent, message: &Message) -> Result<(), Refusal> {
-        let contract::Carried::Dispatch(dispatch) = contract::carried(message, self.reads_texts(agent))? else {
+        let contract::Carried::Dispatch(dispatch) = contract::only(message, self.reads_texts(agent))? else {
             return Ok(());
         };
         if agent.name == FLEET {
@@ -108,7 +107,9 @@ impl Hub {
         let Some(head) = run.live.committed() else { return };
         run.capped = Ceiling::of(&contract.dispatch).is_some_and(|ceiling| ceiling.hard);
         let order = self.order(&contract, &agent, &head);
-        let had = contract.past.given.as_ref().filter(|(number, _)| work.trail.resumed && *number == run.run);
+        // What its worker took up in this run, before the hub stopped or by itself, is nobody else's.
+        let is_same = |number: u32| work.trail.linked || (work.trail.resumed && number == run.run);
+        let had = contract.past.given.as_ref().filter(|(number, _)| is_same(*number));
         if let Some((_, worker)) = had {
             return self.resume(&contract, order, Arc::clone(worker), work, run).await;
         }
@@ -132,6 +133,7 @@ impl Hub {
         let last = past.given.as_ref().map(|(_, worker)| worker);
         let stays = contract.dispatch.on_blocked().first() != Some(&OnBlocked::Reroute);
         let last = last.or_else(|| past.shunned.last().filter(|_| stays).map(|shunned| &shunned.worker));
+        let passed = head.origin.iter().flat_map(|origin| origin.passed(self.store.hub_id()));
         Order {
             task: head.id,
             run: head.run,
@@ -144,6 +146,7 @@ impl Hub {
             since: head.created_at,
             direct: agent.name != FLEET,
             agents: past.agents.clone(),
+            passed: passed.map(str::to_owned).collect(),
         }
     }
 
@@ -158,8 +161,9 @@ impl Hub {
         let steps = if tries < MOST_TRIES { contract.dispatch.on_blocked() } else { &[] };
         for step in steps {
             match step {
-                // Whoever asked back goes on; of work that was blocked, all others are looked at from here on.
-                OnBlocked::Reroute if contract.past.given.is_none() && order.target != contract.target => {
+                // Whoever asked back goes on; of work that was blocked, or replied to wrongly, all others are looked at
+                // from here on.
+                OnBlocked::Reroute if contract.past.is_for_others() && order.target != contract.target => {
                     order.target = contract.target.clone();
                     match self.fleet.place(&order, &self.registry(), self.clock.now()) {
                         Ok(placed) => return Search::Found(Box::new(placed)),
@@ -240,22 +244,6 @@ impl Hub {
         }
     }
 
-    /// Tells the owner that work is not taken, once.
-    async fn alert(self: &Arc<Self>, run: &RunHandle, contract: &Contract, hindrance: Hindrance) {
-        let Hindrance { reason, detail, .. } = hindrance;
-        if contract.past.alerted {
-            return;
-        }
-        let text = format!("No worker takes the work of task {} ({}): {detail}.", run.live.id(), reason.name());
-        let Some(head) = run.live.committed() else { return };
-        counter!("flotilla_alerts_total", "reason" => reason.name().to_owned()).increment(1);
-        tracing::warn!(task = %head.id, reason = reason.name(), "dispatched work is not taken by any worker");
-        let told: Arc<str> = text.as_str().into();
-        let what = What::Alert { task: Some(head.id), reason: reason.name().into(), text: told };
-        self.notices.tell(Notice { at: self.clock.now(), owner: head.owner, agent: head.agent, what });
-        self.route(run, Step::Alerted { reason, text }, None).await;
-    }
-
     pub(super) async fn reject(
         self: &Arc<Self>,
         mut run: RunHandle,
@@ -291,7 +279,7 @@ impl Hub {
             return run.give_up("its worker is not configured on this hub any more", true).await;
         };
         run.judge = Some(Box::new(Judge::new(Arc::clone(&worker.name), order.dispatch.clone(), &contract.past)));
-        run.profile = (worker.revision, worker.announce.epoch);
+        (run.profile, run.refusals) = ((worker.revision, worker.announce.epoch), contract.past.refusals(&worker.name));
         // What others used while it waited counts too.
         let Some(mut run) = self.affordable(run, contract, Some(&agent)).await else { return };
         let (now, settings) = (self.clock.now(), self.fleet.settings());
@@ -306,8 +294,10 @@ impl Hub {
         if !self.route(&run, step, contract.dispatch.deadline).await {
             return;
         }
-        let violations = contract.past.violations.as_deref();
-        if contract.past.given.as_ref().is_none_or(|(_, last)| *last != worker.name) {
+        let asked_again = contract.past.asked_again.as_ref().filter(|(who, _)| *who == worker.name);
+        let violations = asked_again.map(|(_, violations)| violations.as_slice());
+        let is_another = contract.past.given.as_ref().is_none_or(|(_, last)| *last != worker.name);
+        if is_another {
             // What another worker said, and its names for things, are nothing to this one.
             work.trail = Trail::default();
         }
@@ -316,8 +306,12 @@ impl Hub {
         }
         let deadline = [work.lineage.deadline, contract.dispatch.deadline].into_iter().flatten().min();
         work.lineage.deadline = deadline;
-        let told = Told { worker: &worker, unverified: &unverified, violations, deadline };
-        if contract.past.given.is_none() || violations.is_some() {
+        let left = match run.live.committed() {
+            Some(head) => self.left_above(&head).await,
+            None => None,
+        };
+        let told = Told { worker: &worker, unverified: &unverified, violations, deadline, left };
+        if is_another || violations.is_some() {
             work.message = form::dressed(&work.message, &contract.dispatch, &told);
         }
         (work.asked_at, work.ttl) = (now, u32::try_from(settings.take.as_secs().max(1)).ok());
@@ -339,55 +333,25 @@ impl Hub {
             return run.give_up("its worker is not configured on this hub any more", false).await;
         };
         if !agent.link.is_remote() {
+            if work.trail.stopping {
+                return run.canceled().await;
+            }
             let again = agent.on_lost == OnLost::Retry;
             return run.give_up("the hub stopped while the worker was at work", again).await;
         }
         self.fleet.regive(&order, &worker);
         let _release = Release { hub: self, order: &order };
         if self.route(&run, Step::Resumed { worker: worker.to_string() }, None).await {
-            run.profile = self.fleet.profile(&worker);
+            (run.profile, run.refusals) = (self.fleet.profile(&worker), contract.past.refusals(&worker));
             run.take = self.fleet.has(&worker).then(|| self.fleet.settings().take);
             run.judge = Some(Box::new(Judge::new(worker, order.dispatch.clone(), &contract.past)));
             self.work(&agent, work, run).await;
-        }
-    }
-
-    /// Lets the worker work, and remembers how it went.
-    async fn work(self: &Arc<Self>, agent: &Arc<Agent>, work: Assignment, run: RunHandle) {
-        let (live, number, deadline) = (run.live.clone(), run.run, work.lineage.deadline);
-        let (turn, resumed) = (run.turn(), work.trail.resumed);
-        agent.link.run(work, run).await;
-        let now = self.clock.now();
-        let told = std::mem::take(&mut *turn.lock().expect("no panic while holding a turn"));
-        let failure = match told {
-            Went::Well => Some(None),
-            Went::Wrong(failure) => Some(Some(failure)),
-            // It says nothing of the worker that it did not begin.
-            Went::Nowhere => None,
-            // The hub went first: that its worker did not find back in time is no failure of the worker's.
-            Went::Unheard if resumed => None,
-            // Its budget is its caller's.
-            Went::Unheard if self.was_overspent(&live).await => None,
-            Went::Unheard => lost(&live, number, deadline, now).then(|| Some("the run was lost".to_owned())),
-        };
-        if let Some(failure) = failure {
-            self.fleet.turned(&agent.name, failure, now);
-            self.look_at_workers();
-            let (hub, name) = (Arc::clone(self), [agent.name.as_str().into()]);
-            // Its place is not held for it.
-            self.runtime.spawn(async move { hub.keep_workers(&name).await });
         }
     }
 }
 
 fn late(detail: String) -> Hindrance {
     Hindrance { reason: BlockedReason::DeadlinePassed, detail, retryable: false, until: None }
-}
-
-/// Whether a run ended without anybody having judged it, and not for want of time.
-fn lost(live: &LiveRef, run: u32, deadline: Option<Millis>, now: Millis) -> bool {
-    let late = deadline.is_some_and(|deadline| deadline <= now);
-    live.committed().is_some_and(|head| head.run > run || head.state == TaskState::Failed) && !late
 }
 
 fn between(now: Millis, then: Millis) -> Duration {

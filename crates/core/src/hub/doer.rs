@@ -18,18 +18,23 @@ impl Hub {
         worker.or_else(|| registry.by_id(head.agent).cloned())
     }
 
-    /// Whether a task of the fleet is, or was last, done by a worker of the caller's.
-    pub(super) async fn owns_doer(&self, caller: &Caller, head: &Head) -> Result<bool, Fault> {
+    /// The worker that does a task of the fleet, or did it last.
+    pub(super) async fn worker_of(&self, head: &Head) -> Result<Option<Arc<Agent>>, Fault> {
         let registry = self.registry();
         if registry.by_id(head.agent).is_none_or(|agent| agent.name != FLEET) {
-            return Ok(false);
+            return Ok(None);
         }
         let worker = match self.fleet.given(head.id) {
             Some(worker) => Some(worker),
             None => last_given(&self.whole_log(head.id).await?),
         };
-        let agent = worker.and_then(|name| registry.by_name(&name).cloned());
-        Ok(agent.is_some_and(|agent| agent.owner == caller.principal && caller.may_call(&agent.name)))
+        Ok(worker.and_then(|name| registry.by_name(&name).cloned()))
+    }
+
+    /// Whether a task of the fleet is, or was last, done by a worker of the caller's.
+    pub(super) async fn owns_doer(&self, caller: &Caller, head: &Head) -> Result<bool, Fault> {
+        let worker = self.worker_of(head).await?;
+        Ok(worker.is_some_and(|worker| worker.owner == caller.principal && caller.may_call(&worker.name)))
     }
 }
 

@@ -69,8 +69,8 @@ impl Hub {
     /// Goes on with a run whose beginning is committed.
     pub(super) fn go_on(&self, Remains { reports, rest }: Remains, mut run: RunHandle) {
         self.runtime.spawn(async move {
-            // A run that is over by then hears so from its handle.
-            let _ = run.report(reports).await;
+            // A run that is over by then hears so from its handle. In a box, which is gone while the run goes on.
+            let _ = Box::pin(run.report(reports)).await;
             rest(run).await;
         });
     }

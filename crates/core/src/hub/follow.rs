@@ -137,8 +137,9 @@ impl Follow {
             let mut woken = pin!(live.woken());
             woken.as_mut().enable();
             match live.after_peer(self.cursor) {
-                Recent::Changes(changes) => return self.frames(&changes).await.map(Next::Frames),
-                Recent::Behind => return self.behind().await.map(Next::Frames),
+                // In boxes: a stream waits for most of its life, and would have room for them meanwhile.
+                Recent::Changes(changes) => return Box::pin(self.frames(&changes)).await.map(Next::Frames),
+                Recent::Behind => return Box::pin(self.behind()).await.map(Next::Frames),
                 Recent::Nothing if self.at_end() => return Ok(Next::End),
                 Recent::Nothing => {}
             }

@@ -16,6 +16,9 @@ use metrics::counter;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+/// How often the time before a worker is asked again is doubled: from a second to about four minutes.
+const MOST_DOUBLINGS: u32 = 8;
+
 /// How a turn went for the worker.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Went {
@@ -118,7 +121,9 @@ impl RunHandle {
         let reason = result.blocked_reason.unwrap_or(BlockedReason::MissingCapability);
         let (detail, retryable) = (result.detail.unwrap_or_default(), result.retryable);
         let retry_at = retry_at(&reason, retryable, result.retry_after, now);
-        let until = retry_at.filter(|_| !lacks(&reason));
+        // Whoever says the same again and again is asked less and less often.
+        let patience = after(now, Duration::from_secs(1 << self.refusals.min(MOST_DOUBLINGS)));
+        let until = retry_at.filter(|_| !lacks(&reason)).map(|at| at.max(patience));
         count_blocked(&reason);
         if let (BlockedReason::UsageLimit, Some(until)) = (&reason, until) {
             let paused = hub.fleet.pause(&worker, pause(until, &detail));
@@ -196,18 +201,23 @@ fn retry_at(reason: &BlockedReason, retryable: Option<bool>, seconds: Option<u64
     seconds.map(|seconds| after(now, Duration::from_secs(seconds.max(1)).min(LONGEST_PAUSE)))
 }
 
-/// What a worker lacks it is not asked for again before it announces something new, whatever it hopes.
+/// What a worker lacks it is not asked for again before it announces something new, whatever it hopes. Nor is one that
+/// has to announce itself anew, or for which it is too late.
 fn lacks(reason: &BlockedReason) -> bool {
-    matches!(reason, BlockedReason::MissingMcp | BlockedReason::MissingCapability | BlockedReason::TierTooLow)
+    use BlockedReason::{DeadlinePassed, MissingCapability, MissingMcp, StaleProfile, TierTooLow};
+    matches!(reason, MissingMcp | MissingCapability | TierTooLow | StaleProfile | DeadlinePassed)
 }
 
 /// Words of workers' own are not counted each: there is no end to them.
-pub(super) fn count_blocked(reason: &BlockedReason) {
-    let known = match reason {
+pub(super) fn counted(reason: &BlockedReason) -> String {
+    match reason {
         BlockedReason::Other(_) => "other".to_owned(),
         typed => typed.name().to_owned(),
-    };
-    counter!("flotilla_blocked_total", "reason" => known).increment(1);
+    }
+}
+
+pub(super) fn count_blocked(reason: &BlockedReason) {
+    counter!("flotilla_blocked_total", "reason" => counted(reason)).increment(1);
 }
 
 #[cfg(test)]

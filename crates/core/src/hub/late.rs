@@ -12,9 +12,10 @@ use crate::registry::Agent;
 use crate::task::{Command, Late, RunState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::event::{Change, Event};
-use flotilla_protocol::fleet::{Found, Handshake, TaskResult, read};
+use flotilla_protocol::fleet::{Found, Handshake, TaskResult, json, read};
 use flotilla_protocol::usage::Usage;
 use flotilla_protocol::work::{Contents, Report};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -98,7 +99,7 @@ fn result(reports: &[Report]) -> Option<Box<TaskResult>> {
         _ => None,
     });
     let parts = contents.flat_map(Contents::parts);
-    let texts = parts.filter_map(|part| part.data.0.as_ref().map(|data| data.text().to_owned()).or(part.text));
+    let texts = parts.filter_map(|part| json(&part).map(Cow::into_owned).or(part.text));
     let mut results = texts.filter_map(|text| match read(&text) {
         Found::Handshake(Handshake::Result(result)) => Some(result),
         _ => None,

@@ -227,6 +227,15 @@ impl Lives {
         }
     }
 
+    /// All that are in memory now. They are not held: whoever goes on with one acquires it.
+    pub fn all(&self) -> Vec<Arc<Live>> {
+        let lives = |shard: &Shard| -> Vec<Arc<Live>> {
+            let entries = shard.lock().expect("no panic while holding a shard");
+            entries.values().map(|entry| Arc::clone(&entry.live)).collect()
+        };
+        self.shards.iter().flat_map(lives).collect()
+    }
+
     /// How many tasks are in memory.
     pub fn count(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().expect("no panic while holding a shard").len()).sum()

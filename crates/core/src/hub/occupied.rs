@@ -19,6 +19,7 @@ impl Hub {
         let Some(run) = Box::pin(self.affordable_again(run, &agent, start)).await else { return };
         self.fleet.occupy(&agent.name);
         let _place = Occupied { hub: Arc::clone(self), agent: Arc::clone(&agent) };
+        run.goes_on_elsewhere(&agent);
         agent.link.run(work, run).await;
     }
 }

@@ -16,11 +16,27 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::{Task, TaskState};
 use flotilla_protocol::a2a::request::{ListTasksRequest, ListTasksResponse};
 use flotilla_protocol::a2a::validate;
+use flotilla_protocol::event::Event;
+use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::Int32;
 use flotilla_protocol::work::Report;
 use std::cmp::Reverse;
 use std::sync::Arc;
 use tokio::sync::oneshot;
+
+/// A task as its agent sees it.
+pub struct OfAgent {
+    pub task: Task,
+    /// Who asked, empty where that is not known any more.
+    pub from: String,
+}
+
+/// A page of a caller's tasks.
+pub struct OwnPage {
+    pub list: ListTasksResponse,
+    /// The name of each one's agent, empty if it is gone.
+    pub agents: Vec<String>,
+}
 
 impl Hub {
     /// The agent one of a caller's tasks is with.
@@ -32,24 +48,35 @@ impl Hub {
 
     /// Whether a task is, or was, an agent's to do.
     pub async fn is_of_agent(&self, agent: &Agent, task: TaskId) -> Result<bool, Fault> {
+        Ok(self.last_run(agent, task).await?.is_some())
+    }
+
+    /// The number of the last run of a task that is, or was, an agent's to do; none of any other task.
+    pub async fn last_run(&self, agent: &Agent, task: TaskId) -> Result<Option<u32>, Fault> {
         let fleet = self.registry.load().by_name(FLEET).map(|fleet| fleet.id);
-        let of = |head: Head| head.agent == agent.id || (Some(head.agent) == fleet && self.fleet.has(&agent.name));
-        Ok(self.store.head(Scope::Admin, task).await?.is_some_and(of))
+        let of = |head: &Head| head.agent == agent.id || (Some(head.agent) == fleet && self.fleet.has(&agent.name));
+        Ok(self.store.head(Scope::Admin, task).await?.filter(of).map(|head| head.run))
     }
 
     /// A task as the agent sees that has it to do: what its caller sees.
-    pub async fn task_of_agent(&self, agent: &Agent, id: &str) -> Result<Task, Error> {
+    pub async fn task_of_agent(&self, agent: &Agent, id: &str) -> Result<OfAgent, Error> {
         let no_task = || Refusal::no_task(id);
         let parsed = TaskId::parse(id).ok_or_else(no_task)?;
         let record = self.store.record(Scope::Admin, parsed).await?;
         // An exchange that is no task yet is one for whoever works on it.
         let record = record.filter(|record| record.head.agent == agent.id && record.head.kind != Kind::Message);
         let record = record.ok_or_else(no_task)?;
-        Ok(fold(&record, u64::MAX).into_task(&record.head, Want::ALL))
+        let events = record.changes.iter().flat_map(|change| &change.events);
+        let from = events.into_iter().find_map(|event| match event {
+            Event::Asked { from, .. } => Some(from.clone()),
+            _ => None,
+        });
+        let task = fold(&record, u64::MAX).into_task(&record.head, Want::ALL);
+        Ok(OfAgent { task, from: from.unwrap_or_default() })
     }
 
     /// What an agent says of its run without a connection of its own; the task after it is kept.
-    pub async fn respond(&self, agent: &Agent, task: TaskId, run: u32, reports: Vec<Report>) -> Result<Task, Error> {
+    pub async fn respond(&self, agent: &Agent, task: TaskId, run: u32, reports: Vec<Report>) -> Result<OfAgent, Error> {
         let id = task.to_string();
         let desk = self.roster.desk(agent.id);
         let to = desk.reports_of(task, run).ok_or_else(|| Refusal::no_task(&id))?;
@@ -62,36 +89,70 @@ impl Hub {
         self.task_of_agent(agent, &id).await
     }
 
-    /// A page of a caller's tasks with all agents.
-    pub async fn list_own(&self, caller: &Caller, request: &ListTasksRequest) -> Result<ListTasksResponse, Error> {
+    /// A page of a caller's tasks with all agents, in all states or some, whatever state the request names.
+    pub async fn list_own(
+        &self,
+        caller: &Caller,
+        request: &ListTasksRequest,
+        states: &[TaskState],
+    ) -> Result<OwnPage, Error> {
         validate::list_tasks(request)?;
         let most = self.limits().page;
         let page_size = request.page_size.map_or(most, |Int32(size)| size.min(most));
         let limit = usize::try_from(page_size).unwrap_or(1);
         let filter = ListFilter {
             context: Some(request.context_id.clone()).filter(|context| !context.is_empty()),
-            state: Some(request.status).filter(|state| *state != TaskState::Unspecified),
+            state: None,
             status_since: request.status_timestamp_after,
             after: page::parse(&request.page_token)?,
             limit,
             bytes: self.limits().page_bytes,
             with_artifacts: true,
         };
-        let (mut records, mut total, mut more): (Vec<Record>, u64, bool) = (Vec::new(), 0, false);
+        let (mut found, mut total, mut known) = (Vec::new(), 0, None);
+        let states: Vec<_> = if states.is_empty() { vec![None] } else { states.iter().copied().map(Some).collect() };
         for agent in self.store.agents_of(caller.principal).await? {
-            let page = self.store.list(caller.principal, agent, filter.clone()).await?;
-            records.extend(page.records);
-            total += page.total;
-            more |= page.more;
+            for state in &states {
+                let filter = ListFilter { state: *state, ..filter.clone() };
+                let page = self.store.list(caller.principal, agent, filter).await?;
+                // What is older than the end of a page that has more may have something before it.
+                known = known.max(page.records.last().filter(|_| page.more).map(place));
+                total += page.total;
+                found.extend(page.records.into_iter().zip(page.sizes));
+            }
         }
-        records.sort_by_key(|record| Reverse((record.head.status_at, record.head.id)));
-        more |= records.len() > limit;
-        records.truncate(limit);
+        let (records, more) = merged(found, known, &filter);
         let last = records.last().filter(|_| more);
         let next_page_token = last.map_or_else(String::new, |last| page::token(last.head.status_at, last.head.id));
         let want = Want { history: history_bound(request.history_length), artifacts: Artifacts::Include };
         let tasks = records.iter().map(|record| fold(record, u64::MAX).into_task(&record.head, want)).collect();
         let total_size = i64::try_from(total).unwrap_or(i64::MAX);
-        Ok(ListTasksResponse { tasks, next_page_token, page_size, total_size })
+        let list = ListTasksResponse { tasks, next_page_token, page_size, total_size };
+        let registry = self.registry.load();
+        let name = |record: &Record| registry.by_id(record.head.agent).map(|agent| agent.name.clone());
+        Ok(OwnPage { list, agents: records.iter().map(|record| name(record).unwrap_or_default()).collect() })
     }
+}
+
+fn place(record: &Record) -> (Millis, TaskId) {
+    (record.head.status_at, record.head.id)
+}
+
+/// The pages of several agents as one, newest first, as far as all of them are `known`; and whether there is more.
+fn merged(
+    mut found: Vec<(Record, usize)>,
+    known: Option<(Millis, TaskId)>,
+    filter: &ListFilter,
+) -> (Vec<Record>, bool) {
+    found.sort_by_key(|(record, _)| Reverse(place(record)));
+    let (all, mut bytes) = (found.len(), 0);
+    let fits = |(record, size): &(Record, usize)| {
+        let fits = filter.has_room(bytes, *size) && known.is_none_or(|known| place(record) >= known);
+        bytes += size;
+        fits
+    };
+    let records: Vec<Record> =
+        found.into_iter().take(filter.limit).take_while(fits).map(|(record, _)| record).collect();
+    let more = known.is_some() || records.len() < all;
+    (records, more)
 }

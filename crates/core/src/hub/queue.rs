@@ -150,6 +150,9 @@ impl RunHandle {
     /// The agent has the run, though it has not said anything of it.
     pub async fn taken(&mut self) {
         self.record_taken(false).await;
+        if std::mem::take(&mut self.resumed) {
+            self.goes_on_if_affordable();
+        }
     }
 
     /// The same, and its caller may know: what the agent will say is said of a task.

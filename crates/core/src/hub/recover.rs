@@ -2,6 +2,7 @@
 
 use super::Hub;
 use super::run::Start;
+use super::trail::is_to_stop;
 use crate::caller::Scope;
 use crate::error::Fault;
 use crate::registry::OnLost;
@@ -14,6 +15,7 @@ pub struct Recovered {
     pub retried: usize,
     /// Runs of agents elsewhere, which may have gone on meanwhile.
     pub taken_up: usize,
+    /// Ended, most of them as failed.
     pub failed: usize,
 }
 
@@ -43,6 +45,13 @@ impl Hub {
                 recovered.taken_up += 1;
                 continue;
             }
+            // Its program ended with the hub, as somebody had asked for.
+            if is_to_stop(&self.log_of(&live).await?, head.run)
+                && self.end(&live, || Command::Cancel { said: None }).await.is_ok()
+            {
+                recovered.failed += 1;
+                continue;
+            }
             let may_repeat = self.registry.load().by_id(head.agent).is_some_and(|a| a.on_lost == OnLost::Retry);
             let retry = if may_repeat { Retry::Always } else { Retry::IfUnstarted };
             let reason = "the hub stopped while the agent was at work";
@@ -53,6 +62,7 @@ impl Hub {
                 Err(error) => return Err(Fault::new(format!("recovering task {id}: {error}"))),
             }
         }
+        self.look_after_all().await?;
         Ok(recovered)
     }
 }

@@ -111,6 +111,7 @@ pub(super) fn was_anothers(name: &str) -> Refusal {
 }
 
 fn taken(name: &str) -> Refusal {
-    let text = format!("The name '{name}' belongs to another agent. Choose another with ?agent=NAME.");
+    let text =
+        format!("The name '{name}' belongs to another agent. Choose another: with ?agent=NAME, or in a worker's file.");
     Refusal::new(Reason::AlreadyExists, text)
 }

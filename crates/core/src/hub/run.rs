@@ -5,8 +5,7 @@ use super::queue::RunPlace;
 use super::{Hub, LiveRef};
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
-use crate::fleet::contract::Contract;
-use crate::fleet::outcome::Judge;
+use crate::fleet::{contract::Contract, outcome::Judge};
 use crate::ids::TaskId;
 use crate::limits::{count_over, limit_of};
 use crate::registry::Agent;
@@ -40,10 +39,14 @@ pub struct RunHandle {
     pub(super) judge: Option<Box<Judge>>,
     /// What the worker had announced when it was chosen: the hub's count, and its own.
     pub(super) profile: (u64, Option<u64>),
+    /// How often the worker answered before that it cannot do this work.
+    pub(super) refusals: u32,
     /// Whoever is sent it says so within this time, or does not have it.
     pub(super) take: Option<Duration>,
     /// Its contract has a hard ceiling.
     pub(super) capped: bool,
+    /// The last process left it at work.
+    pub(super) resumed: bool,
     pub(super) turn: Turn,
 }
 
@@ -262,6 +265,7 @@ impl Hub {
     /// Starts the work a commit called for. Called where the commit was made, so it only hands over.
     pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, start: Start, place: Option<RunPlace>) {
         let mut handle = self.handle(live, start.run, place);
+        handle.resumed = start.resumed;
         self.runtime.spawn(async move {
             let hub = Arc::clone(&handle.hub);
             match hub.assignment(&handle.live, start).await {
@@ -282,8 +286,10 @@ impl Hub {
             place,
             judge: None,
             profile: (0, None),
+            refusals: 0,
             take: None,
             capped: false,
+            resumed: false,
             turn: Turn::default(),
         }
     }
@@ -291,10 +297,7 @@ impl Hub {
     async fn assignment(self: &Arc<Self>, live: &LiveRef, start: Start) -> Result<Option<Given>, Fault> {
         let Some(head) = live.committed() else { return Err(Fault::new("the task is not loaded")) };
         let Some(agent) = self.registry.load().by_id(head.agent).cloned() else { return Ok(None) };
-        let changes = match live.whole() {
-            Some((_, changes)) => changes,
-            None => self.whole_log(live.id()).await?,
-        };
+        let changes = self.log_of(live).await?;
         // The oldest message that no run has taken up: those after it still wait.
         let turn = head.turn - head.waiting;
         let asked = nth_asked(&changes, turn.saturating_sub(1) as usize);

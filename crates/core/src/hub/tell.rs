@@ -57,16 +57,14 @@ impl Hub {
         if !self.notices.has_listeners() {
             return;
         }
-        let tell = |what| self.notices.tell(Notice { at: change.at, owner: head.owner, agent: head.agent, what });
+        let doer = self.doer(head).map_or((head.owner, head.agent), |doer| (doer.owner, doer.id));
         if head.kind == Kind::Task {
             let (task, caller, state, seq) = (head.id, head.principal, head.state.name(), head.seq);
-            tell(What::Task { task, caller, state, seq });
+            let what = What::Task { task, caller, state, seq, worker: Some(doer).filter(|(_, id)| *id != head.agent) };
+            self.notices.tell(Notice { at: change.at, owner: head.owner, agent: head.agent, what });
         }
         // What is asked and used is whoever's who does the work, and their owner's to know.
-        let tell_doer = |what| {
-            let (owner, agent) = self.doer(head).map_or((head.owner, head.agent), |doer| (doer.owner, doer.id));
-            self.notices.tell(Notice { at: change.at, owner, agent, what });
-        };
+        let tell_doer = |what| self.notices.tell(Notice { at: change.at, owner: doer.0, agent: doer.1, what });
         for told in told(&change.events) {
             let (id, state) = match told {
                 Told::Asked { id, .. } => (id, ApprovalState::Open),
@@ -111,13 +109,14 @@ impl EventFollow {
 
     /// Whose agents it is about decides; a key that is limited to agents hears of these only.
     fn is_for(&self, notice: &Notice) -> bool {
-        let owned = match self.caller.as_owner() {
+        let owned = |principal| match self.caller.as_owner() {
             Scope::Admin => true,
-            Scope::Agent { owner } => notice.owner == owner,
+            Scope::Agent { owner } => principal == owner,
             Scope::Caller { .. } | Scope::Own { .. } => false,
         };
         let registry = self.hub.registry();
-        let named = || registry.by_id(notice.agent).is_some_and(|agent| self.caller.may_call(&agent.name));
-        owned && (self.caller.agents.is_none() || named())
+        let named = |id| registry.by_id(id).is_some_and(|agent| self.caller.may_call(&agent.name));
+        let mut concerns = notice.concerns();
+        concerns.any(|(owner, agent)| owned(owner) && (self.caller.agents.is_none() || named(agent)))
     }
 }

@@ -8,7 +8,7 @@ use crate::ids::TaskId;
 use crate::ports::Record;
 use crate::project::Fold;
 use crate::task::{Head, RunState};
-use flotilla_protocol::a2a::model::{Message, Role};
+use flotilla_protocol::a2a::model::{Message, Role, TaskState};
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::work::{Trail, Upstream};
 use std::sync::Arc;
@@ -28,8 +28,11 @@ impl Hub {
         let fold = folded(Fold::default(), changes);
         let started = head.run_state == RunState::Started;
         let mut trail = Trail { resumed: start.resumed, started, state: head.state, ..Trail::default() };
-        trail.linked = changes.iter().flat_map(|change| &change.events).any(|event| is_link(event, start.run));
-        for event in changes.iter().flat_map(|change| &change.events) {
+        let events = || changes.iter().flat_map(|change| &change.events);
+        trail.stopping = is_to_stop(changes, start.run);
+        trail.linked = events().any(|event| is_link(event, start.run));
+        trail.waited = waited(events(), start.run);
+        for event in events() {
             if let Event::Received { run, number, id } = event
                 && *run == start.run
             {
@@ -77,11 +80,27 @@ pub(super) fn upstream_of(record: &Record) -> Upstream {
     folded(start, &record.changes).upstream
 }
 
-fn folded(mut fold: Fold, changes: &[Arc<Change>]) -> Fold {
+pub(super) fn folded(mut fold: Fold, changes: &[Arc<Change>]) -> Fold {
     for change in changes {
         fold.change(change, u64::MAX);
     }
     fold
+}
+
+/// Whether the last status before a run was one that waits. SUBMITTED is the hub's own word.
+fn waited<'a>(events: impl Iterator<Item = &'a Event>, this: u32) -> bool {
+    let before = events.take_while(|event| !matches!(event, Event::RunQueued { run } if *run == this));
+    let told = before.filter_map(|event| match event {
+        Event::Status { state, .. } => Some(*state),
+        _ => None,
+    });
+    told.filter(|state| *state != TaskState::Submitted).last().is_some_and(TaskState::is_interrupted)
+}
+
+/// Whether somebody wanted a run to end.
+pub(super) fn is_to_stop(changes: &[Arc<Change>], this: u32) -> bool {
+    let mut events = changes.iter().flat_map(|change| &change.events);
+    events.any(|event| matches!(event, Event::StopAsked { run } if *run == this))
 }
 
 fn is_link(event: &Event, this: u32) -> bool {

@@ -68,9 +68,9 @@ impl Hub {
         self.owns_doer(caller, head).await
     }
 
-    /// Checks a parent that is said to be of this hub: it counts only for whoever owns its agent, called it, or runs the
-    /// hub. A chain that is not believed still shows rings, but links to nothing. A parent's deadline goes for its
-    /// children too.
+    /// Checks a parent that is said to be of this hub: it counts only for whoever owns its agent or the worker that does
+    /// it, called it, or runs the hub. A chain that is not believed still shows rings, but links to nothing. What a parent
+    /// is part of, its children are part of, and its deadline goes for them too.
     pub(super) async fn believe(
         &self,
         caller: &Caller,
@@ -78,17 +78,12 @@ impl Hub {
     ) -> Result<Option<Box<Descent>>, Fault> {
         let Some(mut descent) = descent else { return Ok(None) };
         let here = self.store.hub_id();
-        if descent.origin.parent().is_none_or(|parent| parent.hub != here) {
-            return Ok(Some(descent));
-        }
-        let parent = descent.origin.parent().cloned();
-        let head = match parent.as_ref().and_then(|parent| TaskId::parse(&parent.task)) {
-            Some(task) => self.store.head(Scope::Admin, task).await?,
-            None => None,
-        };
-        let head = head.filter(|head| parent.is_some_and(|parent| self.is_parent(caller, head, &parent)));
-        match head {
-            Some(head) => descent.deadline = descent.deadline.into_iter().chain(head.deadline).min(),
+        let Some(told) = descent.origin.parent().filter(|parent| parent.hub == here) else { return Ok(Some(descent)) };
+        match Box::pin(self.parent(caller, told)).await? {
+            Some((parent, head)) => {
+                descent.deadline = descent.deadline.into_iter().chain(head.deadline).min();
+                descent.origin = Arc::new(descent.origin.below(parent, head.origin.as_deref()));
+            }
             None => {
                 let mut origin: Origin = (*descent.origin).clone();
                 origin.provenance = Provenance::A2aExternal;
@@ -99,10 +94,19 @@ impl Hub {
         Ok(Some(descent))
     }
 
-    fn is_parent(&self, caller: &Caller, head: &Head, parent: &Ancestor) -> bool {
-        let registry = self.registry();
-        let named = registry.by_id(head.agent).is_some_and(|agent| agent.name == parent.agent);
-        let theirs = head.owner == caller.principal || head.principal == caller.principal || caller.rights.is_admin();
-        named && theirs
+    /// A parent as a chain names it, if it is the caller's to name. The fleet's work is its worker's: that is whom a
+    /// ring would come back to.
+    async fn parent(&self, caller: &Caller, told: &Ancestor) -> Result<Option<(Ancestor, Head)>, Fault> {
+        let Some(task) = TaskId::parse(&told.task) else { return Ok(None) };
+        let Some(head) = self.store.head(Scope::Admin, task).await? else { return Ok(None) };
+        let Some(agent) = self.registry().by_id(head.agent).cloned() else { return Ok(None) };
+        let worker = self.worker_of(&head).await?;
+        let names = || worker.iter().chain([&agent]).map(|agent| agent.name.as_str());
+        let owns = worker.as_ref().is_some_and(|worker| worker.owner == caller.principal);
+        let theirs = owns || [head.owner, head.principal].contains(&caller.principal) || caller.rights.is_admin();
+        let Some(name) = names().next().filter(|_| theirs && names().any(|name| name == told.agent)) else {
+            return Ok(None);
+        };
+        Ok(Some((Ancestor { hub: told.hub.clone(), agent: name.to_owned(), task: head.id.to_string() }, head)))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Agent, Registry};
 use crate::hub::RunHandle;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, TaskId};
 use crate::ports::{Absence, Link, Reach, Stopped, Stopping};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::work::Assignment;
@@ -26,6 +26,10 @@ impl Link for Departed {
 
     fn stop(&self, stopping: Stopping) -> Pin<Box<dyn Future<Output = Result<Stopped, Refusal>> + Send>> {
         self.0.stop(stopping)
+    }
+
+    fn stops_later(&self, task: TaskId) -> bool {
+        self.0.stops_later(task)
     }
 
     fn absence(&self) -> Option<Absence> {

@@ -3,6 +3,7 @@
 mod arrival;
 mod ending;
 mod hands;
+mod known;
 mod token;
 mod worker;
 
@@ -12,6 +13,7 @@ use super::session::{Delivery, Order, Session};
 use super::{Connections, Presence, Terms};
 use crate::error::Fault;
 use crate::ids::TaskId;
+use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::work::{Assignment, Report};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -60,6 +62,8 @@ struct Entry {
     reports: mpsc::Sender<Reported>,
     /// Artifacts it has made so far.
     artifacts: HashSet<String>,
+    /// Its caller knows that it is worked on, or what else became of it.
+    begun: bool,
     /// Ids of the latest reports.
     told: VecDeque<String>,
     /// The highest number of a worker's reports.
@@ -172,7 +176,9 @@ impl Desk {
     /// Puts a run where the agent will find it. One it had already taken when the hub stopped is its own if it came back
     /// with its token, and otherwise waits for the agent to speak of it again.
     pub(super) fn enter(self: &Arc<Self>, task: TaskId, work: Arc<Assignment>) -> Entered {
-        let taken = work.trail.resumed && work.trail.started;
+        // What was to end when the hub stopped was with a worker, and is not begun again.
+        let is_to_end = work.trail.stopping;
+        let taken = work.trail.resumed && (work.trail.started || is_to_end);
         let (tell, standing) = watch::channel(if taken { Standing::Away(Instant::now()) } else { Standing::Waiting });
         let (sender, reports) = mpsc::channel(AHEAD);
         let run = work.run;
@@ -182,7 +188,7 @@ impl Desk {
         // What was under way when the hub stopped may have been sent before.
         let attempt = u32::from(work.trail.resumed);
         let artifacts = work.trail.artifacts.iter().map(|artifact| artifact.artifact_id.clone()).collect();
-        let received = work.trail.received;
+        let (begun, received) = (work.trail.state == TaskState::Working, work.trail.received);
         let upstream = work.trail.upstream.task.clone();
         let told = work.trail.told.iter().rev().take(REMEMBERED).rev().cloned().collect();
         let entry = Entry {
@@ -194,10 +200,11 @@ impl Desk {
             work,
             reports: sender,
             artifacts,
+            begun,
             told,
             received,
-            answers: if received > 0 { Answers::WhenGone } else { Answers::Never },
-            end: watch::channel(End::Open).0,
+            answers: if received > 0 || is_to_end { Answers::WhenGone } else { Answers::Never },
+            end: watch::channel(if is_to_end { End::Asked } else { End::Open }).0,
             upstream,
             more: false,
             arrived: false,
@@ -304,10 +311,14 @@ impl Desk {
         state.queue.remove(&place);
         let answers = state.seats[index].answers;
         let entry = state.runs.get_mut(&task)?;
-        entry.attempt += 1;
         entry.arrived = false;
         entry.answers = answers;
         entry.standing.send_replace(Standing::Sent(id));
+        // It was to end before it was known to have come through: a worker that has it ends it, and no other begins it.
+        if let Some(order) = entry.reminder(task).filter(|_| answers == Answers::WhenGone) {
+            return Some(order);
+        }
+        entry.attempt += 1;
         Some(Order::Deliver(Delivery { task, attempt: entry.attempt, work: Arc::clone(&entry.work) }))
     }
 
@@ -352,27 +363,6 @@ impl Desk {
     /// What a run is about.
     pub fn work_of(&self, task: TaskId) -> Option<Arc<Assignment>> {
         self.state().runs.get(&task).map(|entry| Arc::clone(&entry.work))
-    }
-
-    /// Whether a run has made an artifact before; it has now, if that is to be remembered.
-    pub fn knows_artifact(&self, task: TaskId, artifact: &str, remember: bool) -> bool {
-        let mut state = self.state();
-        let Some(entry) = state.runs.get_mut(&task) else { return false };
-        entry.artifacts.contains(artifact) || (remember && !entry.artifacts.insert(artifact.to_owned()))
-    }
-
-    /// Whether a report of this id was taken before; it is now.
-    pub fn knows_report(&self, task: TaskId, id: &str) -> bool {
-        let mut state = self.state();
-        let Some(entry) = state.runs.get_mut(&task) else { return false };
-        if entry.told.iter().any(|told| told == id) {
-            return true;
-        }
-        if entry.told.len() == REMEMBERED {
-            entry.told.pop_front();
-        }
-        entry.told.push_back(id.to_owned());
-        false
     }
 
     /// A report that comes without a connection of its own, as an answer over HTTP does.

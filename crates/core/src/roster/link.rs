@@ -55,6 +55,11 @@ impl Link for Dialed {
         })
     }
 
+    /// A worker that has it says when nothing of it is left.
+    fn stops_later(&self, task: TaskId) -> bool {
+        self.desk.is_with_worker(task) && !self.desk.waits(task)
+    }
+
     fn absence(&self) -> Option<Absence> {
         if self.desk.is_present() {
             return None;
@@ -62,7 +67,10 @@ impl Link for Dialed {
         // Why it takes nothing is its owner's to know.
         let reason = match self.desk.presence().connections {
             0 => "The agent is not connected. The message waits for it.",
-            _ => "The agent is connected, but takes no work now; its owner can see why. The message waits for it.",
+            _ => {
+                "The agent is connected, but takes no work now: it is about to leave, or lacks something, which its owner \
+                 can see. The message waits for it."
+            }
         };
         Some(Absence { reason: reason.to_owned(), ttl: self.terms.ttl })
     }
@@ -202,7 +210,7 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
                 // Whoever reported may be gone.
                 let _ = kept.send(goes_on);
                 if !goes_on || !run.is_current() {
-                    return;
+                    return settled(&desk, task, &run).await;
                 }
             }
             Happened::Moved(Standing::Sent(_)) => run.delivered(),
@@ -235,6 +243,13 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
             }
             Happened::TimeOver => return time_over(&desk, task, run, &until, (ttl, terms)).await,
         }
+    }
+}
+
+/// The agent has nothing more to say of the run, which a worker may yet have to hear that it is to end.
+async fn settled(desk: &Desk, task: TaskId, run: &RunHandle) {
+    if desk.is_asked_to_end(task) && desk.is_with_worker(task) {
+        run.called_off().await;
     }
 }
 

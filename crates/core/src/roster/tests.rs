@@ -164,6 +164,7 @@ async fn what_was_told_is_remembered() {
     let number = script.run();
     let task = script.tasks[number];
     assert!(!script.desk.knows_report(task, "r") && script.desk.knows_report(task, "r"));
+    assert!(script.desk.begins(task) && !script.desk.begins(task), "its caller hears once that it has begun");
     assert!(!script.desk.knows_artifact(task, "a", true) && script.desk.knows_artifact(task, "a", false));
     let second = script.run();
     assert_eq!(script.desk.in_context("c").map(|found| found.0), Some(task), "the oldest");
@@ -242,6 +243,39 @@ async fn a_worker_is_asked_to_end_a_run_now_or_when_it_is_back() {
     assert!(script.desk.ask_to_end(task).is_some(), "it is away, and will be told");
     let (back, resumed) = script.desk.open(Some(&token), Terms::default(), SEAL).expect("random numbers");
     assert!(resumed && matches!(script.desk.order(back.id()), Some(Order::Stop { .. })));
+}
+
+#[tokio::test]
+async fn a_run_that_was_to_end_is_to_end_still_after_a_cut_and_after_a_restart() {
+    let mut script = Script::new();
+    let number = script.run();
+    let task = script.tasks[number];
+    let (worker, _) = script.open(None, Connections::Replace, 9);
+    worker.serve_worker(9);
+    assert_eq!(script.next(&worker), Some((0, 1)));
+    assert!(script.desk.ask_to_end(task).is_some(), "it was sent");
+    drop(worker);
+    let (back, _) = script.open(None, Connections::Replace, 9);
+    back.serve_worker(9);
+    assert!(matches!(script.desk.order(back.id()), Some(Order::Stop { .. })), "it is not begun");
+    assert!(script.desk.ended(task));
+
+    let token = back.token().to_owned();
+    for (started, is_back) in [(true, false), (false, false), (true, true)] {
+        let (desk, task): (Arc<Desk>, TaskId) = (Arc::default(), TaskId::fresh());
+        let work = work(task, Trail { resumed: true, started, stopping: true, ..Trail::default() });
+        let open = || {
+            let worker = desk.open(Some(&token), Terms::default(), SEAL).expect("random numbers").0;
+            worker.serve_worker(9);
+            worker
+        };
+        let early = is_back.then(open);
+        let entered = desk.enter(task, work);
+        let worker = early.unwrap_or_else(open);
+        assert_eq!(stands(&entered), Standing::Taken(worker.id()));
+        assert!(matches!(desk.order(worker.id()), Some(Order::Stop { .. })), "{started} {is_back}");
+        assert!(desk.is_asked_to_end(task) && desk.is_with_worker(task));
+    }
 }
 
 fn taken_before(desk: &Arc<Desk>) -> (TaskId, super::desk::Entered) {

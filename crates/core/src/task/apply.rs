@@ -72,6 +72,7 @@ fn apply_event(head: &mut Head, event: &Event, at: Millis) {
         | Event::Noted { .. }
         | Event::Linked { .. }
         | Event::Received { .. }
+        | Event::StopAsked { .. }
         | Event::NearLimit { .. } => {}
     }
 }

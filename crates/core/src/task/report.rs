@@ -29,7 +29,7 @@ pub(super) fn decide(head: &Head, run: u32, reports: Vec<Report>) -> Result<Deci
     }
     if !decision.events.is_empty() && scratch.waiting > 0 {
         // Something was said during the run: take it up now instead of ending, or asking for what was already given.
-        if scratch.state.is_interrupted() {
+        if scratch.waits_for_caller() {
             decision.events.push(super::step::status(TaskState::Submitted));
             queue_run(&mut decision, run + 1, true);
         } else if done_for_now {

@@ -3,6 +3,8 @@
 use super::approve::{self, Question, Settling};
 use super::conclude::{self, Account};
 use super::spend::{Late, late, near_budget, no_budget, overspent};
+use super::stop::{ask_to_stop, cancel, overdue};
+use super::wait::{hold, moved, taken, waits};
 use super::{Head, Kind, RunState, report};
 use crate::budget::Broke;
 use crate::descent::{Descent, Objection};
@@ -12,7 +14,7 @@ use flotilla_protocol::event::{Event, Said};
 use flotilla_protocol::fleet::route::Step;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::Object;
-use flotilla_protocol::work::{Contents, Report};
+use flotilla_protocol::work::{Contents, Report, Upstream};
 use std::sync::Arc;
 
 /// A caller's message, with what its request asked for.
@@ -56,6 +58,10 @@ pub enum Command {
     Cancel {
         said: Option<Contents>,
     },
+    /// The run is to end, and whoever has it takes a while for that.
+    AskToStop {
+        run: u32,
+    },
     /// The agent took the run, and has not said anything yet. If it opens, it will not answer with a Message.
     Taken {
         run: u32,
@@ -65,6 +71,11 @@ pub enum Command {
     Hold {
         run: u32,
         reason: String,
+    },
+    /// An agent elsewhere went on by itself while its task waited for its caller after this run.
+    Moved {
+        run: u32,
+        upstream: Box<Upstream>,
     },
     /// Much of a budget is used; the owner is told.
     NearBudget {
@@ -149,8 +160,10 @@ pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
         Command::Open => open(head),
         Command::Report { run, reports } => report::decide(head, run, reports)?,
         Command::Cancel { said } => cancel(head, said)?,
+        Command::AskToStop { run } => ask_to_stop(head, run),
         Command::Taken { run, opens } => taken(head, run, opens),
         Command::Hold { run, reason } => hold(head, run, reason),
+        Command::Moved { run, upstream } => moved(head, run, *upstream),
         Command::Overdue { now } => overdue(head, now),
         Command::Under { account, command } => {
             let by = conclude::ended_by(&command);
@@ -220,38 +233,11 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
             decision.events.push(status(TaskState::Submitted));
         }
         queue_run(&mut decision, head.run + 1, say.watched || head.kind == Kind::Task);
+    } else if head.state.is_interrupted() {
+        // The agent has gone on by itself, and has not said so yet.
+        decision.events.push(status(TaskState::Submitted));
     }
     Ok(decision)
-}
-
-/// A task that waits for its agent says why.
-fn waits(head: &Head, peer_seq: u64, reason: String) -> Event {
-    let said = report::said(head, peer_seq, Contents::text(reason), None);
-    Event::Status { state: TaskState::Submitted, said: Some(said), metadata: None }
-}
-
-fn taken(head: &Head, run: u32, opens: bool) -> Decision {
-    let mut decision = Decision::default();
-    if head.run == run && head.run_state == RunState::Claimed {
-        decision.events.push(Event::RunStarted { run });
-    }
-    if head.run == run && head.run_state != RunState::Idle && opens && head.kind == Kind::Undecided {
-        decision.events.push(Event::Opened {});
-    }
-    decision
-}
-
-fn hold(head: &Head, run: u32, reason: String) -> Decision {
-    let mut decision = Decision::default();
-    if head.run != run || head.run_state != RunState::Claimed {
-        return decision;
-    }
-    let opens = head.kind == Kind::Undecided;
-    if opens {
-        decision.events.push(Event::Opened {});
-    }
-    decision.events.push(waits(head, head.peer_seq + u64::from(opens) + 1, reason));
-    decision
 }
 
 /// A new task is of the message's descent. A later message can only tell another deadline, and what speaks against it
@@ -283,31 +269,6 @@ fn open(head: &Head) -> Decision {
         decision.events.push(Event::Opened {});
     }
     decision
-}
-
-fn cancel(head: &Head, said: Option<Contents>) -> Result<Decision, Refusal> {
-    if head.kind != Kind::Task {
-        return Err(Refusal::no_task(&head.id.to_string()));
-    }
-    if head.state.is_terminal() {
-        let text = format!("The task has already ended ({}) and cannot be canceled.", head.state.name());
-        return Err(Refusal::new(Reason::TaskNotCancelable, text).fact("taskId", head.id.to_string()));
-    }
-    let said = said.map(|contents| report::said(head, head.peer_seq + 1, contents, None));
-    let canceled = Event::Status { state: TaskState::Canceled, said, metadata: None };
-    Ok(Decision { events: vec![canceled], effects: Vec::new() })
-}
-
-/// A task that has not ended by its deadline fails, whether somebody works at it or its caller is waited for.
-fn overdue(head: &Head, now: Millis) -> Decision {
-    match head.deadline {
-        Some(deadline) if deadline <= now && !head.is_over() => {
-            let mut decision = Decision::default();
-            fail(head, format!("The deadline passed ({deadline})."), &mut decision);
-            decision
-        }
-        _ => Decision::default(),
-    }
 }
 
 /// Dispatched work is a task, whatever its worker will say.
@@ -358,7 +319,7 @@ fn lost(head: &Head, run: u32, reason: String, retry: Retry) -> Decision {
 }
 
 /// Ends the task in the hub's own words.
-fn fail(head: &Head, text: String, decision: &mut Decision) {
+pub(super) fn fail(head: &Head, text: String, decision: &mut Decision) {
     fail_with(head, text, None, decision);
 }
 

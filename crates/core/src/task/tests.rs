@@ -50,6 +50,7 @@ fn command(word: &str, head: &Head) -> Command {
         "acknowledged" => Command::Taken { run, opens: true },
         "hold" => Command::Hold { run, reason: "it went away".into() },
         "assigned" | "assigned10" | "blocked" => routed(verb, run),
+        "moved" => Command::Moved { run, upstream: Box::default() },
         "open" => Command::Open,
         "started" => report(status(TaskState::Working)),
         "ask" => report(status(TaskState::InputRequired)),
@@ -78,6 +79,7 @@ fn command(word: &str, head: &Head) -> Command {
             Command::Say(Box::new(Say { broke, ..Say::default() }))
         }
         "cancel" => Command::Cancel { said: None },
+        "stop" => Command::AskToStop { run },
         "lost" => Command::Lost { run, reason: "gone".into(), retry: Retry::IfUnstarted },
         "lost-always" => Command::Lost { run, reason: "gone".into(), retry: Retry::Always },
         "lost-never" => Command::Lost { run, reason: "gone".into(), retry: Retry::Never },
@@ -179,6 +181,18 @@ fn replies_start_a_new_run_and_old_runs_change_nothing() {
 }
 
 #[test]
+fn an_agent_that_goes_on_by_itself_gets_a_run_that_tells_of_it() {
+    let head =
+        check("say, auth, moved, moved@1, done", "UNDECIDED AUTH_REQUIRED AUTH_REQUIRED AUTH_REQUIRED COMPLETED");
+    assert_eq!((head.run, head.turn, head.peer_seq), (2, 1, 3), "nothing is shown before it says something");
+    check("say, auth, say, moved@1, done", "UNDECIDED AUTH_REQUIRED SUBMITTED SUBMITTED COMPLETED");
+    check("say, started, moved, done, moved", "UNDECIDED WORKING WORKING COMPLETED COMPLETED");
+    let said = "say, ask, moved, say, linked, started, done, done";
+    let head = check(said, "UNDECIDED INPUT_REQUIRED INPUT_REQUIRED SUBMITTED SUBMITTED WORKING SUBMITTED COMPLETED");
+    assert_eq!((head.run, head.turn, head.waiting), (3, 2, 0), "what is said meanwhile waits for the end of that run");
+}
+
+#[test]
 fn a_message_during_a_run_is_taken_up_after_it() {
     let head = check("say!, started, say, ask", "SUBMITTED WORKING WORKING SUBMITTED");
     assert_eq!((head.run, head.waiting, head.turn), (2, 0, 2));
@@ -225,6 +239,9 @@ fn nothing_changes_an_ended_task() {
     check("say!, cancel, done, started", "SUBMITTED CANCELED CANCELED CANCELED");
     check("say!, cancel, cancel", "SUBMITTED CANCELED TASK_NOT_CANCELABLE");
     check("say, cancel", "UNDECIDED TASK_NOT_FOUND");
+    let head =
+        check("say!, started, stop, stop@7, done, stop", "SUBMITTED WORKING WORKING WORKING COMPLETED COMPLETED");
+    assert_eq!((head.seq, head.peer_seq), (7, 3), "asked once, and nobody's to see but the owner's");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::member::{Here, Member};
 use flotilla_core::error::Error;
 use flotilla_core::hub::RunHandle;
+use flotilla_core::ids::TaskId;
 use flotilla_core::ports::{Beginning, Link, Stopped, Stopping};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::Message;
@@ -75,7 +76,7 @@ impl Link for InProcess {
         if self.doer.is_supervised() {
             return None;
         }
-        let assignment = assignment()?;
+        let assignment = Box::new(assignment()?);
         let (outbox, mut inbox) = boxes();
         let (never, stop) = Stop::pair();
         let doer = self.doer.clone();
@@ -87,12 +88,17 @@ impl Link for InProcess {
             Box::pin(async move {
                 let _never = never;
                 match is_done {
-                    true => run.finish().await,
+                    true => Box::pin(run.finish()).await,
                     false => talk(work, inbox, run, Hold::default()).await,
                 }
             })
         };
         Some(Beginning { reports, rest: Box::new(rest) })
+    }
+
+    fn stops_later(&self, task: TaskId) -> bool {
+        let task = task.to_string();
+        lock(&self.programs).keys().any(|(of, _)| *of == task)
     }
 
     fn stop(&self, stopping: Stopping) -> Pin<Box<dyn Future<Output = Result<Stopped, Refusal>> + Send>> {
@@ -211,7 +217,8 @@ async fn talk(work: impl Future<Output = ()>, mut inbox: Inbox, mut run: RunHand
             }
             count = inbox.reports.recv_many(&mut batch, BATCH) => {
                 let reports = batch.drain(..).map(|report| *report).collect();
-                count == 0 || run.report(reports).await.is_err()
+                // In a box: a run is quiet for long.
+                count == 0 || Box::pin(run.report(reports)).await.is_err()
             }
             // After the reports, so that what was said before a question stands before it in the log.
             Some(asked) = inbox.asks.recv() => {
@@ -231,7 +238,7 @@ async fn talk(work: impl Future<Output = ()>, mut inbox: Inbox, mut run: RunHand
         }
     }
     drop(inbox);
-    let Some(say) = hold.say else { return run.finish().await };
+    let Some(say) = hold.say else { return Box::pin(run.finish()).await };
     let was_asked = *say.borrow();
     if working {
         say.send_replace(true);
@@ -239,7 +246,7 @@ async fn talk(work: impl Future<Output = ()>, mut inbox: Inbox, mut run: RunHand
     }
     // Whoever asked may not wait for it any more.
     match was_asked {
-        true => run.canceled().await,
-        false => run.finish().await,
+        true => Box::pin(run.canceled()).await,
+        false => Box::pin(run.finish()).await,
     }
 }

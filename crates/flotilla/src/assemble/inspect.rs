@@ -5,8 +5,7 @@ use anyhow::{Context, Result};
 use flotilla_worker::attach::Looks;
 use flotilla_worker::probe::mcp::Prober;
 use flotilla_worker::probe::presence::{Asked, Known, Product};
-use flotilla_worker::probe::{Servers, Subject};
-use std::collections::BTreeMap;
+use flotilla_worker::probe::{Own, Servers, Subject};
 use std::time::Duration;
 
 /// How long a program may take to say what it is.
@@ -19,47 +18,49 @@ const AT_ONCE: usize = 4;
 /// None for an agent that is no program.
 pub fn looks(name: &str, agent: &AgentConfig) -> Result<Option<Looks>> {
     let reaper = std::env::current_exe().context("this program's own file")?;
-    let none = Servers::Given(BTreeMap::new());
-    let (product, program, arguments, environment, folder, servers) = match agent.kind {
+    let (product, program, arguments, environment, folder, servers, git) = match agent.kind {
         Kind::Acp | Kind::Opencode => {
             let acp = agent.acp_program(None)?;
-            (
-                Some(Product::Acp),
-                acp.program,
-                acp.arguments,
-                acp.environment,
-                acp.folder,
-                Servers::Given(acp.mcp_servers),
-            )
+            let servers = Servers { given: acp.mcp_servers, ..Servers::default() };
+            (Some(Product::Acp), acp.program, acp.arguments, acp.environment, acp.folder, servers, acp.git)
         }
         Kind::Codex => {
             let codex = agent.codex_program(None)?;
-            (Some(Product::Codex), codex.program, codex.arguments, codex.environment, codex.folder, none)
+            let none = Servers::default();
+            (Some(Product::Codex), codex.program, codex.arguments, codex.environment, codex.folder, none, codex.git)
         }
         Kind::ClaudeCode => {
             let claude = agent.claude(None)?;
-            // What is wrong with it is told at the start; what becomes of it, at each look.
-            agent.claude_servers(&claude.environment)?;
-            let file = agent.claude_code.as_ref().and_then(|claude| claude.mcp_config.as_ref());
-            let file = file.map(std::path::absolute).transpose().context("mcp_config")?;
-            let servers = file.map_or(none, Servers::Listed);
-            (Some(Product::Claude), claude.program, Vec::new(), claude.environment, claude.folder, servers)
+            let servers = agent.claude_servers(&claude.environment)?;
+            (Some(Product::Claude), claude.program, Vec::new(), claude.environment, claude.folder, servers, claude.git)
         }
         Kind::Command => {
             let own = agent.program(None)?;
-            (None, own.program, own.arguments, own.environment, own.folder, none)
+            (None, own.program, own.arguments, own.environment, own.folder, Servers::default(), own.git)
         }
         Kind::Echo | Kind::Script | Kind::Socket | Kind::A2a => return Ok(None),
     };
-    let subject = Subject { agent_id: name.to_owned(), folder: folder.clone(), servers, max_concurrent: None };
+    let asked = Asked { reaper, program, arguments, environment, folder, limit: PATIENCE };
     let prober = Prober {
-        reaper: reaper.clone(),
-        environment: environment.clone(),
-        folder: folder.clone(),
+        reaper: asked.reaper.clone(),
+        environment: asked.environment.clone(),
+        folder: asked.folder.clone(),
         limit: STEP,
         at_once: AT_ONCE,
     };
-    let asked = Asked { reaper, program, arguments, environment, folder, limit: PATIENCE };
+    let own = match agent.kind {
+        Kind::Codex => Some(Own::codex(asked.clone())),
+        Kind::Opencode => Own::opencode(asked.clone()),
+        _ => servers.own.clone(),
+    };
+    let servers = Servers { own, ..servers };
+    let subject = Subject {
+        agent_id: name.to_owned(),
+        folder: asked.folder.clone(),
+        servers,
+        max_concurrent: None,
+        apart: git.worktrees.is_some(),
+    };
     let known = product.map(|product| Known::new(product, asked));
     Ok(Some(Looks { subject, prober, known }))
 }

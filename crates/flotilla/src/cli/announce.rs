@@ -1,5 +1,6 @@
 //! `flotilla announce`: tells another hub, or a registry, of a hub's agents.
 
+use super::output::aside;
 use super::{block_on, output};
 use crate::announcer::{Announcer, Known, public_agents};
 use crate::config::Span;
@@ -68,11 +69,11 @@ impl Announce {
             }
             // The other side may be away for a while.
             if let Err(error) = announcer.announce(&agents, lease).await {
-                eprintln!("flotilla: not announced, which is tried again: {error:#}");
+                aside!("flotilla: not announced, which is tried again: {error:#}");
             }
         }
         announcer.withdraw(&agents).await?;
-        eprintln!("withdrawn");
+        aside!("withdrawn");
         Ok(())
     }
 
@@ -92,7 +93,7 @@ fn tell(announced: &Announced) -> Result<()> {
         output::line(&format!("announced: {}", agent.name));
     }
     for refused in &announced.refused {
-        eprintln!("refused: {}: {}", refused.name, refused.message);
+        aside!("refused: {}: {}", refused.name, refused.message);
     }
     if announced.agents.is_empty() {
         bail!("no agent was announced; --prefix changes the names they have there");

@@ -17,6 +17,14 @@ pub fn from_one(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| "must be a whole number, 1 or more".to_owned())
 }
 
+/// A whole number as the protocol has them, and not below `least`.
+pub fn at_least(least: i32) -> impl Fn(&str) -> Result<i32, String> + Clone {
+    move |text| {
+        let number = text.parse::<i32>().ok().filter(|number| *number >= least);
+        number.ok_or_else(|| format!("must be a whole number, {least} or more"))
+    }
+}
+
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Which agent")]
 pub struct ClientArgs {

@@ -9,7 +9,7 @@ use super::session::Session;
 use clap::{Args, Subcommand};
 use flotilla_outbound::client::card::Card;
 use flotilla_outbound::client::check;
-use flotilla_outbound::client::choose::{Versions, choose};
+use flotilla_outbound::client::choose::{Binding, Versions, choose};
 use flotilla_outbound::signature::verify::Outcome;
 
 #[derive(Debug, Args)]
@@ -46,6 +46,7 @@ enum CardCommand {
 impl CardArgs {
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
         let CardCommand::Get { validate, extended, signature, pins, stream } = self.command;
+        let transports = session.transports()?;
         let pins = signature::pins(&pins)?;
         let card = if extended { session.client().await?.extended_card().await? } else { session.card().await? };
         if validate {
@@ -62,13 +63,13 @@ impl CardArgs {
             object(&card.json, stream);
             signature::beside(&outcome);
         } else {
-            show(session, &card, &outcome, validate);
+            show(session, &card, &transports, &outcome, validate);
         }
         Ok(())
     }
 }
 
-fn show(session: &Session, card: &Card, outcome: &Outcome, validated: bool) {
+fn show(session: &Session, card: &Card, transports: &[Binding], outcome: &Outcome, validated: bool) {
     let mut text = Text::default();
     text.field("Name", &card.name).field("Description", &card.description).field("Version", &card.version);
     if let Some(provider) = &card.provider {
@@ -83,7 +84,7 @@ fn show(session: &Session, card: &Card, outcome: &Outcome, validated: bool) {
         text.address("Interface", &about);
     }
     let versions = session.versions().map_or(Versions::default(), |(versions, _)| versions);
-    let used = choose(card, &[], None, versions);
+    let used = choose(card, transports, None, versions);
     let used = used.map_or_else(|error| error.to_string(), |choice| choice.binding.name().to_owned());
     text.field("Transport", &used);
     let yes = |able: bool| if able { "yes" } else { "no" };

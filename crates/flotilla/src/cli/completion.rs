@@ -1,9 +1,9 @@
 //! `flotilla completion`: scripts that let a shell complete commands.
 
-use super::Cli;
+use super::usage;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, CommandFactory as _, ValueEnum};
+use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 use flotilla_outbound::client::choose::Binding;
 use flotilla_protocol::a2a::model::TaskState;
@@ -30,7 +30,7 @@ impl Completion {
             ShellName::Fish => Shell::Fish,
         };
         let mut script = Vec::new();
-        clap_complete::generate(shell, &mut with_values(Cli::command()), "flotilla", &mut script);
+        clap_complete::generate(shell, &mut with_values(usage::all()), "flotilla", &mut script);
         super::output::line(String::from_utf8_lossy(&script).trim_end());
         Ok(())
     }

@@ -115,10 +115,15 @@ impl Doctor {
         machine::clock(&mut findings);
         machine::store(&mut findings, &self.data, config.as_ref()).await;
         let hub_answers = reach::hub(&mut findings, session).await;
-        machine::port(&mut findings, config.as_ref(), hub_answers.then(|| session.hub_url()).as_deref());
-        if hub_answers {
-            // Without a file, the agents of a hub elsewhere are not known here.
-            let configured = config.as_ref().filter(|_| self.file.path().is_some());
+        if let Some(config) = &config {
+            let asked = hub_answers.then(|| session.hub_url());
+            machine::port(&mut findings, config.hub.listen, reach::is_hub_at(session, config, asked.as_deref()).await);
+        }
+        // Without a file, the agents of a hub elsewhere are not known here.
+        let configured = config.as_ref().filter(|_| self.file.path().is_some());
+        if !hub_answers {
+            configured.into_iter().for_each(|config| reach::unasked(&mut findings, config));
+        } else {
             reach::agents(&mut findings, session, configured).await;
             if let Some(config) = configured {
                 reach::elsewhere(&mut findings, session, config).await;
@@ -177,7 +182,8 @@ fn show(session: &Session, findings: &Findings, announcements: &BTreeMap<String,
         text.field(found.level.name(), &format!("{}: {}", found.about, found.what));
         text.field("  Do", &found.advice);
     }
-    for (name, announce) in announcements {
+    // Of one that cannot work, what stands in its way is a finding.
+    for (name, announce) in announcements.iter().filter(|(_, announce)| announce.session.broken.is_none()) {
         text.field("Announces", &format!("{name}: {}", json!(announce)));
     }
     text.field("Problems", &findings.problems().to_string()).print();

@@ -112,12 +112,12 @@ fn content(part: &Part) -> (Vec<u8>, &'static str) {
     }
 }
 
-/// The name the agent gave, as a plain file name: it must not lead out of the directory.
+/// The name the agent gave, as a plain file name: it must not lead out of the directory, or be taken for an option.
 fn name(artifact: &Artifact, part: &Part, index: usize, ending: &str) -> String {
     let given = part.filename.rsplit(['/', '\\']).next().unwrap_or_default();
     let safe = |text: &str| -> String {
         let keep = |c: char| if c.is_alphanumeric() || "-_. ".contains(c) { c } else { '_' };
-        text.chars().map(keep).collect::<String>().trim_start_matches(['.', ' ']).chars().take(120).collect()
+        text.chars().map(keep).collect::<String>().trim_start_matches(['.', ' ', '-']).chars().take(120).collect()
     };
     let given = safe(given);
     if !given.is_empty() {
@@ -154,6 +154,7 @@ mod tests {
         let named = |filename: &str| name(&artifact, &Part { filename: filename.into(), ..Part::default() }, 1, "bin");
         assert_eq!(named("../../etc/passwd"), "passwd");
         assert_eq!(named("..\\.profile"), "profile");
+        assert_eq!(named("-rf"), "rf");
         assert_eq!(named(""), "a_1-2.bin");
         let mut taken = BTreeSet::new();
         assert_eq!([(); 3].map(|()| free_name("x.txt", &mut taken)), ["x.txt", "x-2.txt", "x-3.txt"]);

@@ -1,9 +1,11 @@
 //! Why a command failed, in the form the a2a-cli specification gives: a code, a sentence, a next step, an exit status.
 
+use super::output::aside;
 use super::output::escape_controls;
 use flotilla_outbound::client::error::{ClientError, Code, name_of};
 use flotilla_outbound::net::address::shown_in;
 use flotilla_protocol::a2a::error::Reason;
+use flotilla_protocol::v03;
 use serde_json::{Value, json};
 
 /// The failures that are this program's own (its Appendix D).
@@ -139,7 +141,7 @@ impl Failure {
         if let Some(hint) = &self.hint {
             text.push_str(&format!("\nHint: {hint}"));
         }
-        eprintln!("{}", escape_controls(&text));
+        aside!("{}", escape_controls(&text));
     }
 }
 
@@ -147,6 +149,13 @@ impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         let message = error.to_string();
         match error {
+            // What servers of HTTPS say to HTTP.
+            ClientError::CardNotFound { reference, problem }
+                if reference.starts_with("http://") && problem.starts_with("HTTP 400") =>
+            {
+                let hint = format!("if it speaks TLS, name it so: {}", reference.replacen("http://", "https://", 1));
+                Self::new(Local::CardNotFound, message).hint(hint)
+            }
             ClientError::CardNotFound { .. } => Self::new(Local::CardNotFound, message).hint(
                 "--agent-card takes a host, the whole URL of a card (.../.well-known/agent-card.json), or a file",
             ),
@@ -174,11 +183,13 @@ impl From<ClientError> for Failure {
                     .hint("flotilla config show says which credential is used; flotilla doctor looks at the hub's keys")
             }
             ClientError::Refused { name, code, .. } => {
-                Self { code: name.to_owned(), a2a_code: code, ..Self::internal(message) }.hint(next_step(name))
+                let hint = next_step(name, &message);
+                Self { code: name.to_owned(), a2a_code: code, ..Self::internal(message) }.hint(hint)
             }
             ClientError::NotJson { .. } => {
                 let name = name_of(Reason::InvalidAgentResponse);
-                Self { code: name.to_owned(), ..Self::internal(message) }.hint(next_step(name))
+                let hint = next_step(name, &message);
+                Self { code: name.to_owned(), ..Self::internal(message) }.hint(hint)
             }
             ClientError::Exhausted { code, retry, .. } => {
                 let failure = Self { code: EXHAUSTED.to_owned(), a2a_code: code, ..Self::internal(message) };
@@ -188,16 +199,17 @@ impl From<ClientError> for Failure {
             ClientError::NoInterface(_) => {
                 Self::internal(message).hint("flotilla card get shows what the agent's card offers")
             }
-            ClientError::TooLarge { .. } => {
-                Self::internal(message).hint("ask for less: --history 0, or a smaller --page-size")
-            }
+            ClientError::TooLarge { .. } => Self::internal(message).hint(
+                "the agent has done what it was asked; read less of it: task get --history 0 ID, or task list with a \
+                     smaller --page-size",
+            ),
             ClientError::Id(_) | ClientError::Setting(_) => Self::usage(message),
         }
     }
 }
 
-/// What to do about a refusal, by its name in the protocol.
-fn next_step(name: &str) -> &'static str {
+/// What to do about a refusal, by its name in the protocol; `told` is what it says.
+fn next_step(name: &str, told: &str) -> &'static str {
     match name {
         "TaskNotFoundError" => "flotilla task list shows your tasks; look at the id, and that the agent is the same",
         "TaskNotCancelableError" => "the task is past canceling; flotilla task get shows how it ended",
@@ -208,8 +220,11 @@ fn next_step(name: &str) -> &'static str {
         }
         "ExtendedAgentCardNotConfiguredError" => "flotilla card get without --extended shows the public card",
         "ExtensionSupportRequiredError" => "if you know the extension, name it: --svc-param A2A-Extensions:URI",
-        "VersionNotSupportedError" => {
+        "VersionNotSupportedError" if told.contains(v03::VERSION) => {
             "flotilla card get shows what the agent speaks; --a2a-version 0.3 speaks 0.3 with it, nothing speaks 1.x"
+        }
+        "VersionNotSupportedError" => {
+            "flotilla card get shows what the agent speaks; whoever runs it may have an interface for A2A 1.0 too"
         }
         "InvalidParamsError" | "InvalidRequestError" => {
             "the message names what is wrong; --debug shows the whole request"

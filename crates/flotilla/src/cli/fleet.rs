@@ -5,6 +5,7 @@ use super::deliveries::hub;
 use super::failure::Failure;
 use super::output::{Text, compact, document, line};
 use super::session::Session;
+use super::watch::Pastime;
 use clap::{Args, Subcommand};
 use flotilla_outbound::client::error::ClientError;
 use flotilla_outbound::hub::Hub;
@@ -98,7 +99,7 @@ fn list(session: &Session, json: &str) -> Result<(), ClientError> {
 }
 
 async fn watch(session: &Session, hub: &Hub) -> Result<(), ClientError> {
-    session.watch.hush();
+    session.watch.waits_for(Pastime::Workers);
     let mut events = hub.follow_workers().await?;
     while let Some(event) = events.next().await? {
         if session.is_json() {

@@ -131,7 +131,7 @@ pub async fn ask(
             Ok(answer) => {
                 failures = 0;
                 let state = answer.value.status.state;
-                session.watch.saw_task(id, Some(state.name()));
+                session.watch.saw_whole(&answer.value);
                 if state.is_settled() {
                     return Ok(answer);
                 }

@@ -1,5 +1,6 @@
 //! `flotilla import`: the setup of another program as a configuration of the hub.
 
+use super::output::aside;
 use super::session::hub_key;
 use super::{block_on, output};
 use crate::import::{Draft, fleet, hermes};
@@ -69,12 +70,12 @@ impl Import {
 /// The report is for a person, so that the configuration alone is on standard output.
 fn tell(draft: &Draft) {
     let agents: Vec<&str> = draft.agents().collect();
-    eprintln!("taken over: {}", if agents.is_empty() { "nothing".to_owned() } else { agents.join(", ") });
+    aside!("taken over: {}", if agents.is_empty() { "nothing".to_owned() } else { agents.join(", ") });
     for line in &draft.todo {
-        eprintln!("to do: {line}");
+        aside!("to do: {line}");
     }
     for line in &draft.left {
-        eprintln!("not taken over: {line}");
+        aside!("not taken over: {line}");
     }
 }
 
@@ -90,7 +91,7 @@ async fn add(url: &str, draft: &Draft) -> Result<()> {
                 output::line(&format!("added: {name}"));
                 added += 1;
             }
-            Err(error) => eprintln!("not added: {name}: {error}"),
+            Err(error) => aside!("not added: {name}: {error}"),
         }
     }
     if added == 0 {
@@ -105,6 +106,6 @@ fn write(file: &Path, text: &str) -> Result<()> {
     let mut opened =
         opened.with_context(|| format!("writing {} (a file that exists is not replaced)", file.display()))?;
     opened.write_all(text.as_bytes()).with_context(|| format!("writing {}", file.display()))?;
-    eprintln!("written: {} (flotilla config check --config {0})", file.display());
+    aside!("written: {} (flotilla config check --config {0})", file.display());
     Ok(())
 }

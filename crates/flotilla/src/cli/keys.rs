@@ -1,5 +1,6 @@
 //! `flotilla keys`: who may call this hub. Works on the data directory, whether or not a hub is running on it.
 
+use super::output::aside;
 use super::{ConfigFile, DataDir, block_on, output};
 use crate::clock::SystemClock;
 use crate::config::{Config, Span};
@@ -91,7 +92,7 @@ impl Keys {
                 let now = SystemClock.now();
                 let made = keyring::rotate(&store, now, &name, overlap.0, after(now, expires)).await.map_err(told)?;
                 show(&made);
-                eprintln!("The key '{name}' works for at most {overlap} more.");
+                aside!("The key '{name}' works for at most {overlap} more.");
                 tell(made.note);
                 Ok(())
             }),
@@ -110,8 +111,8 @@ impl Keys {
         let ring = signing::rotate(&dir, SystemClock.now(), overlap.0)?;
         output::line("Cards are signed with a new key.");
         match ring.keys.len() {
-            1 => eprintln!("No older key is in use."),
-            _ => eprintln!("The old one signs beside it for {overlap}; those who pinned it need the new one by then."),
+            1 => aside!("No older key is in use."),
+            _ => aside!("The old one signs beside it for {overlap}; those who pinned it need the new one by then."),
         }
         Ok(())
     }
@@ -121,7 +122,7 @@ impl Keys {
         let Ok(config) = Config::load(self.file.path().as_deref()) else { return };
         let known = config.agent_names();
         for agent in agents.iter().filter(|agent| !known.contains(&agent.as_str())) {
-            eprintln!("Note: the configuration has no agent '{agent}' (it has: {}).", known.join(", "));
+            aside!("Note: the configuration has no agent '{agent}' (it has: {}).", known.join(", "));
         }
     }
 
@@ -163,7 +164,7 @@ fn told(error: Error) -> anyhow::Error {
 /// What else is to be done.
 fn tell(note: Option<&str>) {
     if let Some(note) = note {
-        eprintln!("{note}");
+        aside!("{note}");
     }
 }
 
@@ -171,7 +172,7 @@ fn tell(note: Option<&str>) {
 fn show(made: &Made) {
     output::line(&made.secret);
     let until = made.record.expires_at.map(|end| format!(" It works until {end}.")).unwrap_or_default();
-    eprintln!("The key '{}' is shown only this once: keep it.{until}", made.record.name);
+    aside!("The key '{}' is shown only this once: keep it.{until}", made.record.name);
 }
 
 impl Create {
@@ -189,7 +190,7 @@ impl Create {
         show(&keyring::create(store, now, order).await.map_err(told)?);
         let others = known.iter().any(|key| key.name.workspace == workspace);
         if !others && workspace != FullName::owner().workspace {
-            eprintln!("It is the first key of the workspace '{workspace}'.");
+            aside!("It is the first key of the workspace '{workspace}'.");
         }
         Ok(())
     }

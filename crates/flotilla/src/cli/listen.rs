@@ -6,6 +6,7 @@ use super::failure::Failure;
 use super::output::{Text, compact, say};
 use super::pretty::pretty;
 use super::session::Session;
+use super::watch::Pastime;
 use crate::clock::SystemClock;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -64,7 +65,7 @@ struct Desk {
 
 impl Listen {
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
-        session.watch.listens();
+        session.watch.waits_for(Pastime::Webhooks);
         let secrets = self.secret.iter().map(|text| Secret::parse(text)).collect::<Result<_, _>>();
         let status = self.status.map(StatusCode::from_u16).transpose();
         let desk = Arc::new(Desk {

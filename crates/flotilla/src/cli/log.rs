@@ -2,22 +2,25 @@
 
 use super::args::ClientArgs;
 use super::failure::Failure;
-use super::output::{Text, compact, say};
+use super::output::{Text, compact, document, say};
 use super::session::{Session, hub_key};
 use super::settings::Setting;
 use clap::Args;
 use flotilla_outbound::client::error::ClientError;
-use flotilla_outbound::hub::{self, Hub};
+use flotilla_outbound::hub::{self, Hub, LogPage};
 use flotilla_protocol::approval::ApprovalRequest;
 use flotilla_protocol::block::{Block, Kind};
 use flotilla_protocol::event::Event;
 use flotilla_protocol::lineage::{Ancestor, Origin};
 use flotilla_protocol::time::Millis;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use std::time::Duration;
 
 /// How often in a row a broken log is taken up again.
 const TRIES: u32 = 5;
+/// After this number there are none.
+const NO_EVENTS: u64 = i64::MAX.unsigned_abs();
 const PRUNED: &str = "Note: the earliest events of this task are no longer kept (retention.events).";
 
 #[derive(Debug, Args)]
@@ -28,8 +31,23 @@ pub struct Log {
     #[arg(long, short)]
     follow: bool,
     /// Only what came after this number
-    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    #[arg(long, value_name = "SEQ", default_value_t = 0, allow_negative_numbers = true)]
     after: u64,
+    /// With -o json: print one event a line, as --follow does
+    #[arg(long)]
+    stream: bool,
+}
+
+/// The log as one document.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Whole {
+    task_id: String,
+    context_id: String,
+    state: String,
+    /// Whether the earliest events are no longer kept.
+    pruned: bool,
+    events: Vec<Box<RawValue>>,
 }
 
 /// One line of the log.
@@ -71,22 +89,34 @@ impl Log {
     }
 
     async fn pages(&self, session: &Session, hub: &Hub) -> Result<(), ClientError> {
-        let mut after = self.after;
+        let as_one = session.is_json() && !self.stream;
+        let mut page = hub.log(&self.id, self.after).await?;
+        if page.pruned {
+            say(PRUNED);
+        }
+        show_head(session, &page);
+        let (pruned, mut events) = (page.pruned, Vec::new());
         loop {
-            let page = hub.log(&self.id, after).await?;
-            if page.pruned && after == self.after {
-                say(PRUNED);
+            if as_one {
+                events.append(&mut page.events);
             }
             for entry in &page.events {
                 print(session, entry.get())?;
             }
-            let Some(next) = page.next_after else { return Ok(()) };
-            after = next;
+            let Some(next) = page.next_after else { break };
+            page = hub.log(&self.id, next).await?;
         }
+        if as_one {
+            let LogPage { task_id, context_id, state, .. } = page;
+            let whole = serde_json::to_string(&Whole { task_id, context_id, state, pruned, events });
+            document(&whole.map_err(ClientError::malformed)?);
+        }
+        Ok(())
     }
 
     /// The hub closes the stream when the task has ended; a stream that breaks is taken up where it was.
     async fn follow(&self, session: &Session, hub: &Hub) -> Result<(), ClientError> {
+        show_head(session, &hub.log(&self.id, NO_EVENTS).await?);
         let mut after = self.after;
         let mut failures = 0;
         loop {
@@ -113,6 +143,14 @@ impl Log {
             *failures = 0;
         }
         Err(ClientError::Broken("the hub closed the log before the task ended".into()))
+    }
+}
+
+/// Whose log it is, and where the task stands.
+fn show_head(session: &Session, page: &LogPage) {
+    if !session.is_json() {
+        let mut text = Text::default();
+        text.field("Task", &page.task_id).field("Context", &page.context_id).field("State", &page.state).gap().print();
     }
 }
 
@@ -168,6 +206,7 @@ fn summary(event: &Event) -> (&'static str, String) {
         }
         Event::Received { run, id, .. } if !id.is_empty() => ("received", format!("run {run}: what it told as '{id}'")),
         Event::Received { run, number, .. } => ("received", format!("run {run}: report {number} of its worker")),
+        Event::StopAsked { run } => ("asked to stop", format!("run {run}")),
         Event::RunLost { run, reason } => ("lost", format!("run {run}: {reason}")),
         Event::ApprovalAsked { id, request, .. } => ("asks leave", asked(id, request)),
         Event::ApprovalSettled { id, state, by, note, .. } => {

@@ -13,13 +13,24 @@ pub enum Format {
 }
 
 impl Format {
-    pub fn parse(text: &str) -> Result<Self, Failure> {
+    /// `said` is where the name comes from.
+    pub fn parse(said: &str, text: &str) -> Result<Self, Failure> {
         match text {
             "text" => Ok(Self::Text),
             "json" => Ok(Self::Json),
-            _ => Err(Failure::usage(format!("--output: '{text}' is neither text nor json"))),
+            _ => Err(Failure::usage(format!("{said}: '{text}' is neither text nor json"))),
         }
     }
+}
+
+/// A line on standard error. Where it cannot be written nobody can be told so, and the command goes on.
+macro_rules! aside {
+    ($($words:tt)*) => { $crate::cli::output::put_aside(format_args!($($words)*)) };
+}
+pub(super) use aside;
+
+pub fn put_aside(words: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr().lock(), "{words}");
 }
 
 /// Writes a line at once. A reader that closed its end has seen enough: that is no error. Anything else is one.
@@ -28,7 +39,7 @@ pub fn line(text: &str) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => {
-            eprintln!("Error: standard output cannot be written to: {error}. Send it elsewhere, or make room.");
+            aside!("Error: standard output cannot be written to: {error}. Send it elsewhere, or make room.");
             std::process::exit(1);
         }
     }
@@ -44,7 +55,7 @@ pub fn failed(json: &str) {
     if let Err(error) = write(&escape_json(&json.replace(['\n', '\r'], " ")))
         && error.kind() != ErrorKind::BrokenPipe
     {
-        eprintln!("Error: {json}");
+        aside!("Error: {json}");
     }
 }
 
@@ -74,7 +85,7 @@ pub fn object(json: &str, on_one_line: bool) {
 
 /// A word to the person, beside the payload.
 pub fn say(text: &str) {
-    eprintln!("{}", escape_controls(&address::shown_in(text)));
+    aside!("{}", escape_controls(&address::shown_in(text)));
 }
 
 pub fn warn(text: &str) {

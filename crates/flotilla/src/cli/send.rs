@@ -63,6 +63,7 @@ impl Send {
         let at_once = !self.stream && session.sources.truth(Setting::Async, flag)?;
         let pace = follow::pace(session, self.poll_interval.clone())?;
         let client = session.client().await?;
+        request.message.iter().for_each(|message| session.watch.sends(&client, message));
         let done = if at_once {
             send_at_once(&client, request, session).await
         } else if self.stream {

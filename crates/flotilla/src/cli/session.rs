@@ -4,6 +4,7 @@ use super::args::ClientArgs;
 use super::failure::{Failure, Local};
 use super::output::{Format, say, warn};
 use super::settings::{self, Setting, Sources};
+use super::svc_param;
 use super::tokens::Tokens;
 use super::watch::Watch;
 use flotilla_outbound::client::cache::Cache;
@@ -38,16 +39,24 @@ pub struct Session {
 
 impl Session {
     pub fn new(args: ClientArgs) -> Result<Self, Failure> {
+        for (flag, given) in [("--agent-card", &args.agent_card), ("--hub", &args.hub)] {
+            if given.as_ref().is_some_and(|given| given.trim().is_empty()) {
+                let text =
+                    format!("{flag} is empty: name one, or leave the flag out to use the hub that is configured");
+                return Err(Failure::usage(text));
+            }
+        }
         let sources = Sources::load(args.config.as_deref())?;
         let text = |setting, flag: &Option<String>| sources.value(setting, flag.clone());
-        let format = Format::parse(&text(Setting::Output, &args.output).unwrap_or_default())?;
+        let said = sources.said(Setting::Output, args.output.is_some());
+        let format = Format::parse(&said, &text(Setting::Output, &args.output).unwrap_or_default())?;
         let timeout = sources.length(Setting::Timeout, args.timeout.clone())?;
         let verbose = sources.truth(Setting::Verbose, args.verbose)?;
         let insecure = sources.truth(Setting::Insecure, args.insecure)?;
         let debug = sources.truth(Setting::Debug, args.debug)?;
         let bearer = text(Setting::Bearer, &args.bearer);
         let credentials = Credentials { bearer, api_key: text(Setting::ApiKey, &args.api_key) };
-        let parameters = parameters(&sources.list(Setting::SvcParam, &args.svc_param, ';'))?;
+        let parameters = svc_param::parse(&sources.list(Setting::SvcParam, &args.svc_param, ';'))?;
         let tokens = Tokens::load()?;
         for file in sources.exposed() {
             warn(&format!("{0} holds a credential and others can read it; run: chmod 600 {0}", file.display()));
@@ -106,9 +115,11 @@ impl Session {
             card = resolve(&other).await.or(card);
         }
         card.map_err(|error| {
+            // It is there, and says who it is: what to do about that is told with it.
+            let is_there = matches!(error, ClientError::Untrusted { .. });
             let failure = Failure::from(error);
             let is_hub = self.is_hub();
-            if is_hub && failure.is(Local::Unreachable) {
+            if is_hub && !is_there && failure.is(Local::Unreachable) {
                 let hint = "start a hub with: flotilla serve; or name an agent with --agent-card";
                 return failure.hint(hint);
             }
@@ -146,8 +157,7 @@ impl Session {
 
     pub async fn client(&self) -> Result<Client, Failure> {
         let card = self.card().await?;
-        let names = self.sources.list(Setting::Transport, &self.args.transport, ',');
-        let transports = names.iter().map(|name| binding(name)).collect::<Result<_, _>>()?;
+        let transports = self.transports()?;
         let (versions, version) = self.versions()?;
         let credentials = self.credentials(&card).await?;
         let parameters = self.parameters.clone();
@@ -161,14 +171,26 @@ impl Session {
             (failure, Some(hint)) if failure.is(Local::CredentialsMissing) => failure.hint(hint),
             (failure, _) => failure,
         })?;
+        svc_param::check_beside(&self.parameters, client.attached())?;
         for unused in &client.attached().unused {
-            warn(&format!("the agent's card declares no scheme that takes a {unused}, so it is not sent"));
+            warn(&format!("the agent's card declares no scheme that takes {unused}, so it is not sent"));
         }
         // Said once: where the card was asked for with a credential, it has been.
         if self.net.is_insecure() && !client.attached().is_empty() && self.shown_for_card().is_empty() {
             warn(INSECURE);
         }
         Ok(client)
+    }
+
+    /// The bindings that are preferred, the best first.
+    pub fn transports(&self) -> Result<Vec<Binding>, Failure> {
+        let names = self.sources.list(Setting::Transport, &self.args.transport, ',');
+        let wrong = |name: &String| {
+            let known: Vec<&str> = Binding::ALL.into_iter().map(Binding::name).collect();
+            let said = self.sources.said(Setting::Transport, !self.args.transport.is_empty());
+            Failure::usage(format!("{said}: '{name}' is none of {}", known.join(", ")))
+        };
+        names.iter().map(|name| Binding::parse(name).ok_or_else(|| wrong(name))).collect()
     }
 
     /// Which versions are spoken, and which of them is signalled. 0.3 is spoken only where it is named: commands and
@@ -178,7 +200,8 @@ impl Session {
         match named {
             Some(version) if version == v03::VERSION || version.starts_with("0.3.") => Ok((Versions::Old, None)),
             Some(version) if !version.starts_with("1.") => {
-                let text = format!("--a2a-version {version}: this program speaks 1.x, and 0.3 where it is named here");
+                let said = self.sources.said(Setting::A2aVersion, self.args.a2a_version.is_some());
+                let text = format!("{said}: '{version}' is not spoken; 1.x is, and 0.3 where it is named here");
                 Err(Failure::usage(text).hint("leave it out to use the highest version of 1.x both sides speak"))
             }
             version => Ok((Versions::Current, version)),
@@ -202,19 +225,26 @@ impl Session {
         Some("set A2ACLI_BEARER to your token for this agent".into())
     }
 
-    /// A command to type next, with what this one was told about the agent.
+    /// A command to type next, with what this one was told about the agent. What is secret is left to be filled in.
     pub fn command(&self, words: &str) -> String {
         let mut command = format!("flotilla {words}");
         let args = &self.args;
+        let mut say = |flag: &str, value: &str| command.push_str(&format!(" {flag} {}", quoted(value)));
         let named = [("--agent-card", &args.agent_card), ("--agent", &args.agent), ("--hub", &args.hub)];
         for (flag, value) in named.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?))) {
-            command.push_str(&format!(" {flag} {}", quoted(&address::shown(value))));
+            say(flag, &address::shown(value));
         }
-        if let Some(version) = &args.a2a_version {
-            command.push_str(&format!(" --a2a-version {}", quoted(version)));
+        args.transport.iter().for_each(|transport| say("--transport", transport));
+        args.a2a_version.iter().for_each(|version| say("--a2a-version", version));
+        for (name, value) in self.parameters.iter().filter(|_| !args.svc_param.is_empty()) {
+            let value = if redact::is_open(name) { value.as_str() } else { "<value>" };
+            say("--svc-param", &format!("{name}:{value}"));
         }
-        if let Some(config) = &args.config {
-            command.push_str(&format!(" --config {}", quoted(&config.display().to_string())));
+        args.bearer.iter().for_each(|_| say("--bearer", "<token>"));
+        args.api_key.iter().for_each(|_| say("--api-key", "<key>"));
+        args.config.iter().for_each(|config| say("--config", &config.display().to_string()));
+        if let Some(insecure) = args.insecure {
+            command.push_str(if insecure { " --insecure" } else { " --insecure=false" });
         }
         command
     }
@@ -235,23 +265,6 @@ pub fn quoted(word: &str) -> String {
 
 pub fn hub_key() -> Option<String> {
     std::env::var("FLOTILLA_KEY").ok().filter(|key| !key.is_empty())
-}
-
-fn binding(name: &str) -> Result<Binding, Failure> {
-    Binding::parse(name).ok_or_else(|| {
-        let known: Vec<&str> = Binding::ALL.into_iter().map(Binding::name).collect();
-        Failure::usage(format!("--transport: '{name}' is none of {}", known.join(", ")))
-    })
-}
-
-fn parameters(pairs: &[String]) -> Result<Vec<(String, String)>, Failure> {
-    let split = |pair: &String| {
-        let (name, value) = pair.split_once(':')?;
-        let name = name.trim();
-        (!name.is_empty()).then(|| (name.to_owned(), value.trim().to_owned()))
-    };
-    let wrong = || Failure::usage("--svc-param takes NAME:VALUE, such as x-trace-id:abc123");
-    pairs.iter().map(|pair| split(pair).ok_or_else(wrong)).collect()
 }
 
 /// What goes over the wire, with the time since the start.

@@ -179,19 +179,28 @@ impl Sources {
         self.resolve(setting, flag).0
     }
 
+    /// How a setting was said: by its flag, in the environment, or in a file.
+    pub fn said(&self, setting: Setting, by_flag: bool) -> String {
+        match self.resolve(setting, None).1 {
+            Source::Environment(name) if !by_flag => name,
+            Source::File(path) if !by_flag => format!("{} in {}", setting.variable(), path.display()),
+            _ => format!("--{}", setting.flag()),
+        }
+    }
+
     pub fn truth(&self, setting: Setting, flag: Option<bool>) -> Result<bool, Failure> {
         let value = self.value(setting, flag.map(|truth| truth.to_string())).unwrap_or_default();
         match value.to_ascii_lowercase().as_str() {
             "1" | "true" | "yes" | "on" => Ok(true),
             "" | "0" | "false" | "no" | "off" => Ok(false),
-            _ => Err(Failure::usage(format!("{}: '{value}' is neither true nor false", setting.variable()))),
+            _ => Err(Failure::usage(format!("{}: '{value}' is neither true nor false", self.said(setting, false)))),
         }
     }
 
     pub fn length(&self, setting: Setting, flag: Option<String>) -> Result<Option<Duration>, Failure> {
+        let said = self.said(setting, flag.is_some());
         let Some(text) = self.value(setting, flag) else { return Ok(None) };
-        let parsed = length(&text).map_err(|problem| Failure::usage(format!("--{}: {problem}", setting.flag())))?;
-        Ok(Some(parsed))
+        length(&text).map(Some).map_err(|problem| Failure::usage(format!("{said}: {problem}")))
     }
 
     /// A list: the flag's values, or one text with `separator` between them.

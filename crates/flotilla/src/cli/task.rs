@@ -1,11 +1,11 @@
 //! `flotilla task`: tasks of any agent.
 
-use super::args::ClientArgs;
+use super::args::{ClientArgs, at_least};
 use super::download::Download;
 use super::failure::Failure;
 use super::follow::{self, Printed};
 use super::log::Log;
-use super::output::{Text, compact, document, object as print_object};
+use super::output::{Text, compact, document, object as print_object, warn};
 use super::push::PushConfigCommand;
 use super::render::Detail;
 use super::send::{object, resume};
@@ -13,6 +13,7 @@ use super::session::{Session, quoted};
 use super::settings::Setting;
 use super::tree::Tree;
 use clap::{Args, Subcommand};
+use flotilla_outbound::client::error::ClientError;
 use flotilla_outbound::client::follow::Follow;
 use flotilla_outbound::client::frame::Sent;
 use flotilla_outbound::client::{Answer, Client};
@@ -67,7 +68,7 @@ struct Get {
     /// The task's id
     id: String,
     /// Show at most so many of the latest messages too
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least(0))]
     history: Option<i32>,
     /// Ask again and again until the task ends or asks for something
     #[arg(long, visible_alias = "watch")]
@@ -88,8 +89,11 @@ struct List {
     /// Only those in this state, such as WORKING
     #[arg(long, value_name = "STATE")]
     status: Option<String>,
+    /// Show at most so many of the latest messages of each too
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least(0))]
+    history: Option<i32>,
     /// At most so many in one page
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least(1))]
     page_size: Option<i32>,
     /// Go on where the page before ended
     #[arg(long, value_name = "TOKEN")]
@@ -163,10 +167,15 @@ async fn cancel(session: &Session, id: String, metadata: Option<String>, stream:
     let metadata = session.sources.value(Setting::Metadata, metadata);
     let metadata = metadata.as_deref().map(object).transpose()?;
     let client = session.client().await?;
-    let task = client.cancel(CancelTaskRequest { id: id.clone(), metadata, ..CancelTaskRequest::default() }).await;
+    let mut task = client.cancel(CancelTaskRequest { id: id.clone(), metadata, ..CancelTaskRequest::default() }).await;
+    if matches!(task, Err(ClientError::TooLarge { .. })) {
+        // The agent did what it was asked to; only its answer, with all that was ever said, is too much.
+        warn("the agent's answer is too large to be read; the task is shown without its messages");
+        task = client.task(follow::request(&id, Some(0))).await;
+    }
     let task = task.map_err(|error| {
         let is_there = !error.is(Reason::TaskNotFound);
-        let again = session.command(&format!("task get {}", quoted(&id)));
+        let again = session.command(&format!("task get --history 0 {}", quoted(&id)));
         let failure = Failure::from(error);
         if is_there { failure.and_hint(&format!("see where it stands with: {again}")) } else { failure }
     })?;
@@ -182,8 +191,11 @@ async fn cancel(session: &Session, id: String, metadata: Option<String>, stream:
 impl List {
     async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
         let context_id = session.sources.value(Setting::ContextId, self.context_id.clone()).unwrap_or_default();
+        // Messages nobody is shown are not asked for: they may be larger than all the rest.
+        let most = if session.verbose { self.history } else { self.history.or(Some(0)) };
         let mut request = ListTasksRequest {
             context_id,
+            history_length: most.map(Int32),
             status: self.status.as_deref().map(state).transpose()?.unwrap_or_default(),
             page_size: self.page_size.map(Int32),
             page_token: self.page_token.clone().unwrap_or_default(),
@@ -197,7 +209,7 @@ impl List {
             let next = std::mem::take(&mut page.value.next_page_token);
             let is_last = next.is_empty() || !self.all;
             match (session.is_json(), self.stream) {
-                (false, _) => list(session, &page.value.tasks),
+                (false, _) => list(session, &page.value.tasks, self.history.is_some()),
                 (true, true) => page.value.tasks.iter().for_each(one_line),
                 (true, false) if !self.all => document(&page.json),
                 // One document, as if it were one page.
@@ -224,8 +236,13 @@ impl List {
 impl List {
     /// The words that go on with the same listing.
     fn next(&self, token: &str) -> String {
-        let size = self.page_size.map(|size| size.to_string());
-        let flags = [("--context-id", &self.context_id), ("--status", &self.status), ("--page-size", &size)];
+        let [size, history] = [self.page_size, self.history].map(|number| number.map(|number| number.to_string()));
+        let flags = [
+            ("--context-id", &self.context_id),
+            ("--status", &self.status),
+            ("--history", &history),
+            ("--page-size", &size),
+        ];
         let given = flags.into_iter().filter_map(|(flag, value)| Some(format!(" {flag} {}", quoted(value.as_ref()?))));
         format!("task list{} --page-token {}", given.collect::<String>(), quoted(token))
     }
@@ -242,10 +259,10 @@ fn whole(tasks: &[Task], total: i64) -> String {
     format!("{{\"tasks\":{tasks},\"nextPageToken\":\"\",\"pageSize\":{size},\"totalSize\":{total}}}")
 }
 
-fn list(session: &Session, tasks: &[Task]) {
+fn list(session: &Session, tasks: &[Task], history: bool) {
     let mut text = Text::default();
     for task in tasks {
-        let detail = Detail { verbose: session.verbose, history: session.verbose };
+        let detail = Detail { verbose: session.verbose, history: history || session.verbose };
         text.task(task, detail).gap();
     }
     text.print();

@@ -1,6 +1,7 @@
 //! `flotilla task tree`: what a task is part of, and what is part of it.
 
 use super::failure::Failure;
+use super::log::only_the_hub;
 use super::output::{Text, document, say};
 use super::owner;
 use super::session::Session;
@@ -16,6 +17,7 @@ pub struct Tree {
 
 impl Tree {
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
+        only_the_hub("task tree", &session.args)?;
         let json = owner::hub(session).tree(&self.id).await.map_err(owner::failure)?;
         if session.is_json() {
             document(&json);

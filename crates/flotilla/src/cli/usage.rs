@@ -3,8 +3,8 @@
 use super::Cli;
 use super::failure::Failure;
 use super::settings::{Setting, Source, Sources};
-use clap::CommandFactory as _;
 use clap::error::ErrorKind;
+use clap::{Arg, CommandFactory as _};
 use flotilla_outbound::net::address;
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,13 +12,26 @@ use std::process::ExitCode;
 
 /// The commands; where help is asked for, each option says what holds without it.
 pub fn command(words: &[OsString]) -> clap::Command {
-    let command = Cli::command();
+    let command = all();
     let asks = words.iter().any(|word| word == "-h" || word == "--help" || word == "help");
     if !asks {
         return command;
     }
     let sources = Sources::load(None).unwrap_or_default();
     with_defaults(command, &sources)
+}
+
+/// Every command there is.
+pub fn all() -> clap::Command {
+    Cli::command().mut_subcommand("task", of_the_hub)
+}
+
+/// These ask the hub and not an agent: they refuse what says how to call one, so their help does not show it.
+fn of_the_hub(task: clap::Command) -> clap::Command {
+    let is_about_agents =
+        |arg: &&Arg| ["agent_card", "agent", "transport", "a2a_version", "svc_param"].contains(&arg.get_id().as_str());
+    let hidden: Vec<Arg> = task.get_arguments().filter(is_about_agents).map(|arg| arg.clone().hide(true)).collect();
+    ["why", "log", "tree"].into_iter().fold(task, |task, name| task.mut_subcommand(name, |sub| sub.args(&hidden)))
 }
 
 fn with_defaults(mut command: clap::Command, sources: &Sources) -> clap::Command {
@@ -72,11 +85,16 @@ fn failure(error: &clap::Error, words: &[&str]) -> Failure {
     // A word is shown as the address it may be, whatever it holds.
     let told = words.iter().fold(error.to_string(), |told, word| told.replace(word, &address::shown(word)));
     let lines = || told.lines().map(str::trim);
-    let usage = lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or("flotilla");
-    let command: Vec<&str> = usage.split_whitespace().take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
-    let help = format!("{} --help lists what there is", command.join(" "));
+    let usage = lines().find_map(|line| line.strip_prefix("Usage: "));
+    let before_options = |usage: &str| {
+        let words: Vec<&str> = usage.split_whitespace().take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
+        words.join(" ")
+    };
+    // Of a value that is not taken, the usage is not told.
+    let command = usage.map_or_else(|| named(words), before_options);
+    let help = format!("{command} --help lists what there is");
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return Failure::usage(format!("{} needs one of its commands", command.join(" "))).hint(help);
+        return Failure::usage(format!("{command} needs one of its commands")).hint(help);
     }
     let about = lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
     let (tips, message): (Vec<&str>, Vec<&str>) =
@@ -84,6 +102,19 @@ fn failure(error: &clap::Error, words: &[&str]) -> Failure {
     let message = message.join(" ").trim_start_matches("error: ").to_owned();
     let tips = tips.into_iter().map(|tip| tip.trim_start_matches("tip: ").to_owned());
     Failure::usage(message).hint(tips.chain([help]).collect::<Vec<_>>().join("; "))
+}
+
+/// The command that words name.
+fn named(words: &[&str]) -> String {
+    let all = all();
+    let (mut command, mut name) = (&all, "flotilla".to_owned());
+    for word in words {
+        if let Some(found) = command.find_subcommand(word) {
+            name.push_str(&format!(" {word}"));
+            command = found;
+        }
+    }
+    name
 }
 
 /// What `-o` says in a command line that could not be read as a whole.

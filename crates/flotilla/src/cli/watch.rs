@@ -2,7 +2,12 @@
 
 use super::failure::{Failure, Local};
 use super::output::say;
+use super::session::quoted;
+use flotilla_outbound::client::Client;
 use flotilla_outbound::client::frame::Sent;
+use flotilla_protocol::a2a::model::{Message, Task, TaskState};
+use flotilla_protocol::a2a::request::ListTasksRequest;
+use flotilla_protocol::wire::Int32;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -12,19 +17,45 @@ const SILENCE: Duration = Duration::from_secs(3);
 /// Then so often.
 const SIGN: Duration = Duration::from_secs(15);
 
-/// What to do when nobody listens any more.
-const LISTEN_AGAIN: &str = "start it again to go on: the hub makes webhooks that fail again, as push.schedule says";
+/// How long a task is looked for that no answer has named, and among how many of each task's latest messages.
+const SEARCH: Duration = Duration::from_secs(2);
+const LATEST: i32 = 10;
+
+/// What is waited for that is no task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pastime {
+    Webhooks,
+    Workers,
+}
+
+impl Pastime {
+    /// What its end means, and what to do then.
+    fn end(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Webhooks => (
+                "nobody listens any more",
+                "start it again to go on: the hub makes webhooks that fail again, as push.schedule says",
+            ),
+            Self::Workers => {
+                ("the workers are not watched any more", "start it again to go on: it begins with how they all are")
+            }
+        }
+    }
+}
 
 /// What is known of the task that is waited for.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 struct Known {
     task: String,
+    context: String,
     state: &'static str,
+    /// What was sent, and to whom.
+    sent: Option<(Client, ListTasksRequest, String)>,
     told: &'static str,
     /// What is printed is sign of life enough.
     hushed: bool,
     /// Nothing was asked for: what comes is waited for until somebody has had enough.
-    listens: bool,
+    pastime: Option<Pastime>,
 }
 
 #[derive(Default)]
@@ -35,40 +66,64 @@ pub struct Watch {
 impl Watch {
     /// Takes note of what came.
     pub fn saw(&self, sent: &Sent) {
-        let state = sent.state().map(flotilla_protocol::a2a::model::TaskState::name);
-        self.saw_task(sent.ids().0, state);
+        self.saw_in(sent.ids(), sent.state().map(TaskState::name));
+    }
+
+    fn saw_in(&self, (task, context): (&str, &str), state: Option<&'static str>) {
+        self.saw_task(task, state);
+        if !context.is_empty() {
+            self.change(|known| context.clone_into(&mut known.context));
+        }
+    }
+
+    pub fn saw_whole(&self, task: &Task) {
+        self.saw_in((&task.id, &task.context_id), Some(task.status.state.name()));
     }
 
     pub fn saw_task(&self, task: &str, state: Option<&'static str>) {
-        let mut known = self.known.lock().expect("no panic while holding what is known");
-        if !task.is_empty() {
-            task.clone_into(&mut known.task);
-        }
-        if let Some(state) = state {
-            known.state = state;
-        }
+        self.change(|known| {
+            if !task.is_empty() {
+                task.clone_into(&mut known.task);
+            }
+            known.state = state.unwrap_or(known.state);
+        });
+    }
+
+    /// Takes note of what goes out: an agent that does not stream says nothing of the task before it is over.
+    pub fn sends(&self, client: &Client, message: &Message) {
+        let request = ListTasksRequest {
+            context_id: message.context_id.clone(),
+            history_length: Some(Int32(LATEST)),
+            ..ListTasksRequest::default()
+        };
+        self.saw_task(&message.task_id, None);
+        self.change(|known| known.sent = Some((client.clone(), request, message.message_id.clone())));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Known)) {
+        change(&mut self.known.lock().expect("no panic while holding what is known"));
     }
 
     /// Gives no signs of life from here on.
     pub fn hush(&self) {
-        self.known.lock().expect("no panic while holding what is known").hushed = true;
+        self.change(|known| known.hushed = true);
     }
 
     /// Waits for whatever comes, and not for a task.
-    pub fn listens(&self) {
-        let mut known = self.known.lock().expect("no panic while holding what is known");
-        (known.hushed, known.listens) = (true, true);
+    pub fn waits_for(&self, pastime: Pastime) {
+        self.change(|known| (known.hushed, known.pastime) = (true, Some(pastime)));
     }
 
     fn known(&self) -> Known {
         self.known.lock().expect("no panic while holding what is known").clone()
     }
 
-    /// Does the work; ends early at the limit or when the person has had enough, and says how to go on.
+    /// Does the work; ends early at the limit or when the person has had enough, and says how to go on. `command` makes
+    /// the command to type from its words.
     pub async fn run(
         &self,
         limit: Option<Duration>,
-        go_on: impl Fn(&str) -> String,
+        command: impl Fn(&str) -> String,
         work: impl Future<Output = Result<(), Failure>>,
     ) -> Result<(), Failure> {
         let started = Instant::now();
@@ -78,11 +133,29 @@ impl Watch {
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
-            done = work => done,
-            () = late => Err(self.late(limit.unwrap_or_default(), go_on)),
-            () = interrupted() => Err(self.interrupted(go_on)),
+        let is_late = tokio::select! {
+            done = work => return done,
+            () = late => true,
+            () = interrupted() => false,
             never = self.signs(started) => match never {},
+        };
+        self.search().await;
+        let known = self.known();
+        Err(if is_late { known.late(limit.unwrap_or_default(), command) } else { known.interrupted(command) })
+    }
+
+    /// Finds the task of what was sent, where no answer has named it yet.
+    async fn search(&self) {
+        let known = self.known();
+        let Some((client, request, message)) = known.sent.filter(|_| known.task.is_empty()) else { return };
+        let listed = tokio::select! {
+            listed = client.tasks(request) => listed,
+            () = tokio::time::sleep(SEARCH) => return,
+            () = interrupted() => return,
+        };
+        let is_its = |task: &Task| task.history.iter().any(|kept| kept.message_id == message);
+        if let Some(task) = listed.ok().and_then(|page| page.value.tasks.into_iter().find(is_its)) {
+            self.saw_whole(&task);
         }
     }
 
@@ -94,39 +167,57 @@ impl Watch {
             match (known.task.as_str(), known.state) {
                 _ if known.hushed => {}
                 ("", _) => say(&format!("Waiting: {seconds} s")),
+                (task, "") => say(&format!("Waiting: {seconds} s for {task}")),
                 (task, state) if state == known.told => say(&format!("Waiting: {seconds} s, {task} still {state}")),
                 (task, state) => say(&format!("Waiting: {seconds} s, {task} is {state}")),
             }
-            self.known.lock().expect("no panic while holding what is known").told = known.state;
+            self.change(|now| now.told = known.state);
             tokio::time::sleep(SIGN).await;
         }
     }
+}
 
-    fn late(&self, limit: Duration, go_on: impl Fn(&str) -> String) -> Failure {
-        let known = self.known();
+impl Known {
+    fn late(&self, limit: Duration, command: impl Fn(&str) -> String) -> Failure {
         let limit = crate::config::Span(limit);
-        if known.listens {
-            let failure = Failure::new(Local::Timeout, format!("nobody listens any more, after {limit} (--timeout)"));
-            return failure.hint(LISTEN_AGAIN);
+        if let Some((ended, again)) = self.pastime.map(Pastime::end) {
+            return Failure::new(Local::Timeout, format!("{ended}, after {limit} (--timeout)")).hint(again);
         }
-        if known.task.is_empty() {
+        if self.task.is_empty() {
             let failure = Failure::new(Local::Timeout, format!("no result within {limit}; no task is known yet"));
-            return failure.hint("the agent may still be at it: --async gets the task's id at once");
+            return failure.hint(self.unknown(command));
         }
-        let text = format!("not done within {limit}: task {} is {}", known.task, known.state);
-        Failure::new(Local::Timeout, text).hint(go_on(&known.task))
+        let text = format!("not done within {limit}: {}", self.standing());
+        Failure::new(Local::Timeout, text).hint(self.go_on(command))
     }
 
-    fn interrupted(&self, go_on: impl Fn(&str) -> String) -> Failure {
-        let known = self.known();
-        if known.listens {
-            return Failure::interrupted("interrupted; nobody listens any more").hint(LISTEN_AGAIN);
+    fn interrupted(&self, command: impl Fn(&str) -> String) -> Failure {
+        if let Some((ended, again)) = self.pastime.map(Pastime::end) {
+            return Failure::interrupted(format!("interrupted; {ended}")).hint(again);
         }
-        if known.task.is_empty() {
-            let failure = Failure::interrupted("interrupted; no task is known yet");
-            return failure.hint("what was sent may still be worked on: flotilla task list shows your tasks");
+        if self.task.is_empty() {
+            return Failure::interrupted("interrupted; no task is known yet").hint(self.unknown(command));
         }
-        Failure::interrupted(format!("interrupted; task {} goes on without you", known.task)).hint(go_on(&known.task))
+        let text = format!("interrupted; {}, and goes on without you", self.standing());
+        Failure::interrupted(text).hint(self.go_on(command))
+    }
+
+    /// The task, its context and its state, as far as they are known.
+    fn standing(&self) -> String {
+        let context = if self.context.is_empty() { String::new() } else { format!(" (context {})", self.context) };
+        let state = if self.state.is_empty() { "in a state not known yet" } else { self.state };
+        format!("task {}{context} is {state}", self.task)
+    }
+
+    fn go_on(&self, command: impl Fn(&str) -> String) -> String {
+        command(&format!("task get --wait {}", quoted(&self.task)))
+    }
+
+    fn unknown(&self, command: impl Fn(&str) -> String) -> String {
+        match self.sent {
+            Some(_) => format!("what was sent may still be worked on: {} shows your tasks", command("task list")),
+            None => "run it again to go on; --debug shows how far it came".to_owned(),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `flotilla worker`: this machine's agents as members of a hub elsewhere (docs/worker.md).
 
 use super::args::ClientArgs;
+use super::output::aside;
 use super::{doctor, for_agents};
 use crate::config::{AgentConfig, Span, WorkerConfig, WorkerFile};
 use crate::{assemble, data, telemetry};
@@ -74,11 +75,11 @@ impl Worker {
                     0 => "the hub was told".to_owned(),
                     _ => format!("{untold} are told to the hub at the next start"),
                 };
-                eprintln!("flotilla: runs were cut short; {rest}");
+                aside!("flotilla: runs were cut short; {rest}");
                 ExitCode::from(CUT_SHORT)
             }
             Err(error) => {
-                eprintln!("flotilla: {error:#}");
+                aside!("flotilla: {error:#}");
                 ExitCode::FAILURE
             }
         }

@@ -9,10 +9,27 @@ pub fn plainly(problem: &str, file: &str) -> anyhow::Error {
         Some(key) => problem.replacen(": ", &format!(", {key}: "), 1),
         None => problem.to_owned(),
     };
+    let problem = in_words(problem);
     match suggestion(&problem) {
         Some(meant) => anyhow!("{problem}\n  did you mean '{meant}'?"),
         None => anyhow!("{problem}"),
     }
+}
+
+/// The parser speaks of our types where a value does not fit one.
+fn in_words(problem: String) -> String {
+    const WORDS: [(&str, &str); 4] = [
+        ("invalid u8", "must be a whole number from 0 to 255"),
+        ("invalid u16", "must be a whole number from 0 to 65535"),
+        ("invalid u32", "must be a whole number from 0 to 4294967295"),
+        ("invalid u64", "must be a whole number, 0 or more"),
+    ];
+    if problem.contains("use Option<") {
+        let place = problem.split_once(": ").map_or("", |(place, _)| place);
+        return format!("{place}: there is nothing where a text must be; put the word null into quotes if it is meant");
+    }
+    let known = WORDS.iter().find(|(typed, _)| problem.ends_with(typed));
+    known.map_or(problem.clone(), |(typed, words)| problem.replace(typed, words))
 }
 
 /// The key whose value is at "line L column C": named instead of quoting the value.

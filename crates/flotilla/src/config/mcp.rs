@@ -3,6 +3,7 @@
 use super::AgentConfig;
 use anyhow::{Context, Result};
 use flotilla_worker::probe::mcp::definition::{self, Definition};
+use flotilla_worker::probe::{Own, Servers, Sources};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -15,9 +16,17 @@ pub fn servers(file: Option<&Path>, environment: &[(OsString, OsString)]) -> Res
 }
 
 impl AgentConfig {
-    /// Those that a `claude-code` agent is given.
-    pub fn claude_servers(&self, environment: &[(OsString, OsString)]) -> Result<BTreeMap<String, Definition>> {
-        let file = self.claude_code.as_ref().and_then(|claude| claude.mcp_config.as_deref());
-        servers(file, environment).context("claude_code")
+    /// Those that a `claude-code` agent has: of a file, and, unless these are to be all, by its own settings. What is wrong
+    /// with the file is told now; what becomes of it, at each look.
+    pub fn claude_servers(&self, environment: &[(OsString, OsString)]) -> Result<Servers> {
+        let Some(claude) = &self.claude_code else { return Ok(Servers::default()) };
+        servers(claude.mcp_config.as_deref(), environment).context("claude_code")?;
+        let listed = claude.mcp_config.as_ref().map(std::path::absolute).transpose().context("mcp_config")?;
+        let counts = |source: &str| {
+            let is_named = |all: &Vec<String>| all.iter().any(|one| one == source);
+            !claude.strict_mcp && claude.setting_sources.as_ref().is_none_or(is_named)
+        };
+        let sources = Sources { user: counts("user"), project: counts("project"), local: counts("local") };
+        Ok(Servers { listed, own: Some(Own::Claude(sources)), ..Servers::default() })
     }
 }

@@ -7,7 +7,7 @@ use super::command::CommandConfig;
 use super::git::GitConfig;
 use super::probe::ProbeConfig;
 use super::{AgentConfig, Kind, Span};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use flotilla_worker::command::Bounds;
 use flotilla_worker::probe::trial;
 use flotilla_worker::supervise::{Limits, is_program};
@@ -132,11 +132,12 @@ impl Shared<'_> {
 
     /// A name without a slash is looked for, as a shell does; a path is taken from the folder the program runs in.
     pub fn find(&self, program: &str, folder: &Path) -> Result<PathBuf> {
-        let found = if program.contains('/') {
-            Some(folder.join(program)).filter(|file| is_program(file))
-        } else {
-            self.path.split(':').map(|place| Path::new(place).join(program)).find(|file| is_program(file))
-        };
+        if program.contains('/') {
+            let file = folder.join(program);
+            ensure!(is_program(&file), "program: there is no file {} that may be run", file.display());
+            return Ok(file);
+        }
+        let found = self.path.split(':').map(|place| Path::new(place).join(program)).find(|file| is_program(file));
         found.with_context(|| {
             format!("program: there is no '{program}' in {} that may be run; write the whole path", self.path)
         })

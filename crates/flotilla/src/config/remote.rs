@@ -185,6 +185,12 @@ impl AgentConfig {
             }
             if is_secret(name) {
                 SecretPlace(value.clone()).check(&format!("headers.{name}"))?;
+            } else if ["env:", "file:"].iter().any(|kind| value.starts_with(kind)) {
+                // It would be sent as it is written, which nobody means.
+                bail!(
+                    "headers.{name}: env: and file: are read only for names that end in -Token, -Key or -Secret; call it \
+                     so, or write 'auth: {{header: {{name: {name}, value: ...}}}}'"
+                );
             }
         }
         let options = self.remote("check", Auth::None, 0);

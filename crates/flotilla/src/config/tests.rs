@@ -79,10 +79,22 @@ fn what_is_no_json_schema_and_what_could_not_hold_is_refused() {
     };
     assert_eq!(claude("{type: object, patternProperties: {'^x': {type: string}}}"), "");
     assert!(claude("{type: 5}").contains("json_schema: is no JSON Schema: 'type' must be"));
+    assert!(claude("{required: [n]}").contains("names such as n, y"), "YAML takes it for no");
+    assert_eq!(claude("{required: ['n']}"), "");
     assert!(claude("{required: nonsense}").contains("'required' must be a list of names"));
     let git = |git: &str| parse(&format!("agents:\n  a: {{kind: command, command: {{program: x, git: {git}}}}}\n"));
     assert!(git("{worktree: per-task, ignored: remove}").is_ok());
     assert!(git("{ignored: remove}").unwrap_err().contains("say 'worktree: per-task'"));
+}
+
+#[test]
+fn what_does_not_fit_is_told_in_words_and_not_in_our_types() {
+    let told = |settings: &str| {
+        let agent = format!("agents:\n  a: {{kind: command, command: {{program: x, {settings}}}}}\n");
+        parse(&agent).unwrap_err()
+    };
+    assert!(told("exits: {300: failed}").contains("must be a whole number from 0 to 255"));
+    assert!(told("arguments: [a, ~]").contains("nothing where a text must be"));
 }
 
 /// Each section of a program, with the least that must stand in it.

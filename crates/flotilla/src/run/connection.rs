@@ -63,26 +63,29 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
     let most = terms.header_bytes + HEAD_MARGIN;
     let ended = match speaks {
         Speaks::Http1 => {
-            let mut builder = http1::Builder::new();
-            builder
-                .header_read_timeout(None)
-                .max_header_size(most)
-                .max_buf_size(most)
-                .keep_alive(terms.crowded.is_none());
             // What the connection becomes keeps its place, and is waited for like one.
             let held = (place, stop.clone());
             let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), true).holding(held));
-            let connection = Box::pin(builder.serve_connection(io, service).with_upgrades());
+            let connection = http1::Builder::new()
+                .header_read_timeout(None)
+                .max_header_size(most)
+                .max_buf_size(most)
+                .keep_alive(terms.crowded.is_none())
+                .serve_connection(io, service);
+            let connection = Box::pin(connection.with_upgrades());
             drive(connection, http1::UpgradeableConnection::graceful_shutdown, &activity, terms.times, stop).await
         }
         Speaks::Http2 => {
-            let mut builder = http2::Builder::new(TokioExecutor::new());
-            let most = u32::try_from(most).unwrap_or(u32::MAX);
-            builder.timer(TokioTimer::new()).keep_alive_interval(Some(PING)).max_header_list_size(most);
             // Frames come without a request too, so only requests count as activity.
             activity.expect_no_head();
             let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), false).holding((place, stop.clone())));
-            let connection = Box::pin(builder.serve_connection(io, service));
+            let connection = Box::pin(
+                http2::Builder::new(TokioExecutor::new())
+                    .timer(TokioTimer::new())
+                    .keep_alive_interval(Some(PING))
+                    .max_header_list_size(u32::try_from(most).unwrap_or(u32::MAX))
+                    .serve_connection(io, service),
+            );
             drive(connection, http2::Connection::graceful_shutdown, &activity, terms.times, stop).await
         }
     };

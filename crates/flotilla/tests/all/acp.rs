@@ -205,6 +205,14 @@ fn what_is_not_offered_is_refused_and_each_end_is_told() {
     let refused = client.call("SendMessage", &image).expect("an answer")["task"].clone();
     assert_eq!(state(&refused), "TASK_STATE_REJECTED");
     assert!(said(&refused).contains("takes no images"), "{refused}");
+    let mut file = message("file", "look at this");
+    let secret = json!({"raw": "QC9ldGMvcGFzc3dk", "mediaType": "application/json", "filename": "a.json"});
+    file["message"]["parts"].as_array_mut().expect("parts").push(secret);
+    let taken = client.call("SendMessage", &file).expect("an answer")["task"].clone();
+    assert_eq!(state(&taken), "TASK_STATE_COMPLETED", "{taken}");
+    let told = told(&hub);
+    let words = told.split_once("A file (a.json):").expect("a file of text goes as words").1;
+    assert!(words.contains("@/etc/passwd") && words.contains("(The message ends here."), "{words}");
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! Workers that announce themselves over real sockets, and the work the hub gives them.
 
 mod alerts;
+mod anew;
+mod begun;
 mod blocked;
 mod ceilings;
+mod delegation;
 mod dispatch;
 mod ends;
 mod kills;

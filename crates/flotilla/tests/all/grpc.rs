@@ -182,6 +182,34 @@ fn grpc_over_http1_and_other_types_at_its_path_are_told_so() {
 }
 
 #[test]
+fn an_agent_is_named_once() {
+    let hub = hub();
+    let known = metadata(&hub);
+    let named = |names: [&str; 2]| {
+        let names = names.map(|name| ("agent-name".to_owned(), name.to_owned()));
+        let metadata = [known.clone(), names.to_vec()].concat();
+        grpc::refused(hub.address(), &metadata, SEND, request(&message("m", "complete")))
+    };
+    let raised = named(["mock", "echo"]);
+    assert!(raised.code == 3 && raised.message.contains("several agents"), "{} {}", raised.code, raised.message);
+    let raised = named(["nobody", "nobody"]);
+    assert!(!raised.message.contains("several"), "twice the same is once: {}", raised.message);
+}
+
+#[test]
+fn a_method_that_health_or_reflection_lack_is_told_with_those_there_are() {
+    let hub = hub();
+    for (path, known) in [
+        ("/grpc.health.v1.Health/List", "Check, Watch"),
+        ("/grpc.reflection.v1.ServerReflection/Reflect", "ServerReflectionInfo"),
+        ("/grpc.reflection.v1alpha.ServerReflection/Reflect", "ServerReflectionInfo"),
+    ] {
+        let raised = grpc::refused(hub.address(), &[], path, Vec::new());
+        assert!(raised.code == 12 && raised.message.contains(known), "{path}: {} {}", raised.code, raised.message);
+    }
+}
+
+#[test]
 fn health_says_what_readyz_says() {
     let mut hub = crate::cast::hub_set("drain: 2s");
     assert_eq!(grpc::health(hub.address(), ""), Ok(1), "SERVING");

@@ -48,6 +48,38 @@ fn a_program_is_announced_and_looked_at_again_when_work_comes() {
 }
 
 #[test]
+fn two_programs_do_not_change_one_repository_at_once_unless_each_task_has_its_own_tree() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let work = folder.path().join("work");
+    repository(&work);
+    let place = format!(", folder: '{}'", work.display());
+    let (shared, apart) = (place.clone(), format!("{place}, git: {{worktree: per-task}}"));
+    let agents = ["one", "two"].map(|name| program(name, "sleep 600", &shared)).concat()
+        + &["three", "four"].map(|name| program(name, "sleep 600", &apart)).concat();
+    let hub = setup().config(&format!("agents:\n{agents}")).start();
+    let name_of = |name: &str| {
+        let looked_at = |shown: &Value| shown["announce"]["session"]["repo_state"]["clean"] == true;
+        let shown = until("it is looked at", || Some(shown(&hub, name)).filter(looked_at));
+        shown["announce"]["session"]["repo_state"]["repository"].clone()
+    };
+    assert!(name_of("one").is_string() && name_of("one") == name_of("two"), "{}", name_of("one"));
+    assert!(name_of("three").is_null() && name_of("four").is_null(), "those with trees of their own do not meet");
+    let given = |name: &str, number: u32| {
+        let mut request = writing(number);
+        request["configuration"] = json!({"returnImmediately": true});
+        let task = agent(&hub, name).call("SendMessage", &request).expect("an answer")["task"].clone();
+        id(&task).to_owned()
+    };
+    let first = given("one", 1);
+    reached(&agent(&hub, "one"), &first, "TASK_STATE_WORKING");
+    let refused = reached(&agent(&hub, "two"), &given("two", 2), "TASK_STATE_REJECTED");
+    assert!(refused.to_string().contains("over_capacity"), "{refused}");
+    for (name, number) in [("three", 3), ("four", 4)] {
+        reached(&agent(&hub, name), &given(name, number), "TASK_STATE_WORKING");
+    }
+}
+
+#[test]
 fn a_probe_turn_of_the_hub_s_own_program_is_a_task_like_any_other() {
     let script = r#"read line; echo '{"type":"block","block":{"type":"usage","input_tokens":3}}'; echo '{"type":"status","state":"completed"}'"#;
     let config = program("probed", script, ", talk: json-lines, probe: {every: 1h}") + &program("free", "cat", "");

@@ -2,11 +2,11 @@
 
 use flotilla_protocol::fleet::announce::{McpStatus, Observation};
 use flotilla_testkit::stand_in::{Act, StandIn};
-use flotilla_testkit::until;
+use flotilla_testkit::{HubProcess, until};
 use flotilla_worker::probe::mcp::Prober;
 use flotilla_worker::probe::mcp::definition::{Definition, Place, Program};
 use flotilla_worker::reaper::tree;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -74,6 +74,7 @@ async fn a_program_that_hangs_dies_or_talks_rubbish_is_told_apart() {
         ("dies", LONG, "read line; echo broken >&2; exit 3", McpStatus::Failed, "exit code 3: broken"),
         ("killed", LONG, "read line; kill -9 $$", McpStatus::Failed, "signal 9"),
         ("rubbish", SHORT, "echo hello there; sleep 600", McpStatus::Failed, "hello there"),
+        ("zeros", SHORT, "printf '\\0\\0\\0\\n'; sleep 600", McpStatus::Failed, "it said: what is no text"),
         ("cut", LONG, "read line; printf '{\"jsonrpc\":\"2.0\",\"id\":1,\"res'", McpStatus::Failed, "exit code 0"),
         (
             "deaf",
@@ -190,4 +191,42 @@ async fn many_are_asked_side_by_side_and_each_gets_its_answer() {
     let hung = ["timeout"; 6];
     assert_eq!(words, [&hung[..], &["unknown", "disabled", "failed"]].concat());
     (0..6).for_each(|n| none_left(&format!("many-{n}")));
+}
+
+/// How the doctor finds the servers of an agent `coder`.
+fn health(hub: &HubProcess, config: &str) -> Value {
+    hub.write_config(config);
+    let told = hub.cli(&["doctor", "--config", "hub.yaml", "-o", "json"]);
+    let told: Value = serde_json::from_slice(&told.stdout).expect("JSON");
+    let health = &told["announcements"]["coder"]["mcp_health"];
+    let each = health.as_object().into_iter().flatten();
+    each.map(|(name, health)| (name.clone(), health["status"].clone())).collect::<serde_json::Map<_, _>>().into()
+}
+
+#[test]
+fn servers_of_an_agents_own_configuration_are_asked_too() {
+    let hub = crate::cast::setup().config("agents: {echo: {kind: echo}}\n").start();
+    let write = |file: &str, text: &str| std::fs::write(hub.dir().join(file), text).expect("a file");
+    let list = |command: &str| json!({"mcpServers": {"own": {"command": command, "args": ["-c", ANSWERS]}, "dead": {"command": "false"}}});
+    let claude = crate::claude::config("");
+    write(".claude.json", &list("sh").to_string());
+    assert_eq!(health(&hub, &claude), json!({"own": "ok", "dead": "failed"}));
+    write(".claude.json", &list("false").to_string());
+    assert_eq!(health(&hub, &claude), json!({"own": "failed", "dead": "failed"}), "it is looked at anew");
+    assert_eq!(health(&hub, &crate::claude::config("      strict_mcp: true\n")), json!({}), "it does not use them");
+
+    // Programs that tell them, as far as they are asked.
+    let told = json!([{"name": "own", "enabled": true, "transport": {"type": "stdio", "command": "sh", "args": ["-c", ANSWERS]}}]);
+    write("told", &told.to_string());
+    let script = "#!/bin/sh\ncase \"$*\" in\n'-c k=v mcp list --json') cat told ;;\n'debug config') cat config ;;\n\
+                  --version) echo 9 ;;\nesac\n";
+    write("program", script);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(hub.dir().join("program"), mode).expect("a program");
+    let section = "folder: ., home: ., program: ./program";
+    let codex = format!("agents: {{coder: {{kind: codex, codex: {{{section}, arguments: [-c, k=v, --other]}}}}}}\n");
+    assert_eq!(health(&hub, &codex), json!({"own": "ok"}));
+    write("config", &json!({"mcp": {"mine": {"type": "local", "command": ["sh", "-c", ANSWERS]}}}).to_string());
+    let opencode = format!("agents: {{coder: {{kind: opencode, opencode: {{{section}}}}}}}\n");
+    assert_eq!(health(&hub, &opencode), json!({"mine": "ok"}));
 }

@@ -11,6 +11,7 @@ mod refused;
 mod replies;
 mod settings;
 mod stumbles;
+mod waits;
 
 use crate::cast::{self, setup};
 use flotilla_testkit::{Act, HubProcess, StandIn};

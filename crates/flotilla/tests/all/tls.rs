@@ -86,6 +86,8 @@ fn who_speaks_in_the_clear_is_told_to_use_tls() {
     let answer = hub.owner(Binding::HttpJson).send(http::Request::get("/tasks"));
     assert_eq!(answer.status, 400);
     assert!(answer.text().contains("https://"), "{}", answer.text());
+    let ran = Place::new().run(&["card", "get", "-a", &format!("localhost:{}", hub.address().port())]);
+    assert!(ran.code == 3 && ran.err.contains("This port speaks TLS: use https://"), "{ran:?}");
 }
 
 #[test]
@@ -156,6 +158,8 @@ fn the_client_says_in_words_what_is_wrong_with_a_certificate() {
     let (message, hint) = told(&Place::new(), "localhost");
     assert!(message.contains("does not trust who signed it"), "{message}");
     assert!(hint.contains("SSL_CERT_FILE") && hint.contains("--insecure"), "{hint}");
+    let ran = Place::new().env("FLOTILLA_URL", &format!("https://localhost:{port}")).run(&["send", "x"]);
+    assert!(ran.code == 3 && ran.err.contains("SSL_CERT_FILE") && !ran.err.contains("flotilla serve"), "{ran:?}");
     let trusting = Place::new().env("SSL_CERT_FILE", &dir.path().join("cert.pem").display().to_string());
     trusting.run(&["card", "get", "-a", &format!("https://localhost:{port}")]).ok();
     certify_for(dir.path(), &["elsewhere.example"]);

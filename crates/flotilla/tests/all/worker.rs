@@ -1,6 +1,7 @@
 //! `flotilla worker`: this machine's agents as members of a hub elsewhere, through cuts, kills and a drain.
 
 pub mod agents;
+mod cancel;
 mod crash;
 mod figures;
 mod fleet;

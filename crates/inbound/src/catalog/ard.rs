@@ -44,10 +44,10 @@ fn found(app: &App, search: &Search) -> Value {
     let (settings, registry) = (app.settings(), app.hub.registry());
     let need = Need::of(&search.text);
     let mut fitting: Vec<(u8, &Arc<Agent>, Value)> = Vec::new();
-    for agent in super::public(&registry) {
+    for agent in super::public(app, &registry) {
         let score = need.score(agent);
         if score >= CUTOFF {
-            let entry = super::entry(&settings, agent);
+            let entry = super::entry(app, &settings, agent);
             if fits(&entry, search, &super::publisher(&settings)) {
                 fitting.push((score, agent, entry));
             }
@@ -92,11 +92,11 @@ fn fits(entry: &Value, search: &Search, publisher: &str) -> bool {
 fn list(app: &App, request: &Parts) -> Result<Response<Body>, Refusal> {
     app.hub.count_request(Caller::anonymous().principal)?;
     let invalid = |problem: String| Refusal::new(Reason::InvalidParams, problem);
-    let (mut size, mut after) = (None, String::new());
+    let (mut size, mut after) = (None, None);
     for (name, value) in query(&request.uri) {
         match name.as_ref() {
             "pageSize" => size = Some(value.parse().map_err(|_| invalid("pageSize must be a number".into()))?),
-            "pageToken" => after = value.into_owned(),
+            "pageToken" => after = Some(Mark::read(&value).map_err(invalid)?.name),
             other => {
                 return Err(invalid(format!("'{other}' is not understood here; there are pageSize and pageToken")));
             }
@@ -104,13 +104,13 @@ fn list(app: &App, request: &Parts) -> Result<Response<Body>, Refusal> {
     }
     let size = request::page_size(size, 20).map_err(invalid)?;
     let (settings, registry) = (app.settings(), app.hub.registry());
-    let total = super::public(&registry).count();
-    let mut rest = super::public(&registry).filter(|agent| agent.name > after);
+    let total = super::public(app, &registry).count();
+    let mut rest = super::public(app, &registry).filter(|agent| Some(&agent.name) > after.as_ref());
     let page: Vec<&Arc<Agent>> = rest.by_ref().take(size).collect();
-    let items: Vec<Value> = page.iter().map(|agent| super::entry(&settings, agent)).collect();
+    let items: Vec<Value> = page.iter().map(|agent| super::entry(app, &settings, agent)).collect();
     let mut answer = json!({"items": items, "total": total});
     if let (Some(last), true) = (page.last(), rest.next().is_some()) {
-        answer["pageToken"] = last.name.as_str().into();
+        answer["pageToken"] = Mark { score: 0, name: last.name.clone() }.token().into();
     }
     Ok(well_known::public(app, request, answer.to_string().into_bytes()))
 }

@@ -1,5 +1,6 @@
 //! What a search of the catalog asks, as ARD writes it.
 
+use flotilla_protocol::decode::message;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -62,9 +63,10 @@ impl Mark {
         format!("{}.{}", self.score, self.name)
     }
 
-    fn read(token: &str) -> Option<Self> {
-        let (score, name) = token.split_once('.')?;
-        Some(Self { score: score.parse().ok()?, name: name.to_owned() })
+    pub fn read(token: &str) -> Result<Self, String> {
+        let parts = token.split_once('.').and_then(|(score, name)| Some((score.parse().ok()?, name)));
+        let (score, name) = parts.ok_or("pageToken is none that was given here; begin again without it")?;
+        Ok(Self { score, name: name.to_owned() })
     }
 }
 
@@ -79,7 +81,7 @@ pub fn page_size(asked: Option<i64>, usual: usize) -> Result<usize, String> {
 
 /// Reads a search; what is wrong with it is told in words.
 pub fn read(bytes: &[u8]) -> Result<Search, String> {
-    let body: Body = serde_json::from_slice(bytes).map_err(|error| format!("the request cannot be read: {error}"))?;
+    let body: Body = message(bytes).map_err(|refusal| refusal.message)?;
     let text = body.query.text.unwrap_or_default();
     if text.trim().is_empty() {
         return Err("query.text must say what is looked for; GET agents lists all without it".into());
@@ -87,14 +89,12 @@ pub fn read(bytes: &[u8]) -> Result<Search, String> {
     if text.len() > LONGEST {
         return Err(format!("query.text is longer than may be ({LONGEST} bytes)"));
     }
-    let mark =
-        |token: String| Mark::read(&token).ok_or("pageToken is none that was given here; begin again without it");
     Ok(Search {
         text,
         filter: filter(body.query.filter.unwrap_or_default())?,
         federation: body.federation,
         size: page_size(body.page_size, 10)?,
-        after: body.page_token.map(mark).transpose()?,
+        after: body.page_token.map(|token| Mark::read(&token)).transpose()?,
     })
 }
 
@@ -125,7 +125,9 @@ mod tests {
         let search = search.unwrap();
         assert_eq!((search.size, search.filter.len()), (100, 2));
         for (text, word) in [
-            ("{", "cannot be read"),
+            ("{", "not valid JSON"),
+            ("[]", "a JSON object"),
+            (r#"{"query": {"text": 5}}"#, "query.text"),
             ("{}", "query"),
             (r#"{"query": {}}"#, "query.text"),
             (r#"{"query": {"text": "x"}, "page": 1}"#, "page"),
@@ -136,9 +138,10 @@ mod tests {
             (r#"{"query": {"text": "x"}, "federation": "all"}"#, "federation"),
         ] {
             let told = read(text.as_bytes()).unwrap_err();
-            assert!(told.contains(word) || word == "federation", "{text}: {told}");
+            assert!(told.contains(word), "{text}: {told}");
+            assert!(!told.contains("struct"), "in plain words: {told}");
         }
         let mark = Mark { score: 7, name: "a.b".into() };
-        assert_eq!(Mark::read(&mark.token()), Some(mark));
+        assert_eq!(Mark::read(&mark.token()), Ok(mark));
     }
 }

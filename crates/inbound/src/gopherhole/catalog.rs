@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use flotilla_core::caller::Caller;
-use flotilla_core::registry::{Agent, Visibility, takes_or_makes};
+use flotilla_core::registry::{Agent, Liveness, Visibility, takes_or_makes};
 use flotilla_core::relevance::Need;
 use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::Refusal;
@@ -21,7 +21,7 @@ pub fn available(app: &App, caller: &Caller, search: &Search) -> Result<Value, R
     caller.check(Right::AgentsRead)?;
     let public = search.public || search.query.is_some();
     let registry = app.hub.registry();
-    let seen = registry.agents().filter(|agent| agent.is_seen_by(caller) && fits(app, agent, search));
+    let seen = registry.agents().filter(|agent| is_listed(app, caller, agent) && fits(app, agent, search));
     let seen = seen.filter(|agent| public || agent.workspace == caller.workspace);
     let agents: Vec<Value> = seen.take(MOST).map(|agent| entry(app, caller, agent)).collect();
     Ok(json!({"agents": agents}))
@@ -32,7 +32,7 @@ pub fn discover(app: &App, caller: &Caller, search: &Search) -> Result<Value, Re
     caller.check(Right::AgentsRead)?;
     let registry = app.hub.registry();
     let mut found: Vec<&Arc<Agent>> =
-        registry.agents().filter(|agent| agent.is_seen_by(caller) && fits(app, agent, search)).collect();
+        registry.agents().filter(|agent| is_listed(app, caller, agent) && fits(app, agent, search)).collect();
     if let Some(query) = &search.query {
         // Whoever takes the first one takes the best.
         let need = Need::of(query);
@@ -43,11 +43,16 @@ pub fn discover(app: &App, caller: &Caller, search: &Search) -> Result<Value, Re
     Ok(json!({"agents": page, "count": found.len(), "offset": offset}))
 }
 
+/// Those a caller sees, but who is gone.
+fn is_listed(app: &App, caller: &Caller, agent: &Agent) -> bool {
+    agent.is_seen_by(caller) && app.hub.liveness(agent) != Liveness::Gone
+}
+
 /// The tags of skills, each with the number of agents that have it.
 pub fn categories(app: &App, caller: &Caller) -> Result<Value, Refusal> {
     caller.check(Right::AgentsRead)?;
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for agent in app.hub.registry().agents().filter(|agent| agent.is_seen_by(caller)) {
+    for agent in app.hub.registry().agents().filter(|agent| is_listed(app, caller, agent)) {
         let tags: BTreeSet<&String> = agent.skills.iter().flat_map(|skill| &skill.tags).collect();
         for tag in tags {
             *counts.entry(tag.clone()).or_default() += 1;
@@ -104,8 +109,16 @@ pub fn entry(app: &App, caller: &Caller, agent: &Agent) -> Value {
         "accessType": access,
         "autoApprove": true,
         "tags": tags,
+        // Its clients count on these, whether there is anything to tell or not.
+        "category": tags.first(),
+        "pricing": "free",
+        "avgRating": 0,
+        "ratingCount": 0,
+        "websiteUrl": null,
+        "docsUrl": null,
         "skills": agent.skills,
         "connected": agent.link.absence().is_none(),
+        "state": app.hub.liveness(agent).name(),
         "public": agent.visibility == Visibility::Public,
         "url": format!("{}/agents/{}", app.settings().public_url, agent.name),
     })

@@ -1,10 +1,12 @@
-//! `/api/discover`: where clients of the dialect look for agents over plain HTTP.
+//! `/api/discover` and `/api/auth/whoami`: where clients of the dialect look for agents, and themselves, over plain HTTP.
 
-use super::catalog;
+use super::{catalog, own_agent};
 use crate::answer::{self, JSON, with_type};
 use crate::app::App;
+use crate::dialect::Dialect;
+use crate::meters::Binding;
 use crate::parameters::query;
-use crate::{caller, rest, signed};
+use crate::{caller, signed};
 use axum::body::Body;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::{Error, Fault};
@@ -17,7 +19,7 @@ use http::{Request, Response, StatusCode, Uri};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Serves what is below `/api/discover`.
+/// Serves what is below `/api/discover` and `/api/auth`.
 pub async fn serve(app: &Arc<App>, path: &[&str], request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let found = match path {
@@ -27,19 +29,65 @@ pub async fn serve(app: &Arc<App>, path: &[&str], request: Request<Body>) -> Res
     };
     let response = match found {
         Ok(found) => with_type(StatusCode::OK, JSON, found.to_string()),
-        Err(error) => rest::refuse(app, &app.refusal(error)),
+        Err(error) => refuse(app, &app.refusal(error)),
     };
     answer::after(app, &parts.headers, body, response).await
 }
 
+/// Its clients show what they find below `error` as it is: there it is a text.
+fn refuse(app: &App, refusal: &Refusal) -> Response<Body> {
+    app.meters.refused(Binding::Rest, refusal);
+    let row = refusal.reason.row();
+    let status = StatusCode::from_u16(row.http).unwrap_or(StatusCode::BAD_REQUEST);
+    let told = json!({"error": refusal.message, "status": row.grpc});
+    answer::refuse(with_type(status, JSON, told.to_string()), Dialect::V10, refusal)
+}
+
+/// What its clients ask for that is not here.
+pub fn not_here(app: &App, path: &[&str]) -> Response<Body> {
+    let text = match path {
+        [.., "rate"] => "This hub keeps no ratings of agents.",
+        ["access", ..] | [.., "request-access"] => {
+            "Nobody asks for access here: ask the hub's owner for a key that may call the agent, or to make it public."
+        }
+        [.., "nearby"] => {
+            "This hub does not know where agents are, so it finds none nearby. All agents are at /api/discover/agents."
+        }
+        _ => "There is nothing here. Agents are at /api/discover/agents.",
+    };
+    refuse(app, &Refusal::new(Reason::MethodNotFound, text))
+}
+
 async fn all(app: &App, what: &str, request: &Parts) -> Result<Value, Error> {
-    let caller = caller::identify(app, request).await?;
-    app.hub.count_request(caller.principal)?;
     Ok(match what {
-        "featured" => catalog::featured(&caller)?,
-        "categories" => catalog::categories(app, &caller)?,
-        _ => search(app, &caller, request)?,
+        "featured" => catalog::featured(&looking(app, request).await?)?,
+        "whoami" => whoami(app, &caller::identify(app, request).await?),
+        "categories" => catalog::categories(app, &looking(app, request).await?)?,
+        _ => search(app, &caller::identify(app, request).await?, request)?,
     })
+}
+
+/// What the hub knows of whoever shows a key: its name, what it is good for, and the agent it connects as.
+fn whoami(app: &App, caller: &Caller) -> Value {
+    let hub = &app.settings().name;
+    let agent = own_agent(app, caller).map(|agent| agent.name.clone());
+    let kind = if caller.is_anonymous() { "anonymous" } else { "api_key" };
+    json!({
+        "type": kind,
+        "tenant": {"id": hub, "name": hub, "slug": ""},
+        "apiKey": {"name": caller.name, "agentId": agent, "scopes": caller.rights.names()},
+        // Agents have no e-mail here, which is all that would be told of one.
+        "agent": null,
+    })
+}
+
+/// Who looks at what is there for all: its clients show no key there, and whoever shows one sees more.
+async fn looking(app: &App, request: &Parts) -> Result<Caller, Error> {
+    if caller::credential(&request.headers)?.is_some() {
+        return caller::identify(app, request).await;
+    }
+    app.hub.count_request(Caller::anonymous().principal)?;
+    Ok(Caller::anonymous())
 }
 
 /// Agents the caller sees; those of its workspace alone where that is asked for.
@@ -72,13 +120,7 @@ fn asked(uri: &Uri) -> Result<(Search, bool), Refusal> {
 
 /// An agent and its card: a public one for all, and any that is listed for whoever shows a key.
 async fn one(app: &App, id: &str, request: &Parts) -> Result<Value, Error> {
-    let caller = match caller::credential(&request.headers)? {
-        Some(_) => caller::identify(app, request).await?,
-        None => {
-            app.hub.count_request(Caller::anonymous().principal)?;
-            Caller::anonymous()
-        }
-    };
+    let caller = looking(app, request).await?;
     let listed = |agent: &Agent| caller.check(Right::AgentsRead).is_ok() && agent.is_seen_by(&caller);
     let registry = app.hub.registry();
     let agent = registry.by_name(id).filter(|agent| agent.visibility == Visibility::Public || listed(agent));

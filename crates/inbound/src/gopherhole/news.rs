@@ -1,5 +1,10 @@
 //! News of tasks for callers of the dialect who are connected: the whole task, each time its state changes.
 
+mod earlier;
+
+pub use earlier::catch_up;
+
+use super::parties;
 use crate::app::App;
 use crate::reading::{Reading, Turn};
 use flotilla_core::caller::Caller;
@@ -8,17 +13,73 @@ use flotilla_core::registry::Agent;
 use flotilla_protocol::a2a::model::{StreamResponse, Task};
 use flotilla_protocol::a2a::request::GetTaskRequest;
 use flotilla_protocol::{gopherhole, hub_frame};
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// How long a reader waits for news before it looks whether anybody still listens.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Callers whose earlier tasks are looked for at once: after a start of the hub they all connect.
+const SEARCHES: usize = 4;
+
+/// Tasks whose callers are told of them: whoever says more in one is not told of it twice.
+pub struct Followed {
+    tasks: Mutex<HashSet<String>>,
+    searches: Semaphore,
+}
+
+impl Default for Followed {
+    fn default() -> Self {
+        Self { tasks: Mutex::default(), searches: Semaphore::new(SEARCHES) }
+    }
+}
+
+impl Followed {
+    fn all(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.tasks.lock().expect("no panic while holding the tasks that are followed")
+    }
+}
+
+/// A task that is followed, until this is dropped.
+struct Following {
+    app: Arc<App>,
+    id: String,
+    over: bool,
+}
+
+impl Following {
+    fn begin(app: &Arc<App>, id: &str) -> Option<Self> {
+        let is_new = app.followed.all().insert(id.to_owned());
+        is_new.then(|| Self { app: Arc::clone(app), id: id.to_owned(), over: false })
+    }
+
+    /// Ends it if nobody listens. Whoever connects after that, and says more, begins anew.
+    fn is_over(&mut self, caller: &Caller) -> bool {
+        let mut all = self.app.followed.all();
+        self.over = self.app.lines.of(caller.principal).is_empty();
+        if self.over {
+            all.remove(&self.id);
+        }
+        self.over
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        if !self.over {
+            self.app.followed.all().remove(&self.id);
+        }
+    }
+}
 
 /// Follows a task for as long as its caller is connected. They are also free to poll, so nothing is lost with a line.
 pub fn tell(app: &Arc<App>, caller: &Caller, agent: &Arc<Agent>, task: &Task) {
     if app.lines.of(caller.principal).is_empty() || task.status.state.is_terminal() {
         return;
     }
+    let Some(mut following) = Following::begin(app, &task.id) else { return };
     let (app, caller, agent, id) = (Arc::clone(app), caller.clone(), Arc::clone(agent), task.id.clone());
     let told = task.status.state;
     tokio::spawn(async move {
@@ -29,7 +90,6 @@ pub fn tell(app: &Arc<App>, caller: &Caller, agent: &Arc<Agent>, task: &Task) {
         let mut reading = Reading::new(&app, app.access.leave(&caller), Box::new(follow));
         loop {
             let turn = reading.next(PATIENCE).await;
-            let lines = app.lines.of(caller.principal);
             let mut changed = false;
             match turn {
                 Ok(Turn::Frames) => {
@@ -45,7 +105,7 @@ pub fn tell(app: &Arc<App>, caller: &Caller, agent: &Arc<Agent>, task: &Task) {
                 Ok(Turn::Quiet) => {}
                 Ok(Turn::End | Turn::Stopping) | Err(_) => return,
             }
-            if lines.is_empty() {
+            if following.is_over(&caller) {
                 return;
             }
             if changed {
@@ -59,7 +119,7 @@ pub fn tell(app: &Arc<App>, caller: &Caller, agent: &Arc<Agent>, task: &Task) {
 async fn tell_now(app: &App, caller: &Caller, agent: &Agent, id: String) {
     let request = GetTaskRequest { id, ..GetTaskRequest::default() };
     let Ok(task) = app.hub.get_task(caller.with_agent(agent.id), &request).await else { return };
-    let frame = hub_frame::task_update(&gopherhole::task(&task));
+    let frame = hub_frame::task_update(&gopherhole::task(&task, &parties(caller, agent)));
     for line in app.lines.of(caller.principal) {
         // One that is full misses this news, and finds the task when it asks for it.
         let _ = line.try_send(frame.clone());

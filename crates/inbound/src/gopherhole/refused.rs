@@ -1,6 +1,6 @@
 //! Requests of the dialect that are not let in: its clients read a refusal only where HTTP tells of no error.
 
-use super::{Came, Program};
+use super::{Came, Program, is_of_push};
 use crate::answer::{self, JSON};
 use crate::app::App;
 use crate::dialect::Dialect;
@@ -45,8 +45,10 @@ pub async fn told(
     let named = Method::from_name(&method).or_else(|| v03::method::from_name(&method));
     let came = Came::new(Program::of(&parts.headers), id);
     let of_speaker = || {
-        let asks =
-            matches!(named, Some(Method::GetTask | Method::CancelTask | Method::ListTasks | Method::SubscribeToTask));
+        let asks = named.is_some_and(|named| {
+            matches!(named, Method::GetTask | Method::CancelTask | Method::ListTasks | Method::SubscribeToTask)
+                || is_of_push(named)
+        });
         asks && came.numbered && caller.is_some_and(|caller| app.speakers.know(caller, came.program))
     };
     if !gopherhole::is_dialect(&method, envelope.params_text().ok()?) && !of_speaker() {

@@ -1,6 +1,6 @@
 //! Streams of the dialect, over HTTP alone: the frames of 1.0, with the states and parts of 0.3 in them.
 
-use super::{Came, about_its_task};
+use super::{Came, about_its_task, conversation, parties};
 use crate::app::App;
 use crate::call::{Answer, perform};
 use crate::dialect::Dialect;
@@ -13,8 +13,8 @@ use flotilla_core::error::{Error, Fault};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::StreamResponse;
-use flotilla_protocol::a2a::request::{Request, SendMessageRequest, SubscribeToTaskRequest};
-use flotilla_protocol::gopherhole::{self, Asked};
+use flotilla_protocol::a2a::request::{Request, SubscribeToTaskRequest};
+use flotilla_protocol::gopherhole::{self, Asked, Parties};
 use flotilla_protocol::jsonrpc;
 use flotilla_protocol::v03::V03;
 use http::Response;
@@ -34,54 +34,54 @@ impl Streaming<'_> {
     pub async fn open(self, app: &Arc<App>, caller: &Caller, came: Came) -> Option<Response<Body>> {
         let opened = match Method::from_name(self.method)? {
             Method::SendStreamingMessage if gopherhole::is_dialect(self.method, self.params) => {
-                self.send(app, caller, came).await
+                Box::pin(self.send(app, caller, came)).await
             }
-            Method::SubscribeToTask => match about_its_task(app, caller, self.params).await {
-                Ok(true) => self.subscribe(app, caller).await,
-                Ok(false) => return None,
-                Err(error) => Err(error),
-            },
+            Method::SubscribeToTask => {
+                match Box::pin(about_its_task(app, caller, Method::SubscribeToTask, self.params)).await {
+                    Ok(true) => Box::pin(self.subscribe(app, caller)).await,
+                    Ok(false) => return None,
+                    Err(error) => Err(error),
+                }
+            }
             _ => return None,
         };
-        let dress = Told { id: self.id.to_owned() };
+        let id = self.id.to_owned();
         Some(match opened {
-            Ok(reading) => sse::respond(reading, dress),
-            Err(error) => sse::single(&dress.refusal(app, &app.refusal(error))),
+            Ok((reading, parties)) => sse::respond(reading, Told { id, parties }),
+            Err(error) => {
+                let told = Told { id, parties: Parties::default() };
+                sse::single(&told.refusal(app, &app.refusal(error)))
+            }
         })
     }
 
-    async fn send(&self, app: &Arc<App>, caller: &Caller, came: Came) -> Result<Reading, Error> {
+    async fn send(&self, app: &Arc<App>, caller: &Caller, came: Came) -> Result<(Reading, Parties), Error> {
         let fresh = gopherhole::message_id(&uuid::Uuid::now_v7().to_string());
         let (to, request) = match gopherhole::read(self.method, self.params, fresh)? {
-            Asked::Send { to, request } => (Some(to), *request),
-            Asked::Say { context, mut message, configuration } => {
-                if message.context_id.is_empty() {
-                    message.context_id = context;
-                }
-                let (message, configuration) = (Some(*message), Some(*configuration));
-                (None, SendMessageRequest { message, configuration, ..SendMessageRequest::default() })
+            Asked::Send { to, request } => {
+                let request = conversation::to_agent(app, caller, &to, *request).await?;
+                (to, request)
+            }
+            Asked::Say { context, message, configuration } => {
+                conversation::to_nobody(app, caller, context, *message, *configuration).await?
             }
             _ => return Err(Fault::new("a message is read as one").into()),
         };
-        let reading = self.follow(app, caller, to.as_deref(), Request::SendStreamingMessage(request)).await?;
+        let reading = self.follow(app, caller, &to, Request::SendStreamingMessage(request)).await?;
         app.speakers.remember(caller, came.program);
-        Ok(reading)
+        let parties = Parties { client: caller.name.to_string(), server: to };
+        Ok((reading, parties))
     }
 
-    async fn subscribe(&self, app: &Arc<App>, caller: &Caller) -> Result<Reading, Error> {
+    async fn subscribe(&self, app: &Arc<App>, caller: &Caller) -> Result<(Reading, Parties), Error> {
         let request: SubscribeToTaskRequest = flotilla_protocol::decode::message(self.params.as_bytes())?;
         let agent = app.hub.agent_of(caller, &request.id).await?.ok_or_else(|| Refusal::no_task(&request.id))?;
-        self.follow(app, caller, Some(&agent.name), Request::SubscribeToTask(request)).await
+        let reading = self.follow(app, caller, &agent.name, Request::SubscribeToTask(request)).await?;
+        Ok((reading, parties(caller, &agent)))
     }
 
-    async fn follow(
-        &self,
-        app: &Arc<App>,
-        caller: &Caller,
-        agent: Option<&str>,
-        request: Request,
-    ) -> Result<Reading, Error> {
-        let answered = Box::pin(perform(app, caller, agent, Dialect::V10, self.parameters, request)).await?;
+    async fn follow(&self, app: &Arc<App>, caller: &Caller, agent: &str, request: Request) -> Result<Reading, Error> {
+        let answered = Box::pin(perform(app, caller, Some(agent), Dialect::V10, self.parameters, request)).await?;
         match answered.answer {
             Answer::Stream(follow, leave) => Ok(Reading::new(app, leave, follow)),
             _ => Err(Fault::new("a stream was asked for").into()),
@@ -91,12 +91,13 @@ impl Streaming<'_> {
 
 struct Told {
     id: String,
+    parties: Parties,
 }
 
 impl Dress for Told {
     fn frame(&self, out: &mut Vec<u8>, frame: &StreamResponse) -> Result<(), serde_json::Error> {
         let told = match frame {
-            StreamResponse::Task(task) => json!({"task": gopherhole::task(task)}),
+            StreamResponse::Task(task) => json!({"task": gopherhole::task(task, &self.parties)}),
             StreamResponse::Message(message) => json!({"message": gopherhole::payload(message)}),
             StreamResponse::StatusUpdate(_) => json!({"statusUpdate": V03(frame)}),
             StreamResponse::ArtifactUpdate(_) => json!({"artifactUpdate": V03(frame)}),

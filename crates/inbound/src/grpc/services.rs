@@ -6,7 +6,7 @@ use crate::health;
 use axum::body::Body;
 use flotilla_grpc::{SERVICE, v03};
 use futures_util::{Stream, stream};
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use std::pin::Pin;
 use std::sync::Arc;
 use tonic::{Status, async_trait};
@@ -16,24 +16,32 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tonic_reflection::pb::v1::server_reflection_server::ServerReflectionServer;
 use tower::ServiceExt as _;
 
+const HEALTH: &str = "grpc.health.v1.Health";
 const REFLECTION: &str = "grpc.reflection.v1.ServerReflection";
 const OLDER_REFLECTION: &str = "grpc.reflection.v1alpha.ServerReflection";
+const REFLECT: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
-/// Serves a call of one of these services; none if it is of another.
-pub async fn serve(app: &Arc<App>, service: &str, mut request: Request<Body>) -> Option<Response<Body>> {
+/// What a service here can do; none if it is none of these.
+pub fn methods(service: &str) -> Option<&'static [&'static str]> {
+    match service {
+        HEALTH => Some(&["Check", "Watch"]),
+        REFLECTION | OLDER_REFLECTION => Some(&["ServerReflectionInfo"]),
+        _ => None,
+    }
+}
+
+/// Serves a call of one of these methods.
+pub async fn serve(app: &Arc<App>, service: &str, mut request: Request<Body>) -> Response<Body> {
+    if service == HEALTH {
+        let Ok(response) = HealthServer::new(Readiness(Arc::clone(app))).oneshot(request).await;
+        return response.map(Body::new);
+    }
     if service == OLDER_REFLECTION {
         // The two differ in their name alone: the messages and their numbers are the same.
-        let path = request.uri().path().replacen(OLDER_REFLECTION, REFLECTION, 1);
-        *request.uri_mut() = path.parse().ok()?;
+        *request.uri_mut() = Uri::from_static(REFLECT);
     }
-    let Ok(response) = match service {
-        "grpc.health.v1.Health" => HealthServer::new(Readiness(Arc::clone(app))).oneshot(request).await,
-        REFLECTION | OLDER_REFLECTION => {
-            ServerReflectionServer::new(Reflection(Arc::clone(app))).oneshot(request).await
-        }
-        _ => return None,
-    };
-    Some(response.map(Body::new))
+    let Ok(response) = ServerReflectionServer::new(Reflection(Arc::clone(app))).oneshot(request).await;
+    response.map(Body::new)
 }
 
 /// The same answer as `/readyz`, for gRPC's own probes.

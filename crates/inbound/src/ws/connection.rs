@@ -6,6 +6,7 @@ use super::lines::{Line, Listed};
 use super::upcall::Upcalls;
 use super::{Sockets, own_name};
 use crate::app::App;
+use crate::gopherhole;
 use flotilla_core::caller::Caller;
 use flotilla_core::limits::count_over;
 use flotilla_core::roster::Order;
@@ -81,6 +82,9 @@ impl Connection {
         let sockets = app.settings().sockets;
         let (outgoing, waiting) = mpsc::channel(sockets.outgoing);
         let _listed = app.lines.add(caller.principal, outgoing.clone());
+        if matches!(manner, Manner::Frames) {
+            gopherhole::catch_up(app, &caller);
+        }
         let calls = Calls::new(sockets.calls);
         Self {
             app: Arc::clone(app),

@@ -126,22 +126,18 @@ impl Connection {
         let desk = Arc::clone(place.session.desk());
         let current = desk.work_of(task).filter(|work| response.run.is_none_or(|run| run == work.run));
         if current.is_none() {
-            // The agent's, and over: an answer that comes late or again changes nothing.
-            if self.app.hub.is_of_agent(&place.agent, task).await? {
-                // But what it used counts.
-                if let Ok(mut reports) = flotilla_protocol::gopherhole::reports(response, |_, _| false) {
-                    let known = id.filter(|id| !id.is_empty());
-                    reports.extend(known.map(|id| Report::Received { number: 0, id: id.to_owned() }));
-                    self.app.hub.told_late(&place.agent, task, response.run, &reports).await?;
-                }
-                self.say(over(id, &response.task_id));
-                return Ok(());
+            let last = self.app.hub.last_run(&place.agent, task).await?.ok_or_else(no_task)?;
+            gopherhole::check_run(response, last)?;
+            // The agent's, and over: an answer that comes late or again changes nothing. But what it used counts.
+            if let Ok(mut reports) = flotilla_protocol::gopherhole::reports(response, |_, _| false) {
+                let known = id.filter(|id| !id.is_empty());
+                reports.extend(known.map(|id| Report::Received { number: 0, id: id.to_owned() }));
+                self.app.hub.told_late(&place.agent, task, response.run, &reports).await?;
             }
-            return Err(no_task().into());
+            self.say(over(id, &response.task_id));
+            return Ok(());
         }
-        let mut reports = flotilla_protocol::gopherhole::reports(response, |artifact, made| {
-            desk.knows_artifact(task, artifact, made)
-        })?;
+        let mut reports = gopherhole::reports(&desk, task, response)?;
         if let Some(id) = id.filter(|id| !id.is_empty()) {
             if desk.knows_report(task, id) {
                 // It waits behind the one it repeats, which may not be on the disk yet.
@@ -204,14 +200,14 @@ impl Connection {
         app.hub.count_request(caller.principal)?;
         tokio::spawn(async move {
             let id = sending.id.clone();
-            let task = match gopherhole::send_frame(&app, &caller, sending).await {
-                Ok(task) => task,
+            let (task, shown) = match gopherhole::send_frame(&app, &caller, sending).await {
+                Ok(sent) => sent,
                 Err(error) => return say(&outgoing, hub_frame::error(&app.refusal(error), id.as_deref())).await,
             };
             say(&outgoing, hub_frame::ack(id.as_deref(), &task.id)).await;
             // What has ended by now has no more news, and the acknowledgement does not say so.
             if task.status.state.is_terminal() {
-                say(&outgoing, hub_frame::task_update(&flotilla_protocol::gopherhole::task(&task))).await;
+                say(&outgoing, hub_frame::task_update(&shown)).await;
             }
         });
         Ok(())

@@ -101,10 +101,10 @@ pub fn attach(card: &Card, credentials: &Credentials) -> Result<Attached, Client
         }
     }
     if credentials.bearer.is_some() && !used.0 {
-        attached.unused.push("bearer token");
+        attached.unused.push("a bearer token");
     }
     if credentials.api_key.is_some() && !used.1 {
-        attached.unused.push("API key");
+        attached.unused.push("an API key");
     }
     Ok(attached)
 }
@@ -163,6 +163,6 @@ mod tests {
         let error = shown(&json!([needs(&["b", "m"]), needs(&["q"])]), Some("t"), None).unwrap_err().to_string();
         assert!(error.contains("HTTP bearer and mutual TLS, or API key (query k)"), "{error}");
         let attached = attach(&Card::default(), &Credentials { bearer: Some("t".into()), api_key: None }).unwrap();
-        assert!(attached.is_empty() && attached.unused == ["bearer token"]);
+        assert!(attached.is_empty() && attached.unused == ["a bearer token"]);
     }
 }

@@ -212,6 +212,14 @@ impl Told {
         }
     }
 
+    /// Whether a gRPC server says, as those of several languages do, that it does not take a message of this size.
+    fn is_about_size(&self) -> bool {
+        let said = self.message.to_lowercase();
+        ["received message larger than max", "message exceeds maximum", "message exceeds the maximum"]
+            .iter()
+            .any(|words| said.contains(words))
+    }
+
     /// The reason if one is named, else what the transport's code stands for.
     fn reason(&self) -> Reason {
         let named = self.reason.as_deref().and_then(|name| Reason::ALL.into_iter().find(|r| r.row().reason == name));
@@ -220,6 +228,8 @@ impl Told {
             401 => Some(Reason::Unauthenticated),
             403 => Some(Reason::PermissionDenied),
             400 => Some(Reason::InvalidParams),
+            // The path is there, and what it names is not.
+            404 if self.grpc.as_deref() == Some("NOT_FOUND") => Some(Reason::TaskNotFound),
             404 | 405 | 501 => Some(Reason::MethodNotFound),
             429 => Some(Reason::ResourceExhausted),
             // Something before the agent speaks; what became of the call nobody can say.
@@ -232,6 +242,9 @@ impl Told {
             "INVALID_ARGUMENT" => Some(Reason::InvalidParams),
             "UNIMPLEMENTED" => Some(Reason::MethodNotFound),
             "NOT_FOUND" => Some(Reason::TaskNotFound),
+            // The message itself is too much, and will be; or the answer to it.
+            "RESOURCE_EXHAUSTED" if self.message.contains("Sent message larger than max") => Some(Reason::Internal),
+            "RESOURCE_EXHAUSTED" if self.is_about_size() => Some(Reason::InvalidParams),
             "RESOURCE_EXHAUSTED" => Some(Reason::ResourceExhausted),
             "UNAVAILABLE" => Some(Reason::Unavailable),
             _ => None,
@@ -276,6 +289,9 @@ mod tests {
         let reason = || Some("TASK_NOT_FOUND".to_owned());
         assert_eq!(name(Told { rpc: Some(-32001), ..Told::default() }), "TaskNotFoundError");
         assert_eq!(name(Told { http: Some(404), reason: reason(), ..Told::default() }), "TaskNotFoundError");
+        let bare = |grpc: Option<&str>| Told { http: Some(404), grpc: grpc.map(str::to_owned), ..Told::default() };
+        assert_eq!(name(bare(Some("NOT_FOUND"))), "TaskNotFoundError", "the same as over gRPC");
+        assert_eq!(name(bare(None)), "MethodNotFoundError", "somebody else's page");
         assert_eq!(
             name(Told { grpc: Some("NOT_FOUND".into()), reason: reason(), ..Told::default() }),
             "TaskNotFoundError"
@@ -292,6 +308,23 @@ mod tests {
         ] {
             assert_eq!(name(told), "Exhausted");
         }
+    }
+
+    #[test]
+    fn a_message_that_is_too_large_for_grpc_is_so_later_too() {
+        let told = |message: &str| {
+            name(Told { grpc: Some("RESOURCE_EXHAUSTED".into()), message: message.into(), ..Told::default() })
+        };
+        for message in [
+            "SERVER: Received message larger than max (5000244 vs. 4194304)",
+            "grpc: received message larger than max (5000244 vs. 4194304)",
+            "gRPC message exceeds maximum size 4194304: 5000244",
+            "Received message exceeds the maximum configured message size.",
+        ] {
+            assert_eq!(told(message), "InvalidParamsError", "{message}");
+        }
+        assert_eq!(told("Sent message larger than max (5 vs. 4)"), "InternalError", "the work may be done");
+        assert_eq!(told("the number of messages exceeds the quota"), "Exhausted");
     }
 
     #[test]

@@ -164,7 +164,10 @@ async fn fetch(
     let json = match kept {
         Some(kept) if status == StatusCode::NOT_MODIFIED => kept.json,
         _ if status == StatusCode::OK => net.text(response).await?,
-        _ => return Err(missing(format!("HTTP {}", status.as_u16()))),
+        _ => {
+            let said = net.text(response).await.unwrap_or_default();
+            return Err(missing(Told::words(status.as_u16(), &said)));
+        }
     };
     if let Some(cache) = cache {
         cache.put(&name, &received, &json);

@@ -160,7 +160,8 @@ fn refusal(text: &str, http: Option<u16>) -> Told {
     let by_status = || http.map(|status| Told::words(status, text)).unwrap_or_default();
     let message = error["message"].as_str().map_or_else(by_status, str::to_owned);
     let http = http.or_else(|| error["code"].as_u64().and_then(|code| u16::try_from(code).ok()));
-    Told { message, reason: Told::reason_in(&error["details"]), http, ..Told::default() }
+    let grpc = error["status"].as_str().map(str::to_owned);
+    Told { message, reason: Told::reason_in(&error["details"]), http, grpc, ..Told::default() }
 }
 
 /// A stream's event, unless it is an error that ends it.

@@ -7,7 +7,7 @@ pub(super) const MASK: &str = "[redacted]";
 const SHORTEST: usize = 4;
 
 /// Headers that hold nothing secret; of all others the value is masked.
-const OPEN_HEADERS: [&str; 24] = [
+const OPEN_HEADERS: [&str; 25] = [
     "a2a-version",
     "a2a-extensions",
     "accept",
@@ -24,6 +24,7 @@ const OPEN_HEADERS: [&str; 24] = [
     "location",
     "retry-after",
     "server",
+    "te",
     "traceparent",
     "transfer-encoding",
     "user-agent",
@@ -131,6 +132,7 @@ mod tests {
         assert_eq!(redactor.header("Authorization", "Bearer x"), "[redacted]");
         assert_eq!(redactor.header("X-Whatever", "x"), "[redacted]");
         assert_eq!(redactor.header("A2A-Version", "1.0"), "1.0");
+        assert_eq!(redactor.header("TE", "trailers"), "trailers");
     }
 
     #[test]

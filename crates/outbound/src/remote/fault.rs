@@ -46,6 +46,10 @@ impl Failure {
                 let name = name_of(Reason::InvalidAgentResponse);
                 Self::new(format!("The answer of the agent '{agent}' cannot be used ({name}): {problem}"), detail)
             }
+            // Nobody was asked: its card says so.
+            ClientError::Refused { code: None, .. } if error.is(Reason::VersionNotSupported) => {
+                Self::new(format!("The agent '{agent}' cannot be called: {problem}"), detail)
+            }
             ClientError::Refused { name, .. } => {
                 let refuses = [
                     Reason::ContentTypeNotSupported,

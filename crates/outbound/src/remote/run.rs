@@ -1,7 +1,9 @@
 //! One run of an agent elsewhere: the message is sent, and what the agent makes of it is reported until it is done.
 
 mod follow;
+mod late;
 mod lost;
+mod reply;
 
 use super::Remote;
 use super::call::{Entered, Letter};
@@ -13,13 +15,12 @@ use crate::client::error::{ClientError, Code};
 use crate::client::frame::{Frames, Sent};
 use flotilla_core::hub::RunHandle;
 use flotilla_core::ids::TaskId;
-use flotilla_protocol::a2a::error::Reason;
-use flotilla_protocol::a2a::request::GetTaskRequest;
+use flotilla_protocol::a2a::model::Task;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::lineage::Onward;
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 pub struct Run {
@@ -37,6 +38,10 @@ pub struct Run {
     frames: usize,
     /// What a stream ended with that was neither an event nor an end.
     garbled: Option<String>,
+    /// The last stream was ended by the agent, after it had brought something.
+    closed: bool,
+    /// Until then a task that is shown as it was before the message may still move.
+    doubted: Option<Instant>,
 }
 
 /// A send that did not work.
@@ -45,6 +50,8 @@ enum Unsent {
     NotYet(ClientError),
     /// It may have been.
     Perhaps(ClientError),
+    /// It was refused, as the agent had gone on with its task by itself.
+    Overtaken(Box<Task>, ClientError),
     End(End),
 }
 
@@ -81,6 +88,8 @@ impl Run {
             cursor: None,
             frames: 0,
             garbled: None,
+            closed: false,
+            doubted: None,
         }
     }
 
@@ -89,9 +98,10 @@ impl Run {
         let fence = self.handle.fence();
         let ended = tokio::select! {
             biased;
-            () = fence => return,
-            ended = tokio::time::timeout(whole, self.work()) => ended,
+            () = fence => None,
+            ended = tokio::time::timeout(whole, self.work()) => Some(ended),
         };
+        let Some(ended) = ended else { return Box::pin(self.hear_out()).await };
         let end = match ended {
             Ok(Ok(())) => return Box::pin(self.handle.finish()).await,
             Ok(Err(end)) => end,
@@ -129,11 +139,12 @@ impl Run {
     /// Most runs are one call and its answer. All else is boxed, here and below: every run would carry room for it.
     async fn work(&mut self) -> Result<(), End> {
         match (self.assignment.trail.resumed, self.seen.is_linked()) {
-            (false, _) => {
+            (false, false) => {
                 Box::pin(self.note_staleness()).await?;
                 self.send().await?;
             }
-            (true, true) => self.note_link(),
+            // The hub stopped meanwhile, or the agent went on by itself.
+            (_, true) => self.note_link(),
             (true, false) => Box::pin(self.look_for("the hub stopped before the agent had answered")).await?,
         }
         if self.seen.is_settled() { Ok(()) } else { Box::pin(self.follow()).await }
@@ -166,6 +177,7 @@ impl Run {
             match self.try_send(tries == retries.most).await {
                 Ok(()) => return Ok(()),
                 Err(Unsent::End(end)) => return Err(end),
+                Err(Unsent::Overtaken(task, error)) => return Box::pin(self.take_over(task, &error)).await,
                 Err(Unsent::NotYet(error)) if tries < retries.most => {
                     tries += 1;
                     let told = error.retry_after().unwrap_or_default().min(retries.longest);
@@ -249,6 +261,9 @@ impl Run {
 
     /// A caller who looks on gets a receipt, and is told what is asked for then.
     async fn call_plainly(&mut self, client: &Client) -> Result<Answered, Unsent> {
+        if self.seen.is_as_before() {
+            return Box::pin(self.reply(client)).await;
+        }
         let asked = request::send(&self.assignment, &self.onward, self.seen.upstream(), self.assignment.watched);
         match self.attend(client.send(asked)).await? {
             None => Ok(Answered::Elsewhere),
@@ -285,6 +300,7 @@ impl Run {
                 if !self.assignment.watched {
                     self.seen.believe();
                 }
+                self.doubt();
                 return Ok(self.tell(vec![*sent]).await?);
             }
             Answered::Elsewhere => return Ok(()),
@@ -293,27 +309,18 @@ impl Run {
         match Box::pin(self.pump(client, &mut frames, true)).await {
             Ok(Some(problem)) if !self.seen.is_linked() => Err(Unsent::Perhaps(ClientError::Broken(problem))),
             // What is missing is asked for.
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                if self.closed {
+                    self.doubt();
+                }
+                Ok(())
+            }
             Err(End::Unstreamed(error)) => {
                 let client = client.carrying([request::key(&self.assignment)]);
                 let answered = Box::pin(self.call_without_stream(&client, error)).await?;
                 Box::pin(self.take_in(&client, answered)).await
             }
             Err(end) => Err(end.into()),
-        }
-    }
-
-    /// What an error says of the message's fate.
-    async fn unsent(&mut self, error: ClientError, client: &Client) -> Unsent {
-        match &error {
-            ClientError::Unconnected { .. } | ClientError::Exhausted { .. } => Unsent::NotYet(error),
-            ClientError::Unreachable { .. } | ClientError::Broken(_) => Unsent::Perhaps(error),
-            _ if self.has_ended(&error, client).await => {
-                // What is said now begins another task of the same conversation.
-                self.seen.begin_anew();
-                Unsent::NotYet(error)
-            }
-            _ => self.refused(error).await,
         }
     }
 
@@ -324,16 +331,6 @@ impl Run {
             return Unsent::NotYet(error);
         }
         Unsent::End(Failure::of(self.name(), &error).into())
-    }
-
-    /// Whether the agent refused because its own task is over.
-    async fn has_ended(&self, error: &ClientError, client: &Client) -> bool {
-        let id = self.seen.upstream().task.clone();
-        if id.is_empty() || !matches!(error, ClientError::Refused { .. }) || error.is(Reason::InvalidAgentResponse) {
-            return false;
-        }
-        let task = client.task(GetTaskRequest { id, ..GetTaskRequest::default() }).await;
-        task.is_ok_and(|task| task.value.status.state.is_terminal())
     }
 
     /// Waits, and takes what others were told meanwhile.

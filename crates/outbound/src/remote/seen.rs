@@ -3,6 +3,7 @@
 mod apart;
 mod held;
 mod lifted;
+mod remark;
 
 use crate::client::frame::Sent;
 use flotilla_protocol::a2a::model::{
@@ -38,6 +39,8 @@ pub struct Seen {
     before: Option<Waits>,
     /// The agent did not answer, or not yet, and is asked what became of the message.
     asks: bool,
+    /// A Message in answer to what was said to a task, until it is known how the task is.
+    message: Option<Arc<Message>>,
     /// Nothing more has to come: the task ended or waits for its caller, or there was a Message.
     settled: bool,
 }
@@ -58,6 +61,7 @@ impl Seen {
             // What the agent said in this run it said after the message.
             before: trail.upstream.waits.clone().filter(|_| trail.state == TaskState::Submitted),
             asks: false,
+            message: None,
             settled: false,
         }
     }
@@ -92,6 +96,11 @@ impl Seen {
         self.before.is_some()
     }
 
+    /// Whether a status is the one from before the message.
+    pub fn is_still(&self, status: &TaskStatus) -> bool {
+        self.before.as_ref().is_some_and(|before| before.is_still(status))
+    }
+
     /// What comes next is the agent's answer to the message, whatever it is.
     pub fn believe(&mut self) {
         self.before = None;
@@ -106,7 +115,7 @@ impl Seen {
     /// either, and is believed.
     fn is_stale(&mut self, task: &str, status: &TaskStatus) -> bool {
         let is_other = task != self.upstream.task;
-        let is_same = self.before.as_ref().is_some_and(|before| before.is_still(status) && !is_other);
+        let is_same = self.is_still(status) && !is_other;
         let is_stale = is_same && (self.asks || status.timestamp.is_some());
         if !is_stale {
             self.before = None;
@@ -183,6 +192,7 @@ impl Seen {
         let state = known(task.status.state, "task.status.state")?;
         let labels_changed = task.metadata.is_some() && task.metadata != self.metadata;
         let is_stale = self.is_stale(&task.id, &task.status);
+        let asks_anew = self.asks_anew(&task.status);
         let waits = !is_stale && self.waits(&task.status);
         let said = self.said_by_agent(task.status.message, "task.status.message")?;
         let link = self.link(&task.id, &task.context_id, ("task", "id"))?;
@@ -210,7 +220,9 @@ impl Seen {
         let is_answer = !self.asks && reports.len() > before;
         if !is_stale || is_answer {
             self.before = None;
-            let said = said.filter(|message| self.is_news(state, message));
+            // A task that waits as before waits with what was said last.
+            let aside = self.message.take().filter(|_| state.is_interrupted() && !asks_anew);
+            let said = aside.or(said).filter(|message| self.is_news(state, message));
             reports.extend(self.status(state, said, None));
         }
         Ok(reports)
@@ -232,6 +244,9 @@ impl Seen {
         }
         if message.parts.is_empty() {
             return Err(Garbage("message.parts is empty".into()));
+        }
+        if !self.upstream.task.is_empty() {
+            return Ok(self.remark(Arc::new(message)));
         }
         self.settled = true;
         let context = message.context_id.clone();

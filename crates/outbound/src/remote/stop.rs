@@ -38,7 +38,14 @@ impl Remote {
             None if stopping.upstream.task.is_empty() => return Ok(Stopped::Now(None)),
             None => stopping.upstream.task.clone(),
         };
-        let task = self.cancel_at(&id).await.map_err(|error| self.not_canceled(&error, &stopping))?;
+        let task = match self.cancel_at(&id).await {
+            Ok(task) => task,
+            Err(error) => {
+                let refusal = self.not_canceled(&error, &stopping);
+                let Some(task) = self.ended(&error, &id).await else { return Err(refusal) };
+                return self.over_before(task, call.as_deref(), &stopping).await;
+            }
+        };
         if task.id != id || task.status.state == TaskState::Unspecified {
             let text = format!("The agent '{}' answered with something else than the task.", self.options.name);
             return Err(self.refusal(Reason::InvalidAgentResponse, text, &stopping));
@@ -88,10 +95,42 @@ impl Remote {
             return Ok(Stopped::Now(said));
         }
         if state.is_terminal() {
-            let text = format!("The agent '{}' says that the task has ended ({}).", self.options.name, state.name());
-            return Err(self.refusal(Reason::TaskNotCancelable, text, stopping));
+            return Ok(Stopped::Ended(self.has_ended(state, stopping)));
         }
         Ok(Stopped::Told)
+    }
+
+    /// The task of an agent that does not cancel it, if that is over.
+    async fn ended(&self, error: &ClientError, id: &str) -> Option<Task> {
+        if error.is_passing() || error.is_unusable() {
+            return None;
+        }
+        let client = self.way.client().await.ok()?;
+        let task = client.task(client.asking(id, "")).await.ok()?.value;
+        (task.id == id && task.status.state.is_terminal()).then_some(task)
+    }
+
+    /// It was over when the agent was told to stop. How it ended is told, and then that it cannot be canceled.
+    async fn over_before(&self, task: Task, call: Option<&Call>, stopping: &Stopping) -> Result<Stopped, Refusal> {
+        let told = match call {
+            Some(call) => tokio::time::timeout(NOTED, call.tell(Box::new(task.clone()))).await == Ok(true),
+            None => false,
+        };
+        match task.status.state {
+            // A run that is about to end hears nothing any more.
+            _ if !told => self.without_run(task, stopping),
+            TaskState::Canceled => Ok(Stopped::Told),
+            state => Err(self.has_ended(state, stopping)),
+        }
+    }
+
+    fn has_ended(&self, state: TaskState, stopping: &Stopping) -> Refusal {
+        let text = format!(
+            "The agent '{}' had ended the task ({}) before it was told to stop. Ask for the task to see what it came to.",
+            self.options.name,
+            state.name()
+        );
+        self.refusal(Reason::TaskNotCancelable, text, stopping)
     }
 
     async fn cancel_at(&self, id: &str) -> Result<Task, ClientError> {

@@ -26,6 +26,7 @@ pub struct Announce {
     #[serde(default)]
     pub capabilities: Capabilities,
     #[serde(default)]
+    #[schemars(extend("maxProperties" = MOST_ENTRIES))]
     pub mcp_health: BTreeMap<String, McpHealth>,
     #[serde(default)]
     pub session: Session,
@@ -33,6 +34,7 @@ pub struct Announce {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MOST_ENTRIES))]
     pub supported_versions: Vec<Version>,
     #[serde(flatten)]
     pub more: More,
@@ -40,25 +42,31 @@ pub struct Announce {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Worker {
-    #[schemars(regex(pattern = r"\S"))]
+    #[schemars(regex(pattern = r"\S"), length(max = LONGEST_TEXT))]
     pub agent_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = LONGEST_TEXT))]
     pub model: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = LONGEST_TEXT))]
     pub model_tier: Option<String>,
     /// Tokens the model takes at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = LONGEST_TEXT))]
     pub vendor: Option<String>,
     /// Which program it is, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = LONGEST_TEXT))]
     pub version: Option<String>,
     /// Words to address it by among others, beside those its hub's operator gave it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MOST_ENTRIES))]
     pub labels: Vec<String>,
     /// Whose usage limit it works under: all workers of one account stop when the limit is reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = LONGEST_TEXT))]
     pub account: Option<String>,
     /// What a million tokens cost with its model, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,8 +79,10 @@ pub struct Worker {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Capabilities {
     #[serde(default)]
+    #[schemars(length(max = MOST_ENTRIES))]
     pub tools: Vec<String>,
     #[serde(default)]
+    #[schemars(length(max = MOST_ENTRIES))]
     pub mcp_servers: Vec<String>,
     /// Runs it takes at once; one if it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -183,6 +193,7 @@ impl McpHealth {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = LONGEST_TEXT))]
     pub context_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_tasks: Option<u32>,
@@ -192,6 +203,7 @@ pub struct Session {
     pub session_fresh: Option<bool>,
     /// Why it cannot work now, such as a program that is not there; absent if nothing is known to be wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = LONGEST_TEXT))]
     pub broken: Option<String>,
     /// When a turn that the worker itself asked for last ended well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -204,6 +216,7 @@ pub struct Session {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RepoState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = LONGEST_TEXT))]
     pub branch: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clean: Option<bool>,
@@ -217,6 +230,7 @@ pub struct RepoState {
     pub behind: Option<u32>,
     /// What tells this repository from others, such as the address of its origin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = LONGEST_TEXT))]
     pub repository: Option<String>,
     #[serde(flatten)]
     pub more: More,

@@ -1,6 +1,7 @@
 //! TASK_DISPATCH: work under a contract.
 
 use super::More;
+use super::result::BlockedReason;
 use super::version::Version;
 use crate::time::Millis;
 use crate::wire::Json;
@@ -131,6 +132,18 @@ pub struct Requirements {
     pub more: More,
 }
 
+/// What is easily written for a requirement, and would hold nobody to anything.
+const MISNAMED: [(&str, &str); 8] = [
+    ("mcp", "required_mcp"),
+    ("mcp_servers", "required_mcp"),
+    ("required_mcp_servers", "required_mcp"),
+    ("tools", "required_capabilities"),
+    ("required_tools", "required_capabilities"),
+    ("capabilities", "required_capabilities"),
+    ("required_skills", "skills"),
+    ("required_labels", "labels"),
+];
+
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -172,6 +185,12 @@ impl Dispatch {
                 return Err(format!("{place}.{name}: stands beside '{place}', not in it: write it as '{name}'"));
             }
         }
+        // Unknown requirements are kept, and told to be unverified; these are known by another name.
+        for (name, meant) in MISNAMED {
+            if self.requirements.more.contains_key(name) {
+                return Err(format!("requirements.{name}: is called '{meant}'"));
+            }
+        }
         if self.task.token_budget == Some(0) {
             return Err("task.token_budget: nothing can be done with 0 tokens; leave it out for no ceiling".into());
         }
@@ -203,8 +222,9 @@ impl Dispatch {
                  {{\"type\":\"TASK_RESULT\",\"protocol_version\":\"2.0\"{},\"status\":\"done|error|partial|blocked\",\
                  \"next_steps\":[],\"artifacts\":{{\"files_changed\":[]}}}}\n\
                  With error, say what went wrong in \"error\"; with partial, what is left in \"remaining\"; with blocked, \
-                 why nothing was begun in \"blocked_reason\".",
-                id.unwrap_or_default()
+                 why nothing was begun in \"blocked_reason\" ({}), and more of it in \"detail\".",
+                id.unwrap_or_default(),
+                BlockedReason::TYPED.map(|reason| reason.name().to_owned()).join(", ")
             ),
             ReplySchema::Json => match &self.task.json_schema {
                 Some(schema) => {

@@ -14,7 +14,7 @@ const BRIEF: &str = "brief";
 
 /// Reads hints from a text's top. None if there are none; an error names the line that is wrong.
 pub fn read(text: &str) -> Option<Result<Dispatch, String>> {
-    let (first, rest) = text.trim_start().split_once('\n')?;
+    let (first, rest) = text.trim_start_matches(super::is_blank).split_once('\n')?;
     if !first.trim_end().eq_ignore_ascii_case(OPENING) {
         return None;
     }

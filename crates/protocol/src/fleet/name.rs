@@ -39,19 +39,31 @@ pub fn has_tool(tools: &[String], wanted: &str) -> bool {
 /// What a repository is told from others by: its host and path, however its address is written.
 pub fn repository(address: &str) -> String {
     let address = address.trim();
-    let (is_url, rest) = match address.split_once("://") {
-        Some((_, rest)) => (true, rest),
-        None => (false, address),
+    let (scheme, rest) = match address.split_once("://") {
+        Some((scheme, rest)) => (Some(scheme), rest),
+        None => (None, address),
     };
     let rest = rest.trim_end_matches('/');
     let rest = rest.strip_suffix(".git").unwrap_or(rest).trim_end_matches('/');
-    let (host, path) = match rest.split_once(if is_url { '/' } else { ':' }) {
+    let (host, path) = match rest.split_once(if scheme.is_some() { '/' } else { ':' }) {
         // A folder of this machine, or a drive.
         Some((host, path)) if host.len() > 1 && !host.contains('/') => (host, path),
         _ => return rest.to_owned(),
     };
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_lowercase();
+    let host = scheme.and_then(usual_port).and_then(|port| host.strip_suffix(port)).unwrap_or(&host);
     format!("{host}/{}", path.trim_start_matches('/'))
+}
+
+/// The port that is meant where an address names none.
+fn usual_port(scheme: &str) -> Option<&'static str> {
+    match scheme.to_lowercase().as_str() {
+        "ssh" | "git+ssh" | "ssh+git" => Some(":22"),
+        "https" => Some(":443"),
+        "http" => Some(":80"),
+        "git" => Some(":9418"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -60,11 +72,18 @@ mod tests {
 
     #[test]
     fn a_repository_is_the_same_however_its_address_is_written() {
-        for address in
-            ["git@X:team/repo", "git@x:team/repo.git", "ssh://git@x/team/repo.git/", "https://me:k@x/team/repo"]
-        {
+        for address in [
+            "git@X:team/repo",
+            "git@x:team/repo.git",
+            "ssh://git@x/team/repo.git/",
+            "ssh://git@x:22/team/repo",
+            "https://me:k@x/team/repo",
+            "HTTPS://x:443/team/repo",
+            "git://x:9418/team/repo",
+        ] {
             assert_eq!(repository(address), "x/team/repo", "{address}");
         }
+        assert_eq!(repository("ssh://git@x:2222/team/repo"), "x:2222/team/repo", "another server of the same machine");
         for (one, other) in [("git@x:a", "git@x:b"), ("git@x:a", "git@y:a"), ("/srv/a", "/srv/a2"), ("C:/a", "D:/a")] {
             assert_ne!(repository(one), repository(other));
         }

@@ -195,10 +195,24 @@ impl BlockedReason {
     }
 
     pub fn of(text: &str) -> Self {
-        let typed = Self::TYPED.into_iter().find(|reason| reason.name() == text);
+        let folded = text.trim().to_lowercase().replace('-', "_");
+        let typed = Self::TYPED.into_iter().find(|reason| reason.name() == folded);
         typed.unwrap_or_else(|| Self::Other(text.to_owned()))
     }
+
+    /// Whether it is a word, and not whatever somebody wrote in its place.
+    fn is_word(&self) -> bool {
+        let Self::Other(text) = self else { return true };
+        let mut letters = text.chars();
+        letters.next().is_some_and(|first| first.is_ascii_alphabetic())
+            && letters.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+            && text.len() <= LONGEST_WORD
+    }
 }
+
+/// A reason is a word that programs know, or of a program's own.
+const LONGEST_WORD: usize = 64;
+const WORD: &str = "^[A-Za-z][A-Za-z0-9_-]{0,63}$";
 
 impl Serialize for BlockedReason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -219,7 +233,7 @@ impl JsonSchema for BlockedReason {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let typed = Self::TYPED.map(|reason| reason.name().to_owned());
-        schemars::json_schema!({ "type": "string", "anyOf": [{ "enum": typed }, {}] })
+        schemars::json_schema!({ "type": "string", "anyOf": [{ "enum": typed }, { "pattern": WORD }] })
     }
 }
 
@@ -235,6 +249,17 @@ pub fn retry_after(told: &Value) -> Option<u64> {
 }
 
 impl TaskResult {
+    /// A reason in prose is what stands in the way, told without a word for it.
+    pub fn with_a_word(mut self) -> Self {
+        if let Some(BlockedReason::Other(told)) = self.blocked_reason.take_if(|reason| !reason.is_word()) {
+            let told = told.trim().to_owned();
+            let detail = [Some(told), self.detail.take()].into_iter().flatten().filter(|text| !text.is_empty());
+            self.detail = Some(detail.collect::<Vec<_>>().join(": ")).filter(|detail| !detail.is_empty());
+            self.blocked_reason = Some(BlockedReason::MissingCapability);
+        }
+        self
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
         let missing = match self.status {
             Status::Blocked if self.blocked_reason.is_none() => "blocked_reason: must say why the work was not begun",

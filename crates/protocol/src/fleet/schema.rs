@@ -70,6 +70,15 @@ mod tests {
             (Kind::Announce, "/$defs/Capabilities/properties/max_concurrent/maximum", json!(u32::MAX)),
             (Kind::Announce, "/properties/protocol_version/pattern", json!("^2(\\.[0-9]+)?$")),
             (Kind::Announce, "/$defs/McpStatus/anyOf/1", json!({})),
+            (Kind::Announce, "/properties/mcp_health/maxProperties", json!(1_000)),
+            (Kind::Announce, "/properties/supported_versions/maxItems", json!(1_000)),
+            (Kind::Announce, "/$defs/Capabilities/properties/tools/maxItems", json!(1_000)),
+            (Kind::Announce, "/$defs/Capabilities/properties/mcp_servers/maxItems", json!(1_000)),
+            (Kind::Announce, "/$defs/Worker/properties/labels/maxItems", json!(1_000)),
+            (Kind::Announce, "/$defs/Worker/properties/agent_id/maxLength", json!(4_096)),
+            (Kind::Announce, "/$defs/Worker/properties/version/maxLength", json!(4_096)),
+            (Kind::Announce, "/$defs/Session/properties/broken/maxLength", json!(4_096)),
+            (Kind::Announce, "/$defs/RepoState/properties/repository/maxLength", json!(4_096)),
             (Kind::Dispatch, "/properties/brief/pattern", json!("\\S")),
             (Kind::Dispatch, "/$defs/Terms/properties/token_budget/minimum", json!(1)),
             (Kind::Dispatch, "/$defs/Terms/then/properties/reply_schema/const", json!("json")),
@@ -79,6 +88,7 @@ mod tests {
             (Kind::Result, "/allOf/0/then/required/0", json!("blocked_reason")),
             (Kind::Result, "/allOf/1/then/required/0", json!("error")),
             (Kind::Result, "/allOf/2/then/properties/remaining/minItems", json!(1)),
+            (Kind::Result, "/$defs/BlockedReason/anyOf/1/pattern", json!("^[A-Za-z][A-Za-z0-9_-]{0,63}$")),
             (Kind::Result, "/$defs/Usage/properties/cost_usd/minimum", json!(0)),
         ] {
             let schema = kind.schema();

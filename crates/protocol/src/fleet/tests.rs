@@ -114,6 +114,12 @@ fn what_is_wrong_is_named_with_its_place() {
         (DISPATCH, "/deadline", json!("tomorrow"), "RFC 3339"),
         (DISPATCH, "/task", json!({"deadline": "2099-01-01T00:00:00Z"}), "task.deadline: stands beside 'task'"),
         (DISPATCH, "/requirements", json!({"on_blocked": []}), "requirements.on_blocked: stands beside"),
+        (
+            DISPATCH,
+            "/requirements",
+            json!({"mcp_servers": ["a"]}),
+            "requirements.mcp_servers: is called 'required_mcp'",
+        ),
         (RESULT, "/status", json!("blocked"), "blocked_reason: must say"),
         (RESULT, "/status", json!("error"), "error: must say"),
         (RESULT, "/status", json!("partial"), "remaining: must say"),
@@ -202,6 +208,22 @@ fn reasons_are_typed_and_others_are_kept() {
     }
 }
 
+#[test]
+fn a_reason_is_a_word_and_prose_is_its_detail() {
+    let named = |reason: &str, detail: Option<&str>| {
+        let (reason, detail) = (Some(BlockedReason::of(reason)), detail.map(str::to_owned));
+        let told = TaskResult { blocked_reason: reason, detail, ..TaskResult::default() }.with_a_word();
+        (told.blocked_reason.unwrap().name().to_owned(), told.detail)
+    };
+    assert_eq!(named("moon_phase", None), ("moon_phase".into(), None));
+    assert_eq!(named("Missing-MCP", None), ("missing_mcp".into(), None));
+    let prose = "we\"ird\nflotilla_x 1";
+    assert_eq!(named(prose, None), ("missing_capability".into(), Some(prose.into())));
+    assert_eq!(named("I have no disk", Some("0 bytes")).1.as_deref(), Some("I have no disk: 0 bytes"));
+    assert_eq!(named(&"x".repeat(65), None).0, "missing_capability");
+    assert_eq!(named("", None), ("missing_capability".into(), None));
+}
+
 const HINTS: &str = "TASK DISPATCH (inline)
 priority: high
 reply_schema: structured
@@ -276,6 +298,8 @@ fn only_hints_at_the_top_are_hints_and_slips_are_told() {
         let read = hints::read(&format!("TASK DISPATCH (inline)\n{text}")).unwrap();
         assert!(read.clone().unwrap_err().contains(told), "{text}: {read:?}");
     }
+    let marked = hints::read("\u{feff}TASK DISPATCH (inline)\nBrief: x").unwrap().unwrap();
+    assert_eq!(marked.brief, "x", "some editors put a mark before a text");
     let kept = hints::read("TASK DISPATCH (inline)\nmood: calm\nBrief: x").unwrap().unwrap();
     assert_eq!(kept.more["mood"], json!("calm"));
     // What stands in a value cannot become a hint of its own.

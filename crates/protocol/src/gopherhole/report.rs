@@ -3,8 +3,11 @@
 use super::part::{read_message, read_part};
 use crate::a2a::error::Refusal;
 use crate::a2a::model::{Artifact, Role, TaskState};
+use crate::block::Block;
 use crate::decode::message;
+use crate::fleet::HANDSHAKE;
 use crate::hub_frame::{Standing, TaskResponse};
+use crate::lineage::{find_member, put_member};
 use crate::v03::state::from_name;
 use crate::wire::{Json, Object};
 use crate::work::{Contents, Report};
@@ -25,10 +28,25 @@ struct Piece {
     metadata: Option<Object>,
 }
 
-/// The reports a response stands for: its artifact, then its status. `knows` says whether the run has made an artifact
+/// Content blocks, which may stand in the response itself, with its artifact, or in its message.
+#[derive(Deserialize)]
+struct Noted {
+    #[serde(default)]
+    blocks: Vec<Block>,
+}
+
+/// The reports a response stands for: its blocks, its artifact, then its status. `knows` says whether the run has made an artifact
 /// of that id before, and remembers it if it is told to.
 pub fn reports(response: &TaskResponse, knows: impl Fn(&str, bool) -> bool) -> Result<Vec<Report>, Refusal> {
     let mut reports = Vec::new();
+    let mut blocks = response.blocks.clone();
+    let said = response.status.as_ref().and_then(|status| status.message.as_ref());
+    for told in [response.artifact.as_ref(), said].into_iter().flatten().filter(|told| told.text().starts_with('{')) {
+        blocks.extend(message::<Noted>(told.text().as_bytes())?.blocks);
+    }
+    if !blocks.is_empty() {
+        reports.push(Report::Note { blocks });
+    }
     if let Some(artifact) = &response.artifact {
         reports.extend(read_artifact(response, artifact, knows)?);
     }
@@ -36,7 +54,7 @@ pub fn reports(response: &TaskResponse, knows: impl Fn(&str, bool) -> bool) -> R
         reports.push(read_status(status)?);
     }
     if reports.is_empty() {
-        return Err(Refusal::invalid("task_response", "must hold a status, an artifact or both"));
+        return Err(Refusal::invalid("task_response", "must hold a status, an artifact or blocks"));
     }
     Ok(reports)
 }
@@ -69,6 +87,11 @@ fn read_artifact(
     }))
 }
 
+/// What a message's metadata say of how the work went: the rest is of no use to the hub.
+fn handshake(metadata: &Object) -> Option<Object> {
+    find_member(metadata, HANDSHAKE).map(|told| put_member(None, HANDSHAKE, told))
+}
+
 fn read_status(status: &Standing) -> Result<Report, Refusal> {
     let state = from_name(&status.state).filter(|state| *state != TaskState::Unspecified).ok_or_else(|| {
         let shown: String = status.state.chars().take(40).collect();
@@ -79,12 +102,17 @@ fn read_status(status: &Standing) -> Result<Report, Refusal> {
     })?;
     // An agent that says it has not begun has at least got it.
     let state = if state == TaskState::Submitted { TaskState::Working } else { state };
+    let mut metadata = None;
     let contents = match status.message.as_ref().filter(|json| !matches!(json.text(), "null" | "\"\"")) {
         None => None,
         Some(json) if json.text().starts_with('"') => {
             Some(Contents::text(serde_json::from_str::<String>(json.text()).unwrap_or_default()))
         }
-        Some(json) => Some(Contents::Parts(read_message(json, Role::Agent)?.parts)),
+        Some(json) => {
+            let said = read_message(json, Role::Agent)?;
+            metadata = said.metadata.as_ref().and_then(handshake);
+            Some(Contents::Parts(said.parts))
+        }
     };
-    Ok(Report::Status { state, contents, metadata: None })
+    Ok(Report::Status { state, contents, metadata })
 }

@@ -1,11 +1,13 @@
 //! Requests of the dialect, and how they are told from those of A2A.
 
 use super::part::read_message;
+use super::push::{read_config, read_new};
 use crate::a2a::error::{Reason, Refusal};
 use crate::a2a::method::Method;
 use crate::a2a::model::{Message, Role};
 use crate::a2a::request::{
-    CancelTaskRequest, GetTaskRequest, ListTasksRequest, PushConfig, SendMessageConfiguration, SendMessageRequest, TTL,
+    CancelTaskRequest, GetTaskRequest, ListPushConfigsRequest, ListTasksRequest, PushConfig, PushConfigRequest,
+    SendMessageConfiguration, SendMessageRequest, TTL,
 };
 use crate::decode::message;
 use crate::hub_frame::TaskResponse;
@@ -32,6 +34,10 @@ pub enum Asked {
     Get(GetTaskRequest),
     List(Box<ListTasksRequest>),
     Cancel(CancelTaskRequest),
+    CreatePush(Box<PushConfig>),
+    GetPush(PushConfigRequest),
+    ListPush(ListPushConfigsRequest),
+    DeletePush(PushConfigRequest),
     /// An agent's answer, as a request.
     Respond(Box<TaskResponse>),
     Available(Search),
@@ -99,10 +105,10 @@ pub enum Listing {
     Other,
 }
 
-/// Its clients have no tenants, and ask for no times.
+/// Its clients have no tenants, and ask for no times; the order they ask for is the one there is, or passed over.
 pub fn listing(params: &str) -> Listing {
     let Ok(said) = serde_json::from_str::<BTreeMap<String, Json>>(params) else { return Listing::Other };
-    let known = ["contextId", "status", "pageSize", "pageToken", "historyLength", "includeArtifacts"];
+    let known = ["contextId", "status", "pageSize", "pageToken", "historyLength", "includeArtifacts", "sortOrder"];
     if said.keys().any(|name| !known.contains(&name.as_str())) {
         return Listing::Other;
     }
@@ -145,6 +151,10 @@ pub fn read(method: &str, params: &str, fresh: String) -> Result<Asked, Refusal>
         (Some(Method::GetTask), _) => Asked::Get(message(bytes)?),
         (Some(Method::ListTasks), _) => Asked::List(Box::new(message::<V03<ListTasksRequest>>(bytes)?.0)),
         (Some(Method::CancelTask), _) => Asked::Cancel(message(bytes)?),
+        (Some(Method::CreatePushConfig), _) => Asked::CreatePush(Box::new(read_new(bytes)?)),
+        (Some(Method::GetPushConfig), _) => Asked::GetPush(message(bytes)?),
+        (Some(Method::ListPushConfigs), _) => Asked::ListPush(message(bytes)?),
+        (Some(Method::DeletePushConfig), _) => Asked::DeletePush(message(bytes)?),
         (_, "task/respond") => Asked::Respond(Box::new(message(bytes)?)),
         (_, "x-gopherhole/agents.available") => Asked::Available(message(bytes)?),
         (_, "x-gopherhole/agents.discover") => Asked::Discover(message(bytes)?),
@@ -152,7 +162,8 @@ pub fn read(method: &str, params: &str, fresh: String) -> Result<Asked, Refusal>
             let shown: String = method.chars().take(80).collect();
             let text = format!(
                 "This hub does not have '{shown}'. Of GopherHole's methods it has SendMessage, GetTask, ListTasks, \
-                 CancelTask, task/respond, x-gopherhole/agents.available and x-gopherhole/agents.discover."
+                 CancelTask, those of push configs, task/respond, x-gopherhole/agents.available and \
+                 x-gopherhole/agents.discover."
             );
             return Err(Refusal::new(Reason::MethodNotFound, text));
         }
@@ -175,7 +186,7 @@ fn sending(sending: Sending, fresh: String) -> Result<Asked, Refusal> {
         said.task_id = task;
     }
     let push_config = match (configuration.push_notification_url, configuration.push_notification_config) {
-        (_, Some(config)) => Some(message::<V03<PushConfig>>(config.text().as_bytes())?.0),
+        (_, Some(config)) => Some(read_config(&config)?),
         (Some(url), None) => Some(PushConfig { url, ..PushConfig::default() }),
         (None, None) => None,
     };

@@ -6,19 +6,41 @@ use crate::a2a::request::ListTasksResponse;
 use crate::v03::state::name as state_name;
 use serde_json::{Map, Value, json};
 
-/// A task without a wrapper. `submitted` means there that the agent is not connected: a task that waits says why, so one
-/// that says nothing is being worked on.
-pub fn task(task: &Task) -> Value {
-    let said = task.status.message.as_deref().map(text_of).filter(|text| !text.is_empty());
-    let state = match task.status.state {
-        TaskState::Submitted if said.is_none() => TaskState::Working,
+/// Who has a task with whom, each empty where that is not known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parties {
+    pub client: String,
+    pub server: String,
+}
+
+/// The state a task is shown in. `submitted` means there that the agent is not connected: a task that waits says why, so
+/// one that says nothing is being worked on.
+fn shown_state(task: &Task) -> TaskState {
+    match task.status.state {
+        TaskState::Submitted if said(task).is_none() => TaskState::Working,
         state => state,
-    };
+    }
+}
+
+fn said(task: &Task) -> Option<String> {
+    task.status.message.as_deref().map(text_of).filter(|text| !text.is_empty())
+}
+
+/// The states of tasks that may be shown in one of these.
+pub fn states_of(wanted: &[TaskState]) -> &[TaskState] {
+    match wanted {
+        [TaskState::Working] => &[TaskState::Working, TaskState::Submitted],
+        other => other,
+    }
+}
+
+/// A task without a wrapper.
+pub fn task(task: &Task, parties: &Parties) -> Value {
     let mut status = json!({
-        "state": state_name(state),
+        "state": state_name(shown_state(task)),
         "timestamp": task.status.timestamp.map(|at| at.to_string()).unwrap_or_default(),
     });
-    if let Some(said) = said {
+    if let Some(said) = said(task) {
         status["message"] = said.into();
     }
     let mut out = json!({
@@ -28,6 +50,11 @@ pub fn task(task: &Task) -> Value {
         "history": task.history.iter().map(|message| payload(message)).collect::<Vec<_>>(),
         "artifacts": artifacts(task),
     });
+    for (name, party) in [("clientAgentId", &parties.client), ("serverAgentId", &parties.server)] {
+        if !party.is_empty() {
+            out[name] = party.as_str().into();
+        }
+    }
     if let Some(metadata) = &task.metadata {
         out["metadata"] = opaque(&metadata.0);
     }
@@ -61,8 +88,12 @@ fn write_artifact(artifact: &Artifact) -> Value {
     Value::Object(out)
 }
 
-pub fn page(list: &ListTasksResponse) -> Value {
-    let tasks: Vec<Value> = list.tasks.iter().map(task).collect();
+/// A page of what a client has, in all states or one, with each one's agent.
+pub fn page(list: &ListTasksResponse, wanted: Option<TaskState>, client: &str, servers: &[String]) -> Value {
+    let servers = servers.iter().map(String::as_str).chain(std::iter::repeat(""));
+    let shown = |(one, server): (&Task, &str)| task(one, &Parties { client: client.into(), server: server.into() });
+    let fits = |(one, _): &(&Task, &str)| wanted.is_none_or(|wanted| shown_state(one) == wanted);
+    let tasks: Vec<Value> = list.tasks.iter().zip(servers).filter(fits).map(shown).collect();
     let mut out = json!({"tasks": tasks, "totalSize": list.total_size});
     if !list.next_page_token.is_empty() {
         out["nextPageToken"] = list.next_page_token.as_str().into();

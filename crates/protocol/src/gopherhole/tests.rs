@@ -1,6 +1,6 @@
 //! What clients of the dialect send is read, and what they are sent is what their models take.
 
-use super::{Asked, Listing, is_dialect, listing, page, payload, read, reports, speaks_of, task};
+use super::{Asked, Listing, Parties, is_dialect, listing, page, payload, push_config, read, reports, speaks_of, task};
 use crate::a2a::model::{Artifact, Message, Part, Role, Task, TaskState, TaskStatus};
 use crate::a2a::request::ListTasksResponse;
 use crate::hub_frame::TaskResponse;
@@ -77,7 +77,10 @@ fn done() -> Task {
 
 #[test]
 fn a_task_is_bare_and_its_answer_is_an_artifact() {
-    let written = task(&done());
+    let parties = Parties { client: "me".into(), server: "weather".into() };
+    let written = task(&done(), &parties);
+    assert_eq!((&written["clientAgentId"], &written["serverAgentId"]), (&json!("me"), &json!("weather")));
+    assert_eq!(task(&done(), &Parties::default()).get("clientAgentId"), None, "nobody is called nothing");
     assert_eq!(
         written["status"],
         json!({"state": "completed", "message": "All done", "timestamp": "1970-01-01T00:00:00.000Z"})
@@ -86,14 +89,20 @@ fn a_task_is_bare_and_its_answer_is_an_artifact() {
     assert_eq!(written["history"][0]["role"], "user");
     assert!(speaks_of(&done()) && !speaks_of(&Task::default()));
     let list = ListTasksResponse { tasks: vec![done()], next_page_token: String::new(), page_size: 1, total_size: 1 };
-    assert_eq!((&page(&list)["totalSize"], page(&list).get("nextPageToken")), (&json!(1), None));
+    assert_eq!(page(&list, Some(TaskState::Working), "me", &[])["tasks"], json!([]));
+    let page = page(&list, None, "me", &["weather".into()]);
+    assert_eq!((&page["totalSize"], page.get("nextPageToken")), (&json!(1), None));
+    assert_eq!(
+        (&page["tasks"][0]["clientAgentId"], &page["tasks"][0]["serverAgentId"]),
+        (&json!("me"), &json!("weather"))
+    );
 }
 
 #[test]
 fn submitted_means_that_nobody_is_there() {
     let waits = |message: Option<Arc<Message>>| {
         let status = TaskStatus { state: TaskState::Submitted, message, ..TaskStatus::default() };
-        task(&Task { status, ..done() })["status"]["state"].clone()
+        task(&Task { status, ..done() }, &Parties::default())["status"]["state"].clone()
     };
     let why = Message { parts: vec![Part::text("not connected")], ..Message::default() };
     assert_eq!((waits(None), waits(Some(Arc::new(why)))), (json!("working"), json!("submitted")));
@@ -127,6 +136,11 @@ fn responses_become_reports() {
     let ended = read(whole.clone(), false);
     let Ok([Report::Status { state, contents, .. }]) = ended.as_deref() else { panic!("nothing but the status") };
     assert_eq!((*state, contents), (TaskState::Completed, &Some(Contents::text("ok"))));
+    let uri = "urn:flotilla:ext:fleet-handshake:2.0";
+    let said = json!({"role": "agent", "parts": [], "metadata": {uri: {"a": 1}, "other": 2}});
+    let beside = read(json!({"taskId": "t", "status": {"state": "completed", "message": said}}), false);
+    let Ok([Report::Status { metadata: Some(metadata), .. }]) = beside.as_deref() else { panic!("{beside:?}") };
+    assert_eq!(metadata.0.text(), json!({uri: {"a": 1}}).to_string(), "how it went, and nothing else");
     assert!(read(json!({"taskId": "t", "status": {"state": "finished"}}), false).unwrap_err().contains("'finished'"));
     assert_eq!(read(whole, true).map(|reports| reports.len()), Ok(2), "one that was made may end with it");
     let empty = json!({"taskId": "t", "artifact": {}});
@@ -135,10 +149,31 @@ fn responses_become_reports() {
 }
 
 #[test]
+fn what_is_for_the_owner_goes_into_its_log() {
+    let read = |response: Value| {
+        let response: TaskResponse = serde_json::from_value(response).unwrap();
+        reports(&response, |_, _| false).map_err(|refusal| refusal.message)
+    };
+    let used = json!([{"type": "usage", "input_tokens": 600}]);
+    let said = json!({"role": "agent", "parts": [{"kind": "text", "text": "w"}], "blocks": used});
+    for (response, count) in [
+        (json!({"taskId": "t", "blocks": used}), 1),
+        (json!({"taskId": "t", "status": {"state": "working", "message": said}}), 2),
+        (json!({"taskId": "t", "artifact": {"parts": [{"kind": "text", "text": "x"}], "blocks": used}}), 2),
+    ] {
+        let told = read(response.clone()).unwrap();
+        assert!(told.len() == count && matches!(&told[0], Report::Note { blocks } if blocks.len() == 1), "{response}");
+    }
+    let nameless = json!({"taskId": "t", "status": {"state": "working", "message": {"parts": [], "blocks": [{}]}}});
+    assert!(read(nameless).unwrap_err().contains("type"), "what cannot be taken is told");
+}
+
+#[test]
 fn a_list_shows_its_dialect_or_could_be_of_either() {
     for (params, dialect) in [
         (json!({}), Listing::Either),
         (json!({"contextId": "c", "pageSize": 5, "pageToken": "t", "status": null}), Listing::Either),
+        (json!({"pageSize": 10, "sortOrder": "desc"}), Listing::Either),
         (json!({"status": "input-required"}), Listing::Own),
         (json!({"status": "TASK_STATE_WORKING"}), Listing::Other),
         (json!({"status": 2}), Listing::Other),
@@ -148,4 +183,27 @@ fn a_list_shows_its_dialect_or_could_be_of_either() {
     ] {
         assert_eq!(listing(&params.to_string()), dialect, "{params}");
     }
+}
+
+#[test]
+fn push_configs_are_flat_wherever_they_stand() {
+    let config =
+        json!({"url": "https://x.example/h", "token": "t", "authentication": {"scheme": "Bearer", "credentials": "c"}});
+    let inline = json!({"message": {"parts": []}, "configuration": {"agentId": "a", "pushNotificationConfig": config}});
+    let Ok(Asked::Send { request, .. }) = asked(inline) else { panic!("a message") };
+    let sent = request.configuration.and_then(|configuration| configuration.push_config).unwrap();
+    let method = "CreateTaskPushNotificationConfig";
+    let new = |params: Value| match read(method, &params.to_string(), String::new()) {
+        Ok(Asked::CreatePush(config)) => *config,
+        other => panic!("{other:?}"),
+    };
+    let beside = new(json!({"taskId": "t", "config": config}));
+    assert_eq!(beside, crate::a2a::request::PushConfig { task_id: "t".into(), ..sent });
+    let mut flat = config;
+    flat["taskId"] = json!("t");
+    assert_eq!(new(flat), beside, "as in A2A 1.0");
+    assert_eq!(beside.authentication.as_ref().map(|info| info.scheme.as_str()), Some("Bearer"));
+    assert_eq!(push_config(&beside)["taskId"], "t");
+    let slip = json!({"taskId": "t", "config": {"url": 5}}).to_string();
+    assert!(read(method, &slip, String::new()).unwrap_err().message.contains("url"));
 }

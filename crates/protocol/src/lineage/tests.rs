@@ -126,6 +126,31 @@ fn who_reads_the_header_alone_passes_on_what_was_claimed() {
 }
 
 #[test]
+fn below_a_parent_that_is_known_nothing_is_left_out() {
+    let place =
+        |hub: &str, agent: &str, task: &str| Ancestor { hub: hub.into(), agent: agent.into(), task: task.into() };
+    let (root, parent) = (place("here", "planner", "1"), place("here", "coder", "2"));
+    let claimed = Some(Claim { hops: 1, ..Claim::default() });
+    let above = Origin { chain: vec![root.clone()], hops: 2, max_hops: Some(4), claimed, ..Origin::default() };
+    let told = |chain: Vec<Ancestor>| Origin { hops: 1, max_hops: Some(9), chain, ..Origin::default() };
+    let whole = vec![root.clone(), parent.clone()];
+    for chain in [
+        vec![place("here", "fleet", "2")],
+        vec![root.clone(), place("here", "fleet", "2")],
+        vec![place("here", "fleet", "1"), parent.clone()],
+    ] {
+        let below = told(chain).below(parent.clone(), Some(&above));
+        assert_eq!((&below.chain, below.hops, below.max_hops), (&whole, 3, Some(4)));
+        assert_eq!(below.claimed, above.claimed);
+        assert_eq!(below.passed("here").collect::<Vec<_>>(), ["planner", "coder"]);
+    }
+    let more = told(vec![place("here", "other", "7"), place("far", "a", "8"), parent.clone()]);
+    let expected = vec![place("here", "other", ""), place("far", "a", "8"), parent.clone()];
+    assert_eq!(more.below(parent.clone(), None).chain, expected, "another's task here is not its own to name");
+    assert_eq!(told(vec![parent.clone()]).below(parent, None).hops, 1);
+}
+
+#[test]
 fn a_first_call_begins_the_chain() {
     let trace = Trace::begun(TraceId::of([7; 16]).unwrap(), SpanId::of(1).unwrap());
     let lineage = Lineage { here: ancestor("here"), origin: None, deadline: None, trace };

@@ -21,16 +21,17 @@ pub fn page(tables: &Tables, principal: PrincipalId, agent: AgentId, filter: &Li
     places.sort_by(|a, b| b.cmp(a));
     let mut more = places.len() > filter.limit;
     let chosen = places.into_iter().take(filter.limit);
-    let (mut records, mut bytes) = (Vec::new(), 0);
+    let (mut records, mut sizes, mut bytes) = (Vec::new(), Vec::new(), 0);
     for task in chosen.filter_map(|(_, id)| tables.tasks.get(&id)) {
-        if bytes >= filter.bytes {
+        if !filter.has_room(bytes, task.bytes) {
             more = true;
             break;
         }
         bytes += task.bytes;
         records.push(record(task, filter.with_artifacts));
+        sizes.push(task.bytes);
     }
-    ListPage { records, total, more }
+    ListPage { records, sizes, total, more }
 }
 
 pub fn open(tables: &Tables) -> Vec<(PrincipalId, usize)> {

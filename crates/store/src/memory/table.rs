@@ -142,6 +142,11 @@ impl Tables {
         self.tasks.values().filter(|task| task.head.run_state != RunState::Idle).map(|task| task.head.id).collect()
     }
 
+    pub fn waiting(&self) -> Vec<(TaskId, AgentId)> {
+        let waiting = self.tasks.values().filter(|task| task.head.waits_for_caller());
+        waiting.map(|task| (task.head.id, task.head.agent)).collect()
+    }
+
     pub fn deadlines(&self) -> Vec<(TaskId, Millis)> {
         let open = self.tasks.values().filter(|task| !task.head.is_over());
         open.filter_map(|task| Some((task.head.id, task.head.deadline?))).collect()

@@ -25,17 +25,18 @@ pub fn page(
     let mut more = heads.len() > filter.limit;
     heads.truncate(filter.limit);
     let mut records = Vec::with_capacity(heads.len());
-    let mut bytes = 0;
+    let (mut sizes, mut bytes) = (Vec::with_capacity(heads.len()), 0);
     for head in heads {
-        if bytes >= filter.bytes {
+        let (record, size) = task::fill(&transaction, head, filter.with_artifacts)?;
+        if !filter.has_room(bytes, size) {
             more = true;
             break;
         }
-        let (record, size) = task::fill(&transaction, head, filter.with_artifacts)?;
         bytes += size;
         records.push(record);
+        sizes.push(size);
     }
-    Ok(ListPage { records, total, more })
+    Ok(ListPage { records, sizes, total, more })
 }
 
 /// From the counters, so that the cost does not grow with the tasks. All but the ended states and Messages are open.

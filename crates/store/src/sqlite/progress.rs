@@ -24,6 +24,12 @@ struct Tables {
     waiting_bytes: usize,
 }
 
+impl Tables {
+    fn has_room(&self, most: usize) -> bool {
+        self.waiting_bytes <= most && self.failing.is_none()
+    }
+}
+
 impl Progress {
     pub fn starting_at(last: u64) -> Self {
         let tables = Mutex::new(Tables { applied: last, ..Tables::default() });
@@ -81,7 +87,11 @@ impl Progress {
 
     /// Waits until no more than `most` bytes wait for the tables.
     pub fn wait_room(&self, most: usize) -> Result<(), Fault> {
-        self.wait(|tables| tables.waiting_bytes <= most && tables.failing.is_none())
+        self.wait(|tables| tables.has_room(most))
+    }
+
+    pub fn has_room(&self, most: usize) -> bool {
+        self.tables().has_room(most)
     }
 
     fn wait(&self, enough: impl Fn(&Tables) -> bool) -> Result<(), Fault> {

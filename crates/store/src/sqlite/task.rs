@@ -172,6 +172,16 @@ pub fn open_runs(connection: &mut Connection) -> Result<Vec<TaskId>, Fault> {
     ids.and_then(Iterator::collect).map_err(fault("looking for open runs"))
 }
 
+/// By the counters, so that the cost does not grow with the tasks that have ended.
+pub fn waiting(connection: &mut Connection) -> Result<Vec<(TaskId, AgentId)>, Fault> {
+    let sql = "SELECT t.id, t.agent FROM counters c CROSS JOIN tasks t INDEXED BY tasks_by_status \
+               ON t.principal = c.principal AND t.agent = c.agent AND t.state = c.state AND t.state BETWEEN 1 AND 8 \
+               WHERE c.state IN (6, 8) AND c.n > 0 AND t.run_state = 0";
+    let mut statement = connection.prepare(sql).map_err(fault("looking for tasks that wait"))?;
+    let rows = statement.query_map([], |row| Ok((TaskId::from_bytes(row.get(0)?), AgentId(row.get(1)?))));
+    rows.and_then(Iterator::collect).map_err(fault("looking for tasks that wait"))
+}
+
 pub fn deadlines(connection: &mut Connection) -> Result<Vec<(TaskId, Millis)>, Fault> {
     let sql = "SELECT id, deadline FROM tasks INDEXED BY tasks_with_deadline \
                WHERE deadline IS NOT NULL AND state IN (0, 1, 2, 6, 8)";

@@ -1,23 +1,26 @@
-//! The one writer: a thread that checks all waiting commits, flushes them to the journal together, then tells each.
+//! The one writer: checks all waiting commits, flushes them to the journal together, then tells each. It is a thread,
+//! and a task on the runtime for commits that come alone.
 
-use super::applier::{Applier, Task};
+use super::applier::Applier;
 use super::journal::entry::Entry;
 use super::journal::{BLOCK, Journal};
 use super::known::Known;
 use super::progress::Progress;
+use super::queue::{Job, Queue};
 use super::send::{self, Sends};
 use super::sweep;
-use crate::herald::{Herald, Outcome};
+use crate::herald::{self, Herald, Outcome};
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
 use flotilla_core::ports::{Commit, Dedupe, Digest, Done, Later, NotCommitted, Retention, Sent, Swept};
 use metrics::{Counter, Histogram, counter, histogram};
 use rusqlite::Connection;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 /// Most commits in one batch.
@@ -27,35 +30,34 @@ const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// How much may wait to be put into the tables.
 const WAITING_BYTES: usize = 32 * 1024 * 1024;
 
-type Errand = Box<dyn FnOnce(&mut Desk) + Send>;
-
-enum Job {
-    Commit(Box<Commit>),
-    /// Something that needs what the writer knows.
-    Errand(Errand),
-    /// Anything else that must not run beside a change of the tables.
-    Run(Task),
-}
-
 pub struct Writer {
-    jobs: Option<Sender<Job>>,
+    queue: Arc<Queue>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// Between the thread and the runtime. Empty once the thread has cleared it away.
+type Place = Arc<Mutex<Option<Desk>>>;
+
 impl Writer {
     pub fn start(desk: Desk) -> Result<Self, Fault> {
-        let (jobs, inbox) = channel();
+        // With one worker all else would wait for the disk too.
+        let runtime = Handle::try_current().ok().filter(|runtime| runtime.metrics().num_workers() > 1);
+        let queue = Arc::new(Queue::new(runtime.is_some()));
+        let herald = desk.herald.clone();
+        let place = Arc::new(Mutex::new(Some(desk)));
+        if let Some(runtime) = runtime {
+            runtime.spawn(attend(Arc::clone(&queue), Arc::clone(&place), herald));
+        }
+        let jobs = Arc::clone(&queue);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || desk.serve(&inbox))
+            .spawn(move || serve(&jobs, &place))
             .map_err(|error| Fault::new(format!("starting the store's writer: {error}")))?;
-        Ok(Self { jobs: Some(jobs), thread: Mutex::new(Some(thread)) })
+        Ok(Self { queue, thread: Mutex::new(Some(thread)) })
     }
 
     pub fn commit(&self, commit: Commit) {
-        if let Err(refused) = self.send(Job::Commit(Box::new(commit)))
-            && let Job::Commit(commit) = refused
-        {
+        if let Err(Job::Commit(commit)) = self.queue.push(Job::Commit(Box::new(commit))) {
             let stopped = NotCommitted::Failed(Fault::new("the store has stopped"));
             // Told from elsewhere: the caller may hold what it would need to hear it.
             std::thread::spawn(move || (commit.done)(Err(stopped)));
@@ -86,7 +88,7 @@ impl Writer {
     }
 
     fn later<T: Send + 'static>(&self, job: Job, told: oneshot::Receiver<Result<T, Fault>>) -> Later<T> {
-        let sent = self.send(job).is_ok();
+        let sent = self.queue.push(job).is_ok();
         Box::pin(async move {
             let stopped = || Fault::new("the store has stopped");
             if !sent {
@@ -95,19 +97,12 @@ impl Writer {
             told.await.map_err(|_| stopped())?
         })
     }
-
-    fn send(&self, job: Job) -> Result<(), Job> {
-        match &self.jobs {
-            Some(jobs) => jobs.send(job).map_err(|refused| refused.0),
-            None => Err(job),
-        }
-    }
 }
 
 impl Drop for Writer {
     /// Lets the thread finish what it was given.
     fn drop(&mut self) {
-        self.jobs = None;
+        self.queue.close();
         if let Ok(mut thread) = self.thread.lock()
             && let Some(thread) = thread.take()
             && thread.thread().id() != std::thread::current().id()
@@ -117,7 +112,49 @@ impl Drop for Writer {
     }
 }
 
-/// The writer thread's own things.
+/// The thread's part.
+fn serve(queue: &Queue, place: &Place) {
+    let _end = AtEnd(queue, true);
+    // Not before the store is open: there may be many.
+    let mut ready = with(place, Desk::load_sends).unwrap_or(false);
+    while ready && queue.wait_turn() {
+        ready = with(place, |desk| desk.serve(queue)).is_some();
+    }
+    if let Some(desk) = place.lock().ok().and_then(|mut place| place.take()) {
+        desk.finish();
+    }
+}
+
+/// The runtime's part.
+async fn attend(queue: Arc<Queue>, place: Place, herald: Herald) {
+    let _end = AtEnd(&queue, false);
+    let mut open = true;
+    while open {
+        queue.called().await;
+        let Some(told) = with(&place, |desk| desk.serve_quickly(&queue)) else { return };
+        // Not at the desk: whoever is told may drop the store, which waits for the desk to be cleared.
+        herald.announce(told);
+        open = queue.hand_over();
+    }
+}
+
+/// None if there is no desk any more.
+fn with<T>(place: &Place, work: impl FnOnce(&mut Desk) -> T) -> Option<T> {
+    place.lock().ok()?.as_mut().map(work)
+}
+
+/// Nobody waits for a writer that is gone, whichever part of it failed.
+struct AtEnd<'a>(&'a Queue, bool);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        if self.1 || std::thread::panicking() {
+            self.0.abandon();
+        }
+    }
+}
+
+/// What the writer works with, at its thread or on the runtime.
 pub struct Desk {
     /// None for a tool: it changes tables, but makes no commits.
     journal: Option<Journal>,
@@ -167,38 +204,58 @@ impl Desk {
         })
     }
 
-    fn serve(mut self, inbox: &Receiver<Job>) {
-        // Not before the store is open: there may be many.
+    fn load_sends(&mut self) -> bool {
         match Sends::load(&self.connection) {
             Ok(sends) => self.sends = sends,
             Err(fault) => {
                 tracing::error!(%fault, "the store takes no commits");
-                return self.finish();
+                return false;
             }
         }
-        while let Ok(job) = inbox.recv() {
-            let mut next = Some(job);
-            while let Some(job) = next.take() {
-                match job {
-                    Job::Commit(commit) => {
-                        self.take(*commit);
-                        if self.batch.told.len() < BATCH && self.batch.bytes < BATCH_BYTES {
-                            next = inbox.try_recv().ok();
-                        }
+        true
+    }
+
+    /// Until nothing waits.
+    fn serve(&mut self, queue: &Queue) {
+        while let Some(job) = queue.take() {
+            match job {
+                Job::Commit(commit) => {
+                    self.take(*commit);
+                    if self.batch.told.len() < BATCH && self.batch.bytes < BATCH_BYTES {
+                        continue;
                     }
-                    Job::Errand(errand) => {
-                        self.flush();
-                        errand(&mut self);
-                    }
-                    Job::Run(task) => {
-                        self.flush();
-                        self.tables.orders.run(task);
-                    }
+                    self.flush();
+                }
+                Job::Errand(errand) => {
+                    self.flush();
+                    errand(self);
+                }
+                Job::Run(task) => {
+                    self.flush();
+                    self.tables.orders.run(task);
                 }
             }
-            self.flush();
         }
-        self.finish();
+        self.flush();
+    }
+
+    /// Flushes what waits now, as far as it need not wait for more than the disk.
+    fn serve_quickly(&mut self, queue: &Queue) -> herald::Batch {
+        if !self.progress.has_room(WAITING_BYTES) {
+            return Vec::new();
+        }
+        while self.batch.told.len() < BATCH
+            && self.batch.bytes < BATCH_BYTES
+            && let Some(commit) = queue.take_quick(|commit| !self.may_be_known(commit))
+        {
+            self.take(*commit);
+        }
+        self.keep()
+    }
+
+    /// Whether tables have to be asked about it.
+    fn may_be_known(&self, commit: &Commit) -> bool {
+        commit.dedupe.as_ref().is_some_and(|dedupe| self.sends.row(&dedupe.key).is_some())
     }
 
     fn finish(self) {
@@ -239,8 +296,14 @@ impl Desk {
 
     /// Flushes the batch, hands it on to the tables, and tells everybody.
     fn flush(&mut self) {
+        let told = self.keep();
+        self.herald.announce(told);
+    }
+
+    /// Flushes the batch and hands it on to the tables; nobody has been told yet.
+    fn keep(&mut self) -> herald::Batch {
         if self.batch.told.is_empty() {
-            return;
+            return Vec::new();
         }
         let started = Instant::now();
         let Batch { entries, before, bytes, told } = std::mem::take(&mut self.batch);
@@ -258,7 +321,7 @@ impl Desk {
             (None, Err(fault)) => Err(NotCommitted::Failed(fault.clone())),
             (None, Ok(())) => Ok(()),
         };
-        self.herald.announce(told.into_iter().map(|(done, refused)| (done, outcome(refused))).collect());
+        told.into_iter().map(|(done, refused)| (done, outcome(refused))).collect()
     }
 
     fn write(&mut self, entries: Vec<Entry>, before: &[(TaskId, u64)], bytes: usize) -> Result<(), Fault> {

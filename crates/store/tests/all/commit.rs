@@ -127,3 +127,28 @@ pub async fn open_runs_are_those_under_way(home: &impl Home) {
     expected.sort();
     assert_eq!(found, expected);
 }
+
+pub async fn tasks_that_wait_for_their_caller_are_found(home: &impl Home) {
+    let store = home.open();
+    let mut random = Random::new(5);
+    let mut expected = Vec::new();
+    for (words, waits) in [
+        ("say", false),
+        ("say work", false),
+        ("say ask", true),
+        ("say auth", true),
+        ("say ask say", false),
+        ("say ask say ask", true),
+        ("say ask say work", false),
+        ("say ask cancel", false),
+        ("say done", false),
+        ("say answer", false),
+    ] {
+        let task = keep(&store, id_at(1, &mut random), words, 1).await;
+        expected.extend(waits.then(|| (task.id(), task.head.agent)));
+    }
+    let mut found = store.waiting().await.unwrap();
+    found.sort_by_key(|(task, _)| *task);
+    expected.sort_by_key(|(task, _)| *task);
+    assert_eq!(found, expected);
+}

@@ -25,11 +25,12 @@ mod send;
 mod sweep;
 mod tail;
 
-/// Each case, by module and name, as a test of its own with a new home for a store.
+/// Each case, by module and name, as a test of its own with a new home for a store. With two workers, as in a hub: then
+/// commits that come alone are flushed on the runtime, and the others at the writer's thread.
 macro_rules! cases {
     ($home:expr; $($module:ident: $($case:ident)*;)*) => {
         $(mod $module {
-            $(#[tokio::test]
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $case() {
                 crate::$module::$case(&$home).await;
             })*
@@ -43,7 +44,8 @@ macro_rules! suite {
         cases! { $home;
             access: a_key_is_known_until_it_is_revoked_or_expires a_key_in_use_costs_microseconds;
             commit: commits_are_made_in_order commits_are_acknowledged_in_order a_stale_commit_is_skipped_alone
-                    what_was_written_is_read_back a_new_task_does_not_replace_one open_runs_are_those_under_way;
+                    what_was_written_is_read_back a_new_task_does_not_replace_one open_runs_are_those_under_way
+                    tasks_that_wait_for_their_caller_are_found;
             count: totals_are_exact_under_random_histories;
             hook: hooks_are_read_back_by_those_who_may_see_them a_task_has_so_many_and_one_of_the_same_name_is_renewed
                   attempts_are_numbered_and_kept_with_what_came_of_them what_an_attempt_began_with_may_have_changed

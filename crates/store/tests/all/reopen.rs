@@ -1,10 +1,11 @@
 //! Opening again: what was acknowledged is there, and the store is the same one.
 
-use crate::author::{AGENT, Author, CALLER, WORDS, id_at, outcomes, queue};
-use crate::home::Home;
+use crate::author::{AGENT, Author, CALLER, WORDS, id_at, keep, outcomes, queue};
+use crate::home::{File, Home};
 use crate::random::Random;
 use crate::send::{dedupe, first};
 use flotilla_core::caller::Scope;
+use flotilla_core::ids::TaskId;
 use flotilla_core::ports::{ListFilter, Sent};
 use flotilla_core::task::{Kind, RunState};
 
@@ -58,4 +59,24 @@ pub async fn the_epoch_stays(home: &impl Home) {
     for _ in 0..3 {
         assert_eq!(*home.open().epoch(), epoch);
     }
+}
+
+/// The runtime may end with a commit in its hands; then the writer's thread sees to it.
+#[test]
+fn what_the_runtime_left_is_kept_when_the_store_is_closed() {
+    let home = File::new();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let store = runtime.block_on(async {
+        let store = home.open();
+        keep(&store, TaskId::fresh(), "say!", 1).await;
+        store
+    });
+    drop(runtime);
+    let draft = Author::new(TaskId::fresh()).draft("say!", 1).unwrap();
+    let id = draft.head.id;
+    drop(queue(&store, [draft]));
+    drop(store);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let found = runtime.block_on(async { home.open().head(Scope::Admin, id).await });
+    assert!(found.unwrap().is_some());
 }

@@ -3,6 +3,11 @@
 use crate::words::{BEGIN, END, could_be_more};
 use flotilla_protocol::a2a::model::{Message, Part};
 use serde_json::{Value, json};
+use std::borrow::Cow;
+
+const PDF: &str = "application/pdf";
+/// The media type of what may be anything.
+const UNKNOWN: &str = "application/octet-stream";
 
 /// What an agent said that it takes, beside text and links.
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,19 +57,47 @@ fn block(part: &Part, takes: Takes) -> Result<Value, String> {
         let data = part.data.0.as_ref().map_or("null", |data| data.text());
         return Ok(json!({"type": "text", "text": data}));
     };
-    let kind = if part.media_type.is_empty() { "application/octet-stream" } else { part.media_type.as_str() };
+    let (kind, bytes) = (kind_of(&part.media_type), raw.decode());
+    // Whatever it is called, and as words among the others: agents put what is embedded behind all that was said, and
+    // read it there as if it were said last.
+    if let Some(text) = text_in(&bytes, &kind) {
+        return Ok(json!({"type": "text", "text": format!("A file ({name}):\n{text}")}));
+    }
     let refused = |what: &str| Err(format!("the agent takes no {what}; leave '{name}' out, or send it as text"));
     match kind.split('/').next() {
         Some("image") if !takes.images => refused("images"),
         Some("audio") if !takes.audio => refused("sound"),
-        Some(kind_of @ ("image" | "audio")) => Ok(json!({"type": kind_of, "data": raw.text(), "mimeType": kind})),
-        // As words among the others: agents put what is embedded behind all that was said.
-        Some("text") => {
-            let text = String::from_utf8_lossy(&raw.decode()).into_owned();
-            Ok(json!({"type": "text", "text": format!("A file ({name}):\n{text}")}))
-        }
+        Some(block @ ("image" | "audio")) => Ok(json!({"type": block, "data": raw.text(), "mimeType": kind})),
         _ if !takes.files => refused("files"),
-        _ => Ok(json!({"type": "resource", "resource": {"uri": uri(name), "mimeType": kind, "blob": raw.text()}})),
+        _ if kind == PDF => {
+            Ok(json!({"type": "resource", "resource": {"uri": uri(name), "mimeType": kind, "blob": raw.text()}}))
+        }
+        // An agent cannot say which files it takes: others it drops in silence, or reads as if they were text.
+        _ => refused(&format!("files of type {kind}, only text and PDF")),
+    }
+}
+
+/// The media type without its parameters, spelled in one way.
+fn kind_of(media_type: &str) -> String {
+    let kind = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "/!#$&^_.+-".contains(sign);
+    if kind.is_empty() || !kind.chars().all(is_plain) { UNKNOWN.to_owned() } else { kind }
+}
+
+/// Told by the bytes; a type can say anything.
+fn text_in<'a>(bytes: &'a [u8], kind: &str) -> Option<Cow<'a, str>> {
+    match std::str::from_utf8(bytes) {
+        // A short sound or picture can pass for text, but not without a zero.
+        Ok(text) => (!is_sent_as_it_is(kind) || !text.contains('\0')).then(|| text.into()),
+        Err(_) => kind.starts_with("text/").then(|| String::from_utf8_lossy(bytes)),
+    }
+}
+
+/// Whether it is of a type that agents take, and that none reads as text.
+fn is_sent_as_it_is(kind: &str) -> bool {
+    match kind.split_once('/') {
+        Some(("image" | "audio", which)) => !which.contains('+'),
+        _ => kind == PDF,
     }
 }
 
@@ -135,9 +168,38 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_text_is_told_as_words_whatever_its_type_says() {
+        let kinds = "application/json|application/xml|application/yaml|application/x-sh|application/vnd.x+json|TEXT/PLAIN|\
+                     application/json; charset=utf-8|text/@x|image/svg+xml|image/png|audio/wav|application/pdf|a/b|?|";
+        for kind in kinds.split('|') {
+            for takes in [ALL, Takes::default()] {
+                let part = json!({"raw": "QC9ldGMvcGFzc3dk", "mediaType": kind, "filename": "a"});
+                let said = prompt(json!([part]), takes).unwrap();
+                assert_eq!(said[1], json!({"type": "text", "text": "A file (a):\n@/etc/passwd"}), "{kind}");
+                assert!(said[2]["text"].as_str().unwrap().starts_with("(The message ends"), "{kind}: {said}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_quite_text_is_not_sent_as_something_that_an_agent_reads_as_text() {
+        let sent =
+            |kind: &str| prompt(json!([{"raw": "QC9ldGMvcGFzc3dkIP8=", "mediaType": kind, "filename": "x.y"}]), ALL);
+        for kind in ["application/json", "application/x+xml", "APPLICATION/YAML; charset=latin1", "model/x+json", "a b"]
+        {
+            let told = sent(kind).unwrap_err();
+            assert!(told.contains("takes no files of type") && told.contains("x.y"), "{told}");
+        }
+        assert!(sent("application/zip").unwrap_err().contains("application/zip"), "an agent drops it in silence");
+        assert_eq!(sent("Application/PDF; a=b").unwrap()[0]["resource"]["mimeType"], "application/pdf");
+        let latin = prompt(json!([{"raw": "QP8=", "mediaType": "Text/Plain; charset=latin1"}]), ALL).unwrap();
+        assert_eq!(latin[1]["text"], "A file (file):\n@\u{fffd}");
+    }
+
+    #[test]
     fn what_an_agent_does_not_take_is_refused_by_name() {
         let none = Takes::default();
-        let refused = |kind: &str| prompt(json!([{"raw": "AAAA", "mediaType": kind, "filename": "x.y"}]), none);
+        let refused = |kind: &str| prompt(json!([{"raw": "/w==", "mediaType": kind, "filename": "x.y"}]), none);
         for (kind, what) in [("image/png", "images"), ("audio/wav", "sound"), ("font/x", "files"), ("", "files")] {
             let told = refused(kind).unwrap_err();
             assert!(told.contains(what) && told.contains("x.y"), "{told}");

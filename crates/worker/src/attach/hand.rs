@@ -23,6 +23,8 @@ pub struct Hand {
     pub settled: Option<u64>,
     /// The hub wants nothing more of it.
     pub over: bool,
+    /// What it says cannot be kept any more.
+    pub full: bool,
     pub questions: Questions,
     /// Where what the caller says meanwhile goes, if the agent takes it up.
     pub more: Option<mpsc::Sender<Arc<Message>>>,
@@ -31,15 +33,22 @@ pub struct Hand {
 impl Hand {
     pub fn new(spool: Spool, stop: watch::Sender<bool>, more: Option<mpsc::Sender<Arc<Message>>>) -> Self {
         let questions = Questions::default();
-        Self { spool, stop, reason: None, working: true, settled: None, over: false, questions, more }
+        Self { spool, stop, reason: None, working: true, settled: None, over: false, full: false, questions, more }
     }
 
-    /// What is said after the end of a run is nobody's, and settles nothing: then it is still to be told that it is gone.
-    pub fn is_heard(&self) -> bool {
-        !self.over && !*self.stop.borrow()
+    /// What of this is told. What is said after the end of a run is nobody's. One that was asked to stop settles nothing any
+    /// more: then it is still to be told that it is gone.
+    pub fn heard(&self, mut reports: Vec<Report>) -> Vec<Report> {
+        let (is_over, is_asked) = (self.over || self.full, *self.stop.borrow());
+        let is_nobodys = |report: &Report| is_over || (is_asked && settles(report));
+        reports.retain(|report| !is_nobodys(report));
+        reports
     }
 
     pub fn keep(&mut self, reports: Vec<Report>, most: usize) -> Result<(), String> {
+        if reports.is_empty() {
+            return Ok(());
+        }
         let settles = reports.iter().any(settles);
         match self.keep_all(reports, most) {
             Ok(()) => {
@@ -104,10 +113,12 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let spool = Spool::create(place.path(), "t", 1, &Room::new(100_000)).unwrap();
         let mut hand = Hand::new(spool, tokio::sync::watch::channel(false).0, None);
-        assert!(hand.is_heard());
         hand.keep(vec![said(TaskState::Working), said(TaskState::Completed)], 1_000).unwrap();
         assert_eq!(hand.settled, Some(2), "each went alone");
         hand.end("it was asked to stop".into());
-        assert!(!hand.is_heard());
+        let heard = hand.heard(vec![said(TaskState::Working), said(TaskState::Completed)]);
+        assert_eq!(heard, [said(TaskState::Working)], "what it said counts, and not that it is done");
+        hand.full = true;
+        assert!(hand.heard(heard).is_empty());
     }
 }

@@ -240,10 +240,10 @@ impl Post {
     /// Keeps what an agent said, in pieces the hub takes whole.
     fn tell(&self, key: &Key, reports: Vec<Report>) {
         let mut hands = self.hands();
-        let Some(hand) = hands.get_mut(key).filter(|hand| hand.is_heard()) else { return };
+        let Some(hand) = hands.get_mut(key) else { return };
         let (mut piece, mut size) = (Vec::new(), 0);
         let mut kept = Ok(());
-        for report in reports {
+        for report in hand.heard(reports) {
             let large = report.size();
             if size + large > TOGETHER && !piece.is_empty() {
                 kept = kept.and_then(|()| hand.keep(std::mem::take(&mut piece), self.frame.load(Ordering::Relaxed)));
@@ -255,7 +255,7 @@ impl Post {
         kept = kept.and_then(|()| hand.keep(piece, self.frame.load(Ordering::Relaxed)));
         if let Err(problem) = kept {
             tracing::error!(agent = self.agent.name, task = key.0, run = key.1, problem, "a run is ended");
-            hand.settled = None;
+            (hand.settled, hand.full) = (None, true);
             hand.end(problem);
         }
         drop(hands);

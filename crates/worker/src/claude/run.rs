@@ -121,7 +121,7 @@ impl<'a> Run<'a> {
     }
 
     /// What git saw of the run.
-    pub async fn close(&mut self, is_done: bool) -> Vec<Report> {
+    async fn close(&mut self, is_done: bool) -> Vec<Report> {
         match self.site.take() {
             Some(site) => site.close(is_done).await,
             None => Vec::new(),
@@ -368,16 +368,19 @@ impl<'a> Run<'a> {
         if blocks.is_empty() { Ok(()) } else { self.outbox.report(Report::Note { blocks }).await }
     }
 
-    /// The program is gone, and did not say what became of its work.
-    pub async fn fail(&mut self, problem: &str) -> Result<(), Stopped> {
-        if let Some(text) = self.turn.flush(true) {
-            self.outbox.report(text).await?;
-        }
-        let mut reports = self.close(false).await;
+    /// What there is to tell of a program that is gone and did not say what became of its work.
+    pub async fn rest(&mut self) -> Result<(), Stopped> {
+        let mut reports: Vec<Report> = self.turn.flush(true).into_iter().collect();
+        reports.extend(self.close(false).await);
         reports.extend(self.used.block().map(|used| Report::Note { blocks: vec![used] }));
         for report in reports {
             self.outbox.report(report).await?;
         }
+        Ok(())
+    }
+
+    pub async fn fail(&mut self, problem: &str) -> Result<(), Stopped> {
+        self.rest().await?;
         let contents = Some(Contents::text(problem));
         self.outbox.report(Report::Status { state: TaskState::Failed, contents, metadata: None }).await
     }

@@ -9,8 +9,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
-/// Settings of a repository that would start other programs, and what stands in their place.
-const SAFE: [&str; 7] = [
+/// Settings of a repository that would start other programs, or have git overlook a file that was changed, and what stands in
+/// their place.
+const SAFE: [&str; 11] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.pager=cat",
@@ -18,6 +19,10 @@ const SAFE: [&str; 7] = [
     "commit.gpgSign=false",
     "gc.auto=0",
     "maintenance.auto=false",
+    "core.trustctime=true",
+    "core.checkStat=default",
+    "core.untrackedCache=false",
+    "core.commitGraph=false",
 ];
 /// What one call may print, in bytes.
 const MUCH: u64 = 32 * 1024 * 1024;
@@ -100,6 +105,8 @@ impl Git {
         command.envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")]);
         // A repository may say that its missing objects are to be fetched, by any program. This overrules what it allows.
         command.env("GIT_ALLOW_PROTOCOL", "none");
+        // A run may put another object in the place of a commit, so that nothing seems to have changed, or other parents.
+        command.envs([("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_GRAFT_FILE", "/dev/null/none")]);
         command.env("GIT_CONFIG_COUNT", instead.len().to_string());
         for (number, (name, value)) in instead.iter().enumerate() {
             command.env(format!("GIT_CONFIG_KEY_{number}"), name).env(format!("GIT_CONFIG_VALUE_{number}"), value);

@@ -54,7 +54,7 @@ fn only_there<'a>(
 pub async fn besides(
     end: &Snapshot,
     start: &Snapshot,
-    marked: &BTreeSet<String>,
+    before: &Hidden,
     is_swept: bool,
     git: &Git,
 ) -> Result<Option<String>, Trouble> {
@@ -63,9 +63,16 @@ pub async fn besides(
     if !is_swept && !hidden.ignored.is_empty() {
         reasons.push(format!("files that git ignores are only there: {}", told(&hidden.ignored)));
     }
-    let hidden: BTreeSet<String> = hidden.marked.difference(marked).cloned().collect();
-    if !hidden.is_empty() {
-        reasons.push(format!("git was told not to look at files in it: {}", told(&hidden)));
+    let marked: BTreeSet<String> = hidden.marked.difference(&before.marked).cloned().collect();
+    if !marked.is_empty() {
+        reasons.push(format!("git was told not to look at files in it: {}", told(&marked)));
+    }
+    let belied = hidden.tracked.belied(&before.tracked, end, git).await?;
+    if !belied.is_empty() {
+        reasons.push(format!("git calls files in it unchanged that are not: {}", told(&belied)));
+    }
+    if hidden.has_other_rules(before) {
+        reasons.push("settings by which git overlooks files or changes are not as they were".to_owned());
     }
     if has_left_commits(end, start, git).await? {
         reasons.push("commits that are on no branch were made in it".to_owned());

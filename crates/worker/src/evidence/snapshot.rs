@@ -6,8 +6,12 @@ use super::inner;
 use super::worktree::OWN;
 use flotilla_protocol::fleet::announce::RepoState;
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+
+/// Files of a git folder that git reads whatever it is asked.
+const READ: [&str; 8] =
+    ["HEAD", "config", "config.worktree", "index", "info/exclude", "info/attributes", "packed-refs", "shallow"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
@@ -47,6 +51,11 @@ pub struct Print {
 }
 
 impl Print {
+    /// Whether it is a plain file.
+    pub(super) fn is_file(&self) -> bool {
+        self.exists && self.mode & 0o170_000 == 0o100_000
+    }
+
     pub(super) fn of(file: &Path) -> Self {
         let Ok(facts) = std::fs::symlink_metadata(file) else { return Self::default() };
         Self {
@@ -75,6 +84,7 @@ impl Snapshot {
 
     /// As much as an earlier one of the same place told, also of repositories that are listed nowhere any more.
     pub async fn since(before: &Self, git: &Git) -> Result<Self, Trouble> {
+        before.answers()?;
         let mut taken = Self::alone(git).await?;
         // What a run can write to may lead to a repository of somebody else's.
         if (&taken.root, &taken.own, &taken.common) != (&before.root, &before.own, &before.common) {
@@ -92,6 +102,20 @@ impl Snapshot {
         let mut taken = Self::alone(git).await?;
         inner::look(&mut taken, git, Some(before)).await?;
         Ok(taken)
+    }
+
+    /// Whether git would read to the end what it reads first. A run may put a pipe there, for which it would wait.
+    pub(super) fn answers(&self) -> Result<(), Trouble> {
+        let files = [&self.own, &self.common].into_iter().flat_map(|folder| READ.map(|name| folder.join(name)));
+        let is_nothing = |file: &Path| std::fs::canonicalize(file).is_ok_and(|file| file == Path::new("/dev/null"));
+        let is_odd = |file: &PathBuf| {
+            let kind = std::fs::metadata(file).map(|facts| facts.file_type());
+            kind.is_ok_and(|kind| kind.is_fifo() || (kind.is_char_device() && !is_nothing(file)))
+        };
+        match files.into_iter().find(is_odd) {
+            Some(file) => Err(Trouble::Failed(format!("{} is no file: remove it", file.display()))),
+            None => Ok(()),
+        }
     }
 
     /// Without the repositories inside it.

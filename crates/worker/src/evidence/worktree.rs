@@ -1,10 +1,11 @@
 //! A working tree of its own for each task, on a branch of its own; merged or kept when the run is over.
 
 use super::git::{Git, Trouble, pieces};
+use super::hidden::Hidden;
+use super::loss;
 use super::snapshot::Snapshot;
-use super::{hidden, loss};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::OwnedMutexGuard;
@@ -30,8 +31,8 @@ pub struct Worktree {
     pub branch: String,
     /// Where the repository stood when the copy was made, or was taken up again.
     start: Snapshot,
-    /// Files that git does not look at, from the start.
-    marked: BTreeSet<String>,
+    /// What git does not show, from the start.
+    hidden: Hidden,
     /// Whether files that git ignores may go with it.
     pub is_swept: bool,
 }
@@ -81,10 +82,11 @@ impl Worktree {
         let (folder, branch) = (root.join(&name), format!("{OWN}{name}"));
         let start = Snapshot::take(base).await?;
         let own = base.at(&folder);
-        let (base, marked) = (base.clone(), BTreeSet::new());
-        let mut opened = Self { base, own, folder, branch, start, marked, is_swept: false };
+        let (base, hidden) = (base.clone(), Hidden::default());
+        let mut opened = Self { base, own, folder, branch, start, hidden, is_swept: false };
         if std::fs::symlink_metadata(opened.folder.join(".git")).is_ok() {
             opened.is_itself().await?;
+            // Whatever an earlier turn hid counts as hidden by this one.
             return Ok(opened);
         }
         if opened.start.head.is_none() {
@@ -102,7 +104,7 @@ impl Worktree {
             true => opened.base.ask(&["worktree", "add", &path, &opened.branch]).await?,
             false => opened.base.ask(&["worktree", "add", "-b", &opened.branch, &path, "HEAD"]).await?,
         };
-        opened.marked = hidden::marked(&opened.own).await?;
+        opened.hidden = Hidden::take(&Snapshot::beside(&opened.start, &opened.own).await?, &opened.own).await?;
         Ok(opened)
     }
 
@@ -139,6 +141,7 @@ impl Worktree {
 
     pub async fn close(self, ending: Ending) -> Result<Outcome, Trouble> {
         let _alone = alone_in(&self.start.common).await;
+        self.start.answers()?;
         self.is_itself().await?;
         let end = Snapshot::beside(&self.start, &self.own).await?;
         let inside = loss::inside(&end, &self.start, &self.own).await?;
@@ -169,7 +172,7 @@ impl Worktree {
 
     /// What would be lost with it, beside what git sees.
     async fn besides(&self, end: &Snapshot) -> Result<Option<String>, Trouble> {
-        loss::besides(end, &self.start, &self.marked, self.is_swept, &self.own).await
+        loss::besides(end, &self.start, &self.hidden, self.is_swept, &self.own).await
     }
 
     async fn merge(self, end: &Snapshot) -> Result<Outcome, Trouble> {

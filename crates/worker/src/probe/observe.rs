@@ -2,12 +2,14 @@
 
 use super::mcp::Prober;
 use super::mcp::definition::{self, Definition};
+use super::own::Own;
+use super::repository;
 use crate::evidence::git::{Git, Trouble};
 use crate::evidence::snapshot::Snapshot;
-use flotilla_protocol::fleet::announce::{Announce, McpHealth};
+use flotilla_protocol::fleet::announce::{Announce, McpHealth, RepoState};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long git may take for an answer.
@@ -20,27 +22,47 @@ pub struct Subject {
     pub folder: PathBuf,
     pub servers: Servers,
     pub max_concurrent: Option<u32>,
+    /// Each task has a working tree of its own: those that change files do not meet.
+    pub apart: bool,
 }
 
 /// The MCP servers an agent has.
-#[derive(Debug, Clone)]
-pub enum Servers {
+#[derive(Debug, Clone, Default)]
+pub struct Servers {
     /// Those it is given in every session, as they were read at the start.
-    Given(BTreeMap<String, Definition>),
+    pub given: BTreeMap<String, Definition>,
     /// Those of a file that its program reads at the start of every session.
-    Listed(PathBuf),
+    pub listed: Option<PathBuf>,
+    /// Those its program has by its own configuration; none where that cannot be known.
+    pub own: Option<Own>,
 }
 
 impl Servers {
     /// Those it would have in a session that began now.
-    fn now(&self, environment: &[(OsString, OsString)]) -> Result<BTreeMap<String, Definition>, String> {
-        match self {
-            Self::Given(servers) => Ok(servers.clone()),
-            Self::Listed(file) => std::fs::read_to_string(file)
-                .map_err(|error| error.to_string())
-                .and_then(|text| definition::read(&text, environment))
-                .map_err(|problem| format!("mcp_config: {}: {problem}", file.display())),
+    async fn now(
+        &self,
+        folder: &Path,
+        environment: &[(OsString, OsString)],
+    ) -> Result<BTreeMap<String, Definition>, String> {
+        let mut servers = match &self.own {
+            Some(own) => own.servers(folder, environment).await,
+            None => BTreeMap::new(),
+        };
+        if let Some(file) = &self.listed {
+            let read = std::fs::read_to_string(file).map_err(|error| error.to_string());
+            let listed = read.and_then(|text| definition::read(&text, environment));
+            servers.extend(listed.map_err(|problem| format!("mcp_config: {}: {problem}", file.display()))?);
         }
+        servers.extend(self.given.clone());
+        Ok(servers)
+    }
+
+    /// What a session had and the configuration has no more, the next one will not have.
+    fn forget(&self, announce: &mut Announce, now: &BTreeMap<String, Definition>) {
+        let Some(own) = &self.own else { return };
+        let stays = |name: &String| now.contains_key(name) || !own.finds(name);
+        announce.capabilities.mcp_servers.retain(stays);
+        announce.mcp_health.retain(|name, _| stays(name));
     }
 }
 
@@ -48,13 +70,14 @@ impl Servers {
 /// was asked of a server just now counts more.
 pub async fn observe(subject: &Subject, prober: &Prober, learned: impl FnOnce(&mut Announce)) -> Announce {
     let git = Git::new(&subject.folder, PATIENCE);
-    let (servers, problem) = match subject.servers.now(&prober.environment) {
+    let (servers, problem) = match subject.servers.now(&subject.folder, &prober.environment).await {
         Ok(servers) => (servers, None),
         Err(problem) => (BTreeMap::new(), Some(problem)),
     };
     let (health, repository) = tokio::join!(prober.probe(&servers), Snapshot::take(&git));
     let mut announce = Announce::default();
     learned(&mut announce);
+    subject.servers.forget(&mut announce, &servers);
     announce.session.broken = problem.or(announce.session.broken);
     announce.worker.agent_id.clone_from(&subject.agent_id);
     announce.capabilities.max_concurrent = subject.max_concurrent;
@@ -65,7 +88,10 @@ pub async fn observe(subject: &Subject, prober: &Prober, learned: impl FnOnce(&m
         announce.mcp_health.insert(name, McpHealth::Observed(observation));
     }
     announce.session.repo_state = match repository {
-        Ok(seen) => Some(seen.repo_state()),
+        Ok(seen) => {
+            let name = if subject.apart { None } else { Some(repository::name(&seen, &git).await) };
+            Some(RepoState { repository: name, ..seen.repo_state() })
+        }
         Err(Trouble::NoRepository) => None,
         // One of the agent's own is made when it is needed.
         Err(_) if !subject.folder.exists() => None,
@@ -108,7 +134,8 @@ fn facts(announce: &Announce) -> Announce {
 
 #[cfg(test)]
 mod tests {
-    use super::{Servers, Watch};
+    use super::{Own, Servers, Watch};
+    use crate::probe::Sources;
     use flotilla_protocol::fleet::announce::{Announce, McpHealth, McpStatus, Observation};
     use flotilla_protocol::time::Millis;
 
@@ -120,18 +147,36 @@ mod tests {
         Announce { mcp_health, ..Announce::default() }
     }
 
-    #[test]
-    fn a_list_of_servers_is_read_anew_at_each_look() {
+    #[tokio::test]
+    async fn a_list_of_servers_is_read_anew_at_each_look() {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("mcp.json");
-        let servers = Servers::Listed(file.clone());
-        let seen = |text: &str| {
+        let servers = Servers { listed: Some(file.clone()), ..Servers::default() };
+        let seen = async |text: &str| {
             std::fs::write(&file, text).unwrap();
-            servers.now(&[]).map(|servers| format!("{servers:?}"))
+            servers.now(place.path(), &[]).await.map(|servers| format!("{servers:?}"))
         };
-        assert!(seen(r#"{"mcpServers":{"docs":{"command":"/bin/true"}}}"#).unwrap().contains("/bin/true"));
-        assert!(seen(r#"{"mcpServers":{"docs":{"command":"/bin/false"}}}"#).unwrap().contains("/bin/false"));
-        assert!(seen("{").unwrap_err().contains("mcp.json"), "one that cannot be read is told");
+        assert!(seen(r#"{"mcpServers":{"docs":{"command":"/bin/true"}}}"#).await.unwrap().contains("/bin/true"));
+        assert!(seen(r#"{"mcpServers":{"docs":{"command":"/bin/false"}}}"#).await.unwrap().contains("/bin/false"));
+        assert!(seen("{").await.unwrap_err().contains("mcp.json"), "one that cannot be read is told");
+    }
+
+    #[tokio::test]
+    async fn what_a_session_had_and_the_configuration_has_no_more_is_forgotten() {
+        let place = tempfile::tempdir().unwrap();
+        let sources = Sources { user: true, project: true, local: true };
+        let servers = Servers { own: Some(Own::Claude(sources)), ..Servers::default() };
+        let file = place.path().join(".mcp.json");
+        let left = async |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            let now = servers.now(place.path(), &[]).await.unwrap();
+            let mut announce = seen(McpStatus::Ok, 1);
+            announce.mcp_health.insert("plugin:a:b".into(), McpHealth::Plain(McpStatus::Ok));
+            servers.forget(&mut announce, &now);
+            announce.mcp_health.into_keys().collect::<Vec<_>>()
+        };
+        assert_eq!(left(r#"{"mcpServers":{"docs":{"command":"x"}}}"#).await, ["docs", "plugin:a:b"]);
+        assert_eq!(left("{}").await, ["plugin:a:b"], "nobody knows where those of plugins are");
     }
 
     #[test]

@@ -122,7 +122,11 @@ impl Asked {
 
     /// How the program ended, and what it printed; on standard error only if it printed nothing else.
     async fn run(&self, arguments: &[&str]) -> Result<(Exit, String), String> {
-        let launch = self.launch(arguments.iter().map(OsString::from).collect());
+        self.run_with(arguments.iter().map(OsString::from).collect()).await
+    }
+
+    async fn run_with(&self, arguments: Vec<OsString>) -> Result<(Exit, String), String> {
+        let launch = self.launch(arguments);
         let (mut running, Streams { stdin, stdout, stderr }) = launch.start(&self.reaper)?;
         drop(stdin);
         let answer = async {
@@ -137,6 +141,11 @@ impl Asked {
                 Err(format!("{} gave no answer within {} s", self.program.display(), self.limit.as_secs()))
             }
         }
+    }
+
+    /// The same with the arguments it is given.
+    pub(super) async fn run_as_given(&self) -> Result<(Exit, String), String> {
+        self.run_with(self.arguments.clone()).await
     }
 
     /// Whether the program's help has this command.

@@ -59,7 +59,8 @@ fn sweep(file: &Path) -> usize {
 }
 
 /// Ends whatever carries the marks of runs whose worker is gone; how many processes that were. A reaper among them is at it
-/// already, and finds also what carries no mark: it is only ended if it does not end by itself.
+/// already, unless it was halted, and finds also what carries no mark: it is only ended if it does not end by itself, and
+/// not before all below it, which nobody would find any more.
 pub fn end_marked(is_meant: &dyn Fn(&str) -> bool) -> usize {
     let started = Instant::now();
     let mut ended = Vec::new();
@@ -69,10 +70,21 @@ pub fn end_marked(is_meant: &dyn Fn(&str) -> bool) -> usize {
             break;
         }
         let is_patient = started.elapsed() < PATIENCE;
-        for process in alive.into_iter().filter(|process| !is_patient || !process.is_reaper()) {
-            process.signal(Signal::KILL);
-            if !ended.contains(&process) {
-                ended.push(process);
+        for process in alive {
+            let doomed = match process.is_reaper() {
+                true if is_patient => {
+                    process.signal(Signal::CONT);
+                    continue;
+                }
+                true => Some(tree::below(process.pid)).filter(|below| !below.is_empty()),
+                false => None,
+            };
+            let doomed = doomed.unwrap_or_else(|| vec![process]);
+            for process in doomed {
+                process.signal(Signal::KILL);
+                if !ended.contains(&process) {
+                    ended.push(process);
+                }
             }
         }
         std::thread::sleep(LOOK);

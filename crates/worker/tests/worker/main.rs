@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod agents;
+mod deceit;
 mod errors;
 mod evidence;
 mod examples;

@@ -2,8 +2,11 @@
 
 use flotilla_protocol::a2a::model::Part;
 use flotilla_protocol::fleet::ending::{CUT, NO_OBJECT, is_cut_off, lists_result, names_result};
-use flotilla_protocol::fleet::{Announce, Found, Handshake, Kind, TaskResult, ending, ending_and_words, read, version};
-use flotilla_protocol::wire::Json;
+use flotilla_protocol::fleet::{
+    self, Announce, Found, HANDSHAKE, Handshake, Kind, TaskResult, ending, ending_and_words, read, version,
+};
+use flotilla_protocol::lineage::find_member;
+use flotilla_protocol::wire::Object;
 use serde_json::Value;
 
 /// So much of all words is looked at for a result that was cut to pieces some other way.
@@ -31,7 +34,7 @@ pub(super) enum Span {
 
 /// What a part holds. Whether a text ends with a result is seen at its end: until then it is content.
 pub(super) fn held(part: &Part, span: Span) -> Held {
-    let Some(json) = part.data.0.as_ref().map(Json::text) else {
+    let Some(json) = fleet::json(part) else {
         let Some(text) = part.text.as_deref().filter(|_| span != Span::Middle) else { return Held::Content };
         return match of_result(ending_and_words(text)) {
             Held::Result(_, words) if span == Span::Beginning && !words.is_empty() => Held::Content,
@@ -39,15 +42,20 @@ pub(super) fn held(part: &Part, span: Span) -> Held {
             held => held,
         };
     };
-    match read(json) {
+    match read(&json) {
         Found::Handshake(Handshake::Announce(told)) if part.media_type == Kind::Announce.media_type() => {
             Held::Announce(told)
         }
-        Found::Nothing if part.media_type == Kind::Result.media_type() || lists_result(json) => {
+        Found::Nothing if part.media_type == Kind::Result.media_type() || lists_result(&json) => {
             Held::Wrong(NO_OBJECT.into())
         }
         found => of_result((found, String::new())),
     }
+}
+
+/// What stands under the handshake's name beside what was said.
+pub(super) fn held_beside(metadata: &Object) -> Held {
+    find_member(metadata, HANDSHAKE).map_or(Held::Content, |told| of_result((read(told.text()), String::new())))
 }
 
 fn of_result((found, words): (Found, String)) -> Held {

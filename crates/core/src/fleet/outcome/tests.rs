@@ -1,6 +1,7 @@
 //! What reports come to: where a result is found, what is believed, and what is asked for again.
 
 mod pieces;
+mod several;
 mod titles;
 
 use super::{Judge, Ruling};
@@ -26,7 +27,8 @@ fn judge(reply_schema: ReplySchema, json_schema: Option<Value>, asked_again: boo
     let mut dispatch = Dispatch { brief: "x".into(), ..Dispatch::default() };
     (dispatch.task.reply_schema, dispatch.task.json_schema) = (reply_schema, json_schema);
     dispatch.task.task_id = Some("mine".into());
-    let past = Past { violations: asked_again.then(Vec::new), ..Past::default() };
+    let asked_again = asked_again.then(|| ("w".into(), Vec::new()));
+    let past = Past { asked_again, ..Past::default() };
     Judge::new("w".into(), Arc::new(dispatch), &past)
 }
 
@@ -371,7 +373,7 @@ fn a_wrong_reply_is_asked_for_once() {
     assert_eq!(state, TaskState::Failed);
     assert!(told["error"].as_str().unwrap().starts_with("The reply is not valid: "), "{told}");
     let (state, _, standing) = over(&mut json(false), reply("```json\n{\"n\": 1}\n```"));
-    assert_eq!((state, standing), (TaskState::Completed, Standing::Reported), "valid, but no TASK_RESULT");
+    assert_eq!((state, standing), (TaskState::Completed, Standing::Accepted), "it is what was asked for");
     let inside = result(&json!({"status": "done", "n": 1})).to_string();
     let told = json(false).rule(reply(&inside)).0;
     assert!(matches!(&told, Ruling::Again(violations, _) if violations[0].contains("not into it")), "{told:?}");

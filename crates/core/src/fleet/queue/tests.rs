@@ -5,6 +5,7 @@ use crate::dispatch::{Choice, Shunned, Target};
 use crate::fleet::{Fleet, Settings, Via, virtual_agent};
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::registry::{Agent, Registry, Visibility};
+use flotilla_protocol::fleet::announce::RepoState;
 use flotilla_protocol::fleet::dispatch::Priority;
 use flotilla_protocol::fleet::result::BlockedReason;
 use flotilla_protocol::fleet::{Announce, Dispatch};
@@ -49,6 +50,7 @@ fn order(priority: Priority, deadline: Option<i64>, since: Millis) -> Order {
         since,
         direct: false,
         agents: None,
+        passed: Arc::default(),
     }
 }
 
@@ -168,6 +170,32 @@ fn a_key_limited_to_agents_is_served_by_these_alone() {
 }
 
 #[test]
+fn work_does_not_come_back_to_whom_it_comes_from() {
+    let (fleet, registry) = fleet(2);
+    let from = |name: &str, target: &str| Order {
+        passed: Arc::new([name.to_owned()]),
+        target: Target::of(target),
+        ..order(Priority::Normal, None, NOW)
+    };
+    for name in ["w001", "w002"] {
+        let order = from(name, "any");
+        let placed = fleet.place(&order, &registry, NOW).expect("the other is free");
+        assert_ne!(&*placed.worker.name, name);
+        let hindered = placed.choice.hindered();
+        assert_eq!((hindered[0].0, hindered[0].1[0].reason.name()), (name, "ring"), "it is said why");
+        fleet.release((order.task, 1), &registry, NOW);
+        assert!(fleet.place(&from(name, name), &registry, NOW).is_err(), "also by its name");
+    }
+    fleet.drain("w002", true);
+    let mut waits = fleet.enqueue(from("w001", "any"), &registry, NOW).expect("nobody else is there");
+    fleet.offer(&registry, NOW);
+    assert!(waits.placed.try_recv().is_err());
+    fleet.drain("w002", false);
+    fleet.offer(&registry, NOW);
+    assert!(waits.placed.try_recv().is_ok());
+}
+
+#[test]
 fn one_that_never_announced_itself_is_given_what_its_caller_may_give_it() {
     let hidden = Agent { visibility: Visibility::Private, owner: PrincipalId(2), ..agent(1) };
     let registry = Registry::new([hidden, agent(2)], None);
@@ -177,6 +205,40 @@ fn one_that_never_announced_itself_is_given_what_its_caller_may_give_it() {
         fleet.place(&order, &registry, NOW).is_ok()
     };
     assert_eq!((to("w001", false), to("w001", true), to("w002", false)), (false, true, true));
+}
+
+#[test]
+fn who_comes_to_a_repository_finds_out_that_others_change_it() {
+    let (fleet, registry) = fleet(2);
+    let write = || {
+        let mut order = order(Priority::Normal, None, NOW);
+        Arc::make_mut(&mut order.dispatch).requirements.write = true;
+        order
+    };
+    let says = |name: &str| {
+        let mut announce = Announce::default();
+        announce.worker.agent_id = name.to_owned();
+        let state = RepoState { clean: Some(true), repository: Some("git@x:repo".into()), ..RepoState::default() };
+        announce.session.repo_state = Some(state);
+        fleet.announce(registry.by_name(name).expect("an agent"), announce, Via::Socket, NOW);
+    };
+    says("w001");
+    let first = write();
+    assert_eq!(&*fleet.place(&first, &registry, NOW).expect("it is free").worker.name, "w001");
+    says("w002");
+    let waits = fleet.place(&write(), &registry, NOW).expect_err("somebody changes its files");
+    let hindered = waits.hindered();
+    let second = hindered.iter().find(|(name, _)| *name == "w002").expect("it was looked at");
+    assert_eq!(second.1[0].reason, BlockedReason::OverCapacity, "{second:?}");
+    let two = Settings { writers_per_repository: 2, ..Settings::default() };
+    fleet.replace_settings(two, &registry);
+    let second = write();
+    assert!(fleet.place(&second, &registry, NOW).is_ok(), "as many as may");
+    fleet.replace_settings(Settings::default(), &registry);
+    fleet.release((second.task, 1), &registry, NOW);
+    assert!(fleet.place(&write(), &registry, NOW).is_err());
+    fleet.release((first.task, 1), &registry, NOW);
+    assert!(fleet.place(&write(), &registry, NOW).is_ok());
 }
 
 /// In a build that is not optimised a decision takes many times as long, and is held to that.

@@ -34,7 +34,11 @@ fn look(
     for (word, value) in members {
         match word.as_str() {
             "$ref" => look(root, target(root, value)?, way, done)?,
-            "not" => look(root, value, way, done)?,
+            "not" | "if" | "then" | "else" => look(root, value, way, done)?,
+            "dependentSchemas" => {
+                let inner = value.as_object().into_iter().flatten();
+                inner.into_iter().try_for_each(|(_, inner)| look(root, inner, way, done))?;
+            }
             "allOf" | "anyOf" | "oneOf" => {
                 let inner = value.as_array().into_iter().flatten();
                 inner.into_iter().try_for_each(|inner| look(root, inner, way, done))?;

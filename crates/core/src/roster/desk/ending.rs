@@ -146,6 +146,11 @@ impl Desk {
         self.state().runs.get(&task).is_some_and(|entry| entry.answers == Answers::WhenGone)
     }
 
+    /// Whether nobody was sent the run, or has it.
+    pub(in crate::roster) fn waits(&self, task: TaskId) -> bool {
+        self.state().runs.get(&task).is_none_or(|entry| entry.stands() == Standing::Waiting)
+    }
+
     /// Whether a connection has the run now.
     pub(in crate::roster) fn is_held(&self, task: TaskId) -> bool {
         let state = self.state();

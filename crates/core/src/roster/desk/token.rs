@@ -1,6 +1,6 @@
 //! Tokens to go on with after a cut, also one that the hub itself made by stopping.
 
-use super::{Standing, State};
+use super::{Answers, Standing, State};
 use crate::error::Fault;
 use crate::ids::TaskId;
 use crate::key::sha256;
@@ -58,5 +58,9 @@ impl State {
         entry.answers = self.seats[index].answers;
         entry.standing.send_replace(Standing::Taken(self.seats[index].id));
         self.seats[index].asks_after(task, entry);
+        if self.seats[index].answers == Answers::WhenGone {
+            self.seats[index].orders.extend(entry.reminder(task));
+            self.seats[index].wake.notify_one();
+        }
     }
 }

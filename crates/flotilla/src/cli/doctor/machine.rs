@@ -50,7 +50,7 @@ pub fn config(findings: &mut Findings, file: &ConfigFile, data: &DataDir) -> Opt
         }
         Err(error) => {
             let what = format!("{error:#}").replace('\n', " ");
-            let advice = "mend the file, or the FLOTILLA_ variable; flotilla config check looks at the file alone";
+            let advice = "mend the file, or the FLOTILLA_ variable; flotilla config check says the same of it";
             findings.problem("configuration", what, advice);
             None
         }
@@ -198,13 +198,11 @@ async fn keys(findings: &mut Findings, store: &Sqlite, preset: Option<&str>) {
     }
 }
 
-/// Whether a hub could listen where it is to. `answers` is where one answers that was asked; it may be another.
-pub fn port(findings: &mut Findings, config: Option<&Config>, answers: Option<&str>) {
-    let Some(config) = config else { return };
-    let listen = config.hub.listen;
+/// Whether a hub could listen where it is to, or does.
+pub fn port(findings: &mut Findings, listen: SocketAddr, is_hub: bool) {
     match TcpListener::bind(listen) {
         Ok(_) => findings.ok("port", format!("{listen} is free")),
-        Err(_) if answers.is_some_and(|url| url.trim_end_matches('/').ends_with(&format!(":{}", listen.port()))) => {
+        Err(_) if is_hub => {
             findings.ok("port", format!("{listen} is taken, and a hub answers"));
         }
         Err(error) => {

@@ -16,10 +16,14 @@ use flotilla_outbound::net::address;
 use flotilla_protocol::a2a::request::ListTasksRequest;
 use flotilla_protocol::wire::Int32;
 use serde_json::Value;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 const HUB_CARD: &str = "the hub's card";
 /// Clocks further apart than this many seconds make tokens and deadlines go wrong.
 const DRIFT: i64 = 30;
+/// How long whoever has the hub's port may take to say that it is one.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Whether a hub answers, and whether its clock agrees with ours.
 pub async fn hub(findings: &mut Findings, session: &Session) -> bool {
@@ -47,6 +51,32 @@ pub async fn hub(findings: &mut Findings, session: &Session) -> bool {
         _ => {}
     }
     true
+}
+
+/// Whether a hub answers where the configuration has one listen. `asked` is where one was asked and answered: it may
+/// be the same, reached in a way that is not tried here.
+pub async fn is_hub_at(session: &Session, config: &Config, asked: Option<&str>) -> bool {
+    let mut listen = config.hub.listen;
+    if asked.is_some_and(|url| url.trim_end_matches('/').ends_with(&format!(":{}", listen.port()))) {
+        return true;
+    }
+    if listen.ip().is_unspecified() {
+        listen.set_ip(if listen.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
+    }
+    let scheme = if config.hub.tls.is_some() { "https" } else { "http" };
+    let hub = Hub::new(session.net.clone(), &format!("{scheme}://{listen}"), None);
+    tokio::time::timeout(PATIENCE, hub.ready()).await.is_ok_and(|ready| ready.is_ok())
+}
+
+/// Agents elsewhere are the hub's to reach: without one, nobody has looked.
+pub fn unasked(findings: &mut Findings, config: &Config) {
+    for name in config.agents.iter().filter(|(_, agent)| agent.kind == Kind::A2a).map(|(name, _)| name) {
+        findings.note(
+            "agents",
+            format!("whether the agent {name} can be reached is not known: no hub answers"),
+            format!("start the hub, then: flotilla agents check {name}"),
+        );
+    }
 }
 
 /// Each agent of the configuration that the hub has, else the hub's own card.

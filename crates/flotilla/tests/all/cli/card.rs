@@ -32,6 +32,10 @@ fn a_card_is_shown_with_all_that_a_caller_wants_to_know() {
     assert_eq!(shown.field("Push notifications"), "yes");
     assert_eq!(shown.field("Extended card"), "no");
     assert_eq!(shown.field("Transport"), "JSONRPC");
+    let preferred =
+        |place: Place, args: &[&str]| place.run(&[&["card", "get"], args].concat()).ok().field("Transport").to_owned();
+    assert_eq!(preferred(Place::at(&hub), &["--transport", "GRPC"]), "GRPC");
+    assert_eq!(preferred(Place::at(&hub).env("A2ACLI_TRANSPORT", "HTTP+JSON"), &[]), "HTTP+JSON");
     assert_eq!(shown.field("Valid"), "yes");
     for label in ["Description", "Version", "Interface", "Security scheme", "Requires", "Input modes", "Skill"] {
         shown.field(label);

@@ -63,11 +63,20 @@ fn a_credential_no_scheme_takes_stays_here() {
     let agent = agent(json!({}), "");
     let place = Place::new();
     let ran = place.run(&["send", "hi", "-a", &agent.url, "--bearer", "tok-1"]).ok();
-    assert!(ran.err.contains("not sent"), "{ran:?}");
+    assert!(ran.err.contains("takes a bearer token, so it is not sent"), "{ran:?}");
     assert_eq!(agent.asked()[0].header("authorization"), None);
     let declared = self::agent(bearer(), "b");
     asked(&place, &declared, &["--bearer", "tok-1"]);
     assert_eq!(declared.cards()[0].header("authorization"), None, "nothing is shown to where the card comes from");
+}
+
+#[test]
+fn a_header_is_a_credential_or_a_parameter() {
+    let declared = agent(bearer(), "b");
+    let args = ["send", "hi", "-a", &declared.url, "--bearer", "tok-1", "--svc-param", "authorization:Bearer other-2"];
+    let ran = Place::new().run(&args);
+    assert!(ran.code == 2 && ran.err.contains("authorization") && !ran.err.contains("other-2"), "{ran:?}");
+    assert_eq!(declared.asked().len(), 0, "of two, none is lost without a word");
 }
 
 #[test]

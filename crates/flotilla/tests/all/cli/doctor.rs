@@ -113,6 +113,19 @@ fn an_agent_that_the_hub_does_not_reach_and_a_port_of_another_program_are_found(
 }
 
 #[test]
+fn a_hub_that_is_reached_in_another_way_has_its_own_port() {
+    let (hub, other) = (hub(), hub());
+    let place = Place::at(&other);
+    let listen = hub.url().trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let far = "agents:\n  far: {kind: a2a, url: \"http://127.0.0.1:1\"}\n";
+    let file = place.file("hub.yaml", format!("hub: {{listen: {listen}}}\n{far}"));
+    let ran = place.run(&["doctor", "--config", &file]);
+    assert!(ran.out.contains(&format!("Ok: port: {listen} is taken, and a hub answers")), "{ran:?}");
+    let alone = place.run(&["doctor", "--config", &file, "--hub", "http://127.0.0.1:1"]);
+    assert!(alone.out.contains("whether the agent far can be reached is not known"), "{alone:?}");
+}
+
+#[test]
 fn a_machine_without_a_hub_is_no_patient() {
     let place = Place::new();
     let file = place.file("hub.yaml", "hub: {listen: \"127.0.0.1:0\"}");
@@ -159,4 +172,19 @@ fn what_the_advice_names_can_be_done() {
     assert!(advice(&ran, "agents").contains("--debug"), "{ran:?}");
     let ran = examined(&place, &hub, &["-o", "json", "--agent-card", "http://127.0.0.1:1", "--debug"]);
     assert!(ran.code == 1 && ran.err.contains("> GET http://127.0.0.1:1/"), "{ran:?}");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_told_once() {
+    let place = Place::new();
+    let agents =
+        "agents: {y: {kind: command, command: {program: /nope}}, z: {kind: command, command: {program: nope}}}";
+    let file = place.file("hub.yaml", format!("hub: {{listen: '127.0.0.1:0'}}\n{agents}\n"));
+    let args = ["doctor", "--config", &file, "--data-dir", "data", "--hub", "http://127.0.0.1:1"];
+    let ran = place.run(&args);
+    assert!(ran.out.contains("there is no file /nope that may be run"), "{ran:?}");
+    assert!(ran.out.contains("there is no 'nope' in ") && ran.out.matches("the whole path").count() == 1, "{ran:?}");
+    assert!(!ran.out.contains("Announces"), "{ran:?}");
+    let told = place.run(&[&args[..], &["-o", "json"]].concat()).json();
+    assert!(told["announcements"]["y"]["session"]["broken"].is_string(), "{told}");
 }

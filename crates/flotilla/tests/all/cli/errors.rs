@@ -3,6 +3,7 @@
 use super::agent::{Agent, Says, card};
 use super::program::Place;
 use crate::cast::{hub, id};
+use flotilla_testkit::pages::{Page, Pages};
 use serde_json::{Value, json};
 
 #[test]
@@ -92,6 +93,38 @@ fn people_are_told_what_to_try_next() {
     }
     let nobody = Place::new().env("FLOTILLA_URL", "http://127.0.0.1:1").run(&["send", "x"]);
     assert!(nobody.err.contains("flotilla serve"), "{nobody:?}");
+}
+
+#[test]
+fn a_hint_fits_what_went_wrong() {
+    let hint = |place: Place, args: &[&str]| {
+        let error = place.run(&[args, &["-o", "json"]].concat()).json()["error"].clone();
+        (error["message"].as_str().expect("words").to_owned(), error["hint"].as_str().expect("a hint").to_owned())
+    };
+    let secured = Pages::start(|_, _| Page { body: "Use https:// here".into(), ..Page::status(400) });
+    let (message, next) = hint(Place::new(), &["send", "x", "-a", &secured.address.to_string()]);
+    assert!(message.contains("HTTP 400: Use https:// here"), "{message}");
+    assert!(next.contains(&format!("https://{}", secured.address)), "{next}");
+    let mut newer = card(json!({}));
+    newer["supportedInterfaces"][0]["protocolVersion"] = json!("2.0");
+    let newer = Agent::start(newer, |_, _| Says::Json(json!({})));
+    let (message, next) = hint(Place::new(), &["send", "x", "-a", &newer.url]);
+    assert!(message.contains("2.0") && !next.contains("0.3"), "{message}: {next}");
+    for flag in ["--agent-card", "--hub"] {
+        let (message, _) = hint(Place::new(), &["card", "get", flag, ""]);
+        assert!(message.contains(&format!("{flag} is empty")), "{message}");
+    }
+    for (name, value, args) in [
+        ("A2ACLI_TRANSPORT", "pigeon", &["send", "x", "-a", &newer.url][..]),
+        ("A2ACLI_TIMEOUT", "soon", &["send", "x"]),
+        ("A2ACLI_OUTPUT", "xml", &["send", "x"]),
+        ("A2ACLI_A2A_VERSION", "7", &["send", "x"]),
+    ] {
+        let place = Place::new().env(name, value);
+        let told = place.run(args);
+        assert!(told.code == 2 && told.err.contains(&format!("{name}: ")) && told.err.contains(value), "{told:?}");
+        assert!(!told.err.contains(&format!("--{}", &name[7..].to_lowercase())), "{told:?}");
+    }
 }
 
 /// What an agent that answers like this is called.

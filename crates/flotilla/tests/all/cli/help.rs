@@ -107,6 +107,15 @@ fn the_dangers_of_credential_flags_are_told_and_service_parameters_are_no_creden
 }
 
 #[test]
+fn the_program_has_one_name_whatever_its_file_is_called() {
+    let place = Place::new();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_flotilla"), place.dir().join("other")).expect("a link");
+    let ran = place.typed("./other send --agnt x");
+    assert!(ran.err.contains("flotilla send --help") && !ran.err.contains("other"), "{ran:?}");
+    assert!(place.typed("./other task --help").ok().out.contains("Usage: flotilla task "), "{ran:?}");
+}
+
+#[test]
 fn shells_get_scripts_that_know_the_commands() {
     let place = Place::new();
     for (shell, sign) in [("bash", "complete -F"), ("zsh", "#compdef flotilla"), ("fish", "complete -c flotilla")] {

@@ -122,3 +122,20 @@ fn two_conversations_at_once_do_not_meet() {
     tasks.dedup();
     assert_eq!(tasks.len(), 4);
 }
+
+#[test]
+fn the_command_to_go_on_with_says_how_the_agent_is_called() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let extension = "A2A-Extensions:urn:test:required";
+    let args = ["send", "hi", "--agent", "strict", "--svc-param", extension, "--svc-param", "x-pass:hunter22"];
+    let sent =
+        place.run(&[&args[..], &["--transport", "GRPC", "--insecure", "--bearer", hub.owner_key()]].concat()).ok();
+    let (context, resume) = (sent.field("Context"), sent.field("Resume"));
+    let called = format!(
+        "--agent strict --transport GRPC --svc-param {extension} --svc-param 'x-pass:<value>' --bearer '<token>' --insecure"
+    );
+    assert_eq!(resume, format!("flotilla send --context-id {context} \"<message>\" {called}"));
+    let typed = resume.replacen("flotilla", env!("CARGO_BIN_EXE_flotilla"), 1).replace("<token>", hub.owner_key());
+    assert_eq!(place.typed(&typed).ok().field("Context"), context);
+}

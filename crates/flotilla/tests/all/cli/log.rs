@@ -3,6 +3,7 @@
 use super::program::{Place, finish};
 use crate::cast::{hub, id, reached, setup};
 use flotilla_testkit::{Binding, until};
+use serde_json::json;
 
 const THINKER: &str = r#"
 agents:
@@ -43,10 +44,16 @@ fn the_owner_reads_everything_in_human_form() {
         assert!(shown.out.contains(words), "no {words:?} in {}", shown.out);
     }
     assert!(shown.field("Event").starts_with("1 20"), "number and time: {shown:?}");
-    let entries = place.run(&["task", "log", id(&sent["task"]), "-o", "json"]).ok().lines();
+    assert_eq!((shown.field("Task"), shown.field("State")), (id(&sent["task"]), "TASK_STATE_COMPLETED"));
+    assert_eq!(shown.field("Context"), sent["task"]["contextId"]);
+    let entries = place.lines(&["task", "log", id(&sent["task"])]);
+    let whole = place.json(&["task", "log", id(&sent["task"])]);
+    assert_eq!(whole["events"].as_array(), Some(&entries), "one document, or one event a line");
+    assert_eq!((&whole["taskId"], &whole["contextId"]), (&sent["task"]["id"], &sent["task"]["contextId"]));
+    assert_eq!((whole["state"].as_str(), &whole["pruned"]), (Some("TASK_STATE_COMPLETED"), &json!(false)));
     let numbers: Vec<u64> = entries.iter().filter_map(|entry| entry["seq"].as_u64()).collect();
     assert_eq!(numbers, (1..=entries.len() as u64).collect::<Vec<_>>());
-    let rest = place.run(&["task", "log", id(&sent["task"]), "-o", "json", "--after", "3"]).ok().lines();
+    let rest = place.lines(&["task", "log", id(&sent["task"]), "--after", "3"]);
     assert_eq!(rest, entries[3..]);
 }
 
@@ -73,7 +80,7 @@ fn a_log_is_followed_until_the_task_ends() {
     reached(&hub.owner(Binding::JsonRpc), &task, "TASK_STATE_WORKING");
     place.run(&["task", "cancel", &task]).ok();
     let followed = finish(follower).ok().lines();
-    let read = place.run(&["task", "log", "-o", "json", &task]).ok().lines();
+    let read = place.lines(&["task", "log", &task]);
     assert_eq!(followed, read, "the same events in the same order");
     let ended = place.run(&["task", "log", "-f", "-o", "json", &task]).ok().lines();
     assert_eq!(ended, read, "an ended task's log ends");
@@ -90,7 +97,7 @@ fn a_followed_log_survives_the_restart_of_its_hub() {
     super::program::streams(&hub, 1);
     hub.restart();
     let followed = finish(follower).ok().lines();
-    let read = place.run(&["task", "log", "-o", "json", &task]).ok().lines();
+    let read = place.lines(&["task", "log", &task]);
     assert_eq!(followed, read, "no event is missing and none is there twice");
 }
 
@@ -104,8 +111,9 @@ fn a_long_log_comes_in_pages() {
     let page = until("a page", || Some(owner.get(&format!("/api/tasks/{task}/log")).json()));
     let next = page["nextAfter"].as_u64().expect("more than one page");
     assert!(page["events"].as_array().is_some_and(|events| events.len() as u64 == next), "{next}");
-    let all = place.run(&["task", "log", "-o", "json", task]).ok().lines();
-    let numbers: Vec<u64> = all.iter().filter_map(|entry| entry["seq"].as_u64()).collect();
+    let all = place.json(&["task", "log", task]);
+    let numbers: Vec<u64> =
+        all["events"].as_array().into_iter().flatten().filter_map(|entry| entry["seq"].as_u64()).collect();
     assert_eq!(numbers, (1..=page["seq"].as_u64().expect("the last")).collect::<Vec<_>>());
 }
 
@@ -121,8 +129,18 @@ fn what_says_how_to_call_an_agent_has_no_say() {
         &["--a2a-version", "1.0"],
         &["--svc-param", "a:b"],
     ] {
-        let ran = place.run(&[&["task", "log", id(&sent["task"]), "-o", "json"], args].concat());
-        assert_eq!((ran.code, ran.error().as_str()), (2, "A2ACLI_ERR_USAGE"), "{ran:?}");
-        assert!(ran.json()["error"]["hint"].as_str().is_some_and(|hint| hint.contains("--hub")), "{ran:?}");
+        for command in ["log", "why", "tree"] {
+            let ran = place.run(&[&["task", command, id(&sent["task"]), "-o", "json"], args].concat());
+            assert_eq!((ran.code, ran.error().as_str()), (2, "A2ACLI_ERR_USAGE"), "{ran:?}");
+            assert!(ran.json()["error"]["hint"].as_str().is_some_and(|hint| hint.contains("--hub")), "{ran:?}");
+        }
     }
+    for command in ["log", "why", "tree"] {
+        let help = place.run(&["task", command, "--help"]).ok();
+        for flag in ["--agent", "--transport", "--a2a-version", "--svc-param"] {
+            assert!(!help.out.contains(flag) && help.out.contains("--hub"), "{flag} in {}", help.out);
+        }
+    }
+    let help = place.run(&["task", "get", "--help"]).ok();
+    assert!(help.out.contains("--agent-card") && help.out.contains("--svc-param"), "{}", help.out);
 }

@@ -47,6 +47,23 @@ fn a_failure_is_one_whether_it_can_be_written_or_not() {
 }
 
 #[test]
+fn what_cannot_be_said_beside_the_result_changes_nothing() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let program = env!("CARGO_BIN_EXE_flotilla");
+    for (command, code) in [
+        ("send ask -o json", 0),
+        ("send hello -o json --debug", 0),
+        ("task get nope", 1),
+        ("send", 2),
+        ("send hello --hub http://127.0.0.1:1", 3),
+    ] {
+        let unheard = place.typed(&format!("{program} {command} 2>/dev/full"));
+        assert_eq!((unheard.code, unheard.out.is_empty()), (code, code != 0), "{command}: {unheard:?}");
+    }
+}
+
+#[test]
 fn a_key_that_could_not_be_shown_is_not_used_up() {
     let place = Place::new();
     let serve = format!("{} serve --listen 127.0.0.1:0 --data-dir data", env!("CARGO_BIN_EXE_flotilla"));
@@ -67,6 +84,7 @@ fn every_answer_about_a_task_names_task_context_and_state() {
         &["task", "get", &task][..],
         &["task", "list"],
         &["task", "download", &task, "--dir", "x"],
+        &["task", "log", &task],
         &["send", "--async", "hold"],
         &["task", "cancel", &task],
     ] {

@@ -77,6 +77,8 @@ fn mistakes_are_usage_errors_before_anything_is_sent() {
         &["x", "--timeout", "soon"],
         &["x", "--output", "xml"],
         &["x", "--svc-param", "nothing"],
+        &["x", "--svc-param", "Content-Length:5"],
+        &["x", "--svc-param", "a2a-version:0.3"],
         &["x", "--transport", "pigeon"],
         &["x", "--a2a-version", "0.2"],
     ] {

@@ -192,3 +192,54 @@ fn a_task_that_is_not_there_is_not_to_be_read() {
         assert!(hint.contains("task list") && !hint.contains("task get"), "{hint}");
     }
 }
+
+#[test]
+fn a_list_asks_for_no_messages_that_it_does_not_show() {
+    let page = json!({"tasks": [task("WORKING")], "nextPageToken": "", "pageSize": 1, "totalSize": 1});
+    let agent = Agent::start(card(json!({})), move |_, _| Says::Result(page.clone()));
+    let place = Place::new();
+    let asked = |more: &[&str]| {
+        place.run(&[&["task", "list", "-a", &agent.url], more].concat()).ok();
+        agent.asked().pop().expect("a request").json()["params"].get("historyLength").cloned()
+    };
+    assert_eq!(asked(&[]), Some(json!(0)));
+    assert_eq!(asked(&["-o", "json"]), Some(json!(0)));
+    assert_eq!(asked(&["--history", "3"]), Some(json!(3)));
+    assert_eq!(asked(&["--verbose"]), None);
+    let hub = hub();
+    let place = Place::at(&hub);
+    place.run(&["send", "complete"]).ok();
+    assert!(place.run(&["task", "list", "--history", "9"]).ok().field("History").starts_with("ROLE_USER"));
+    assert!(!place.run(&["task", "list"]).ok().out.contains("History:"));
+}
+
+#[test]
+fn a_task_too_large_to_be_read_is_canceled_all_the_same() {
+    let agent = Agent::start(card(json!({})), |asked, _| match asked.method().as_str() {
+        "CancelTask" => {
+            let mut all = task("CANCELED");
+            all["history"] =
+                json!([{"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x".repeat(65 << 20)}]}]);
+            Says::Result(all)
+        }
+        _ => {
+            assert_eq!(asked.json()["params"]["historyLength"], 0);
+            Says::Result(task("CANCELED"))
+        }
+    });
+    let ran = Place::new().run(&["task", "cancel", "t-1", "-a", &agent.url]).ok();
+    assert_eq!(ran.field("State"), "TASK_STATE_CANCELED");
+    assert!(ran.err.contains("too large"), "{ran:?}");
+}
+
+#[test]
+fn numbers_below_what_there_is_are_told_as_such() {
+    for args in [&["get", "t", "--history", "-1"][..], &["list", "--history", "-1"], &["list", "--page-size", "0"]] {
+        let ran = Place::new().run(&[&["task"], args].concat());
+        assert!(ran.code == 2 && ran.err.contains("must be a whole number"), "{ran:?}");
+        assert!(
+            ran.err.contains(&format!("flotilla task {} --help", args[0])) && !ran.err.contains("-- -1"),
+            "{ran:?}"
+        );
+    }
+}

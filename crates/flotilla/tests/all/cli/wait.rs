@@ -3,6 +3,7 @@
 use super::agent::{Agent, Says, card, streaming, task};
 use super::program::{Place, Ran, finish};
 use crate::cast::{hub, id, state};
+use flotilla_testkit::stand_in::{Act, StandIn};
 use flotilla_testkit::{HubProcess, until};
 use serde_json::json;
 
@@ -138,4 +139,55 @@ fn an_agent_that_forgets_what_it_streamed_is_still_understood() {
     let sent = Place::new().json(&["send", "hi", "-a", &agent.url]);
     assert_eq!(state(&sent["task"]), "TASK_STATE_COMPLETED");
     assert_eq!(sent["task"]["artifacts"][0]["parts"], json!([{"text": "one"}, {"text": "two"}]));
+}
+
+/// Neither streams nor ends.
+const SLOW: &str = "
+hub: {default_agent: echo}
+agents:
+  echo: {kind: echo}
+  slow: {kind: script, streaming: false, script: {otherwise: [working, {delay: 1h}]}}
+";
+
+#[test]
+fn the_task_of_an_agent_that_does_not_stream_is_found_when_the_wait_ends() {
+    let hub = crate::cast::setup().config(SLOW).start();
+    let place = Place::at(&hub);
+    let only = || {
+        let listed = place.json(&["task", "list", "--agent", "slow", "--status", "working"]);
+        (listed["totalSize"] == 1).then(|| listed["tasks"][0].clone())
+    };
+    for how in ["late", "interrupted"] {
+        let ran = if how == "late" {
+            place.run(&["send", "x", "--agent", "slow", "--timeout", "1s", "-o", "json"])
+        } else {
+            let child = place.start(&["send", "x", "--agent", "slow", "-o", "json"]);
+            until("the task is there", only);
+            let sent = std::process::Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status();
+            assert!(sent.expect("sh can be started").success());
+            finish(child)
+        };
+        let task = only().expect("the task goes on");
+        let (error, id) = (ran.json()["error"].clone(), id(&task));
+        let standing =
+            format!("task {id} (context {}) is TASK_STATE_WORKING", task["contextId"].as_str().expect("one"));
+        assert!(error["message"].as_str().is_some_and(|text| text.contains(&standing)), "{how}: {error}");
+        assert_eq!(error["hint"], format!("flotilla task get --wait {id} --agent slow"), "{how}");
+        place.run(&["task", "cancel", id, "--agent", "slow"]).ok();
+    }
+}
+
+#[test]
+fn where_the_task_cannot_be_found_the_way_to_all_tasks_is_told() {
+    let silent = StandIn::start(false, |asked| match asked.method.as_str() {
+        "SendMessage" => vec![Act::Hold],
+        _ => vec![Act::Refuse(-32601, "no lists here")],
+    });
+    let ran = Place::new().run(&["send", "x", "-a", &silent.url(), "--timeout", "500ms", "-o", "json"]);
+    assert_eq!((ran.code, ran.error().as_str()), (5, "A2ACLI_ERR_TIMEOUT"), "{ran:?}");
+    let hint = ran.json()["error"]["hint"].as_str().expect("a hint").to_owned();
+    assert!(hint.contains(&format!("flotilla task list --agent-card {}", silent.url())), "{hint}");
+    let known = ["send", "x", "-a", &silent.url(), "--task-id", "t-7", "--timeout", "500ms", "-o", "json"];
+    let error = Place::new().run(&known).json()["error"].clone();
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("task t-7")), "{error}");
 }

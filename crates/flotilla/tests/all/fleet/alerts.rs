@@ -1,7 +1,7 @@
 //! Alerts reach people: a webhook that is signed, and a program of the operator's own.
 
-use super::{give, steps};
-use crate::cast::{CONFIG, reached, setup};
+use super::{dispatch, give, owner, steps, worker};
+use crate::cast::{CONFIG, hub_with, id, reached, setup};
 use flotilla_testkit::{Binding, Receiver, until};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
@@ -31,6 +31,27 @@ fn work_nobody_takes_is_told_to_webhooks_and_programs() {
         let metrics = hub.stranger(Binding::HttpJson).get("/metrics").text().to_owned();
         metrics.contains(r#"flotilla_notifications_total{outcome="delivered"} 2"#).then_some(())
     });
+}
+
+#[test]
+fn an_alert_is_pushed_to_who_has_the_task_s_news_pushed() {
+    let receiver = Receiver::start();
+    let hub = hub_with("fleet: {wait: 1s}\ntargets: {allow: [127.0.0.1]}");
+    let _ada = worker(&hub, "ada");
+    for (number, policy) in [json!(["alert"]), json!(["alert", "queue"])].into_iter().enumerate() {
+        let work = dispatch(&json!({"to": "label:moon", "on_blocked": policy}));
+        let message = json!({"messageId": format!("m-{number}"), "role": "ROLE_USER", "parts": [{"text": "x"}],
+            "metadata": {"urn:flotilla:ext:fleet-handshake:2.0": work}});
+        let configuration = json!({"returnImmediately": true, "taskPushNotificationConfig": {"url": receiver.url()}});
+        let client = owner(&hub).agent("fleet");
+        let sent = client.call("SendMessage", &json!({"message": message, "configuration": configuration}));
+        let task = id(&sent.expect("a task")["task"]).to_owned();
+        let alert = format!("No worker takes the work of task {task} (missing_capability): ");
+        until("the alert is pushed", || {
+            receiver.received().iter().find(|got| got.json().to_string().contains(&alert)).cloned()
+        });
+        reached(&client, &task, "TASK_STATE_REJECTED");
+    }
 }
 
 #[test]

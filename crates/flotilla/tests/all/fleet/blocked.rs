@@ -121,12 +121,14 @@ fn blocked_is_not_asked_again_before_something_new_is_announced() {
     let hub = hub();
     let mut ada = worker(&hub, "ada");
     let (task, client) = give(&hub, &json!({}));
-    block(&mut ada, &json!({"blocked_reason": "stale_profile"}));
+    block(&mut ada, &json!({"blocked_reason": "stale_profile", "retry_after": 0, "retryable": true}));
     until("it waits", || steps(&hub, &task).ends_with("queued").then_some(()));
-    assert_eq!(
-        client.task(&task)["status"]["message"]["parts"][0]["text"],
-        "The work waits for a worker that can take it."
-    );
+    let blocked = why(&hub, &task)[1].clone();
+    assert_eq!(blocked["until"], Value::Null, "no time brings it: {blocked}");
+    until("its caller is told so", || {
+        let said = client.task(&task)["status"]["message"]["parts"][0]["text"].clone();
+        (said == "The work waits for a worker that can take it.").then_some(())
+    });
     say(&mut ada, &announce("ada", 1));
     assert!(steps(&hub, &task).ends_with("queued"), "the same word changes nothing");
     say(&mut ada, &announce("ada", 2));
@@ -134,6 +136,32 @@ fn blocked_is_not_asked_again_before_something_new_is_announced() {
     result(&mut ada, &again, &json!({"status": "done"}));
     reached(&client, &task, "TASK_STATE_COMPLETED");
     assert_eq!(steps(&hub, &task), "assigned ada, blocked ada, queued, assigned ada, judged ada");
+}
+
+#[test]
+fn who_says_at_once_again_and_again_is_asked_less_and_less_often() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let (task, client) = give(&hub, &json!({"on_blocked": ["queue"]}));
+    let mut last = Instant::now();
+    for least in [0, 990, 1_990] {
+        let message = ada.kind("message");
+        assert!(last.elapsed() >= Duration::from_millis(least), "{:?}", last.elapsed());
+        last = Instant::now();
+        result(
+            &mut ada,
+            &message,
+            &json!({"status": "blocked", "blocked_reason": "budget_too_small", "retry_after": 0}),
+        );
+    }
+    // The third time it is asked after four seconds, unless it announces something new.
+    until("it waits again", || {
+        (why(&hub, &task).iter().filter(|step| step["step"] == "blocked").count() == 3).then_some(())
+    });
+    say(&mut ada, &announce("ada", 2));
+    let message = ada.kind("message");
+    result(&mut ada, &message, &json!({"status": "done"}));
+    reached(&client, &task, "TASK_STATE_COMPLETED");
 }
 
 #[test]
@@ -279,6 +307,13 @@ fn places_and_repositories_hold_so_many() {
     let writes = json!({"requirements": {"write": true}});
     let (first, client) = give(&hub, &writes);
     let message = ada.kind("message");
+    // One that comes to it later, and writes its address in another way.
+    let mut late = announce("eve", 1);
+    late["session"]["repo_state"]["repository"] = json!("ssh://git@example.org:22/repo.git");
+    let _eve = worker_saying(&hub, "eve", &late);
+    let told = refused(&hub, &json!({"to": "eve", "requirements": {"write": true}}));
+    assert_eq!(told["blocked_reason"], "over_capacity", "{told}");
+    assert_eq!(post(&owner(&hub), "/api/fleet/eve/drain", &json!({})).status, 200);
     let (second, _) = give(&hub, &writes);
     until("it waits", || (steps(&hub, &second) == "queued").then_some(()));
     assert_eq!(shown(&hub, "bob")["health"], "AVAILABLE", "it has a place, but its repository has none");

@@ -1,9 +1,9 @@
 //! Hard ceilings hold also for work that ends at once, is asked for again, waits or is stopped.
 
 use super::{announce, give, is, owner, result, steps, told, worker, worker_saying};
-use crate::cast::{hub, hub_with, reached};
+use crate::cast::{hub, hub_with, reached, state};
 use flotilla_testkit::socket::Socket;
-use flotilla_testkit::{Binding, HubProcess, until};
+use flotilla_testkit::{Act, Asked, Binding, Client, HubProcess, StandIn, until};
 use serde_json::{Value, json};
 
 const URI: &str = "urn:flotilla:ext:fleet-handshake:2.0";
@@ -15,19 +15,23 @@ fn wide(hub: &HubProcess, name: &str) -> Socket {
     worker_saying(hub, name, &told)
 }
 
-/// Gives work to a worker several times, lets all of it end at once, and counts what is accepted.
+/// Gives work to a worker several times, lets all of it end at once, and counts what is accepted. What ends after the
+/// ceiling is reached may be stopped before that is heard.
 fn accepted(hub: &HubProcess, worker: &mut Socket, with: &Value) -> usize {
     let given: Vec<_> = (0..4).map(|_| give(hub, with)).collect();
     let messages: Vec<Value> = given.iter().map(|_| worker.kind("message")).collect();
     for message in &messages {
         result(worker, message, &json!({"status": "done", "usage": {"input_tokens": 700}}));
     }
-    let ended = given.iter().map(|(task, client)| reached(client, task, "TASK_STATE_COMPLETED"));
+    let over = ["TASK_STATE_COMPLETED", "TASK_STATE_FAILED"];
+    let ended = given.iter().map(|(task, client)| {
+        until("it is over", || Some(client.task(task)).filter(|task| over.contains(&state(task))))
+    });
     let standing = |task: &Value| task["artifacts"][0]["metadata"][URI]["standing"].clone();
     ended.filter(|task| standing(task) == "accepted").count()
 }
 
-fn spent(hub: &HubProcess, task: &str) -> Value {
+pub fn spent(hub: &HubProcess, task: &str) -> Value {
     owner(hub).get(&format!("/api/usage?by=task&task={task}")).json()["total"]["totalTokens"].clone()
 }
 
@@ -37,16 +41,83 @@ fn of_several_that_end_at_once_no_more_are_accepted_than_fit() {
     let (mut ada, mut bob, mut cap) = (wide(&hub, "ada"), wide(&hub, "bob"), wide(&hub, "cap"));
     let budget = json!({"max_total_tokens": 1000, "hard": true});
     let (parent, client) = give(&hub, &json!({"to": "ada", "task": {"budget": budget}}));
-    let message = ada.kind("message");
-    let log = owner(&hub).get(&format!("/api/tasks/{parent}/log")).json();
-    let chain = json!([{"hub": log["hubId"], "agent": "ada", "task": parent}]);
-    let metadata = json!({"urn:flotilla:ext:ancestry:1.0": {"chain": chain}});
+    ada.kind("message");
+    let metadata = part_of(&hub, "ada", &parent);
     assert_eq!(accepted(&hub, &mut bob, &json!({"to": "bob", "metadata": metadata})), 1, "under a parent's ceiling");
     assert_eq!(accepted(&hub, &mut cap, &json!({"to": "cap"})), 1, "under the day's");
-    result(&mut ada, &message, &json!({"status": "done"}));
-    let done = reached(&client, &parent, "TASK_STATE_COMPLETED");
-    let told = &done["artifacts"][0]["metadata"][URI];
-    assert!(told["checks"].to_string().contains("budget of this task is passed"), "its parts are its own: {told}");
+    is_stopped(&client, &parent, "budget of this task");
+}
+
+/// What is told beside work that is part of a task.
+pub fn part_of(hub: &HubProcess, agent: &str, task: &str) -> Value {
+    let log = owner(hub).get(&format!("/api/tasks/{task}/log")).json();
+    json!({"urn:flotilla:ext:ancestry:1.0": {"chain": [{"hub": log["hubId"], "agent": agent, "task": task}]}})
+}
+
+/// The task was ended for want of a budget.
+pub fn is_stopped(client: &Client, task: &str, whose: &str) {
+    let failed = reached(client, task, "TASK_STATE_FAILED");
+    assert_eq!(told(&failed)["ended_by"], "budget_exhausted", "{failed}");
+    assert!(failed["status"]["message"].to_string().contains(whose), "{failed}");
+}
+
+/// A worker says what it has used so far, and goes on.
+pub fn uses(socket: &mut Socket, message: &Value, tokens: u64) {
+    socket.send(&json!({"type": "report", "taskId": message["taskId"], "run": message["run"], "number": 1,
+        "reports": [{"note": {"blocks": [{"type": "usage", "input_tokens": tokens}]}}]}));
+}
+
+#[test]
+fn a_ceiling_that_is_reached_stops_all_that_work_under_it() {
+    let hub = hub();
+    let (mut ada, mut bob) = (wide(&hub, "ada"), wide(&hub, "bob"));
+    let budget = json!({"max_total_tokens": 1000, "hard": true});
+    let (parent, adas) = give(&hub, &json!({"to": "ada", "task": {"budget": budget}}));
+    let taken = ada.kind("message");
+    ada.send(&json!({"type": "ack", "taskId": taken["taskId"], "run": taken["run"]}));
+    let with = json!({"to": "bob", "metadata": part_of(&hub, "ada", &parent)});
+    let (first, bobs) = give(&hub, &with);
+    let silent = bob.kind("message");
+    let (second, _) = give(&hub, &with);
+    let message = bob.kind("message");
+    let (other, _) = give(&hub, &json!({"to": "bob"}));
+    let others = bob.kind("message");
+    uses(&mut bob, &silent, 600);
+    until("it is booked", || (spent(&hub, &first) == 600).then_some(()));
+    uses(&mut bob, &message, 600);
+    is_stopped(&bobs, &second, "budget of the task this is part of");
+    is_stopped(&bobs, &first, "budget of the task this is part of");
+    is_stopped(&adas, &parent, "budget of this task");
+    assert_eq!(ada.kind("cancel")["taskId"], json!(parent), "its worker is told to stop");
+    let told = [bob.kind("cancel"), bob.kind("cancel")].map(|frame| frame["taskId"].clone());
+    assert!(told.contains(&json!(first)) && told.contains(&json!(second)), "{told:?}");
+    result(&mut bob, &others, &json!({"status": "done"}));
+    reached(&bobs, &other, "TASK_STATE_COMPLETED");
+}
+
+#[test]
+fn a_day_s_ceiling_that_is_reached_stops_all_that_work_and_nothing_that_waits() {
+    let hub = hub_with("budgets: {agents: {cap: {tokens: 1000}}}");
+    let mut told = announce("cap", 1);
+    told["capabilities"]["max_concurrent"] = json!(2);
+    let (mut cap, mut bob) = (worker_saying(&hub, "cap", &told), worker(&hub, "bob"));
+    let (first, client) = give(&hub, &json!({"to": "cap"}));
+    let silent = cap.kind("message");
+    let (second, _) = give(&hub, &json!({"to": "cap"}));
+    let message = cap.kind("message");
+    let (third, _) = give(&hub, &json!({"to": "cap", "on_blocked": ["queue"]}));
+    until("it waits", || steps(&hub, &third).starts_with("queued").then_some(()));
+    let (other, bobs) = give(&hub, &json!({"to": "bob"}));
+    let others = bob.kind("message");
+    uses(&mut cap, &silent, 600);
+    until("it is booked", || (spent(&hub, &first) == 600).then_some(()));
+    uses(&mut cap, &message, 600);
+    is_stopped(&client, &second, "for today");
+    is_stopped(&client, &first, "for today");
+    until("its places are free", || (super::shown(&hub, "cap")["active"] == 0).then_some(()));
+    assert_eq!(steps(&hub, &third), "queued", "there is a new budget tomorrow");
+    result(&mut bob, &others, &json!({"status": "done"}));
+    reached(&bobs, &other, "TASK_STATE_COMPLETED");
 }
 
 #[test]
@@ -149,4 +220,45 @@ fn what_the_hub_refuses_and_what_budgets_tell_is_counted() {
         (blocked && metrics.contains(r#"flotilla_alerts_total{reason="budget"} 1"#)).then_some(())
     });
     is(&hub, "ada", "AVAILABLE");
+}
+
+#[test]
+fn what_an_agent_elsewhere_says_it_used_when_it_is_told_to_stop_is_booked() {
+    let working = || json!({"id": "t-1", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}});
+    let agent = StandIn::start(true, move |asked: &Asked| match asked.method.as_str() {
+        "SendStreamingMessage" => vec![Act::Event(json!({"task": working()})), Act::Hold],
+        "CancelTask" => vec![Act::Answer(working())],
+        "GetTask" | "SubscribeToTask" => {
+            let result = json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "partial",
+                "remaining": ["all"], "usage": {"input_tokens": 70}});
+            let part = json!({"data": result, "mediaType": "application/vnd.flotilla.task-result+json"});
+            let mut stopped = working();
+            stopped["status"]["state"] = json!("TASK_STATE_CANCELED");
+            stopped["artifacts"] = json!([{"artifactId": "r", "parts": [part]}]);
+            vec![Act::Answer(stopped)]
+        }
+        other => panic!("nobody asks for {other}"),
+    });
+    let config = format!("agents:\n  far: {{kind: a2a, url: '{}', poll: {{first: 50ms}}}}\n", agent.url());
+    let hub = crate::cast::setup().config(&config).start();
+    let soon = crate::lineage::in_time(std::time::Duration::from_secs(1));
+    let (task, client) = give(&hub, &json!({"to": "far", "deadline": soon}));
+    reached(&client, &task, "TASK_STATE_FAILED");
+    until("it is booked", || (spent(&hub, &task) == 70).then_some(()));
+    let used = owner(&hub).get("/api/usage?by=agent").json();
+    assert_eq!(used["usage"][0]["key"], "far", "{used}");
+}
+
+#[test]
+fn usage_told_in_a_response_reaches_the_ceiling_while_the_work_goes_on() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let budget = json!({"max_total_tokens": 500, "hard": true});
+    let (task, client) = give(&hub, &json!({"to": "ada", "task": {"budget": budget}}));
+    let message = ada.kind("message");
+    ada.send(&json!({"type": "task_response", "taskId": message["taskId"], "run": message["run"],
+        "status": {"state": "working"}, "blocks": [{"type": "usage", "input_tokens": 600}]}));
+    let failed = reached(&client, &task, "TASK_STATE_FAILED");
+    assert_eq!((&told(&failed)["ended_by"], spent(&hub, &task)), (&json!("budget_exhausted"), json!(600)), "{failed}");
+    ada.kind("cancel");
 }

@@ -79,6 +79,8 @@ fn every_form_of_a_dispatch_is_understood() {
         ("ada", json!([{"text": whole.to_string()}]), json!({})),
         ("fleet", json!([{"text": inline}]), json!({})),
         ("ada", json!([{"text": inline}]), json!({})),
+        ("ada", json!([{"text": format!("```json\n{whole}\n```")}]), json!({})),
+        ("fleet", json!([{"text": format!("\u{feff}{inline}")}]), json!({})),
     ]
     .into_iter()
     .enumerate()
@@ -113,6 +115,13 @@ fn texts_to_others_are_left_alone_and_slips_are_refused() {
     };
     let refusal: Refusal = wrong("TASK DISPATCH (inline)\npriority: asap\nBrief: x");
     assert!(refusal.message.contains("priority"), "{refusal:?}");
+    let media = "application/vnd.flotilla.task-dispatch+json";
+    let second = dispatch(&json!({"requirements": {"required_mcp": ["nope"]}}));
+    let parts = json!([{"data": dispatch(&json!({})), "mediaType": media}, {"data": second, "mediaType": media}]);
+    let params = json!({"message": {"messageId": "two", "role": "ROLE_USER", "parts": parts}});
+    let refusal: Refusal =
+        hub.owner(Binding::JsonRpc).agent("ada").call("SendMessage", &params).expect_err("it is two");
+    assert!(refusal.message.contains("second TASK_DISPATCH"), "{refusal:?}");
     let schema = json!({"task": {"reply_schema": "json", "json_schema": {"$ref": "file:///etc/passwd"}}});
     let refused = super::post(&owner(&hub), "/api/dispatch", &dispatch(&schema));
     assert!(refused.status == 400 && refused.text().contains("is elsewhere"), "{}", refused.text());

@@ -254,3 +254,34 @@ fn what_a_worker_used_before_it_was_blocked_is_told() {
     let rejected = told(&reached(&client, &task, "TASK_STATE_REJECTED"));
     assert_eq!((&rejected["tokens_spent"], &rejected["usage"]["input_tokens"]), (&json!(50), &json!(50)));
 }
+
+#[test]
+fn a_worker_told_by_hints_to_reply_with_json_is_accepted_when_it_does() {
+    let hub = hub();
+    let mut mute = crate::socket::connected(&hub, "mute");
+    let (task, client) = give(&hub, &json!({"to": "mute", "task": {"reply_schema": "json"}}));
+    let message = mute.kind("message");
+    assert!(crate::socket::asked(&message).ends_with("Reply with one JSON value and nothing else."), "{message}");
+    answer(&mut mute, &message, r#"{"a": 5}"#);
+    let done = reached(&client, &task, "TASK_STATE_COMPLETED");
+    assert_eq!(steps(&hub, &task), "assigned mute, judged mute");
+    assert_eq!((&told(&done)["inferred"], &why(&hub, &task)[1]["standing"]), (&json!(true), &json!("accepted")));
+}
+
+#[test]
+fn two_results_that_differ_are_not_one_that_is_accepted() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let (task, client) = give(&hub, &json!({}));
+    let message = ada.kind("message");
+    for (name, with) in [("a", json!({"status": "error", "error": "first"})), ("b", json!({"status": "done"}))] {
+        let mut whole = json!({"type": "TASK_RESULT", "protocol_version": "2.0"});
+        whole.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
+        let artifact = json!({"artifactId": name, "parts": [{"kind": "data", "data": whole}]});
+        respond(&mut ada, &message, &json!({"artifact": artifact, "lastChunk": true}));
+    }
+    respond(&mut ada, &message, &json!({"status": {"state": "completed"}}));
+    let said = told(&reached(&client, &task, "TASK_STATE_FAILED"));
+    assert_eq!((&said["error"], &said["other_results"][0]["status"]), (&json!("first"), &json!("done")), "{said}");
+    assert_eq!(why(&hub, &task)[1]["standing"], "reported");
+}

@@ -3,6 +3,7 @@
 use super::{dispatch, give, owner, post, result, steps, told, worker};
 use crate::cast::{hub, hub_with, reached};
 use crate::socket::{SCOPES, dial};
+use flotilla_testkit::http::{Request, try_stream};
 use flotilla_testkit::{Binding, Client, HubProcess, until};
 use serde_json::{Value, json};
 
@@ -76,6 +77,40 @@ fn the_owner_of_the_worker_is_asked_and_its_rules_hold_whoever_chose_it() {
     result(&mut ada, &work, &json!({"status": "done"}));
     reached(&caller.agent("fleet"), task, "TASK_STATE_COMPLETED");
     assert_eq!((status(&boss, "log"), status(&other, "log")), (200, 404), "also when it is done");
+}
+
+#[test]
+fn the_owner_of_the_worker_hears_of_the_fleet_s_work_it_does() {
+    let hub = hub();
+    let listen = |args: &[&str]| {
+        let request = with_key(&hub, args).dress(Request::get("/api/events").header("accept", "text/event-stream"));
+        try_stream(hub.address(), &request).expect("a stream")
+    };
+    let mut ada = worker(&hub, "ada");
+    let boss = listen(&["ada-boss", "--principal", "ada", "--scope", "tasks:read"]);
+    let limited = listen(&["ada-only", "--principal", "ada", "--scope", "tasks:read", "--agent", "ada"]);
+    let mut other = listen(&["bob-boss", "--principal", "bob", "--scope", "tasks:read"]);
+    let done = |hub: &HubProcess, socket: &mut flotilla_testkit::socket::Socket| {
+        let (task, client) = give(hub, &json!({}));
+        let message = socket.kind("message");
+        result(socket, &message, &json!({"status": "done"}));
+        reached(&client, &task, "TASK_STATE_COMPLETED");
+        task
+    };
+    let task = done(&hub, &mut ada);
+    let ended = |event: &flotilla_testkit::Event| {
+        event.event.as_deref() == Some("task") && event.json()["state"] == "TASK_STATE_COMPLETED"
+    };
+    for mut stream in [boss, limited] {
+        let heard = stream.through(ended);
+        let told = heard.last().expect("it came").json();
+        assert_eq!((&told["taskId"], &told["worker"], &told["agent"]), (&json!(task), &json!("ada"), &json!("fleet")));
+    }
+    assert_eq!(post(&owner(&hub), "/api/fleet/ada/drain", &json!({})).status, 200);
+    let mut bob = worker(&hub, "bob");
+    let task = done(&hub, &mut bob);
+    let heard = other.through(|event| event.event.as_deref() == Some("task"));
+    assert_eq!(heard.last().expect("it came").json()["taskId"], json!(task), "the first it hears of is its own");
 }
 
 #[test]

@@ -168,8 +168,10 @@ fn changes_of_the_roster_are_followed() {
     assert!(lines.next().expect("a worker").contains("OFFLINE"));
     let _ada = worker(&hub, "ada");
     assert!(lines.next().expect("a change").contains("AVAILABLE"));
-    watching.kill().expect("it can be ended");
-    finish(watching);
+    let ended = std::process::Command::new("kill").args(["-TERM", &watching.id().to_string()]).status();
+    assert!(ended.expect("a signal").success());
+    let ran = finish(watching);
+    assert!(ran.code == 130 && ran.err.contains("not watched any more") && !ran.err.contains("task"), "{ran:?}");
     let metrics = until("it is counted", || {
         let metrics = hub.stranger(Binding::HttpJson).get("/metrics").text().to_owned();
         metrics.contains(r#"flotilla_workers{health="AVAILABLE"} 1"#).then_some(metrics)

@@ -109,6 +109,7 @@ fn an_answer_may_hold_for_the_whole_task_and_change_the_input() {
     let said = json!({"decision": "allow", "always": true, "input": {"command": "safer"}});
     assert_eq!(answer(&owner(&hub), &first, &said).json()["answer"]["input"]["command"], "safer");
     reached(&caller, id(&task), "TASK_STATE_COMPLETED");
+    assert_eq!(owner(&hub).get("/api/approvals?state=all").json(), owner(&hub).get("/api/approvals").json());
     let all = owner(&hub).get("/api/approvals?state=allowed").json();
     assert_eq!(all["approvals"].as_array().unwrap().len(), 2);
     assert!(all["approvals"][0]["answer"]["note"].as_str().unwrap().contains(first["id"].as_str().unwrap()));

@@ -1,8 +1,11 @@
 //! The catalog of public agents: what it lists, how it is kept, and how it is searched. No key is shown anywhere here.
 
 use crate::cast::setup;
-use flotilla_testkit::{Binding, HubProcess, Request, Response, http};
+use flotilla_testkit::stand_in::card;
+use flotilla_testkit::{Binding, HubProcess, Page, Pages, Request, Response, http};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const AGENTS: &str = "
 hub: {name: Fleet, default_agent: echo}
@@ -71,6 +74,32 @@ fn it_may_be_kept_until_it_changes() {
 }
 
 #[test]
+fn agents_that_may_not_answer_are_marked() {
+    let well = Arc::new(AtomicBool::new(true));
+    let seen = Arc::clone(&well);
+    let far = Pages::start(move |_, url| match seen.load(Ordering::Acquire) {
+        true => Page::json(card(url, false)),
+        false => Page::status(404),
+    });
+    let checked = "registry: {check_every: 300ms}\ntargets: {allow: [127.0.0.1]}";
+    let hub = setup().config(&format!("{AGENTS}  far: {{kind: a2a, url: '{}'}}\n{checked}", far.url())).start();
+    let states = || {
+        let found = search(&hub, &json!({"query": {"text": "far"}})).json()["results"][0].clone();
+        let entries = get(&hub, "/.well-known/ai-catalog.json").json()["entries"].clone();
+        let listed = get(&hub, "/api/ard/agents").json()["items"].clone();
+        let of =
+            |list: &Value| list.as_array().expect("a list").iter().find(|one| one["displayName"] == "far").cloned();
+        let entries = [Some(found), of(&entries), of(&listed)];
+        entries.map(|entry| entry.expect("far is listed")["metadata"]["state"].clone())
+    };
+    flotilla_testkit::until("it is live", || (states() == [(); 3].map(|()| json!("live"))).then_some(()));
+    well.store(false, Ordering::Release);
+    flotilla_testkit::until("it is marked", || (states() == [(); 3].map(|()| json!("stale"))).then_some(()));
+    let echo = search(&hub, &json!({"query": {"text": "echo"}})).json();
+    assert_eq!(echo["results"][0]["metadata"]["state"], "live");
+}
+
+#[test]
 fn a_search_ranks_and_filters() {
     let hub = catalog_hub();
     let found = search(&hub, &json!({"query": {"text": "find me a weather forecast"}})).json();
@@ -116,7 +145,10 @@ fn mistakes_are_told_in_its_form() {
         assert_eq!((refused.status, &refused.json()["errorCode"]), (400, &json!("INVALID_ARGUMENT")), "{body}");
         assert!(refused.json()["message"].as_str().is_some_and(|text| text.contains(word)), "{body}");
     }
+    let list = search(&hub, &json!([]));
+    assert!(list.status == 400 && list.text().contains("a JSON object") && !list.text().contains("struct"), "{list:?}");
     assert_eq!(get(&hub, "/api/ard/agents?filter=x").status, 400);
+    assert_eq!(get(&hub, "/api/ard/agents?pageToken=x").status, 400, "no token of this hub's");
     let explore = http::send(hub.address(), &Request::post("/api/ard/explore", "{}"));
     assert_eq!((explore.status, &explore.json()["errorCode"]), (501, &json!("NOT_IMPLEMENTED")));
     assert_eq!(get(&hub, "/api/ard/search").status, 405);

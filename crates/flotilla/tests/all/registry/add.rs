@@ -2,7 +2,7 @@
 
 use super::{add, ask, hub, local, names, owner, told};
 use crate::cast::{id, setup, state};
-use flotilla_testkit::{Act, Asked, Binding, StandIn, until};
+use flotilla_testkit::{Act, Asked, Binding, Request, StandIn, until};
 use serde_json::json;
 
 fn done(_: &Asked) -> Vec<Act> {
@@ -30,6 +30,11 @@ fn an_agent_is_added_called_changed_and_removed_without_a_restart() {
     let changed = changed.json();
     assert_eq!((&changed["description"], &changed["settings"]["onLost"]), (&json!("Mine"), &json!("retry")));
     assert_eq!(changed["settings"]["url"], agent.url(), "the rest stays");
+    for (kind, status) in [("application/merge-patch+json", 200), ("application/json-patch+json", 415)] {
+        let mut request = Request::post("/api/agents/far", "{\"onLost\": null}").header("content-type", kind);
+        request.verb = "PATCH".into();
+        assert_eq!(client.send(request).status, status, "{kind}");
+    }
     let whole = ask(&client, "PUT", "/api/agents/far", &json!({"url": agent.url()})).json();
     assert_eq!((&whole["settings"]["onLost"], &whole["visibility"]), (&json!("fail"), &json!("workspace")));
 

@@ -5,6 +5,8 @@ use crate::cast::{id, reached, state};
 use flotilla_testkit::client::message;
 use flotilla_testkit::{Act, Asked, Binding, StandIn, http};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const PACE: &str = "poll: {first: 10ms, longest: 20ms}, retries: {first: 10ms, longest: 20ms}";
 
@@ -88,7 +90,13 @@ fn a_reply_whose_connection_broke_is_asked_for_until_the_task_moves() {
 #[test]
 fn a_reply_of_a_hub_that_was_killed_is_asked_for_until_the_task_moves() {
     for shows in [Shows::NoReply, Shows::ReplyAndOldState, Shows::NoTimes] {
-        let agent = thinking(false, shows, vec![Act::Hold]);
+        let done = Arc::new(AtomicBool::new(false));
+        let is_done = Arc::clone(&done);
+        let agent = StandIn::start(false, move |asked: &Asked| match (asked.method.as_str(), asked.nth) {
+            ("SendMessage", 0) => vec![Act::Answer(json!({"task": asking(shows)}))],
+            ("SendMessage", _) => vec![Act::Hold],
+            _ => vec![Act::Answer(replied(shows, is_done.load(Ordering::SeqCst)))],
+        });
         let mut near = before(&agent, PACE);
         let client = near.owner(Binding::JsonRpc);
         let task = client.say("m-1", "m-1");
@@ -96,6 +104,8 @@ fn a_reply_of_a_hub_that_was_killed_is_asked_for_until_the_task_moves() {
         agent.wait("SendMessage", 2);
         near.restart();
         drop(call);
+        agent.wait("GetTask", agent.asked("GetTask").len() + 3);
+        done.store(true, Ordering::SeqCst);
         check_answer(shows, &reached(&near.owner(Binding::JsonRpc), id(&task), "TASK_STATE_COMPLETED"));
         assert_eq!(agent.asked("SendMessage").len(), 2, "{shows:?}: each message once");
     }

@@ -246,6 +246,10 @@ fn slips_in_the_configuration_are_told() {
         ("{kind: a2a, url: 'http://h', headers: {Authorization: x}}", "belongs under 'auth:'"),
         ("{kind: a2a, url: 'http://h', headers: {X-Team-Token: hunter2}}", "headers.X-Team-Token: write env:NAME"),
         ("{kind: a2a, url: 'http://h', headers: {X-Team-Key: 'env:FAR_NOT_SET'}}", "FAR_NOT_SET"),
+        (
+            "{kind: a2a, url: 'http://h', headers: {X-Team: 'env:FAR_TEAM'}}",
+            "headers.X-Team: env: and file: are read only",
+        ),
         ("{kind: a2a, url: 'http://h', headers: {x-fleet-hops: '0'}}", "headers.x-fleet-hops: is the hub's own"),
         ("{kind: a2a, url: 'http://h', headers: {A2A-Version: '1.0'}}", "headers.A2A-Version: is the hub's own"),
         ("{kind: a2a, url: 'http://h', headers: {Content-Type: a/b}}", "headers.Content-Type: is the hub's own"),
@@ -273,4 +277,20 @@ fn an_agent_s_owner_sees_why_its_card_cannot_be_used() {
         let problem = listed["agents"][0]["remote"]["problem"].as_str().unwrap_or_default();
         problem.contains("targets.allow").then_some(())
     });
+}
+
+#[test]
+fn an_agent_that_speaks_another_version_is_not_said_to_have_refused() {
+    let agent = StandIn::with_card(
+        |url| {
+            let mut card = card(url, false);
+            card["supportedInterfaces"][0]["protocolVersion"] = json!("2.0");
+            card
+        },
+        |_| done("t-1"),
+    );
+    let task = before(&agent, "").owner(Binding::JsonRpc).say("m-1", "go");
+    let told = "The agent 'far' cannot be called: the agent speaks A2A 2.0 and this program 1.0 and 0.3";
+    assert_eq!((state(&task), super::reason(&task).starts_with(told)), ("TASK_STATE_FAILED", true), "{task}");
+    assert_eq!(agent.asked("SendMessage").len(), 0);
 }

@@ -3,7 +3,7 @@
 use super::{on_all, on_current};
 use crate::cast::hub;
 use flotilla_testkit::client::message;
-use flotilla_testkit::{Binding, Refusal};
+use flotilla_testkit::{Binding, Refusal, http2};
 use serde_json::json;
 
 #[test]
@@ -40,6 +40,25 @@ fn a_version_that_is_not_spoken_here_is_refused_naming_what_is() {
             assert_eq!(refusal.metadata["supportedVersions"], "1.0, 0.3");
         }
     });
+}
+
+#[test]
+fn a_version_is_named_once() {
+    let hub = hub();
+    for binding in [Binding::JsonRpc, Binding::HttpJson, Binding::Grpc] {
+        let owner = hub.owner(binding);
+        let ask = |other: &str| {
+            let mut request = owner.request_over_http2("ListTasks", &json!({}));
+            request.headers.push(("a2a-version".to_owned(), other.to_owned()));
+            http2::send(owner.address, &request)
+        };
+        let refusal = Refusal::of(&ask("0.3"));
+        assert_eq!(refusal.reason, "VERSION_NOT_SUPPORTED", "{binding:?}");
+        assert!(refusal.message.contains("several versions: 1.0, 0.3"), "{}", refusal.message);
+        assert_eq!(refusal.metadata["requestedVersion"], "1.0, 0.3");
+        let same = ask("1.0");
+        assert!(same.status == 200 && same.header("grpc-status").is_none_or(|status| status == "0"), "{same:?}");
+    }
 }
 
 #[test]

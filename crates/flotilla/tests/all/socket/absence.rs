@@ -212,6 +212,36 @@ fn a_report_that_comes_twice_counts_once() {
 }
 
 #[test]
+fn whoever_makes_something_works_and_a_run_that_never_was_is_no_run_that_is_over() {
+    let hub = hub();
+    let mut agent = connected(&hub, "weather");
+    let client = caller(&hub, Binding::JsonRpc, "weather");
+    let task = start(&client, "m", "Work", None).expect("it is sent");
+    let message = agent.kind("message");
+    let mut chunk = json!({"type": "task_response", "taskId": message["taskId"], "run": 2, "id": "c1",
+                           "artifact": {"artifactId": "a", "parts": [{"kind": "text", "text": "x"}]}});
+    for run in [0, 2] {
+        chunk["run"] = json!(run);
+        agent.send(&chunk);
+        let refused = agent.kind("error");
+        assert_eq!(refused["id"], "c1");
+        assert!(refused["message"].as_str().is_some_and(|text| text.contains(&format!("no run {run}"))), "{refused}");
+    }
+    assert_eq!(client.task(id(&task)).get("artifacts"), None);
+    chunk["run"] = json!(1);
+    agent.send(&chunk);
+    assert_eq!(agent.kind("ack").get("over"), None);
+    assert_eq!(client.task(id(&task))["status"]["state"], "TASK_STATE_WORKING", "it was not said, but seen");
+    let said = json!({"type": "task_response", "taskId": message["taskId"], "run": 1, "id": "s", "status": {"state": "working", "message": "Half"}});
+    agent.send(&said);
+    agent.kind("ack");
+    chunk["id"] = json!("c2");
+    agent.send(&chunk);
+    agent.kind("ack");
+    assert_eq!(text(&client.task(id(&task))["status"]["message"]), "Half", "what was said stays");
+}
+
+#[test]
 fn a_new_connection_takes_the_place_of_the_old_or_shares_its_work() {
     let (hub, key) = left("hub: {name: Two}");
     let mut old = dial(&hub, &key).open();

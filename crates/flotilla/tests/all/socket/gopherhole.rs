@@ -1,5 +1,9 @@
 //! GopherHole's dialect: chosen by the request, kept with the task, and gone as soon as A2A is spoken.
 
+mod conversation;
+mod news;
+mod push;
+
 use super::{agent_key, asked, connected, dial};
 use crate::cast::{hub, setup};
 use flotilla_testkit::socket::Socket;
@@ -239,6 +243,9 @@ fn agents_are_found_by_those_who_see_them() {
         categories.as_array().is_some_and(|all| all.contains(&json!({"name": "forecast", "count": 1}))),
         "{categories}"
     );
+    let public = http::send(hub.address(), &Request::get("/api/discover/categories")).json()["categories"].clone();
+    let public: Vec<&str> = public.as_array().expect("a list").iter().filter_map(|one| one["name"].as_str()).collect();
+    assert!(!public.contains(&"forecast"), "without a key, those of public agents: {public:?}");
     let stranger = hub.make_key(&["elsewhere/caller"]);
     assert!(names(&result(&hub, &stranger, "x-gopherhole/agents.available", &json!({"query": "sky"}))).is_empty());
 }
@@ -315,7 +322,13 @@ fn agents_are_found_over_plain_http() {
         http::send(hub.address(), &request)
     };
     let found = get("/api/discover/agents?q=weather&limit=5", Some(&key)).json();
-    assert_eq!((&found["agents"][0]["id"], &found["count"]), (&json!("weather"), &json!(1)));
+    let weather = &found["agents"][0];
+    assert_eq!((&weather["id"], &found["count"]), (&json!("weather"), &json!(1)));
+    assert_eq!((&weather["avgRating"], &weather["ratingCount"]), (&json!(0), &json!(0)), "its clients count with them");
+    assert_eq!((&weather["pricing"], weather.get("category")), (&json!("free"), Some(&json!(null))));
+    let nearby = get("/api/discover/agents/nearby?lat=1&lng=2", Some(&key));
+    assert_eq!(nearby.status, 404);
+    assert!(nearby.json()["error"].as_str().is_some_and(|text| text.contains("finds none nearby")));
     let all = get("/api/discover/agents?scope=tenant", Some(&key)).json();
     assert!(all["agents"].as_array().is_some_and(|agents| agents.len() > 1), "{all}");
     assert_eq!(get("/api/discover/agents", None).status, 401);
@@ -329,8 +342,10 @@ fn agents_are_found_over_plain_http() {
         (json!(0), json!(0), json!(0))
     );
     assert_eq!(count("sort=rating&contentMode=text/plain"), count(""), "they all take text");
-    assert_eq!(get("/api/discover/featured", Some(&key)).json(), json!({"featured": []}));
-    assert_eq!(get("/api/discover/categories", None).status, 401);
+    for key in [None, Some(key.as_str())] {
+        assert_eq!(get("/api/discover/featured", key).json(), json!({"featured": []}), "its clients show no key here");
+    }
+    assert_eq!(get("/api/discover/categories", Some("flk_wrong")).status, 401);
     assert_eq!(get("/api/discover/agents/weather", None).status, 404, "it is no public agent");
     assert_eq!(
         get("/api/discover/agents/weather", Some(&key)).json()["agent"]["id"],
@@ -338,5 +353,49 @@ fn agents_are_found_over_plain_http() {
         "what is listed is shown"
     );
     assert_eq!(get("/api/discover/agents/weather", Some("flk_wrong")).status, 401);
+    let who = get("/api/auth/whoami", Some(&key)).json();
+    assert_eq!((&who["type"], &who["apiKey"]["agentId"]), (&json!("api_key"), &json!(null)), "{who}");
+    assert!(who["apiKey"]["scopes"].as_array().is_some_and(|scopes| scopes.contains(&json!("tasks:read"))), "{who}");
+    assert_eq!(get("/api/auth/whoami", None).status, 401);
     assert_eq!(get("/api/discover/agents?limit=many", Some(&key)).status, 400);
+    for (target, told) in [
+        ("discover/agents/echo/rate", "no ratings"),
+        ("discover/agents/echo/request-access", "the hub's owner"),
+        ("access/request", "the hub's owner"),
+    ] {
+        let request = Request::post(&format!("/api/{target}"), "{}").header("authorization", &format!("Bearer {key}"));
+        let refused = http::send(hub.address(), &request);
+        assert_eq!(refused.status, 404);
+        let body = refused.json();
+        assert!(
+            body["error"].as_str().is_some_and(|text| text.contains(told)),
+            "its clients show this as it is: {body}"
+        );
+    }
+}
+
+#[test]
+fn a_list_of_several_agents_leaves_nothing_out_where_a_page_is_full() {
+    let hub = crate::cast::hub_with("limits: {page_bytes: 100000}");
+    let key = agent_key(&hub, "caller");
+    // Newest first, the large ones fill a page before the small one of another agent.
+    let small = ("mock", "complete".to_owned());
+    for (agent, said) in std::iter::once(small).chain((0..3).map(|_| ("echo", "x".repeat(30_000)))) {
+        let task = result(&hub, &key, "SendMessage", &to(agent, &said));
+        until("it is done", || {
+            let task = result(&hub, &key, "GetTask", &json!({"id": task["id"]}));
+            (task["status"]["state"] == "completed").then_some(())
+        });
+    }
+    let (mut sizes, mut params) = (Vec::new(), json!({}));
+    loop {
+        let page = result(&hub, &key, "ListTasks", &params);
+        sizes.push(page["tasks"].as_array().expect("tasks").len());
+        assert!(page.to_string().len() < 100_000 && page["totalSize"] == 4, "{sizes:?}");
+        match page.get("nextPageToken") {
+            Some(token) => params = json!({"pageToken": token}),
+            None => break,
+        }
+    }
+    assert_eq!(sizes.iter().sum::<usize>(), 4, "{sizes:?}");
 }

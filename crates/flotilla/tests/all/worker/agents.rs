@@ -38,7 +38,7 @@ fn one_that_is_not_there_keeps_no_other_from_working_and_joins_when_it_is() {
     worker.start();
     connected(&worker, 1);
     assert_eq!(state(&agent(&hub, "parrot").say("m", "x")), "TASK_STATE_COMPLETED");
-    assert!(is(&hub, "late", "BROKEN").contains(&format!("there is no '{}/late'", place.display())));
+    assert!(is(&hub, "late", "BROKEN").contains(&format!("there is no file {}/late", place.display())));
     assert!(is(&hub, "homeless", "BROKEN").contains("place is not a folder"));
     assert!(worker.log().contains("cannot work, and is looked for again"), "{}", worker.log());
     let client = agent(&hub, "late");

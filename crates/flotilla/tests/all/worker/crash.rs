@@ -137,3 +137,22 @@ fn a_killed_reaper_fails_its_run_at_once_and_leaves_nothing() {
     assert_eq!((zombies, worker.log().contains("what it watched over was ended")), (0, true));
     worker.kill();
 }
+
+#[test]
+fn what_a_halted_reaper_watched_over_is_ended_by_the_next_worker() {
+    let hub = hub("");
+    let word = format!("8{}", std::process::id());
+    let script = format!("(env -i setsid sleep {word} &); echo ready; sleep {word}");
+    let mut worker = attached(&hub, &config("", &[("big", "text", &script)]));
+    let task = agent(&hub, "big").start("m", "x");
+    until("its processes", || (started_with(&word) == 2).then_some(()));
+    let of_task = tree::marked(MARK, |mark| mark.starts_with(id(&task)));
+    let reaper = of_task.iter().find(|process| process.is_reaper()).expect("a reaper").pid.to_string();
+    // First the worker, which would end a halted reaper itself.
+    worker.signal("STOP");
+    assert!(std::process::Command::new("kill").args(["-STOP", &reaper]).status().expect("kill").success());
+    worker.kill();
+    worker.start();
+    let failed = reached(&agent(&hub, "big"), id(&task), "TASK_STATE_FAILED");
+    assert_eq!((started_with(&word), alive(id(&task))), (0, 0), "nothing is left when it is told: {failed}");
+}

@@ -24,6 +24,7 @@ fn what_is_seen_of_an_agent_is_announced() {
     };
     git(&["init", "-q", "-b", "trunk"]);
     std::fs::write(folder.join(".gitignore"), "state\nstderr\nworker.yaml\n").expect("a file");
+    git(&["remote", "add", "origin", "https://me:secret@git.example/team/repo.git"]);
     git(&["add", "."]);
     git(&["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "first"]);
     worker.start();
@@ -34,6 +35,7 @@ fn what_is_seen_of_an_agent_is_announced() {
     let first = is("it is announced", &|announce| announce["session"]["repo_state"]["branch"] == "trunk");
     assert_eq!((&first["capabilities"]["max_concurrent"], &first["worker"]["agent_id"]), (&json!(3), &json!("coder")));
     assert_eq!(first["session"]["repo_state"]["clean"], true);
+    assert_eq!(first["session"]["repo_state"]["repository"], "https://git.example/team/repo.git");
     until("the others are too", || (shown("parrot")["health"] == "AVAILABLE").then_some(()));
     assert_eq!(state(&agent(&hub, "coder").say("m", "x")), "TASK_STATE_COMPLETED");
     let later = is("what the run changed is seen", &|announce| announce["session"]["repo_state"]["clean"] == false);

@@ -2,10 +2,10 @@
 
 use super::{Run, offers_no_stream};
 use crate::client::Client;
-use crate::client::choose::Dialect;
 use crate::client::error::{ClientError, name_of};
 use crate::client::frame::{Frame, Frames, Sent};
 use crate::remote::fault::{End, Failure, bare};
+use crate::remote::look::may_subscribe;
 use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::model::{StatusUpdate, TaskState, TaskStatus};
@@ -51,12 +51,13 @@ impl Run {
                 other => other,
             };
             let before = self.seen.is_settled();
+            self.stop_doubting();
             let told = match client {
                 Ok(client) => self.ask(&client).await?,
                 // A card or a token that cannot be had now may be had later; the work goes on there.
                 Err(error) => Some(error),
             };
-            if before || self.seen.is_settled() {
+            if before || self.seen.is_settled() || self.ends_with_message(told.as_ref()).await? {
                 break;
             }
             let pause = match told {
@@ -102,7 +103,7 @@ impl Run {
 
     /// Asks for the task as it is now. To ask is safe, so whatever went wrong is a reason to ask again; only an answer
     /// that cannot be used ends the run.
-    async fn ask(&mut self, client: &Client) -> Result<Option<ClientError>, End> {
+    pub(super) async fn ask(&mut self, client: &Client) -> Result<Option<ClientError>, End> {
         let upstream = self.seen.upstream();
         let request = client.asking(&upstream.task, &upstream.context);
         match client.task(request).await {
@@ -159,7 +160,10 @@ impl Run {
             }
             let first = match next {
                 Err(_) => return Ok(Some(format!("no event within {} s", idle.as_secs()))),
-                Ok(Ok(None)) => return Ok(Some("the agent closed the stream before the task was done".into())),
+                Ok(Ok(None)) => {
+                    self.closed = self.frames > before;
+                    return Ok(Some("the agent closed the stream before the task was done".into()));
+                }
                 Ok(Err(error)) if self.breaks(&error) => return Ok(Some(self.broke(&error))),
                 Ok(Err(error)) if self.frames == before && offers_no_stream(&error) => {
                     return Err(End::Unstreamed(error));
@@ -169,6 +173,9 @@ impl Run {
             };
             let (batch, problem) = ready(first, frames).await;
             self.take(client, batch, exact).await?;
+            if self.seen.has_message() {
+                return Ok(Some("the agent answered with a Message".into()));
+            }
             match problem {
                 _ if self.seen.is_settled() => {}
                 None => {}
@@ -214,12 +221,6 @@ impl Run {
         }
         self.tell(frames.into_iter().map(|frame| frame.sent).collect()).await
     }
-}
-
-/// The usual server of 0.3 adds what it streams to a second reader to its own task once more, so such a task is asked
-/// for instead.
-fn may_subscribe(client: &Client) -> bool {
-    client.streams() && client.dialect() == Dialect::Current
 }
 
 /// Whether a task is said to be complete with nothing to show. Some stream how it goes and not what comes of it, so the

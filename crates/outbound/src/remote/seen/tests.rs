@@ -2,7 +2,7 @@
 
 use super::{Garbage, Seen};
 use flotilla_protocol::a2a::model::{Artifact, TaskState};
-use flotilla_protocol::work::{Contents, Report, Trail};
+use flotilla_protocol::work::{Contents, Report, Trail, Waits};
 use serde_json::{Value, json};
 
 fn told(seen: &mut Seen, frame: &Value) -> Result<Vec<String>, Garbage> {
@@ -88,6 +88,32 @@ fn a_message_is_an_answer() {
     let message = json!({"message": {"messageId": "m", "contextId": "c", "role": "ROLE_AGENT", "parts": [text("hi")]}});
     assert_eq!(told(&mut seen, &message).unwrap(), ["linked /c", "answer m:hi"]);
     assert!(seen.is_settled());
+}
+
+#[test]
+fn a_message_to_a_task_is_told_within_it_and_stays_with_how_it_waits() {
+    let mut trail = Trail { said: vec!["q".into()], state: TaskState::Submitted, ..Trail::default() };
+    (trail.upstream.task, trail.upstream.context) = ("t".into(), "c".into());
+    let asks = |state: &str, id: &str| {
+        let mut task = task(state, &json!([]), &json!([]));
+        task["task"]["status"]["message"] = json!({"messageId": id, "role": "ROLE_AGENT", "parts": [text("which?")]});
+        task
+    };
+    let message = json!({"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": [text("hm")]}});
+    let waits = Waits { state: TaskState::InputRequired, at: None, said: "q".into() };
+    trail.upstream.waits = Some(waits);
+    for (then, expected) in [
+        (asks("INPUT_REQUIRED", "q"), ["INPUT_REQUIRED m:hm"].as_slice()),
+        (task("INPUT_REQUIRED", &json!([]), &json!([])), &["linked t/c", "INPUT_REQUIRED m:hm"]),
+        (asks("INPUT_REQUIRED", "q-2"), &["linked t/c", "INPUT_REQUIRED q-2:which?"]),
+        (asks("COMPLETED", "bye"), &["COMPLETED bye:which?"]),
+    ] {
+        let mut seen = Seen::of(&trail, "u");
+        assert_eq!(told(&mut seen, &message).unwrap(), ["linked t/c", "WORKING m:hm"]);
+        assert!(seen.has_message() && !seen.is_settled(), "how the task is has to be asked");
+        assert_eq!(told(&mut seen, &then).unwrap(), expected);
+        assert!(!seen.has_message() && seen.is_settled());
+    }
 }
 
 #[test]

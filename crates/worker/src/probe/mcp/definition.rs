@@ -65,6 +65,12 @@ pub fn read(text: &str, environment: &[(OsString, OsString)]) -> Result<BTreeMap
     Ok(servers.into_iter().map(|(name, entry)| (name, one(entry, environment))).collect())
 }
 
+/// The same of the member of a file that lists them; none if it does not.
+pub fn all(servers: &Value, environment: &[(OsString, OsString)]) -> BTreeMap<String, Definition> {
+    let servers = servers.as_object().into_iter().flatten();
+    servers.map(|(name, entry)| (name.clone(), one(entry.clone(), environment))).collect()
+}
+
 fn one(entry: Value, environment: &[(OsString, OsString)]) -> Definition {
     match serde_json::from_value::<Entry>(entry) {
         Ok(entry) if entry.disabled => Definition::Disabled,

@@ -78,7 +78,9 @@ impl Pipe {
             let Ok(heard) = serde_json::from_str::<Value>(line) else {
                 // Some print a greeting first.
                 if !line.is_empty() {
-                    self.noise.get_or_insert_with(|| line.chars().take(100).collect());
+                    let words: String = line.chars().filter(|letter| !letter.is_control()).take(100).collect();
+                    let words = if words.is_empty() { "what is no text".to_owned() } else { words };
+                    self.noise.get_or_insert(words);
                 }
                 continue;
             };

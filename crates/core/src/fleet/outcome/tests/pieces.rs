@@ -122,7 +122,7 @@ fn a_reply_may_stand_before_its_result_or_in_a_fence_among_words() {
         (vec![status(TaskState::Completed, &whole)], Standing::Accepted),
         (vec![piece(first, false), piece(rest, true), status(TaskState::Completed, "")], Standing::Accepted),
         (vec![status(TaskState::Completed, &format!("{fenced}\n{done}"))], Standing::Accepted),
-        (vec![status(TaskState::Completed, &fenced)], Standing::Reported),
+        (vec![status(TaskState::Completed, &fenced)], Standing::Accepted),
     ] {
         let shown = format!("{reports:?}");
         let schema = json!({"type": "object", "required": ["a"]});

@@ -1,0 +1,51 @@
+//! News of tasks that a caller began before it connected.
+
+use super::{result, to};
+use crate::cast::{hub, setup};
+use crate::socket::{agent_key, answer, asked, dial};
+use flotilla_testkit::Binding;
+use serde_json::json;
+
+#[test]
+fn whoever_connects_later_hears_of_what_it_began_before() {
+    let hub = hub();
+    let mut agent = dial(&hub, &agent_key(&hub, "weather")).open();
+    let (key, other) = (agent_key(&hub, "caller"), agent_key(&hub, "other"));
+    let plain = hub.stranger(Binding::JsonRpc).key(&key).agent("weather");
+    let said = json!({"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "plain"}]},
+                      "configuration": {"returnImmediately": true}});
+    let not_told = plain.call("SendMessage", &said).expect("a task")["task"]["id"].clone();
+    let others = result(&hub, &other, "SendMessage", &to("weather", "others"))["id"].clone();
+    let own = result(&hub, &key, "SendMessage", &to("weather", "own"))["id"].clone();
+    let messages = [agent.kind("message"), agent.kind("message"), agent.kind("message")];
+    let mut socket = dial(&hub, &key).query("role", "caller").open();
+    // The last one is the caller's own.
+    let (mine, rest): (Vec<_>, Vec<_>) = messages.iter().partition(|message| asked(message) == "own");
+    for message in rest.into_iter().chain(mine) {
+        answer(&mut agent, message, "Sunny");
+    }
+    let mut told = Vec::new();
+    while !told.iter().any(|(id, state)| *id == own && *state == "completed") {
+        let update = socket.kind("task_update");
+        told.push((update["task"]["id"].clone(), update["task"]["status"]["state"].clone()));
+    }
+    assert!(told.iter().all(|(id, _)| *id != not_told && *id != others), "{told:?}");
+}
+
+#[test]
+fn a_caller_hears_of_its_tasks_after_the_hub_has_started_again() {
+    let mut hub = setup().start();
+    let (agent_key, key) = (agent_key(&hub, "weather"), agent_key(&hub, "caller"));
+    let mut agent = dial(&hub, &agent_key).open();
+    let _before = dial(&hub, &key).query("role", "caller").open();
+    let task = result(&hub, &key, "SendMessage", &to("weather", "hi"))["id"].clone();
+    agent.kind("message");
+    hub.kill();
+    hub.restart();
+    let mut socket = dial(&hub, &key).query("role", "caller").open();
+    let mut agent = dial(&hub, &agent_key).open();
+    let message = agent.kind("message");
+    answer(&mut agent, &message, "Sunny");
+    let update = socket.wait_for("the end", |frame| frame["task"]["status"]["state"] == "completed");
+    assert_eq!((&update["type"], &update["task"]["id"]), (&json!("task_update"), &task));
+}

@@ -1,0 +1,215 @@
+//! A look at a task that waits for its caller: whether the agent has gone on with it by itself.
+
+use super::Remote;
+use crate::client::Client;
+use crate::client::choose::Dialect;
+use crate::client::error::ClientError;
+use crate::client::frame::Sent;
+use flotilla_core::ports::{Look, Waiting};
+use flotilla_protocol::a2a::model::{Artifact, Role, TaskState, TaskStatus};
+use flotilla_protocol::work::Waits;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// Questions and streams of one agent at once that are only to see whether something moves.
+const QUESTIONS: usize = 8;
+const STREAMS: usize = 16;
+
+pub struct Lookers {
+    questions: Semaphore,
+    streams: Semaphore,
+}
+
+impl Default for Lookers {
+    fn default() -> Self {
+        Self { questions: Semaphore::new(QUESTIONS), streams: Semaphore::new(STREAMS) }
+    }
+}
+
+impl Remote {
+    /// Asks for the task, and follows its stream as long as that brings nothing new.
+    pub(super) async fn look_at(&self, waiting: Waiting) -> Look {
+        if waiting.upstream.task.is_empty() || waiting.waited >= self.options.times.whole {
+            return Look::Over;
+        }
+        let Ok(client) = self.way.client().await else { return Look::Still };
+        match self.shows_news(&client, &waiting).await {
+            Ok(true) => Look::Moved,
+            Ok(false) if may_subscribe(&client) => self.streams_news(&client, &waiting).await,
+            Ok(false) => Look::Still,
+            Err(error) => {
+                if matches!(error, ClientError::AuthFailed { .. } | ClientError::CredentialsMissing { .. }) {
+                    self.way.drop_token().await;
+                }
+                Look::Still
+            }
+        }
+    }
+
+    async fn shows_news(&self, client: &Client, waiting: &Waiting) -> Result<bool, ClientError> {
+        let _turn = self.lookers.questions.acquire().await;
+        let upstream = &waiting.upstream;
+        let task = client.task(client.asking(&upstream.task, &upstream.context)).await?.value;
+        Ok(is_news(waiting, &Sent::Task(Box::new(task))))
+    }
+
+    async fn streams_news(&self, client: &Client, waiting: &Waiting) -> Look {
+        // Those who find no place ask again later.
+        let Ok(_place) = self.lookers.streams.try_acquire() else { return Look::Still };
+        let Ok(mut frames) = client.subscribe(&waiting.upstream.task, None).await else { return Look::Still };
+        while let Ok(Ok(Some(frame))) = tokio::time::timeout(self.options.times.idle, frames.next()).await {
+            if is_news(waiting, &frame.sent) {
+                return Look::Moved;
+            }
+        }
+        Look::Still
+    }
+}
+
+/// The usual server of 0.3 adds what it streams to a second reader to its own task once more, so such a task is asked
+/// for instead.
+pub fn may_subscribe(client: &Client) -> bool {
+    client.streams() && client.dialect() == Dialect::Current
+}
+
+fn is_news(waiting: &Waiting, sent: &Sent) -> bool {
+    let task = &waiting.upstream.task;
+    let unnoted = || Waits { state: waiting.state, at: None, said: String::new() };
+    let waits = waiting.upstream.waits.clone().unwrap_or_else(unnoted);
+    match sent {
+        Sent::Task(told) => {
+            let is_current = told.id == *task && !waits.is_after(&told.status);
+            is_current && (has_moved(waiting, &told.status) || has_more(waiting, told.artifacts.as_deref()))
+        }
+        Sent::Status(update) => {
+            let is_late = waits.is_later_than(&update.status);
+            update.task_id == *task && !is_late && has_moved(waiting, &update.status)
+        }
+        Sent::Artifact(_) | Sent::Message(_) => true,
+    }
+}
+
+/// Another state, or another question. Times and ids alone do not say so: some make them up with each answer.
+fn has_moved(waiting: &Waiting, status: &TaskStatus) -> bool {
+    if status.state != waiting.state {
+        return status.state != TaskState::Unspecified;
+    }
+    let Some(asks) = status.message.as_ref().filter(|message| message.role != Role::User) else { return false };
+    let noted = waiting.upstream.waits.as_ref().map_or("", |waits| waits.said.as_str());
+    let is_noted = !noted.is_empty() && noted == asks.message_id;
+    !is_noted && waiting.said.as_ref().is_none_or(|said| said.parts != asks.parts)
+}
+
+/// An artifact that was given while the task waits. Ids alone do not say so: they may be made up with each answer.
+fn has_more(waiting: &Waiting, shown: Option<&[Arc<Artifact>]>) -> bool {
+    let shown = shown.unwrap_or_default();
+    let is_new = |artifact: &Arc<Artifact>| !waiting.artifacts.contains(&artifact.artifact_id);
+    // One without parts is an error, which is told when the task goes on.
+    let is_usable = shown.iter().all(|artifact| !artifact.parts.is_empty());
+    is_usable && shown.len() > waiting.artifacts.len() && shown.iter().any(is_new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Waiting, is_news};
+    use flotilla_protocol::a2a::model::TaskState;
+    use flotilla_protocol::work::{Upstream, Waits};
+    use serde_json::{Value, json};
+    use std::time::Duration;
+
+    fn question(id: &str, text: &str) -> Value {
+        json!({"messageId": id, "role": "ROLE_AGENT", "parts": [{"text": text}]})
+    }
+
+    fn waiting() -> Waiting {
+        let waits = Waits { state: TaskState::AuthRequired, at: None, said: "q-1".into() };
+        let upstream = Upstream { task: "t".into(), waits: Some(waits), ..Upstream::default() };
+        let said = Some(serde_json::from_value(question("q-1", "login")).unwrap());
+        let artifacts = vec!["known".to_owned()];
+        Waiting { upstream, state: TaskState::AuthRequired, said, artifacts, waited: Duration::ZERO }
+    }
+
+    #[test]
+    fn another_state_or_another_question_is_news() {
+        let status = |state: &str, said: Value| json!({"state": format!("TASK_STATE_{state}"), "message": said});
+        let stamped = |mut status: Value| {
+            status["timestamp"] = json!("2026-01-31T12:00:00Z");
+            status
+        };
+        for (status, expected) in [
+            (status("AUTH_REQUIRED", question("q-1", "login")), false),
+            (stamped(status("AUTH_REQUIRED", question("q-1", "login"))), false),
+            (status("AUTH_REQUIRED", question("made up", "login")), false),
+            (status("AUTH_REQUIRED", question("q-1", "what the hub did not put there")), false),
+            (status("AUTH_REQUIRED", json!(null)), false),
+            (status("AUTH_REQUIRED", json!({"messageId": "u", "role": "ROLE_USER", "parts": [{"text": "x"}]})), false),
+            (json!({}), false),
+            (status("AUTH_REQUIRED", question("q-2", "login elsewhere")), true),
+            (status("INPUT_REQUIRED", question("q-1", "login")), true),
+            (status("WORKING", json!(null)), true),
+            (status("COMPLETED", json!(null)), true),
+        ] {
+            for frame in [
+                json!({"task": {"id": "t", "status": status}}),
+                json!({"statusUpdate": {"taskId": "t", "status": status}}),
+            ] {
+                let sent = serde_json::from_value(frame.clone()).unwrap();
+                assert_eq!(is_news(&waiting(), &sent), expected, "{frame}");
+            }
+            let other = json!({"task": {"id": "another", "status": status}});
+            assert!(!is_news(&waiting(), &serde_json::from_value(other).unwrap()));
+        }
+        let artifact = json!({"artifactUpdate": {"taskId": "t", "artifact": {"artifactId": "a", "parts": []}}});
+        assert!(is_news(&waiting(), &serde_json::from_value(artifact).unwrap()));
+    }
+    #[test]
+    fn an_artifact_more_is_news_and_one_under_another_id_is_not() {
+        for (ids, expected) in [
+            (&["known"][..], false),
+            (&["made up"], false),
+            (&["known", "known"], false),
+            (&[], false),
+            (&["known", "new"], true),
+        ] {
+            let artifact = |id: &&str| json!({"artifactId": id, "parts": [{"text": "x"}]});
+            let artifacts: Vec<Value> = ids.iter().map(artifact).collect();
+            let status = json!({"state": "TASK_STATE_AUTH_REQUIRED"});
+            let frame = json!({"task": {"id": "t", "status": status, "artifacts": artifacts}});
+            let sent = serde_json::from_value(frame).unwrap();
+            assert_eq!(is_news(&waiting(), &sent), expected, "{ids:?}");
+        }
+    }
+
+    #[test]
+    fn what_an_agent_shows_from_before_the_wait_is_none() {
+        let (before, after) = (json!("2026-01-31T11:59:59Z"), json!("2026-01-31T12:00:01Z"));
+        let (at, never) = (json!("2026-01-31T12:00:00Z"), json!(null));
+        for (waits, asked_at, shown, shown_at, in_task, in_update) in [
+            ("INPUT_REQUIRED", &at, "WORKING", &before, false, false),
+            ("INPUT_REQUIRED", &at, "WORKING", &at, false, true),
+            ("INPUT_REQUIRED", &at, "WORKING", &never, false, true),
+            ("INPUT_REQUIRED", &at, "WORKING", &after, true, true),
+            ("INPUT_REQUIRED", &at, "AUTH_REQUIRED", &before, false, false),
+            ("INPUT_REQUIRED", &at, "COMPLETED", &before, true, true),
+            ("INPUT_REQUIRED", &never, "WORKING", &never, false, true),
+            ("INPUT_REQUIRED", &never, "COMPLETED", &never, true, true),
+            ("AUTH_REQUIRED", &at, "WORKING", &never, false, true),
+            ("AUTH_REQUIRED", &at, "WORKING", &after, true, true),
+            ("AUTH_REQUIRED", &never, "SUBMITTED", &never, false, true),
+            ("AUTH_REQUIRED", &never, "WORKING", &never, true, true),
+        ] {
+            let status = |state: &str, at: &Value| json!({"state": format!("TASK_STATE_{state}"), "timestamp": at});
+            let mut waiting = waiting();
+            waiting.upstream.waits = Waits::of(&serde_json::from_value(status(waits, asked_at)).unwrap());
+            waiting.state = waiting.upstream.waits.as_ref().unwrap().state;
+            let shown = status(shown, shown_at);
+            for (frame, expected) in [
+                (json!({"task": {"id": "t", "status": shown}}), in_task),
+                (json!({"statusUpdate": {"taskId": "t", "status": shown}}), in_update),
+            ] {
+                let sent = serde_json::from_value(frame.clone()).unwrap();
+                assert_eq!(is_news(&waiting, &sent), expected, "after {waits} at {asked_at}: {frame}");
+            }
+        }
+    }
+}
