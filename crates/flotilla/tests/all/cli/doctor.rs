@@ -6,6 +6,7 @@ use crate::cast::{CONFIG, hub};
 use flotilla_testkit::process::OWNER;
 use flotilla_testkit::{HubProcess, until};
 use serde_json::{Value, json};
+use std::net::TcpListener;
 
 fn examined(place: &Place, hub: &HubProcess, args: &[&str]) -> Ran {
     let data = hub.data().display().to_string();
@@ -21,6 +22,13 @@ fn advice(ran: &Ran, about: &str) -> String {
     assert!(!found.is_empty(), "no problem about {about}: {ran:?}");
     assert!(found.iter().all(|found| found["do"].as_str().is_some_and(|advice| !advice.is_empty())), "{ran:?}");
     found.iter().map(|found| format!("{}: {}\n", found["what"], found["do"])).collect()
+}
+
+/// A port that a program uses which is no hub, and its address.
+fn taken_port() -> (TcpListener, String) {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    (taken, address)
 }
 
 #[test]
@@ -58,7 +66,8 @@ fn each_thing_that_is_wrong_is_found_with_what_to_do() {
     let ran = place.run(&["doctor", "--config", &bad, "-o", "json"]);
     assert!(ran.code == 1 && advice(&ran, "configuration").contains("lisen"), "{ran:?}");
 
-    let taken = place.file("taken.yaml", format!("hub: {{listen: {}}}", hub.address()));
+    let (_other_program, address) = taken_port();
+    let taken = place.file("taken.yaml", format!("hub: {{listen: {address}}}"));
     let ran = place.run(&["doctor", "--config", &taken, "--hub", "http://127.0.0.1:1", "-o", "json"]);
     assert_eq!(ran.code, 1);
     assert!(advice(&ran, "port").contains("--listen"), "{ran:?}");
@@ -100,9 +109,8 @@ fn an_agent_that_the_hub_does_not_reach_and_a_port_of_another_program_are_found(
     let far = "  far: {kind: a2a, url: \"http://127.0.0.1:1\"}\n";
     let hub = crate::cast::hub_with(far);
     let place = Place::at(&hub);
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let listen = format!("hub: {{listen: {}}}\nagents:\n{far}", taken.local_addr().expect("an address"));
-    let file = place.file("hub.yaml", listen);
+    let (_other_program, address) = taken_port();
+    let file = place.file("hub.yaml", format!("hub: {{listen: {address}}}\nagents:\n{far}"));
     until("it was looked at", || {
         let ran = place.run(&["doctor", "--config", &file, "-o", "json"]);
         assert!(advice(&ran, "port").contains("stop the program that uses it"), "{ran:?}");
@@ -137,13 +145,13 @@ fn a_machine_without_a_hub_is_no_patient() {
 
 #[test]
 fn the_environment_counts_as_it_does_for_serve() {
-    let hub = hub();
+    let (_other_program, address) = taken_port();
     let elsewhere = |name: &str, value: &str| {
         let place = Place::new().env(name, value);
         place.run(&["doctor", "--data-dir", "nowhere", "--hub", "http://127.0.0.1:1", "-o", "json"])
     };
-    let ran = elsewhere("FLOTILLA_LISTEN", &hub.address().to_string());
-    assert!(ran.code == 1 && advice(&ran, "port").contains(&hub.address().to_string()), "{ran:?}");
+    let ran = elsewhere("FLOTILLA_LISTEN", &address);
+    assert!(ran.code == 1 && advice(&ran, "port").contains(&address), "{ran:?}");
     assert!(advice(&ran, "port").contains("FLOTILLA_LISTEN"), "{ran:?}");
     let ran = elsewhere("FLOTILLA_LISTEN", "everywhere");
     assert!(advice(&ran, "configuration").contains("FLOTILLA_LISTEN is 'everywhere'"), "{ran:?}");
