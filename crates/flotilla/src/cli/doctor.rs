@@ -1,5 +1,6 @@
 //! `flotilla doctor`: looks at everything a hub and its clients need, and says what to do about what is wrong.
 
+mod beyond;
 mod machine;
 mod programs;
 mod reach;
@@ -125,9 +126,6 @@ impl Doctor {
             configured.into_iter().for_each(|config| reach::unasked(&mut findings, config));
         } else {
             reach::agents(&mut findings, session, configured).await;
-            if let Some(config) = configured {
-                reach::elsewhere(&mut findings, session, config).await;
-            }
         }
         if session.sources.value(Setting::AgentCard, self.agent_card.clone()).is_some() {
             reach::named(&mut findings, session).await;

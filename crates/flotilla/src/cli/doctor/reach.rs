@@ -1,6 +1,7 @@
 //! What answers: the hub, its agents, and an agent that was named.
 
 use super::Findings;
+use super::beyond::Beyond;
 use super::machine::apart;
 use crate::cli::failure::{Failure, Local};
 use crate::cli::session::{Session, hub_key};
@@ -15,7 +16,6 @@ use flotilla_outbound::hub::Hub;
 use flotilla_outbound::net::address;
 use flotilla_protocol::a2a::request::ListTasksRequest;
 use flotilla_protocol::wire::Int32;
-use serde_json::Value;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -79,74 +79,85 @@ pub fn unasked(findings: &mut Findings, config: &Config) {
     }
 }
 
+/// A door of the hub's: its own, or that of one of its agents.
+struct Door {
+    shown: String,
+    agent: Option<String>,
+    reference: Reference,
+    /// Whether it is there for some callers only.
+    is_hidden: bool,
+}
+
+/// The hub's own card, and each agent of the configuration.
+fn doors(hub: &str, config: Option<&Config>) -> Vec<Door> {
+    let is_hidden = |name: &str| config.is_some_and(|config| !config.is_public(name));
+    let default = config.and_then(Config::default_agent);
+    let own = Door {
+        shown: HUB_CARD.to_owned(),
+        agent: None,
+        reference: Reference::parse(hub),
+        is_hidden: default.is_some_and(|name| is_hidden(&name)),
+    };
+    let of_agent = |name: &str| {
+        let reference = Reference::of_agent(hub, name).ok()?;
+        Some(Door {
+            shown: format!("agent {name}"),
+            agent: Some(name.to_owned()),
+            reference,
+            is_hidden: is_hidden(name),
+        })
+    };
+    let names = config.map(Config::agent_names).unwrap_or_default();
+    std::iter::once(own).chain(names.into_iter().filter_map(of_agent)).collect()
+}
+
 /// Each agent of the configuration that the hub has, else the hub's own card.
 pub async fn agents(findings: &mut Findings, session: &Session, config: Option<&Config>) {
-    let hub = session.hub_url();
-    let mut references = vec![(HUB_CARD.to_owned(), Reference::parse(&hub))];
-    let is_hub = |name: &str| name == HUB_CARD;
     let lacks_default = config.is_some_and(|config| config.default_agent().is_none());
-    let mut hidden = Vec::new();
-    for name in config.map(Config::agent_names).unwrap_or_default() {
-        let shown = format!("agent {name}");
-        if config.is_some_and(|config| !config.is_public(name)) {
-            hidden.push(shown.clone());
-        }
-        if let Ok(reference) = Reference::of_agent(&hub, name) {
-            references.push((shown, reference));
-        }
-    }
-    if config.is_some_and(|config| config.default_agent().is_some_and(|name| !config.is_public(&name))) {
-        hidden.push(references[0].0.clone());
-    }
     let credentials = Credentials { bearer: hub_key(), api_key: None };
     let mut let_in = true;
-    for (name, reference) in references {
-        match resolve(&session.net, &reference, None, &credentials).await {
+    for door in doors(&session.hub_url(), config) {
+        match resolve(&session.net, &door.reference, None, &credentials).await {
             Ok(card) => {
-                check_card(findings, &name, &card);
+                check_card(findings, &door.shown, &card);
                 // The same key opens all of them or none.
-                let_in = let_in && call_all(findings, session, &name, &card, &credentials).await;
+                let_in = let_in && enter(findings, session, config, &door, &card, &credentials).await;
             }
-            Err(ClientError::CardNotFound { .. }) if is_hub(&name) && lacks_default => {
+            Err(ClientError::CardNotFound { .. }) if door.agent.is_none() && lacks_default => {
                 let advice = "nothing, if callers name their agent; else set hub.default_agent";
                 findings.note("agents", "the hub has no default agent, so there is no card at its root", advice);
             }
-            Err(ClientError::CardNotFound { .. }) if hidden.contains(&name) => {
+            Err(ClientError::CardNotFound { .. }) if door.is_hidden => {
                 let advice = "to have it called too, set FLOTILLA_KEY to a key of somebody it is there for";
-                findings.note("agents", format!("{name} is not public, and not there for the key in use"), advice);
+                let what = format!("{} is not public, and not there for the key in use", door.shown);
+                findings.note("agents", what, advice);
             }
             Err(error) => {
                 let advice = "reload the hub (kill -HUP), or start it with this configuration";
-                findings.problem("agents", format!("{name}: {error}"), advice);
+                findings.problem("agents", format!("{}: {error}", door.shown), advice);
             }
         }
     }
 }
 
-/// Agents elsewhere, as the hub itself reaches them: their cards here are the hub's own.
-pub async fn elsewhere(findings: &mut Findings, session: &Session, config: &Config) {
-    let hub = Hub::new(session.net.clone(), &session.hub_url(), hub_key());
-    for name in config.agents.iter().filter(|(_, agent)| agent.kind == Kind::A2a).map(|(name, _)| name) {
-        let Ok(shown) = hub.agent(name).await else { continue };
-        let shown: Value = serde_json::from_str(&shown).unwrap_or_default();
-        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        match shown["state"].as_str() {
-            Some(state @ ("unreachable" | "stale" | "gone")) => {
-                let what = format!("the hub finds the agent {name} {state}: {}", word(&shown["checks"]["lastError"]));
-                findings.problem(
-                    "agents",
-                    what,
-                    format!("start it, or correct agents.{name}.url; then: flotilla agents check {name}"),
-                );
-            }
-            Some("live") => findings.ok("agents", format!("the hub reaches the agent {name}")),
-            _ => findings.note(
-                "agents",
-                format!("the hub has not looked at the agent {name} yet"),
-                format!("look at once with: flotilla agents check {name}"),
-            ),
+/// Calls what is at a door, and tells what came of it; whether the credential was accepted.
+async fn enter(
+    findings: &mut Findings,
+    session: &Session,
+    config: Option<&Config>,
+    door: &Door,
+    card: &Card,
+    credentials: &Credentials,
+) -> bool {
+    let Some(answered) = call_all(findings, session, &door.shown, card, credentials).await else { return false };
+    let kind = |name: &String| config.and_then(|config| config.agents.get(name)).map(|agent| agent.kind);
+    match &door.agent {
+        Some(name) if matches!(kind(name), Some(Kind::A2a | Kind::Socket)) => {
+            Beyond::of(session, name).await.tell(findings, name, &answered);
         }
+        _ => tell_answered(findings, &door.shown, &answered),
     }
+    true
 }
 
 /// The agent named by `--agent-card`.
@@ -159,7 +170,8 @@ pub async fn named(findings: &mut Findings, session: &Session) {
     match found.await {
         Ok((card, credentials)) => {
             check_card(findings, &card.name, &card);
-            call_all(findings, session, &card.name, &card, &credentials).await;
+            let answered = call_all(findings, session, &card.name, &card, &credentials).await.unwrap_or_default();
+            tell_answered(findings, &card.name, &answered);
         }
         Err(failure) => {
             let (what, advice) = told(&failure);
@@ -182,14 +194,15 @@ fn check_card(findings: &mut Findings, name: &str, card: &Card) {
     }
 }
 
-/// Calls every interface a card declares with something that changes nothing; whether the credential was accepted.
+/// Calls every interface a card declares with something that changes nothing; gives those that answer, or nothing if the
+/// credential was not accepted.
 async fn call_all(
     findings: &mut Findings,
     session: &Session,
     name: &str,
     card: &Card,
     credentials: &Credentials,
-) -> bool {
+) -> Option<Vec<&'static str>> {
     let declared = |binding: &Binding| {
         card.supported_interfaces.iter().any(|interface| Binding::parse(&interface.protocol_binding) == Some(*binding))
     };
@@ -203,19 +216,22 @@ async fn call_all(
         if failure.is(Local::CredentialsMissing) {
             let advice = "to have agents called too, set FLOTILLA_KEY, or A2ACLI_BEARER or A2ACLI_API_KEY for others";
             findings.note("agents", format!("{name} is not called: {what}"), advice);
-            return false;
+            return None;
         }
         if failure.is(Local::AuthFailed) {
             let advice = "copy the key again, or make another with: flotilla keys create NAME";
             findings.problem("agents", format!("{name}: {what}"), advice);
-            return false;
+            return None;
         }
         findings.problem("agents", format!("{name} over {}: {what}", binding.name()), advice);
     }
+    Some(answered)
+}
+
+fn tell_answered(findings: &mut Findings, name: &str, answered: &[&str]) {
     if !answered.is_empty() {
         findings.ok("agents", format!("{name} answers over {}", answered.join(", ")));
     }
-    true
 }
 
 async fn call(session: &Session, card: &Card, binding: Binding, credentials: &Credentials) -> Result<(), Failure> {

@@ -116,8 +116,25 @@ fn an_agent_that_the_hub_does_not_reach_and_a_port_of_another_program_are_found(
         assert!(advice(&ran, "port").contains("stop the program that uses it"), "{ran:?}");
         ran.out.contains("finds the agent far unreachable").then_some(())
     });
+    let ran = place.run(&["doctor", "--config", &file]);
+    assert_eq!(ran.out.matches("agent far").count(), 1, "told once, and not as one that answers: {ran:?}");
     let nowhere = place.run(&["doctor", "--config", &file, "--data-dir", "/proc/nope", "-o", "json"]);
     assert!(advice(&nowhere, "store").contains("cannot be made"), "{nowhere:?}");
+}
+
+#[test]
+fn the_hubs_door_is_not_taken_for_the_agent_behind_it() {
+    let (there, near) = (hub(), "  near: {kind: socket}\n");
+    let far = format!("  far: {{kind: a2a, url: \"{}/agents/mock\"}}\n", there.url().trim_end_matches('/'));
+    let hub = crate::cast::hub_with(&format!("{far}{near}"));
+    let place = Place::at(&hub);
+    let file = place.file("hub.yaml", format!("hub: {{listen: '127.0.0.1:0'}}\nagents:\n{far}{near}"));
+    until("it was looked at", || {
+        let ran = place.run(&["doctor", "--config", &file, "--data-dir", "nowhere"]);
+        let absent = "Note: agents: agent near dials in, and is not connected";
+        assert!(ran.out.contains(absent) && !ran.out.contains("agent near answers"), "{ran:?}");
+        ran.out.contains("agent far answers over JSONRPC, HTTP+JSON, GRPC, and the hub reaches it").then_some(())
+    });
 }
 
 #[test]
