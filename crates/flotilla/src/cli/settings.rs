@@ -6,6 +6,8 @@ use super::failure::Failure;
 use crate::config::Span;
 use dotenv::File;
 use flotilla_outbound::net::address;
+use flotilla_outbound::net::redact::MASK;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -107,8 +109,9 @@ impl Setting {
     /// A value as it may be shown.
     pub fn shown(self, value: &str) -> String {
         match self {
-            _ if self.is_secret() => "[redacted]".to_owned(),
+            _ if self.is_secret() => MASK.to_owned(),
             Self::AgentCard => address::shown(value),
+            Self::Metadata => outline(value),
             _ => address::shown_in(value),
         }
     }
@@ -116,6 +119,17 @@ impl Setting {
     pub fn is_secret(self) -> bool {
         matches!(self, Self::Bearer | Self::ApiKey | Self::ClientSecret | Self::SvcParam)
     }
+}
+
+/// A JSON object without its values: nothing says which of them are secret.
+fn outline(text: &str) -> String {
+    fn masked(value: Value) -> Value {
+        match value {
+            Value::Object(members) => members.into_iter().map(|(name, value)| (name, masked(value))).collect(),
+            _ => MASK.into(),
+        }
+    }
+    serde_json::from_str(text).map_or_else(|_| MASK.to_owned(), |value| masked(value).to_string())
 }
 
 /// Where a value came from.

@@ -1,13 +1,15 @@
 //! Masking of credentials in everything that is shown; no setting turns it off.
 
 use super::address::shown_in;
+use std::ops::Range;
 
-pub(super) const MASK: &str = "[redacted]";
+/// What stands in the place of a secret.
+pub const MASK: &str = "[redacted]";
 /// Shorter secrets would mask half of every text; they are masked where they stand as a header.
 const SHORTEST: usize = 4;
 
 /// Headers that hold nothing secret; of all others the value is masked.
-const OPEN_HEADERS: [&str; 25] = [
+const OPEN_HEADERS: [&str; 26] = [
     "a2a-version",
     "a2a-extensions",
     "accept",
@@ -18,6 +20,7 @@ const OPEN_HEADERS: [&str; 25] = [
     "content-type",
     "date",
     "etag",
+    "grpc-status",
     "host",
     "last-event-id",
     "last-modified",
@@ -35,18 +38,27 @@ const OPEN_HEADERS: [&str; 25] = [
     "x-trace-id",
 ];
 
-/// JSON members whose text is a credential.
-const SECRET_MEMBERS: [&str; 9] = [
+/// How the names of JSON members end whose text is a credential, in small letters and without what stands between words.
+const SECRET_ENDS: [&str; 14] = [
     "token",
-    "credentials",
-    "access_token",
-    "refresh_token",
-    "id_token",
-    "client_secret",
-    "device_code",
+    "secret",
     "password",
-    "apiKey",
+    "passwd",
+    "passphrase",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "credential",
+    "credentials",
+    "authorization",
+    "bearer",
+    "cookie",
+    "devicecode",
 ];
+/// The longest name that is looked at.
+const LONGEST_NAME: usize = 100;
+/// What stands before a credential where one is the value of a header.
+const SCHEMES: [&str; 2] = ["bearer ", "basic "];
 
 /// Whether a header of this name is known to hold nothing secret.
 pub fn is_open(name: &str) -> bool {
@@ -79,32 +91,49 @@ impl Redactor {
                 clean = clean.replace(secret.as_str(), MASK);
             }
         }
-        for member in SECRET_MEMBERS {
-            clean = mask_member(&clean, member);
-        }
-        shown_in(&clean)
+        shown_in(&mask_json(&clean))
     }
 }
 
-/// Masks the text of every `"name": "…"`.
-fn mask_member(text: &str, name: &str) -> String {
-    let key = format!("\"{name}\"");
+/// Masks the text of every `"name": "…"` whose name says that it is a secret, and of every `"Bearer …"`.
+fn mask_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(&key) {
-        let (before, after) = rest.split_at(at + key.len());
+    // What is shown may be part of a document: each quote may be one that opens.
+    while let Some(at) = rest.find('"') {
+        let (before, after) = rest.split_at(at + 1);
         out.push_str(before);
         rest = after;
-        let value = rest.trim_start();
-        let Some(value) = value.strip_prefix(':').map(str::trim_start).and_then(|value| value.strip_prefix('"')) else {
-            continue;
-        };
-        out.push_str(":\"");
-        out.push_str(MASK);
-        rest = &value[end_of_text(value)..];
+        if let Some(secret) = secret_member(after).or_else(|| after_scheme(after)) {
+            out.push_str(&after[..secret.start]);
+            out.push_str(MASK);
+            rest = &after[secret.end..];
+        }
     }
     out.push_str(rest);
     out
+}
+
+/// Where the secret is in `name": "secret"`.
+fn secret_member(text: &str) -> Option<Range<usize>> {
+    let (name, rest) = text.split_at(text.find('"').filter(|end| *end <= LONGEST_NAME)?);
+    let value = rest[1..].trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    let start = text.len() - value.len();
+    is_secret_member(name).then(|| start..start + end_of_text(value))
+}
+
+/// Cursors are called tokens too, and are none.
+fn is_secret_member(name: &str) -> bool {
+    let name: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    SECRET_ENDS.iter().any(|end| name.ends_with(end)) && !name.ends_with("pagetoken")
+}
+
+/// Where the secret is in `Bearer secret"`; words that go on are prose.
+fn after_scheme(text: &str) -> Option<Range<usize>> {
+    let is_there = |scheme: &&&str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    let start = SCHEMES.iter().find(is_there)?.len();
+    let end = end_of_text(text);
+    (start < end && !text[start..end].contains(char::is_whitespace)).then_some(start..end)
 }
 
 /// Where a JSON text's closing quote is.
@@ -140,8 +169,15 @@ mod tests {
         let redactor = Redactor::default();
         assert_eq!(
             redactor.clean(r#"{"token": "a\"b","nextPageToken":"c","authentication":{"credentials":"d"}}"#),
-            r#"{"token":"[redacted]","nextPageToken":"c","authentication":{"credentials":"[redacted]"}}"#
+            r#"{"token": "[redacted]","nextPageToken":"c","authentication":{"credentials":"[redacted]"}}"#
         );
+        assert_eq!(
+            redactor.clean(r#"{"Authorization":"x","x-api-key" : "y","proxy_password":"","myAPIKey":"z"}"#),
+            r#"{"Authorization":"[redacted]","x-api-key" : "[redacted]","proxy_password":"[redacted]","myAPIKey":"[redacted]"}"#
+        );
+        let open = r#"{"tokenUrl":"u","keyword":"k","tokens":"9","scheme":"Bearer","about":"Bearer tokens are taken"}"#;
+        assert_eq!(redactor.clean(open), open);
+        assert_eq!(redactor.clean(r#"e": 1, "note":"bearer a\"b", "x""#), r#"e": 1, "note":"bearer [redacted]", "x""#);
         assert_eq!(redactor.clean(r#"{"token": 7}"#), r#"{"token": 7}"#);
     }
 }

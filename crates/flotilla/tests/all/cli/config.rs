@@ -98,7 +98,11 @@ fn every_setting_can_be_tried_out_as_a_flag() {
         ("--timeout", "1m"),
     ] {
         let settings = place.run(&["config", "show", "-o", "json", flag, value]).ok().json();
-        let expected = if flag == "--client-secret" { "[redacted]" } else { value };
+        let expected = match flag {
+            "--client-secret" => "[redacted]",
+            "--metadata" => "{\"a\":\"[redacted]\"}",
+            _ => value,
+        };
         assert_eq!(shown(&settings, flag.trim_start_matches('-')), (expected, "flag"));
     }
     let settings = place.run(&["config", "show", "-o", "json", "--async"]).ok().json();

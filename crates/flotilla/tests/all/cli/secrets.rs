@@ -32,7 +32,9 @@ fn with_password(agent: &Agent) -> [String; 6] {
 
 #[track_caller]
 fn hides(ran: Ran) -> Ran {
-    assert!(!ran.out.contains(SECRET) && !ran.err.contains(SECRET), "a secret is shown: {ran:?}");
+    for secret in [SECRET, "of-the-header"] {
+        assert!(!ran.out.contains(secret) && !ran.err.contains(secret), "a secret is shown: {ran:?}");
+    }
     ran
 }
 
@@ -134,4 +136,29 @@ fn kept_cards_are_for_their_owner_and_their_names_say_nothing() {
     assert!(!text.contains(SECRET), "{text}");
     place.run(&["card", "get", "-a", &address]).ok();
     until("the card is taken from where it is kept", || (agent.cards().len() == 1).then_some(()));
+}
+
+#[test]
+fn secrets_in_metadata_and_service_parameters_are_sent_and_shown_nowhere() {
+    let agent = agent();
+    let metadata = format!(r#"{{"Authorization":"{SECRET}","deep":{{"note":"Bearer {SECRET}-2"}},"k":1}}"#);
+    let parameter = "authorization:Bearer of-the-header";
+    let secret = ["--metadata", &metadata, "--svc-param", parameter];
+    let place = Place::new();
+    let shown = hides(place.run(&[&["config", "show"][..], &secret].concat()).ok());
+    assert_eq!(
+        shown.field("metadata"),
+        r#"{"Authorization":"[redacted]","deep":{"note":"[redacted]"},"k":"[redacted]"} (flag)"#
+    );
+    hides(place.run(&[&["config", "show", "-o", "json"][..], &secret].concat()).ok());
+    let sent = [&["send", "hi", "-a", &agent.url][..], &secret].concat();
+    let ran = hides(place.run(&[&sent[..], &["--debug"]].concat()).ok());
+    assert!(ran.err.contains(r#""Authorization":"[redacted]","deep":{"note":"Bearer [redacted]"},"k":1"#), "{ran:?}");
+    assert!(ran.field("Resume").contains("--svc-param 'authorization:<value>'"), "{ran:?}");
+    assert_eq!(agent.asked()[0].json()["params"]["metadata"]["Authorization"], SECRET);
+    hides(place.run(&[&sent[..], &["--debug", "-o", "json"]].concat()));
+    let named = Place::new().env("A2ACLI_METADATA", &metadata).env("A2ACLI_SVC_PARAM", parameter);
+    for command in [&["config", "show"][..], &["send", "--help"], &["help", "send"]] {
+        hides(named.run(command).ok());
+    }
 }
