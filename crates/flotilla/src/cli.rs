@@ -145,7 +145,7 @@ struct HubSettings {
     #[command(flatten)]
     file: ConfigFile,
     /// Address and port to listen on [default: 127.0.0.1:7420]
-    #[arg(long, env = "FLOTILLA_LISTEN")]
+    #[arg(long, env = "FLOTILLA_LISTEN", value_name = "ADDRESS", value_parser = args::address)]
     listen: Option<SocketAddr>,
     #[command(flatten)]
     data: DataDir,

@@ -238,7 +238,9 @@ impl Config {
         let config = match path {
             None => Self::default(),
             Some(path) => {
-                let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+                let reading =
+                    || format!("reading {} (--config, or FLOTILLA_CONFIG, names another file)", path.display());
+                let text = std::fs::read_to_string(path).with_context(reading)?;
                 let parsed = Self::parse(&text).with_context(|| path.display().to_string())?;
                 Self { origin: Origin::of(path.to_owned(), &text), ..parsed }
             }

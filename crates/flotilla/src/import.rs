@@ -90,7 +90,8 @@ fn fitting(name: &str) -> String {
 
 /// A file of YAML; what is wrong with it is told by its path.
 fn read(path: &Path) -> Result<Value> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    let reading = || format!("reading {} (name the file that is to be imported)", path.display());
+    let text = std::fs::read_to_string(path).with_context(reading)?;
     // The message of the parser shows a piece of the text, in which a secret may stand.
     let parsed = serde_saphyr::from_str(&text).map_err(|_| anyhow::anyhow!("is no YAML that can be read"));
     parsed.with_context(|| path.display().to_string())

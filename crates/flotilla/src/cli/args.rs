@@ -1,6 +1,7 @@
 //! Options that every command for agents takes.
 
 use clap::Args;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// A flag that may also say no, so that it can overrule what is configured: `--verbose`, `--verbose=false`.
@@ -23,6 +24,11 @@ pub fn at_least(least: i32) -> impl Fn(&str) -> Result<i32, String> + Clone {
         let number = text.parse::<i32>().ok().filter(|number| *number >= least);
         number.ok_or_else(|| format!("must be a whole number, {least} or more"))
     }
+}
+
+/// Where to listen: this machine's address, not a name, and a port.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "must be an IP address and a port, such as 127.0.0.1:7420 or [::1]:7420".to_owned())
 }
 
 #[derive(Debug, Clone, Default, Args)]

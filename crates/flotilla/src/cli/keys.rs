@@ -14,7 +14,7 @@ use flotilla_core::ports::{Clock as _, Store as _};
 use flotilla_core::rights::{Right, Rights};
 use flotilla_protocol::time::Millis;
 use flotilla_store::sqlite::Sqlite;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub struct Keys {
@@ -129,11 +129,8 @@ impl Keys {
     fn open(&self) -> Result<Sqlite> {
         let dir = data_dir(&self.data, &self.file)?;
         let makes = matches!(self.command, KeysCommand::Create(_) | KeysCommand::RotateSigning { .. });
-        if !makes && !data::store_file(&dir).exists() {
-            bail!(
-                "there is no store in {}; name its directory with --data-dir, as for 'flotilla serve'",
-                dir.display()
-            );
+        if !makes {
+            store_in(&dir)?;
         }
         data::create(&dir)?;
         Ok(Sqlite::open_beside(&data::store_file(&dir))?)
@@ -147,6 +144,16 @@ pub fn data_dir(data: &DataDir, file: &ConfigFile) -> Result<PathBuf> {
     }
     let configured = Config::load(file.path().as_deref()).context("looking for the data directory")?;
     Ok(configured.hub.data_dir.unwrap_or_else(data::default_dir))
+}
+
+/// The store that is in a directory.
+pub fn store_in(dir: &Path) -> Result<PathBuf> {
+    let store = data::store_file(dir);
+    if !store.exists() {
+        let dir = dir.display();
+        bail!("there is no store in {dir}; name its directory with --data-dir, as for 'flotilla serve'");
+    }
+    Ok(store)
 }
 
 fn after(now: Millis, span: Option<Span>) -> Option<Millis> {

@@ -29,7 +29,7 @@ const LARGEST: usize = 64 * 1024 * 1024;
 #[derive(Debug, Args)]
 pub struct Listen {
     /// Address and port to receive at
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7421")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7421", value_parser = super::args::address)]
     listen: SocketAddr,
     /// A secret the push config was given, 'whsec_' and base64 (may be repeated)
     #[arg(long, value_name = "SECRET", env = "FLOTILLA_WEBHOOK_SECRET", hide_env_values = true, value_delimiter = ',')]

@@ -134,6 +134,10 @@ fn read(flag: &str, path: &str) -> Result<Vec<u8>, Failure> {
     }
     std::fs::read(path).map_err(|error| {
         let failure = Failure::usage(format!("{flag} {path}: {error}"));
+        if flag == "--data" && path.trim_start().starts_with(['{', '[']) {
+            return failure
+                .hint(r#"JSON itself comes over standard input: echo '{"key":"value"}' | flotilla send --data -"#);
+        }
         failure.hint(format!("{flag} takes the path of a file that can be read, or - for standard input"))
     })
 }

@@ -1,9 +1,9 @@
 //! `flotilla backup` and `flotilla restore`.
 
-use super::keys::data_dir;
+use super::keys::{data_dir, store_in};
 use super::{ConfigFile, DataDir, output};
 use crate::data;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub struct BackupArgs {
 
 impl BackupArgs {
     pub fn run(self) -> Result<()> {
-        let store = data::store_file(&data_dir(&self.data, &self.config)?);
+        let store = store_in(&data_dir(&self.data, &self.config)?)?;
         flotilla_store::sqlite::backup(&store, &self.file)?;
         output::line(&format!("{} holds a copy of {}.", self.file.display(), store.display()));
         Ok(())
@@ -41,6 +41,9 @@ pub struct RestoreArgs {
 
 impl RestoreArgs {
     pub fn run(self) -> Result<()> {
+        if !self.file.exists() {
+            bail!("{} does not exist; name a file that 'flotilla backup' wrote", self.file.display());
+        }
         let dir = data_dir(&self.data, &self.config)?;
         data::create_dir(&dir)?;
         let _lock = data::lock(&dir)?;

@@ -26,13 +26,24 @@ pub fn parse(pairs: &[String]) -> Result<Vec<(String, String)>, Failure> {
 fn one(pair: &str) -> Result<(String, String), Failure> {
     let split = pair.split_once(':').map(|(name, value)| (name.trim(), value.trim()));
     let Some((name, value)) = split.filter(|(name, _)| !name.is_empty()) else {
-        return Err(Failure::usage("--svc-param takes NAME:VALUE, such as x-trace-id:abc123"));
+        let failure = Failure::usage("--svc-param takes NAME:VALUE, such as x-trace-id:abc123");
+        return Err(if pair.contains('=') {
+            failure.hint("write a colon in place of the equals sign")
+        } else {
+            failure
+        });
     };
     if name.eq_ignore_ascii_case("a2a-version") {
         let failure = Failure::usage("--svc-param: the version has a flag of its own");
         return Err(failure.hint("name it with --a2a-version"));
     }
-    if TAKEN.iter().any(|taken| taken.eq_ignore_ascii_case(name)) {
+    if name.eq_ignore_ascii_case("grpc-timeout") {
+        let failure = Failure::usage("--svc-param: how long to wait has a flag of its own");
+        return Err(failure.hint("say it with --timeout, such as --timeout 30s"));
+    }
+    // gRPC keeps all names that begin so for itself.
+    let is_of_grpc = name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("grpc-"));
+    if is_of_grpc || TAKEN.iter().any(|taken| taken.eq_ignore_ascii_case(name)) {
         let text = format!("--svc-param: {name} says how the request is sent, and this program sets it");
         return Err(Failure::usage(text).hint("leave it out; --debug shows all that is sent"));
     }
@@ -56,7 +67,9 @@ mod tests {
         let parsed = |pair: &str| parse(&[pair.to_owned()]).map_err(|failure| failure.envelope().to_string());
         assert_eq!(parsed("x-a: b:c"), Ok(vec![("x-a".to_owned(), "b:c".to_owned())]));
         assert!(parsed("a2a-version:0.3").is_err_and(|told| told.contains("--a2a-version")));
-        for pair in ["Content-Length:5", "HOST: x", "no colon", ":x"] {
+        assert!(parsed("Grpc-Timeout:5S").is_err_and(|told| told.contains("--timeout")));
+        assert!(parsed("x-trace-id=5").is_err_and(|told| told.contains("colon")));
+        for pair in ["Content-Length:5", "HOST: x", "no colon", ":x", "grpc-encoding:gzip"] {
             assert!(parsed(pair).is_err_and(|told| told.contains("--svc-param")), "{pair}");
         }
     }

@@ -87,8 +87,8 @@ struct List {
     #[arg(long, value_name = "ID")]
     context_id: Option<String>,
     /// Only those in this state, such as WORKING
-    #[arg(long, value_name = "STATE")]
-    status: Option<String>,
+    #[arg(long, value_name = "STATE", value_parser = state)]
+    status: Option<TaskState>,
     /// Show at most so many of the latest messages of each too
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least(0))]
     history: Option<i32>,
@@ -196,7 +196,7 @@ impl List {
         let mut request = ListTasksRequest {
             context_id,
             history_length: most.map(Int32),
-            status: self.status.as_deref().map(state).transpose()?.unwrap_or_default(),
+            status: self.status.unwrap_or_default(),
             page_size: self.page_size.map(Int32),
             page_token: self.page_token.clone().unwrap_or_default(),
             ..ListTasksRequest::default()
@@ -239,7 +239,7 @@ impl List {
         let [size, history] = [self.page_size, self.history].map(|number| number.map(|number| number.to_string()));
         let flags = [
             ("--context-id", &self.context_id),
-            ("--status", &self.status),
+            ("--status", &self.status.map(|state| state.name().to_owned())),
             ("--history", &history),
             ("--page-size", &size),
         ];
@@ -269,10 +269,12 @@ fn list(session: &Session, tasks: &[Task], history: bool) {
 }
 
 /// A state by its name, with or without the prefix.
-fn state(name: &str) -> Result<TaskState, Failure> {
+fn state(name: &str) -> Result<TaskState, String> {
     let full = name.to_ascii_uppercase().replace('-', "_");
     let found = TaskState::from_name(&full).or_else(|| TaskState::from_name(&format!("TASK_STATE_{full}")));
-    found.ok_or_else(|| Failure::usage(format!("--status: '{name}' is none of {}", TaskState::choices())))
+    // To the agent, no state is any state: whoever names one means it.
+    let found = found.filter(|state| *state != TaskState::Unspecified);
+    found.ok_or_else(|| format!("it is none of {}", TaskState::choices()))
 }
 
 impl Subscribe {

@@ -3,7 +3,7 @@
 use super::Cli;
 use super::failure::Failure;
 use super::settings::{Setting, Source, Sources};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ErrorKind};
 use clap::{Arg, CommandFactory as _};
 use flotilla_outbound::net::address;
 use std::ffi::OsString;
@@ -23,7 +23,17 @@ pub fn command(words: &[OsString]) -> clap::Command {
 
 /// Every command there is.
 pub fn all() -> clap::Command {
-    Cli::command().mut_subcommand("task", of_the_hub)
+    below_zero(Cli::command().mut_subcommand("task", of_the_hub))
+}
+
+/// A time or a number with a minus is wrong for its own reason, and is not taken for a flag.
+fn below_zero(command: clap::Command) -> clap::Command {
+    let is_number = |arg: &Arg| {
+        let name = arg.get_value_names().and_then(<[_]>::first).map(|name| name.as_str());
+        arg.get_long().is_some() && matches!(name, Some("TIME" | "N" | "SEQ"))
+    };
+    let command = command.mut_args(|arg| if is_number(&arg) { arg.allow_hyphen_values(true) } else { arg });
+    command.mut_subcommands(below_zero)
 }
 
 /// These ask the hub and not an agent: they refuse what says how to call one, so their help does not show it.
@@ -101,7 +111,22 @@ fn failure(error: &clap::Error, words: &[&str]) -> Failure {
         about.filter(|line| !line.is_empty()).partition(|line| line.starts_with("tip: "));
     let message = message.join(" ").trim_start_matches("error: ").to_owned();
     let tips = tips.into_iter().map(|tip| tip.trim_start_matches("tip: ").to_owned());
-    Failure::usage(message).hint(tips.chain([help]).collect::<Vec<_>>().join("; "))
+    let own = own_tip(error, &command).map(str::to_owned);
+    Failure::usage(message).hint(tips.chain(own).chain([help]).collect::<Vec<_>>().join("; "))
+}
+
+/// What was probably meant, where clap has nothing to say.
+fn own_tip(error: &clap::Error, command: &str) -> Option<&'static str> {
+    let said = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    match error.kind() {
+        ErrorKind::ArgumentConflict => Some("leave out one of them"),
+        ErrorKind::UnknownArgument if said.starts_with('-') => None,
+        ErrorKind::UnknownArgument if matches!(command, "flotilla send" | "flotilla dispatch") => {
+            Some("a text of several words stands in quotes")
+        }
+        ErrorKind::UnknownArgument if command == "flotilla card get" => Some("name the agent with --agent-card"),
+        _ => None,
+    }
 }
 
 /// The command that words name.

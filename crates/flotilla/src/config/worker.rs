@@ -70,7 +70,8 @@ impl Default for WorkerConfig {
 
 impl WorkerFile {
     pub fn load(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        let reading = || format!("reading {} (--config names another file; docs/worker.md shows one)", path.display());
+        let text = std::fs::read_to_string(path).with_context(reading)?;
         let file = Self::parse(&text).with_context(|| path.display().to_string())?;
         file.check().with_context(|| path.display().to_string())?;
         Ok(file)

@@ -27,7 +27,9 @@ impl Reference {
         if let Some(path) = text.strip_prefix("file://") {
             return Self::File(PathBuf::from(path));
         }
-        if text.starts_with("http://") || text.starts_with("https://") {
+        // What is spoken nowhere is refused when it is called, with what it is.
+        let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+        if scheme.is_some_and(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
             let url = text.trim_end_matches('/');
             let path = url.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map(|(_, path)| path);
             return match path {

@@ -18,10 +18,14 @@ pub fn check(text: &str) -> Result<Url, ClientError> {
         let problem = error.to_string();
         ClientError::Address { address: shown(text), problem }
     })?;
-    if url.username().is_empty() && url.password().is_none() {
-        return Ok(url);
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(ClientError::AddressWithPassword { address: shown(text) });
     }
-    Err(ClientError::AddressWithPassword { address: shown(text) })
+    if !matches!(url.scheme(), "http" | "https") {
+        let problem = format!("{} is not spoken here, http and https are", url.scheme());
+        return Err(ClientError::Address { address: shown(text), problem });
+    }
+    Ok(url)
 }
 
 /// Text as it may be shown: every address in it without what is secret.
@@ -171,7 +175,8 @@ mod tests {
 
     #[test]
     fn an_address_with_a_password_is_not_called() {
-        assert!(check("http://host/?token=abc").is_ok());
+        assert!(check("http://host/?token=abc").is_ok() && check("HTTPS://host").is_ok());
+        assert!(check("ftp://host").is_err_and(|error| error.to_string().contains("http and https are")));
         for wrong in ["http://user:pw@host/", "http://user@host/", "https://:pw@host/", "http://user:p/w@host/"] {
             let told = check(wrong).expect_err("refused").to_string();
             assert!(!told.contains("pw") && !told.contains("p/w"), "{told}");

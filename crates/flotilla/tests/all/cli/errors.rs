@@ -156,6 +156,16 @@ fn mistakes_on_the_command_line_have_the_form_of_every_failure() {
         (&["send", "--agnt", "x"], "--agnt", "'--agent'; flotilla send --help"),
         (&["task", "get"], "<ID>", "flotilla task get --help"),
         (&["send", "hi", "--verbose=maybe"], "maybe", "--help"),
+        (&["send", "hello", "there"], "there", "in quotes; flotilla send --help"),
+        (&["send", "x", "--async", "--stream"], "--stream", "leave out one of them"),
+        (&["card", "get", "example.com"], "example.com", "--agent-card"),
+        (&["send", "x", "--timeout", "-1s"], "--timeout: '-1s' is not a length of time", "--help"),
+        (&["task", "list", "--page-size", "-1"], "must be a whole number, 1 or more", "--help"),
+        (&["task", "list", "--status", "unspecified"], "it is none of TASK_STATE_SUBMITTED", "--help"),
+        (&["listen", "--listen", "localhost"], "such as 127.0.0.1:7420", "flotilla listen --help"),
+        (&["send", "x", "--svc-param", "grpc-timeout:5S"], "a flag of its own", "--timeout"),
+        (&["send", "--data", "{}"], "--data {}", "| flotilla send --data -"),
+        (&["agents", "list", "--hub", "ftp://h"], "http and https are", "http://"),
         (&["task"], "subcommand", "flotilla task --help"),
     ] {
         let ran = place.run(args);
@@ -221,4 +231,23 @@ fn a_wait_goes_on_when_the_agent_is_asked_too_often() {
     });
     let ran = Place::new().run(&["task", "get", "t-1", "--wait", "-a", &agent.url, "--poll-interval", "20ms"]).ok();
     assert!(ran.field("State") == "TASK_STATE_COMPLETED" && ran.err.contains("Asking:"), "{ran:?}");
+}
+
+#[test]
+fn what_is_no_agent_and_what_is_no_file_is_told_with_what_to_name_instead() {
+    let place = Place::new();
+    let ran = place.run(&["send", "x", "-a", "ftp://h", "-o", "json"]);
+    assert_eq!((ran.code, ran.error().as_str()), (3, "A2ACLI_ERR_CARD_NOT_FOUND"), "{ran:?}");
+    assert!(ran.out.contains("ftp is not spoken here, http and https are"), "{ran:?}");
+    for (args, told) in [
+        (&["serve", "--config", "nope"][..], "reading nope (--config"),
+        (&["worker", "--config", "nope"], "reading nope (--config"),
+        (&["import", "fleet", "nope"], "reading nope (name the file"),
+        (&["backup", "copy", "--data-dir", "nope"], "there is no store in nope; name its directory with --data-dir"),
+        (&["restore", "nope", "--data-dir", "data"], "nope does not exist; name a file that 'flotilla backup' wrote"),
+    ] {
+        let ran = place.run(args);
+        assert!(ran.code == 1 && ran.err.contains(told), "{ran:?}");
+    }
+    assert!(!place.dir().join("data").exists(), "a restore of nothing makes nothing");
 }

@@ -2,66 +2,33 @@
 
 use super::program::Place;
 
-const COMMANDS: [&[&str]; 45] = [
-    &[],
-    &["serve"],
-    &["send"],
-    &["card"],
-    &["card", "get"],
-    &["task"],
-    &["task", "get"],
-    &["task", "list"],
-    &["task", "cancel"],
-    &["task", "subscribe"],
-    &["task", "download"],
-    &["task", "log"],
-    &["task", "tree"],
-    &["task", "push-config"],
-    &["task", "push-config", "create"],
-    &["auth"],
-    &["auth", "login"],
-    &["config"],
-    &["config", "show"],
-    &["keys"],
-    &["announce"],
-    &["import"],
-    &["import", "hermes"],
-    &["import", "fleet"],
-    &["backup"],
-    &["completion"],
-    &["conformance"],
-    &["doctor"],
-    &["restore"],
-    &["agents"],
-    &["agents", "add"],
-    &["agents", "change"],
-    &["agents", "list"],
-    &["agents", "show"],
-    &["agents", "remove"],
-    &["agents", "discover"],
-    &["agents", "check"],
-    &["push"],
-    &["push", "list"],
-    &["push", "redeliver"],
-    &["listen"],
-    &["approvals"],
-    &["approvals", "list"],
-    &["approvals", "allow"],
-    &["usage"],
-];
+/// The commands that a help lists.
+fn listed(help: &str) -> Vec<String> {
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // What goes on from the line before stands further in.
+    let names = commands.filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
+    let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+    names.map(str::to_owned).collect()
+}
 
 #[test]
 fn help_is_there_for_every_command_and_fits_eighty_columns() {
     let place = Place::new();
-    for command in COMMANDS {
-        let by_flag = place.run(&[command, &["--help"]].concat()).ok();
-        let by_word = place.run(&[&["help"], command].concat()).ok();
+    let mut ahead: Vec<Vec<String>> = vec![Vec::new()];
+    let mut seen = 0;
+    while let Some(command) = ahead.pop() {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        let by_flag = place.run(&[&words[..], &["--help"]].concat()).ok();
+        let by_word = place.run(&[&["help"], &words[..]].concat()).ok();
         assert_eq!(by_flag.out.contains("Usage: flotilla"), by_word.out.contains("Usage: flotilla"), "{command:?}");
         for line in by_flag.out.lines() {
             assert!(line.chars().count() <= 80, "{command:?}: {line}");
         }
         assert!(by_flag.err.is_empty());
+        seen += 1;
+        ahead.extend(listed(&by_flag.out).into_iter().map(|name| [&command[..], &[name]].concat()));
     }
+    assert!(seen >= 70, "only {seen} commands were found");
     assert!(place.run(&["-h"]).ok().out.contains("Commands:"));
     assert_eq!(place.run(&[]).code, 2);
 }
