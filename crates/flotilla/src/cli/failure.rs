@@ -220,8 +220,11 @@ fn next_step(name: &str, told: &str) -> &'static str {
         }
         "ExtendedAgentCardNotConfiguredError" => "flotilla card get without --extended shows the public card",
         "ExtensionSupportRequiredError" => "if you know the extension, name it: --svc-param A2A-Extensions:URI",
+        "VersionNotSupportedError" if told.ends_with("this program 0.3 here") => {
+            "leave out --a2a-version to speak 1.x with the agent; flotilla card get shows what it speaks"
+        }
         "VersionNotSupportedError" if told.contains(v03::VERSION) => {
-            "flotilla card get shows what the agent speaks; --a2a-version 0.3 speaks 0.3 with it, nothing speaks 1.x"
+            "flotilla card get shows what the agent speaks; --a2a-version 0.3 speaks 0.3 with it, and 1.x is spoken without"
         }
         "VersionNotSupportedError" => {
             "flotilla card get shows what the agent speaks; whoever runs it may have an interface for A2A 1.0 too"

@@ -146,5 +146,6 @@ fn a_card_of_1_0_has_nothing_for_0_3() {
     let agent = Agent::start(card(json!({})), |_, _| Says::Result(kind_task("completed")));
     let ran = Place::new().run(&[&["send", "hi", "-o", "json", "-a", &agent.url][..], &OLD].concat());
     assert_eq!((ran.code, ran.error().as_str()), (1, "VersionNotSupportedError"));
+    assert!(ran.out.contains("leave out --a2a-version to speak 1.x"), "{ran:?}");
     assert_eq!(agent.asked().len(), 0);
 }
