@@ -141,7 +141,12 @@ pub fn refuse(app: &App, refusal: &Refusal) -> Response<Body> {
 
 fn refuse_in(app: &App, speech: Speech, refusal: &Refusal) -> Response<Body> {
     app.meters.refused(Binding::Grpc, refusal);
-    answer::finish(trailers::only(&speech.status(refusal, app.now())), speech.dialect(), None)
+    let mut response = trailers::only(&speech.status(refusal, app.now()));
+    if refusal.reason == Reason::CompressionNotSupported {
+        // gRPC has clients read here what to send instead.
+        response.headers_mut().insert("grpc-accept-encoding", HeaderValue::from_static("identity"));
+    }
+    answer::finish(response, speech.dialect(), None)
 }
 
 /// The service's paths speak nothing but gRPC; HTTP has a status for that.

@@ -165,6 +165,8 @@ fn compressed_messages_are_refused_naming_what_is_read() {
     let raised = grpc::compressed(hub.address(), &metadata(&hub), SEND, request(&message("m", "hello")));
     assert_eq!((raised.code, reason(&raised).as_str()), (12, "COMPRESSION_NOT_SUPPORTED"));
     assert!(raised.message.contains("gzip") && raised.message.contains("identity"), "{}", raised.message);
+    let taken = raised.metadata.iter().find(|(name, _)| name == "grpc-accept-encoding");
+    assert_eq!(taken.map(|(_, value)| value.as_str()), Some("identity"), "{:?}", raised.metadata);
 }
 
 #[test]
