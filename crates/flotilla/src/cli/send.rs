@@ -80,7 +80,6 @@ impl Send {
 
     fn request(&self, session: &Session, task: Option<&str>) -> Result<SendMessageRequest, Failure> {
         let context = session.sources.value(Setting::ContextId, self.context_id.clone());
-        let metadata = session.sources.value(Setting::Metadata, self.metadata.clone());
         let message = Message {
             message_id: uuid::Uuid::new_v4().to_string(),
             role: Role::User,
@@ -89,16 +88,18 @@ impl Send {
             context_id: context.unwrap_or_default(),
             ..Message::default()
         };
-        let metadata = metadata.as_deref().map(object).transpose()?;
+        let metadata = metadata(session, self.metadata.clone())?;
         Ok(SendMessageRequest { message: Some(message), metadata, ..SendMessageRequest::default() })
     }
 }
 
 /// `--metadata` as the object it must be.
-pub fn object(text: &str) -> Result<Object, Failure> {
-    let wrong = || Failure::usage("--metadata takes a JSON object, such as '{\"key\":\"value\"}'");
+pub fn metadata(session: &Session, flag: Option<String>) -> Result<Option<Object>, Failure> {
+    let said = session.sources.said(Setting::Metadata, flag.is_some());
+    let Some(text) = session.sources.value(Setting::Metadata, flag) else { return Ok(None) };
+    let wrong = || Failure::usage(format!("{said} takes a JSON object, such as '{{\"key\":\"value\"}}'"));
     let json = Json::new(text.trim().to_owned()).map_err(|_| wrong())?;
-    if json.text().starts_with('{') { Ok(Object(json)) } else { Err(wrong()) }
+    if json.text().starts_with('{') { Ok(Some(Object(json))) } else { Err(wrong()) }
 }
 
 async fn send_at_once(client: &Client, request: SendMessageRequest, session: &Session) -> Result<(), Failure> {

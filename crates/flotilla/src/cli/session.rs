@@ -56,7 +56,8 @@ impl Session {
         let debug = sources.truth(Setting::Debug, args.debug)?;
         let bearer = text(Setting::Bearer, &args.bearer);
         let credentials = Credentials { bearer, api_key: text(Setting::ApiKey, &args.api_key) };
-        let parameters = svc_param::parse(&sources.list(Setting::SvcParam, &args.svc_param, ';'))?;
+        let said = sources.said(Setting::SvcParam, !args.svc_param.is_empty());
+        let parameters = svc_param::parse(&said, &sources.list(Setting::SvcParam, &args.svc_param, ';'))?;
         let tokens = Tokens::load()?;
         for file in sources.exposed() {
             warn(&format!("{0} holds a credential and others can read it; run: chmod 600 {0}", file.display()));

@@ -18,15 +18,15 @@ const TAKEN: [&str; 11] = [
     "upgrade",
 ];
 
-/// `NAME:VALUE`, each.
-pub fn parse(pairs: &[String]) -> Result<Vec<(String, String)>, Failure> {
-    pairs.iter().map(|pair| one(pair)).collect()
+/// `NAME:VALUE`, each; `said` is the flag, or where else they were said.
+pub fn parse(said: &str, pairs: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    pairs.iter().map(|pair| one(said, pair)).collect()
 }
 
-fn one(pair: &str) -> Result<(String, String), Failure> {
+fn one(said: &str, pair: &str) -> Result<(String, String), Failure> {
     let split = pair.split_once(':').map(|(name, value)| (name.trim(), value.trim()));
     let Some((name, value)) = split.filter(|(name, _)| !name.is_empty()) else {
-        let failure = Failure::usage("--svc-param takes NAME:VALUE, such as x-trace-id:abc123");
+        let failure = Failure::usage(format!("{said} takes NAME:VALUE, such as x-trace-id:abc123"));
         return Err(if pair.contains('=') {
             failure.hint("write a colon in place of the equals sign")
         } else {
@@ -34,17 +34,17 @@ fn one(pair: &str) -> Result<(String, String), Failure> {
         });
     };
     if name.eq_ignore_ascii_case("a2a-version") {
-        let failure = Failure::usage("--svc-param: the version has a flag of its own");
+        let failure = Failure::usage(format!("{said}: the version has a flag of its own"));
         return Err(failure.hint("name it with --a2a-version"));
     }
     if name.eq_ignore_ascii_case("grpc-timeout") {
-        let failure = Failure::usage("--svc-param: how long to wait has a flag of its own");
+        let failure = Failure::usage(format!("{said}: how long to wait has a flag of its own"));
         return Err(failure.hint("say it with --timeout, such as --timeout 30s"));
     }
     // gRPC keeps all names that begin so for itself.
     let is_of_grpc = name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("grpc-"));
     if is_of_grpc || TAKEN.iter().any(|taken| taken.eq_ignore_ascii_case(name)) {
-        let text = format!("--svc-param: {name} says how the request is sent, and this program sets it");
+        let text = format!("{said}: {name} says how the request is sent, and this program sets it");
         return Err(Failure::usage(text).hint("leave it out; --debug shows all that is sent"));
     }
     Ok((name.to_owned(), value.to_owned()))
@@ -64,7 +64,8 @@ mod tests {
 
     #[test]
     fn what_is_said_elsewhere_is_no_parameter() {
-        let parsed = |pair: &str| parse(&[pair.to_owned()]).map_err(|failure| failure.envelope().to_string());
+        let parsed =
+            |pair: &str| parse("--svc-param", &[pair.to_owned()]).map_err(|failure| failure.envelope().to_string());
         assert_eq!(parsed("x-a: b:c"), Ok(vec![("x-a".to_owned(), "b:c".to_owned())]));
         assert!(parsed("a2a-version:0.3").is_err_and(|told| told.contains("--a2a-version")));
         assert!(parsed("Grpc-Timeout:5S").is_err_and(|told| told.contains("--timeout")));

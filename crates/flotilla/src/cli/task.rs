@@ -8,7 +8,7 @@ use super::log::Log;
 use super::output::{Text, compact, document, object as print_object, warn};
 use super::push::PushConfigCommand;
 use super::render::Detail;
-use super::send::{object, resume};
+use super::send::{self, resume};
 use super::session::{Session, quoted};
 use super::settings::Setting;
 use super::tree::Tree;
@@ -164,8 +164,7 @@ fn show(session: &Session, task: Answer<Task>, history: bool, on_one_line: bool)
 }
 
 async fn cancel(session: &Session, id: String, metadata: Option<String>, stream: bool) -> Result<(), Failure> {
-    let metadata = session.sources.value(Setting::Metadata, metadata);
-    let metadata = metadata.as_deref().map(object).transpose()?;
+    let metadata = send::metadata(session, metadata)?;
     let client = session.client().await?;
     let mut task = client.cancel(CancelTaskRequest { id: id.clone(), metadata, ..CancelTaskRequest::default() }).await;
     if matches!(task, Err(ClientError::TooLarge { .. })) {

@@ -9,7 +9,7 @@ pub const MASK: &str = "[redacted]";
 const SHORTEST: usize = 4;
 
 /// Headers that hold nothing secret; of all others the value is masked.
-const OPEN_HEADERS: [&str; 26] = [
+const OPEN_HEADERS: [&str; 28] = [
     "a2a-version",
     "a2a-extensions",
     "accept",
@@ -20,8 +20,10 @@ const OPEN_HEADERS: [&str; 26] = [
     "content-type",
     "date",
     "etag",
+    "grpc-accept-encoding",
     "grpc-status",
     "host",
+    "if-none-match",
     "last-event-id",
     "last-modified",
     "location",

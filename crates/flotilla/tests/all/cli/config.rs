@@ -79,9 +79,15 @@ fn settings_are_shown_and_never_changed() {
 
 #[test]
 fn nonsense_in_the_environment_is_a_usage_error() {
-    for (name, value) in [("A2ACLI_OUTPUT", "xml"), ("A2ACLI_TIMEOUT", "x"), ("A2ACLI_DEBUG", "perhaps")] {
-        let ran = Place::new().env(name, value).run(&["card", "get"]);
-        assert_eq!(ran.code, 2, "{name}: {ran:?}");
+    for (name, value) in [
+        ("A2ACLI_OUTPUT", "xml"),
+        ("A2ACLI_TIMEOUT", "x"),
+        ("A2ACLI_DEBUG", "perhaps"),
+        ("A2ACLI_SVC_PARAM", "a=b"),
+        ("A2ACLI_METADATA", "["),
+    ] {
+        let ran = Place::new().env(name, value).run(&["send", "hi"]);
+        assert!(ran.code == 2 && ran.err.contains(&format!("Message: {name}")), "it says where it was said: {ran:?}");
     }
 }
 
