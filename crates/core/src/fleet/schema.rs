@@ -8,6 +8,7 @@ mod same;
 mod shape;
 
 use fancy_regex::Regex;
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use std::cell::{Cell, RefCell};
 use std::collections::hash_map::Entry;
@@ -104,7 +105,9 @@ fn target<'a>(root: &'a Value, reference: &Value) -> Result<&'a Value, String> {
     let place = text.strip_prefix('#').filter(|place| place.is_empty() || place.starts_with('/'));
     let place =
         place.ok_or_else(|| format!("'{text}' is elsewhere; put what it holds into the schema, under $defs"))?;
-    root.pointer(place).ok_or_else(|| format!("'{text}' leads to nothing in the schema"))
+    // It is part of an address: letters that have none there are written as %20.
+    let place = percent_decode_str(place).decode_utf8().map_err(|_| format!("'{text}' is no reference"))?;
+    root.pointer(&place).ok_or_else(|| format!("'{text}' leads to nothing in the schema"))
 }
 
 /// What of a value is not as the schema says; none if it is valid.
@@ -263,7 +266,7 @@ fn sizes(members: &Map<String, Value>, value: &Value, tell: &mut impl FnMut(Stri
         Value::Object(inner) => ("minProperties", "maxProperties", inner.len()),
         _ => ("", "", 0),
     };
-    let whole = |word: &str| members.get(word).and_then(Value::as_u64);
+    let whole = |word: &str| members.get(word).and_then(shape::whole);
     if whole(low).is_some_and(|least| (count as u64) < least) {
         tell(format!("has {count}, and {low} is {}", members[low]));
     }

@@ -1,6 +1,6 @@
 //! What a schema says of the parts of a value: the members of an object, the items of a list.
 
-use super::{Root, check as check_one, fits, rest};
+use super::{Root, check as check_one, fits, rest, shape};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
@@ -88,7 +88,7 @@ fn list(
     }
     let Some(schema) = members.get("contains") else { return };
     let count = items.iter().filter(|item| fits(root, schema, item, depth + 1)).count() as u64;
-    let bound = |word: &str| members.get(word).and_then(Value::as_u64);
+    let bound = |word: &str| members.get(word).and_then(shape::whole);
     if count < bound("minContains").unwrap_or(1) || bound("maxContains").is_some_and(|most| count > most) {
         told.push(format!("{}: {count} of its items are as 'contains' says", whole(at)));
     }

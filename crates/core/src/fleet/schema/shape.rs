@@ -95,7 +95,7 @@ pub(super) fn check(word: &str, value: &Value, is_others: bool) -> Result<(), St
         "uniqueItems" if !value.is_boolean() => return Err("'uniqueItems' must be true or false".into()),
         "minProperties" | "maxProperties" | "minItems" | "maxItems" | "minLength" | "maxLength" | "minContains"
         | "maxContains"
-            if !value.is_u64() =>
+            if whole(value).is_none() =>
         {
             return Err(format!("'{word}' must be a whole number"));
         }
@@ -111,6 +111,12 @@ pub(super) fn check(word: &str, value: &Value, is_others: bool) -> Result<(), St
         other => return Err(format!("'{other}' is not checked here; write the schema without it")),
     }
     Ok(())
+}
+
+/// A whole number from 0 on, however it is written: 2.0 is one too.
+pub(super) fn whole(value: &Value) -> Option<u64> {
+    let number = || value.as_f64().filter(|number| *number >= 0.0 && number.fract() == 0.0);
+    value.as_u64().or_else(|| number().map(|number| number as u64))
 }
 
 fn is_names(value: &Value) -> bool {

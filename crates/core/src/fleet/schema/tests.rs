@@ -87,6 +87,18 @@ fn each_keyword_is_checked() {
 }
 
 #[test]
+fn whole_numbers_and_references_may_be_written_in_every_way_there_is() {
+    for (schema, valid, invalid) in [
+        (json!({"$ref": "#/$defs/a%20%C3%A9~1b", "$defs": {"a é/b": {"type": "integer"}}}), json!(1), json!("x")),
+        (json!({"minLength": 2.0, "maxLength": 1e1}), json!("ab"), json!("a")),
+        (json!({"contains": {"const": 1}, "maxContains": 1.0}), json!([1]), json!([1, 1])),
+    ] {
+        assert_eq!(violations(&schema, &valid), Vec::<String>::new(), "{schema}");
+        assert_ne!(violations(&schema, &invalid), Vec::<String>::new(), "{schema}");
+    }
+}
+
+#[test]
 fn what_cannot_be_checked_is_refused() {
     for (schema, told) in [
         (json!({"pattern": "(a"}), "the pattern '(a' cannot be matched here"),
@@ -99,6 +111,10 @@ fn what_cannot_be_checked_is_refused() {
         (json!({"$ref": "file:///etc/passwd"}), "is elsewhere"),
         (json!({"$ref": "http://127.0.0.1/x"}), "is elsewhere"),
         (json!({"$ref": "#/$defs/n"}), "leads to nothing"),
+        (json!({"$ref": "#/$defs/a%20b", "$defs": {"a%20b": {}}}), "leads to nothing"),
+        (json!({"$ref": "#/$defs/%FF"}), "is no reference"),
+        (json!({"minLength": 2.5}), "'minLength' must be a whole number"),
+        (json!({"maxItems": -1.0}), "'maxItems' must be a whole number"),
         (json!({"required": "a"}), "'required' must be a list"),
         (json!({"minimum": "1"}), "'minimum' must be a number"),
         (json!(7), "must be an object"),
