@@ -117,6 +117,7 @@ fn checked(hub: &HubProcess, place: &str, state_folder: &Path) {
     let task = dispatched(&agent("honest"), &format!("{place}-2"));
     let (result, standing) = judged(&task);
     assert_eq!(standing["standing"], "accepted", "{place}: {standing} {result}");
+    assert_eq!(result["other_results"], Value::Null, "what it claimed is told once: {result}");
     let made = &result["artifacts"];
     assert_eq!((&made["branch"], made["commits"].as_array().map(Vec::len)), (&json!("main"), Some(1)));
     assert_eq!((&made["diff"]["insertions"], &made["diff"]["deletions"]), (&json!(2), &json!(0)));

@@ -26,7 +26,8 @@ impl Told {
     /// Takes a result. What an artifact said before it began anew was not its last word.
     pub(super) fn add(&mut self, result: Box<TaskResult>, artifact: Option<&str>, anew: bool) {
         let replaced = |one: &One| anew && artifact.is_some() && one.artifact.as_deref() == artifact;
-        self.0.retain(|one| one.result != result && !replaced(one));
+        let same = |one: &One| one.result == result || is_claim_of(&one.result, &result);
+        self.0.retain(|one| !same(one) && !replaced(one));
         if self.0.len() > MOST {
             self.0.remove(0);
         }
@@ -60,6 +61,27 @@ impl Told {
         let differs = Check { name: "one_result".into(), ok: false, detail: detail.to_owned() };
         Some((result, (!others.is_empty()).then_some(differs)))
     }
+}
+
+/// What git saw of a claim stands in its place, and says of itself how they differ.
+const SEEN: [&str; 5] = ["branch", "commits", "diff", "uncommitted", "flags"];
+
+/// Whether a result is another one that was held against what git saw, by the program whose agent told it.
+fn is_claim_of(claim: &TaskResult, seen: &TaskResult) -> bool {
+    let is_held = seen.more.get("evidence").is_some_and(|evidence| evidence["git"]["ok"].is_boolean());
+    is_held && unseen(claim) == unseen(seen)
+}
+
+/// A result without what git has a word on.
+fn unseen(result: &TaskResult) -> TaskResult {
+    let mut result = result.clone();
+    result.artifacts.files_changed.clear();
+    SEEN.iter().for_each(|name| drop(result.artifacts.more.remove(*name)));
+    let evidence = result.more.get_mut("evidence").and_then(Value::as_object_mut);
+    if evidence.is_some_and(|evidence| evidence.remove("git").is_some() && evidence.is_empty()) {
+        result.more.remove("evidence");
+    }
+    result
 }
 
 /// Whoever says how it went has begun.

@@ -76,6 +76,30 @@ fn of_several_results_the_worst_counts_and_none_is_lost() {
 }
 
 #[test]
+fn a_claim_that_was_held_against_what_git_saw_is_no_other_result() {
+    let claim = json!({"status": "done", "detail": "x", "artifacts": {"pr": "https://x.example/1",
+        "files_changed": ["lie.py"], "commits": 1}});
+    let flag = json!({"flag": "claimed_not_changed", "files": ["lie.py"]});
+    let mut seen = claim.clone();
+    seen["artifacts"] = json!({"pr": "https://x.example/1", "files_changed": ["a.rs"], "branch": "main",
+        "commits": ["0123456"], "diff": null, "flags": [flag]});
+    seen["evidence"] = json!({"git": {"ok": false, "flags": [flag]}});
+    let both = |claim: &Value, seen: &Value| {
+        over(&mut plain(), vec![told("output-1", claim), told("task-result", seen), status(TaskState::Completed, "")]).1
+    };
+    let hub = both(&claim, &seen);
+    assert_eq!((&hub["other_results"], &hub["artifacts"]["flags"][0]), (&Value::Null, &flag), "{hub}");
+    let mut tested = claim.clone();
+    tested["evidence"] = json!({"tests": true});
+    let mut held = seen.clone();
+    held["evidence"]["tests"] = json!(true);
+    assert_eq!(both(&tested, &held)["other_results"], Value::Null, "other evidence stays");
+    let mut other = claim;
+    other["detail"] = json!("y");
+    assert_eq!(both(&other, &seen)["other_results"][0]["detail"], "y", "what is another is told");
+}
+
+#[test]
 fn the_same_told_twice_or_anew_is_one_result() {
     let (done, error) = (json!({"status": "done"}), json!({"status": "error", "error": "first"}));
     let again = vec![told("a", &done), status(TaskState::Completed, &result(&done).to_string())];
