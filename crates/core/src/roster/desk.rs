@@ -5,6 +5,7 @@ mod ending;
 mod hands;
 mod known;
 mod token;
+mod unsaid;
 mod worker;
 
 pub(super) use ending::{Answers, End, Ending};
@@ -77,6 +78,8 @@ struct Entry {
     more: bool,
     /// It is known to have come through the connection it was sent over.
     arrived: bool,
+    /// The connection that had it last, where none has it now.
+    last: u64,
 }
 
 impl Entry {
@@ -116,6 +119,8 @@ struct State {
     queue: BTreeMap<u64, TaskId>,
     /// Runs that were taken on a connection which is gone, by its number.
     held: HashMap<u64, Vec<TaskId>>,
+    /// Runs that were ended while nobody could be told, by the connection that had them; the latest last.
+    unsaid: VecDeque<(u64, Order)>,
     next: u64,
     /// Begins the tokens of this process, so that those of an earlier one are told from them.
     process: String,
@@ -208,6 +213,7 @@ impl Desk {
             upstream,
             more: false,
             arrived: false,
+            last: state.returned,
         };
         state.runs.insert(task, entry);
         if taken {
@@ -241,7 +247,8 @@ impl Desk {
         let wake = Arc::new(Notify::new());
         // What was to end while nobody could be told is to end still.
         let here = state.runs.iter().filter(|(_, entry)| entry.stands() == Standing::Taken(id));
-        let orders = here.filter_map(|(task, entry)| entry.reminder(*task)).collect();
+        let mut orders: VecDeque<Order> = here.filter_map(|(task, entry)| entry.reminder(*task)).collect();
+        orders.extend(state.take_unsaid(resumed, shares));
         state.seats.push(Seat {
             id,
             since: Instant::now(),
@@ -270,13 +277,15 @@ impl Desk {
         }
         state.cut.push_back((seat.token, id));
         let State { runs, queue, held, .. } = &mut *state;
-        for (task, entry) in runs.iter() {
+        for (task, entry) in runs.iter_mut() {
             match entry.stands() {
                 Standing::Sent(on) if on == id => {
+                    entry.last = id;
                     entry.standing.send_replace(Standing::Waiting);
                     queue.insert(entry.place, *task);
                 }
                 Standing::Taken(on) if on == id => {
+                    entry.last = id;
                     entry.standing.send_replace(Standing::Away(Instant::now()));
                     held.entry(id).or_default().push(*task);
                 }

@@ -21,17 +21,16 @@ pub struct Delivery {
 #[derive(Debug, Clone)]
 pub enum Order {
     Deliver(Delivery),
-    /// The run is over for the hub; the agent need not go on.
+    /// The run is over for the hub; the agent need not go on. `theirs` is what it calls the task, if it has said so.
     Stop {
         task: TaskId,
         run: u32,
-        work: Arc<Assignment>,
+        theirs: String,
     },
     /// The agent had the run before it was cut off: what became of it?
     Resume {
         task: TaskId,
         run: u32,
-        work: Arc<Assignment>,
     },
     /// The caller said something while the run is under way.
     Say {

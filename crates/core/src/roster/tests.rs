@@ -278,6 +278,49 @@ async fn a_run_that_was_to_end_is_to_end_still_after_a_cut_and_after_a_restart()
     }
 }
 
+#[tokio::test]
+async fn a_run_that_ends_while_its_agent_is_away_is_called_off_when_that_is_back() {
+    let told = |script: &Script, session: &Session| match script.desk.order(session.id()) {
+        Some(Order::Stop { task, theirs, .. }) => {
+            script.tasks.iter().position(|known| *known == task).zip(Some(theirs))
+        }
+        _ => None,
+    };
+    for (connections, with_token) in [
+        (Connections::Replace, true),
+        (Connections::Replace, false),
+        (Connections::Share, true),
+        (Connections::Share, false),
+    ] {
+        let mut script = Script::new();
+        for _ in 0..3 {
+            script.run();
+        }
+        let all = script.tasks.clone();
+        let (agent, _) = script.open(None, connections, 2);
+        assert_eq!((script.next(&agent), script.next(&agent)), (Some((0, 1)), Some((1, 1))));
+        agent.taken(all[0], Some(1)).expect("it is there");
+        script.desk.link(all[0], "theirs");
+        let token = agent.token().to_owned();
+        drop(agent);
+        for task in &all {
+            script.desk.stop(*task);
+        }
+        script.entered.clear();
+        let terms = Terms { connections, window: 2, ..Terms::default() };
+        let shown = with_token.then_some(token.as_str());
+        let (back, _) = script.desk.open(shown, terms, SEAL).expect("random numbers");
+        let first = [told(&script, &back), told(&script, &back)];
+        let expected = [Some((0, "theirs".to_owned())), Some((1, String::new()))];
+        let is_told = with_token || connections == Connections::Replace;
+        assert_eq!(first, if is_told { expected } else { [None, None] }, "{connections:?} {with_token}");
+        assert!(told(&script, &back).is_none(), "what was never sent is nothing to anybody");
+        drop(back);
+        let (again, _) = script.open(None, Connections::Replace, 2);
+        assert_eq!(told(&script, &again).is_none(), is_told, "it is told once");
+    }
+}
+
 fn taken_before(desk: &Arc<Desk>) -> (TaskId, super::desk::Entered) {
     let task = TaskId::fresh();
     let trail = Trail { resumed: true, started: true, ..Trail::default() };

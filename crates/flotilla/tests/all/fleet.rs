@@ -2,6 +2,7 @@
 
 mod alerts;
 mod anew;
+mod away;
 mod begun;
 mod blocked;
 mod ceilings;
@@ -103,6 +104,12 @@ pub fn steps(hub: &HubProcess, task: &str) -> String {
         format!("{} {}", step["step"].as_str().expect("a step"), what.unwrap_or_default()).trim_end().to_owned()
     };
     why(hub, task).iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// Says that a run is worked on.
+pub fn begin(socket: &mut Socket, message: &Value) {
+    socket.send(&json!({"type": "task_response", "taskId": message["taskId"], "run": message["run"],
+        "status": {"state": "working"}}));
 }
 
 /// Answers a run with a TASK_RESULT, as an artifact of its own.

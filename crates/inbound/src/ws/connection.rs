@@ -206,8 +206,8 @@ impl Connection {
             }
             Order::Deliver(delivery) => self.delivery(&delivery),
             Order::Say { task, run, message } => Self::more(task, run, message),
-            Order::Stop { task, run, work } => self.stop(task, run, &work),
-            Order::Resume { task, run, work } => self.resume(task, run, &work),
+            Order::Stop { task, run, theirs } => self.stop(task, run, theirs),
+            Order::Resume { task, run } => self.resume(task, run),
         };
         for text in frame {
             if !write(socket, Message::text(text), sockets).await {

@@ -69,12 +69,12 @@ fn failed(text: String) -> Report {
 
 impl Connection {
     /// The run is to end, or is over for the hub. One that goes on is asked about by a request whose answer counts.
-    pub fn stop(&mut self, task: TaskId, run: u32, work: &Assignment) -> Vec<String> {
+    pub fn stop(&mut self, task: TaskId, run: u32, theirs: String) -> Vec<String> {
         if matches!(self.manner, Manner::Frames | Manner::Worker) {
-            return vec![hub_frame::cancel(&work.task_id, run)];
+            return vec![hub_frame::cancel(&task.to_string(), run)];
         }
         let goes_on = self.place.as_ref().is_some_and(|place| place.session.desk().is_to_end(task));
-        let theirs = self.theirs(task, work);
+        let theirs = self.theirs(task).unwrap_or(theirs);
         if theirs.is_empty() && goes_on {
             if let Some(upcall) = self.upcall(task, run) {
                 upcall.to_stop = true;
@@ -86,7 +86,7 @@ impl Connection {
         }
         if theirs.is_empty() {
             // The agent has not named its task, so there is only its answer to do without.
-            return vec![channel::cancel_stream(&request_id(&work.task_id, run, 's'))];
+            return vec![channel::cancel_stream(&request_id(&task.to_string(), run, 's'))];
         }
         self.cancel(task, run, theirs).into_iter().collect()
     }
@@ -96,20 +96,16 @@ impl Connection {
         self.request(&request_id(&task.to_string(), run, 'c'), &request, BTreeMap::new())
     }
 
-    /// What the agent calls a task, on whichever connection it said so; empty if it has not.
-    fn theirs(&self, task: TaskId, work: &Assignment) -> String {
+    /// What the agent calls a task, on whichever connection it said so; none if it has not.
+    fn theirs(&self, task: TaskId) -> Option<String> {
         let known = self.upcalls.0.get(&task).map(|upcall| upcall.relay.task().to_owned());
         let linked = || self.place.as_ref().map(|place| place.session.desk().linked(task));
-        let named = known.filter(|id| !id.is_empty()).or_else(linked).filter(|id| !id.is_empty());
-        named.unwrap_or_else(|| work.trail.upstream.task.clone())
+        known.filter(|id| !id.is_empty()).or_else(linked).filter(|id| !id.is_empty())
     }
 
     /// After a cut: asks what became of a run. The answer begins with the whole task.
-    pub fn resume(&mut self, task: TaskId, run: u32, work: &Assignment) -> Vec<String> {
-        let theirs = self.theirs(task, work);
-        if theirs.is_empty() || self.upcall(task, run).is_none() {
-            return Vec::new();
-        }
+    pub fn resume(&mut self, task: TaskId, run: u32) -> Vec<String> {
+        let Some(theirs) = self.theirs(task).filter(|_| self.upcall(task, run).is_some()) else { return Vec::new() };
         if let Some(upcall) = self.upcalls.0.get_mut(&task) {
             upcall.resumed = true;
         }

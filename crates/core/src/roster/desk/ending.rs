@@ -56,7 +56,7 @@ impl Seat {
     /// Asks what became of a run that its agent took on another connection.
     fn ask_after(&mut self, task: TaskId, entry: &Entry) {
         if !entry.upstream.is_empty() {
-            self.orders.push_back(Order::Resume { task, run: entry.run, work: Arc::clone(&entry.work) });
+            self.orders.push_back(Order::Resume { task, run: entry.run });
             self.orders.extend(entry.reminder(task));
             self.wake.notify_one();
         }
@@ -110,22 +110,6 @@ impl Desk {
             seat.wake.notify_one();
         }
         Some(Ending { answers, end })
-    }
-
-    /// Tells the connection that has a run to stop it. False if none has.
-    pub(in crate::roster) fn stop(&self, task: TaskId) -> bool {
-        let mut state = self.state();
-        let Some(entry) = state.runs.get(&task) else { return false };
-        let (Standing::Sent(on) | Standing::Taken(on)) = entry.stands() else { return false };
-        // It was told before.
-        if entry.end.borrow().is_under_way() {
-            return true;
-        }
-        let order = Order::Stop { task, run: entry.run, work: Arc::clone(&entry.work) };
-        let Some(seat) = state.seats.iter_mut().find(|seat| seat.id == on) else { return false };
-        seat.orders.push_back(order);
-        seat.wake.notify_one();
-        true
     }
 
     /// What an agent made of being asked: it goes on, or says why it does not stop.

@@ -41,11 +41,15 @@ impl State {
         if self.returned == old {
             self.returned = new;
         }
-        for (task, entry) in &self.runs {
+        for (task, entry) in &mut self.runs {
+            if entry.last == old {
+                entry.last = new;
+            }
             match entry.stands() {
                 Standing::Taken(on) if on == old => drop(entry.standing.send_replace(Standing::Taken(new))),
                 Standing::Away(_) if held.contains(task) => drop(entry.standing.send_replace(Standing::Taken(new))),
                 Standing::Sent(on) if on == old => {
+                    entry.last = new;
                     entry.standing.send_replace(Standing::Waiting);
                     self.queue.insert(entry.place, *task);
                 }

@@ -17,7 +17,11 @@ impl Entry {
     /// The order to end the run, for a connection that has it now and was not told.
     pub(super) fn reminder(&self, task: TaskId) -> Option<Order> {
         let asked = *self.end.borrow() == End::Asked;
-        asked.then(|| Order::Stop { task, run: self.run, work: self.work.clone() })
+        asked.then(|| self.call_off(task))
+    }
+
+    pub(super) fn call_off(&self, task: TaskId) -> Order {
+        Order::Stop { task, run: self.run, theirs: self.upstream.clone() }
     }
 }
 
@@ -37,7 +41,8 @@ impl Desk {
             seat.window = 0;
         }
         let State { runs, queue, .. } = &mut *state;
-        for (task, entry) in runs.iter().filter(|(_, entry)| entry.stands() == Standing::Sent(id)) {
+        for (task, entry) in runs.iter_mut().filter(|(_, entry)| entry.stands() == Standing::Sent(id)) {
+            entry.last = id;
             entry.standing.send_replace(Standing::Waiting);
             queue.insert(entry.place, *task);
         }
