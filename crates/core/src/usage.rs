@@ -17,6 +17,14 @@ pub fn assigned(events: &[Event]) -> Option<&str> {
     })
 }
 
+/// The worker that tells what it used, where the work is not its own any more.
+pub fn told_by(events: &[Event]) -> Option<&str> {
+    events.iter().find_map(|event| match event {
+        Event::Noted { of: Some(earlier), .. } => Some(earlier.worker.as_str()),
+        _ => None,
+    })
+}
+
 const DAY_MILLIS: i64 = 86_400_000;
 
 /// A day of the calendar (UTC), counted from 1970.

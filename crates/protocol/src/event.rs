@@ -72,6 +72,13 @@ pub struct Asker {
     pub owner: i64,
 }
 
+/// A run that was taken from the agent that had it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Earlier {
+    pub run: u32,
+    pub worker: String,
+}
+
 /// One fact. Names are stored, so they only ever grow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -122,6 +129,9 @@ pub enum Event {
     /// Tool calls, thoughts, usage, progress: for the owner only.
     Noted {
         blocks: Vec<Block>,
+        /// The run that says so, where others have followed it by then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<Earlier>,
     },
     RunQueued {
         run: u32,

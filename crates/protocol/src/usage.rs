@@ -17,6 +17,9 @@ const TOLD_AS: [&[&str]; FIGURES] = [
     &["cost_usd", "total_cost_usd"],
 ];
 const COST: usize = 4;
+/// The bits of the figures that make the sum of tokens, and what that is called.
+const TOKENS: u8 = 0b1011;
+const TOTAL: &str = "totalTokens";
 /// Money is counted in billionths of a dollar, so that sums are exact.
 const NANOS: f64 = 1e9;
 /// The most one report is believed: a trillion tokens, a million dollars. Whoever tells more is counted with that much,
@@ -58,7 +61,7 @@ impl Usage {
         let mut sum = Self::default();
         for event in events {
             let blocks = match event {
-                Event::Noted { blocks } => blocks,
+                Event::Noted { blocks, .. } => blocks,
                 Event::Answered { said: Said { blocks, .. } }
                 | Event::Status { said: Some(Said { blocks, .. }), .. } => blocks,
                 Event::Produced { chunk } => &chunk.blocks,
@@ -112,9 +115,21 @@ impl Usage {
         self.figures[COST]
     }
 
-    /// The names of the figures that are not known whole.
+    /// The names of the figures that are not known whole, the sum of tokens among them.
     pub fn incomplete(&self) -> Vec<&'static str> {
-        NAMES.into_iter().enumerate().filter(|(index, _)| self.gaps & (1 << index) != 0).map(|(_, name)| name).collect()
+        let gaps = NAMES.into_iter().enumerate().filter(|(index, _)| self.gaps & (1 << index) != 0);
+        gaps.map(|(_, name)| name).chain((!self.has_all_tokens()).then_some(TOTAL)).collect()
+    }
+
+    /// Whether what ceilings count as tokens is all that was used.
+    pub fn has_all_tokens(&self) -> bool {
+        self.gaps & TOKENS == 0
+    }
+
+    /// The same sum, of which something was not told at all.
+    pub fn with_unknown(mut self) -> Self {
+        self.gaps = (1 << FIGURES) - 1;
+        self
     }
 
     /// One figure as answers show it: a number, or null where it is not known.
@@ -152,7 +167,7 @@ mod tests {
 
     fn noted(blocks: &[&str]) -> Event {
         let block = |text: &&str| Block::new(Json::new((*text).to_owned()).unwrap()).unwrap();
-        Event::Noted { blocks: blocks.iter().map(block).collect() }
+        Event::Noted { blocks: blocks.iter().map(block).collect(), of: None }
     }
 
     #[test]
@@ -167,7 +182,9 @@ mod tests {
         let usage = Usage::of(&events).unwrap();
         assert_eq!(usage.figures, [Some(15), Some(2), Some(0), None, Some(300_000_000)]);
         assert_eq!((usage.reports, usage.tokens()), (2, Some(17)));
-        assert_eq!(usage.incomplete(), ["outputTokens", "cacheReadTokens", "cacheWriteTokens"]);
+        assert_eq!(usage.incomplete(), ["outputTokens", "cacheReadTokens", "cacheWriteTokens", "totalTokens"]);
+        let whole = r#"{"type":"usage","input_tokens":1,"output_tokens":2,"cache_write_tokens":0}"#;
+        assert_eq!(Usage::of(&[noted(&[whole])]).unwrap().incomplete(), ["cacheReadTokens", "costUsd"]);
         assert_eq!((usage.shown(3), usage.shown(4)), (serde_json::Value::Null, 0.3.into()));
     }
 
@@ -176,7 +193,7 @@ mod tests {
         let told = |block: &str| Usage::of(&[noted(&[block])]).unwrap();
         let huge = told(r#"{"type":"usage","input_tokens":9223372036854775807,"output_tokens":1,"cost_usd":1e300}"#);
         assert_eq!(huge.figures, [Some(MOST_TOKENS), Some(1), None, None, Some(MOST_COST)]);
-        assert_eq!(huge.incomplete(), ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "costUsd"]);
+        assert_eq!(huge.incomplete(), ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "costUsd", "totalTokens"]);
         let mut sum = Usage { figures: [Some(MOST_SUM - 1); 5], reports: u64::MAX, gaps: 0 };
         sum.add(&huge);
         assert_eq!((sum.figures[0], sum.figures[4], sum.reports), (Some(MOST_SUM), Some(MOST_SUM), u64::MAX));

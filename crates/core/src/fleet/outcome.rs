@@ -12,6 +12,7 @@ use super::{own, schema};
 use crate::budget::{self, Ceiling};
 use evidence::looked_at;
 use flotilla_protocol::a2a::model::{Part, TaskState};
+use flotilla_protocol::event::Change;
 use flotilla_protocol::fleet::dispatch::ReplySchema;
 use flotilla_protocol::fleet::result::{BlockedReason, EndedBy, Status, retry_after};
 use flotilla_protocol::fleet::route::{Check, Standing, Step};
@@ -73,6 +74,11 @@ impl Judge {
             held: Some(Vec::new()),
             counted: Usage::default(),
         }
+    }
+
+    /// Takes up what the runs before this one used, as their log says now.
+    pub fn recount(&mut self, changes: &[Arc<Change>]) {
+        self.spent.recount(changes.iter().flat_map(|change| &change.events));
     }
 
     /// Takes up what the ledger says of hard ceilings before the worker's last word is read.

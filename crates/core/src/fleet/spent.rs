@@ -3,6 +3,7 @@
 use flotilla_protocol::event::Event;
 use flotilla_protocol::fleet::TaskResult;
 use flotilla_protocol::fleet::result::Usage as Told;
+use flotilla_protocol::fleet::route::Step;
 use flotilla_protocol::usage::Usage;
 use flotilla_protocol::work::{Contents, Report};
 
@@ -11,21 +12,55 @@ use flotilla_protocol::work::{Contents, Report};
 pub struct Spent {
     before: Usage,
     run: Usage,
+    number: u32,
+    /// Its worker has begun.
+    begun: bool,
+    /// A bit for each run before it that was begun and told nothing.
+    silent: u64,
+}
+
+fn bit(run: u32) -> u64 {
+    1 << (run % u64::BITS)
 }
 
 impl Spent {
     /// Reads along with a log.
     pub fn event(&mut self, event: &Event) {
-        if let Event::RunQueued { .. } = event {
-            self.before.add(&std::mem::take(&mut self.run));
+        match event {
+            Event::RunQueued { run } => {
+                self.silent |= if self.is_silent() { bit(self.number) } else { 0 };
+                self.before.add(&std::mem::take(&mut self.run));
+                (self.number, self.begun) = (*run, false);
+            }
+            Event::RunStarted { .. } => self.begun = true,
+            Event::Routed { step, .. } if matches!(**step, Step::Blocked { .. }) => self.begun = false,
+            _ => {}
         }
-        if let Some(usage) = Usage::of(std::slice::from_ref(event)) {
-            self.run.add(&usage);
+        let Some(usage) = Usage::of(std::slice::from_ref(event)) else { return };
+        match event {
+            Event::Noted { of: Some(earlier), .. } => {
+                self.before.add(&usage);
+                self.silent &= !bit(earlier.run);
+            }
+            _ => self.run.add(&usage),
         }
+    }
+
+    /// Takes from a log what the runs before this one used; of this one, what was read along counts.
+    pub fn recount<'a>(&mut self, events: impl IntoIterator<Item = &'a Event>) {
+        let mut all = Self::default();
+        events.into_iter().for_each(|event| all.event(event));
+        (self.before, self.silent) = (all.before, all.silent);
+    }
+
+    /// Whether this run was begun, and told nothing.
+    fn is_silent(&self) -> bool {
+        self.begun && !self.run_told()
     }
 
     /// Reads along with a worker's reports.
     pub fn report(&mut self, report: &Report) {
+        self.begun = true;
         let blocks = match report {
             Report::Note { blocks } => blocks,
             Report::Artifact { contents: Contents::Blocks(blocks), .. }
@@ -51,10 +86,11 @@ impl Spent {
         self.run.reports > 0
     }
 
-    /// All of it; none if nothing was told.
+    /// All of it; none if nothing was told. What a run used that told nothing is not known, and never nothing.
     pub fn total(&self) -> Option<Usage> {
         let mut all = self.before;
         all.add(&self.run);
+        let all = if self.silent != 0 || self.is_silent() { all.with_unknown() } else { all };
         (all.reports > 0).then_some(all)
     }
 
@@ -75,7 +111,7 @@ impl Spent {
 mod tests {
     use super::Spent;
     use flotilla_protocol::block::Block;
-    use flotilla_protocol::event::Event;
+    use flotilla_protocol::event::{Earlier, Event};
     use flotilla_protocol::fleet::TaskResult;
     use flotilla_protocol::fleet::result::Usage;
     use flotilla_protocol::wire::Json;
@@ -83,7 +119,7 @@ mod tests {
 
     fn used(input: u64) -> Event {
         let json = json!({"type": "usage", "input_tokens": input, "cost_usd": 0.5});
-        Event::Noted { blocks: vec![Block::new(Json::of(&json).unwrap()).unwrap()] }
+        Event::Noted { blocks: vec![Block::new(Json::of(&json).unwrap()).unwrap()], of: None }
     }
 
     fn tells(input: Option<u64>) -> TaskResult {
@@ -114,5 +150,40 @@ mod tests {
         spent.event(&Event::RunQueued { run: 2 });
         assert!(spent.result(&tells(Some(7))).is_some(), "the second run has told nothing yet");
         assert_eq!(written(&spent, tells(Some(7))), (Some(10), Some(0.5)));
+    }
+
+    fn incomplete(spent: &Spent) -> Vec<String> {
+        let mut result = TaskResult::default();
+        spent.write(&mut result);
+        result.usage.map(|usage| usage.incomplete).unwrap_or_default()
+    }
+
+    fn all(late: Option<u32>) -> Event {
+        let json = json!({"type": "usage", "input_tokens": 1, "output_tokens": 1, "cache_write_tokens": 1,
+            "cache_read_tokens": 1, "cost_usd": 0.5});
+        let of = late.map(|run| Earlier { run, worker: "ada".into() });
+        Event::Noted { blocks: vec![Block::new(Json::of(&json).unwrap()).unwrap()], of }
+    }
+
+    #[test]
+    fn a_sum_says_what_of_it_is_not_known() {
+        let mut spent = Spent::default();
+        spent.event(&used(3));
+        assert_eq!(incomplete(&spent), ["tokens_spent"], "output was not told, and counts");
+        let mut spent = Spent::default();
+        for event in [Event::RunQueued { run: 1 }, Event::RunStarted { run: 1 }, Event::RunQueued { run: 2 }, all(None)]
+        {
+            spent.event(&event);
+        }
+        assert_eq!(incomplete(&spent).len(), 6, "the first run told nothing");
+        spent.event(&all(Some(1)));
+        assert!(incomplete(&spent).is_empty(), "and then it does");
+        assert!(spent.run_told() && written(&spent, TaskResult::default()) == (Some(6), Some(1.0)));
+        spent.event(&Event::RunQueued { run: 3 });
+        assert!(incomplete(&spent).is_empty() && !spent.run_told(), "what was not begun used nothing");
+        spent.event(&all(Some(1)));
+        assert!(!spent.run_told(), "that was another run");
+        spent.event(&Event::RunStarted { run: 3 });
+        assert_eq!(incomplete(&spent).len(), 6);
     }
 }

@@ -11,7 +11,7 @@ use crate::ids::TaskId;
 use crate::notice::{Notice, What};
 use crate::registry::Agent;
 use crate::task::{Command, Head};
-use crate::usage::{By, Day, UsageFilter};
+use crate::usage::{By, Day, UsageFilter, told_by};
 use arc_swap::ArcSwap;
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::lineage::Origin;
@@ -92,20 +92,26 @@ impl Hub {
             self.purses.contracts().remove(&head.id);
         }
         let Some(usage) = Usage::of(&change.events) else { return };
-        let (hub, live, head, doer) = (Arc::clone(self), live.clone(), head.clone(), self.doer(head));
+        let earlier = told_by(&change.events);
+        let doer = match earlier {
+            Some(worker) => self.registry.load().by_name(worker).cloned(),
+            None => self.doer(head),
+        };
+        let (hub, live, head, is_its_own) = (Arc::clone(self), live.clone(), head.clone(), earlier.is_none());
         self.runtime.spawn(async move {
             let _alone = hub.purses.scales.lock().await;
-            if let Err(error) = hub.weigh(&live, &head, doer.as_deref(), &usage).await {
+            if let Err(error) = hub.weigh(&live, &head, (doer.as_deref(), is_its_own), &usage).await {
                 tracing::error!(task = %head.id, %error, "what a task used could not be held against its budget");
             }
         });
     }
 
+    /// `doer` is who used it, and whether the work is its own still.
     async fn weigh(
         self: &Arc<Self>,
         live: &LiveRef,
         head: &Head,
-        doer: Option<&Agent>,
+        (doer, is_its_own): (Option<&Agent>, bool),
         added: &Usage,
     ) -> Result<(), Error> {
         let today = Day::of(self.clock.now());
@@ -132,7 +138,9 @@ impl Hub {
         }
         for purse in reached {
             let renewed = self.renewed(&purse);
-            self.stop_spending(live, head, Broke::after(purse.whose, renewed)).await?;
+            if is_its_own {
+                self.stop_spending(live, head, Broke::after(purse.whose, renewed)).await?;
+            }
             // Nobody else under it may use more, whether they say anything or not.
             self.stop_under(purse.under, renewed).await;
         }

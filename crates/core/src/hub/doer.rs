@@ -39,7 +39,7 @@ impl Hub {
 }
 
 /// Who had the work last, unless it did not begin.
-pub(super) fn last_given(changes: &[Arc<Change>]) -> Option<Arc<str>> {
+fn last_given(changes: &[Arc<Change>]) -> Option<Arc<str>> {
     let mut given = None;
     for event in changes.iter().flat_map(|change| &change.events) {
         if let Event::Routed { step, .. } = event {

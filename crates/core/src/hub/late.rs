@@ -1,18 +1,19 @@
 //! What an agent says of a run that was ended over its head: it changes nothing but the ledger, for what was used was used.
 
 use super::Hub;
-use super::doer::last_given;
 use super::run::RunHandle;
 use crate::caller::Scope;
 use crate::error::Error;
-use crate::fleet::contract::Past;
 use crate::fleet::settings::after;
+use crate::fleet::spent::Spent;
 use crate::ids::TaskId;
 use crate::registry::Agent;
-use crate::task::{Command, Late, RunState};
+use crate::task::{Command, Head, Late, RunState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::fleet::route::Step;
 use flotilla_protocol::fleet::{Found, Handshake, TaskResult, json, read};
+use flotilla_protocol::time::Millis;
 use flotilla_protocol::usage::Usage;
 use flotilla_protocol::work::{Contents, Report};
 use std::borrow::Cow;
@@ -38,8 +39,9 @@ impl RunHandle {
 }
 
 impl Hub {
-    /// Books what reports tell of usage that come when their run is over: the last one of its task, and this agent's.
-    /// What was told before counts once: as a report whose number or id is known, or, without one, as a run that told.
+    /// Books what reports tell of usage that come when their run is over, and was this agent's: the last one of its task, or
+    /// one that was taken back. What was told before counts once: as a report whose number or id is known, or, without one,
+    /// as a run that told.
     pub async fn told_late(
         self: &Arc<Self>,
         agent: &Agent,
@@ -54,19 +56,17 @@ impl Hub {
         let Some(live) = self.find(Scope::Admin, task).await? else { return Ok(()) };
         let Some(record) = self.store.record(Scope::Admin, task).await? else { return Ok(()) };
         let head = &record.head;
-        let is_last = run.is_none_or(|run| run == head.run) && head.run_state == RunState::Idle;
-        let in_time = self.clock.now() <= after(head.status_at, LATEST) && record.fold.is_none();
-        let is_doer = match last_given(&record.changes) {
-            Some(worker) => *worker == *agent.name,
-            None => head.agent == agent.id,
-        };
-        if !is_last || !in_time || !is_doer {
+        let run = run.unwrap_or(head.run);
+        let ended = Ended::of(&record.changes, head, run).filter(|_| record.fold.is_none());
+        let Some(Ended { at, worker, mut spent }) = ended else { return Ok(()) };
+        let in_time = self.clock.now() <= after(at, LATEST);
+        let is_doer = worker.map_or(head.agent == agent.id, |worker| worker == agent.name);
+        if !in_time || !is_doer {
             return Ok(());
         }
         let received = reports.iter().find(|report| matches!(report, Report::Received { .. })).cloned();
-        let mut spent = Past::of(&record.changes).spent;
         let blocks = match &received {
-            Some(received) if knows(&record.changes, head.run, received) => return Ok(()),
+            Some(received) if knows(&record.changes, run, received) => return Ok(()),
             Some(_) if !blocks.is_empty() => blocks,
             None if !blocks.is_empty() && !spent.run_told() => blocks,
             _ => match result.and_then(|result| spent.result(&result)) {
@@ -74,8 +74,45 @@ impl Hub {
                 _ => return Ok(()),
             },
         };
-        let told = Late { run: head.run, blocks, received };
+        let told = Late { run, worker: agent.name.clone(), blocks, received };
         self.change(&live, || Command::Late(told.clone())).await.map(|_| ())
+    }
+}
+
+/// A run that is over.
+struct Ended<'a> {
+    at: Millis,
+    /// The worker that had it, where that is not the agent its task was sent to.
+    worker: Option<&'a str>,
+    /// What was told in it.
+    spent: Spent,
+}
+
+impl<'a> Ended<'a> {
+    /// None if it is under way, or never was.
+    fn of(changes: &'a [Arc<Change>], head: &Head, run: u32) -> Option<Self> {
+        let mut ended = Self { at: head.status_at, worker: None, spent: Spent::default() };
+        let is_over = run < head.run || (run == head.run && head.run_state == RunState::Idle);
+        let mut is_it = false;
+        for (at, event) in changes.iter().flat_map(|change| change.events.iter().map(|event| (change.at, event))) {
+            match event {
+                Event::RunQueued { run: queued } => {
+                    ended.at = if *queued == run + 1 { at } else { ended.at };
+                    is_it = *queued == run;
+                }
+                Event::Routed { run: of, step } if *of == run => match &**step {
+                    Step::Assigned { worker, .. } | Step::Resumed { worker } => ended.worker = Some(worker),
+                    _ => {}
+                },
+                Event::Noted { blocks, of: Some(earlier) } if earlier.run == run => {
+                    ended.spent.report(&Report::Note { blocks: blocks.clone() });
+                }
+                Event::Noted { of: Some(_), .. } => {}
+                event if is_it => ended.spent.event(event),
+                _ => {}
+            }
+        }
+        is_over.then_some(ended)
     }
 }
 

@@ -24,6 +24,10 @@ impl RunHandle {
     /// nobody else's is held against any; by then what it tells is in the ledger.
     pub(super) async fn settling(&mut self, reports: &[Report]) -> Option<OwnedMutexGuard<()>> {
         let judge = self.judge.as_mut().filter(|_| reports.iter().any(is_last))?;
+        // Runs before it may have told meanwhile what they used.
+        if let Some(changes) = if self.run > 1 { self.hub.log_of(&self.live).await.ok() } else { None } {
+            judge.recount(&changes);
+        }
         let (agent, head) = (self.hub.registry().by_name(&judge.worker).cloned()?, self.live.committed()?);
         if !self.capped && !self.hub.may_be_broke(head.origin.as_deref()) {
             return None;

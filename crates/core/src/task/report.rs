@@ -84,7 +84,7 @@ fn one(head: &Head, run: u32, report: Report) -> Result<Vec<Event>, Refusal> {
                 events.push(Event::Answered { said });
             }
         }
-        Report::Note { blocks } => events.push(Event::Noted { blocks }),
+        Report::Note { blocks } => events.push(Event::Noted { blocks, of: None }),
         Report::TookUp => events.push(Event::TakenUp { run }),
         Report::Received { number, id } => events.push(Event::Received { run, number, id }),
         Report::Linked { upstream, metadata, unknown } => {

@@ -71,7 +71,7 @@ mod tests {
     }
 
     fn notes(count: usize) -> Vec<Event> {
-        vec![Event::Noted { blocks: Vec::new() }; count]
+        vec![Event::Noted { blocks: Vec::new(), of: None }; count]
     }
 
     fn warned(head: &Head, mut events: Vec<Event>, limits: &Limits) -> Vec<(String, u64, u64)> {

@@ -6,7 +6,7 @@ use crate::budget::Broke;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::block::Block;
-use flotilla_protocol::event::Event;
+use flotilla_protocol::event::{Earlier, Event};
 use flotilla_protocol::work::{Contents, Report};
 
 /// A task that could not be paid for is rejected; a message to one that is there is refused, and the task stays as it is.
@@ -39,15 +39,18 @@ pub(super) fn overspent(head: &Head, broke: &Broke) -> Decision {
 #[derive(Debug, Clone)]
 pub struct Late {
     pub run: u32,
+    pub worker: String,
     pub blocks: Vec<Block>,
     pub received: Option<Report>,
 }
 
-/// What the last run used is noted after its end too; who sees the task sees nothing of it.
-pub(super) fn late(head: &Head, Late { run, blocks, received }: Late) -> Decision {
+/// What a run used is noted after its end too; who sees the task sees nothing of it.
+pub(super) fn late(head: &Head, Late { run, worker, blocks, received }: Late) -> Decision {
     let mut decision = Decision::default();
-    if head.run == run && head.run_state == RunState::Idle {
-        decision.events.push(Event::Noted { blocks });
+    let is_last = head.run == run && head.run_state == RunState::Idle;
+    if is_last || run < head.run {
+        let of = (!is_last).then_some(Earlier { run, worker });
+        decision.events.push(Event::Noted { blocks, of });
         if let Some(Report::Received { number, id }) = received {
             decision.events.push(Event::Received { run, number, id });
         }

@@ -179,7 +179,7 @@ fn readable(entry: &Entry, verbose: bool) -> Text {
         Event::Answered { said } | Event::Status { said: Some(said), .. } => text.contents(&said.blocks),
         Event::Produced { chunk } if chunk.blocks.is_empty() => text.plain(&chunk.artifact.parts),
         Event::Produced { chunk } => text.contents(&chunk.blocks),
-        Event::Noted { blocks } => text.contents(blocks),
+        Event::Noted { blocks, .. } => text.contents(blocks),
         _ => &mut text,
     };
     text

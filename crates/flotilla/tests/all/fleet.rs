@@ -18,6 +18,7 @@ mod rights;
 mod roster;
 mod spending;
 mod standing;
+mod taken_back;
 
 use crate::socket::{SCOPES, dial};
 use flotilla_testkit::socket::Socket;

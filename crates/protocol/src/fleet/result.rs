@@ -3,6 +3,7 @@
 use super::More;
 use super::version::Version;
 use crate::block::Block;
+use crate::usage as ledger;
 use crate::wire::Json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -127,21 +128,38 @@ pub struct Usage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub cost_usd: Option<f64>,
+    /// Of the hub's own word: what is that much or more, by its name, `tokens_spent` among them.
+    #[serde(default, deserialize_with = "names", skip_serializing_if = "Vec::is_empty")]
+    pub incomplete: Vec<String>,
     #[serde(flatten)]
     pub more: More,
 }
 
+/// The figures of a result, in the order of the ledger's.
+const FIGURES: [&str; ledger::FIGURES] =
+    ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd"];
+
 impl Usage {
     /// What the ledger knows, as a result tells it.
-    pub fn counted(ledger: &crate::usage::Usage) -> Self {
+    pub fn counted(ledger: &ledger::Usage) -> Self {
         let [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost] = ledger.figures;
-        let cost_usd = cost.map(crate::usage::dollars);
-        Self { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, more: More::default() }
+        let is_part = |index: &usize| ledger.figures[*index].is_some() && ledger.gaps & (1 << index) != 0;
+        let parts = (0..ledger::FIGURES).filter(is_part).map(|index| FIGURES[index]);
+        let tokens = (ledger.tokens().is_some() && !ledger.has_all_tokens()).then_some("tokens_spent");
+        Self {
+            input_tokens,
+            output_tokens,
+            cache_read_tokens,
+            cache_write_tokens,
+            cost_usd: cost.map(ledger::dollars),
+            incomplete: parts.chain(tokens).map(str::to_owned).collect(),
+            more: More::default(),
+        }
     }
 
     /// The block that puts it into the ledger; none if it says nothing.
     pub fn block(&self) -> Option<Block> {
-        let told = Self { more: More::default(), ..self.clone() };
+        let told = Self { incomplete: Vec::new(), more: More::default(), ..self.clone() };
         if told == Self::default() {
             return None;
         }
@@ -235,6 +253,11 @@ impl JsonSchema for BlockedReason {
         let typed = Self::TYPED.map(|reason| reason.name().to_owned());
         schemars::json_schema!({ "type": "string", "anyOf": [{ "enum": typed }, { "pattern": WORD }] })
     }
+}
+
+/// Only the hub's own word counts; whatever else stands there does not make a result one that cannot be read.
+fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
 }
 
 /// What is no number of seconds was not told: that a worker is blocked counts, whatever it says of when it is not.

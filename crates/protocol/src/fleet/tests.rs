@@ -186,7 +186,13 @@ fn usage_that_nobody_knows_is_not_zero() {
     let some = Usage { output_tokens: Some(7), cost_usd: Some(0.5), ..Usage::default() };
     let counted = crate::usage::Usage::of_blocks(&[some.block().unwrap()]);
     assert_eq!((counted.figures[0], counted.tokens(), counted.reports), (None, Some(7), 1));
-    assert_eq!(Usage::counted(&counted), some);
+    let incomplete = vec!["tokens_spent".to_owned()];
+    assert_eq!(Usage::counted(&counted), Usage { incomplete, ..some }, "and the sum says that it is not all");
+    for odd in ["7", "[7]", "\"x\""] {
+        let json = format!(r#"{{"output_tokens":7,"incomplete":{odd}}}"#);
+        let told: Usage = serde_json::from_str(&json).unwrap();
+        assert_eq!(told, Usage { output_tokens: Some(7), ..Usage::default() }, "{odd} does no harm");
+    }
     let result = TaskResult::default();
     assert_eq!(value(&write(&result).unwrap())["tokens_spent"], Value::Null);
 }

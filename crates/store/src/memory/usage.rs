@@ -5,7 +5,7 @@ use super::table::Tables;
 use flotilla_core::caller::Scope;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use flotilla_core::ports::{Commit, Later, UsageStore};
-use flotilla_core::usage::{By, Day, Sum, UsageFilter, assigned};
+use flotilla_core::usage::{By, Day, Sum, UsageFilter, assigned, told_by};
 use flotilla_protocol::usage::Usage;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -30,11 +30,13 @@ impl Ledger {
     /// `agent` finds an agent, and whose it is, by its name.
     pub fn write(&mut self, commit: &Commit, agent: impl Fn(&str) -> Option<(AgentId, PrincipalId)>) {
         let head = &commit.head;
-        if let Some(doer) = assigned(&commit.change.events).and_then(agent) {
+        if let Some(doer) = assigned(&commit.change.events).and_then(&agent) {
             self.doers.insert(head.id, doer);
         }
         let Some(usage) = Usage::of(&commit.change.events) else { return };
-        let (agent, owner) = self.doers.get(&head.id).copied().unwrap_or((head.agent, head.owner));
+        let earlier = told_by(&commit.change.events).and_then(agent);
+        let doer = earlier.or_else(|| self.doers.get(&head.id).copied());
+        let (agent, owner) = doer.unwrap_or((head.agent, head.owner));
         let line = self.lines.entry((head.id, Day::of(commit.change.at), agent)).or_insert_with(|| Line {
             owner,
             context: Arc::clone(&head.context),

@@ -7,7 +7,7 @@ use flotilla_core::error::Fault;
 use flotilla_core::ids::{TaskId, WorkspaceId};
 use flotilla_core::ports::{Later, UsageStore};
 use flotilla_core::task::Head;
-use flotilla_core::usage::{By, Day, Sum, UsageFilter, assigned};
+use flotilla_core::usage::{By, Day, Sum, UsageFilter, assigned, told_by};
 use flotilla_protocol::event::Event;
 use flotilla_protocol::usage::{FIGURES, MOST_SUM, Usage};
 use rusqlite::types::Value;
@@ -50,7 +50,11 @@ fn summed() -> String {
 pub fn add(connection: &Connection, entry: &Entry, events: &[Event]) -> Result<(), Fault> {
     let Some(usage) = Usage::of(events) else { return Ok(()) };
     let head = &entry.head;
-    let (agent, owner) = doer(connection, head)?;
+    let earlier = told_by(events).map(|worker| named(connection, worker)).transpose()?.flatten();
+    let (agent, owner) = match earlier {
+        Some(worker) => worker,
+        None => doer(connection, head)?,
+    };
     let [input, output, read, written, cost] = usage.figures.map(|figure| figure.map(|figure| figure as i64));
     let mut statement = connection.prepare_cached(&adding()).map_err(fault("adding usage"))?;
     let added = statement.execute(params![
@@ -90,6 +94,14 @@ fn doer(connection: &Connection, head: &Head) -> Result<(i64, i64), Fault> {
     let mut statement = connection.prepare_cached(sql).map_err(fault("reading who has the work"))?;
     let found = statement.query_row([head.id.bytes()], |row| Ok((row.get(0)?, row.get(1)?))).optional();
     Ok(found.map_err(fault("reading who has the work"))?.unwrap_or((head.agent.0, head.owner.0)))
+}
+
+/// An agent, and whose it is.
+fn named(connection: &Connection, name: &str) -> Result<Option<(i64, i64)>, Fault> {
+    let sql = "SELECT id, owner FROM agents WHERE name = ?1";
+    let mut statement = connection.prepare_cached(sql).map_err(fault("reading who tells of usage"))?;
+    let found = statement.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional();
+    found.map_err(fault("reading who tells of usage"))
 }
 
 /// What a sum is made by, as an expression.

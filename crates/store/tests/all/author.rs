@@ -7,7 +7,7 @@ use flotilla_core::log;
 use flotilla_core::ports::{Commit, Dedupe, Done, Folded, NotCommitted, Record, Store};
 use flotilla_core::project::Fold;
 use flotilla_core::task::approve::{Answer, Question, Settling};
-use flotilla_core::task::{Command, Head, Retry, Say, apply, step};
+use flotilla_core::task::{Command, Head, Late, Retry, Say, apply, step};
 use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
 use flotilla_protocol::approval::{ApprovalRequest, ApprovalState};
 use flotilla_protocol::block::Block;
@@ -232,14 +232,7 @@ fn command(word: &str, head: &Head) -> Command {
         "note" => report(Report::Note { blocks: vec![Block::text("a thought")] }),
         "chunk" => artifact(true),
         "whole" => artifact(false),
-        // Too large for many of its kind to be read at once.
-        "large" => report(Report::Artifact {
-            artifact: Box::new(Artifact { artifact_id: "large".into(), ..Artifact::default() }),
-            contents: Contents::text("x".repeat(400_000)),
-            append: true,
-            last_chunk: false,
-            metadata: None,
-        }),
+        "large" => report(large()),
         "linked" => {
             let upstream = Upstream {
                 task: format!("theirs-{}", head.seq),
@@ -269,6 +262,7 @@ fn command(word: &str, head: &Head) -> Command {
         })),
         "use" => report(Report::Note { blocks: vec![usage()] }),
         "given" => given(head.run),
+        "late" => late(head.run - 1),
         "cancel" => Command::Cancel { said: None },
         "lost" => Command::Lost { run: head.run, reason: "gone".into(), retry: Retry::IfUnstarted },
         other => panic!("no such word: {other}"),
@@ -277,6 +271,22 @@ fn command(word: &str, head: &Head) -> Command {
 
 fn usage() -> Block {
     Block::new(Json::new(r#"{"type": "usage", "input_tokens": 7}"#.into()).unwrap()).unwrap()
+}
+
+/// Too large for many of its kind to be read at once.
+fn large() -> Report {
+    Report::Artifact {
+        artifact: Box::new(Artifact { artifact_id: "large".into(), ..Artifact::default() }),
+        contents: Contents::text("x".repeat(400_000)),
+        append: true,
+        last_chunk: false,
+        metadata: None,
+    }
+}
+
+/// What an earlier run used is told by the agent `before`, which had it.
+fn late(run: u32) -> Command {
+    Command::Late(Late { run, worker: "before".into(), blocks: vec![usage()], received: None })
 }
 
 /// Dispatched work goes to the agent `doer`.

@@ -100,6 +100,12 @@ pub async fn usage_is_booked_on_whoever_does_the_work(home: &impl Home) {
     assert_eq!(of(OWNER).await.len(), 1, "what was used before is the agent's it was sent to");
     let whole = store.usage(Scope::Admin, By::Task, all()).await.unwrap();
     assert_eq!(whole.iter().map(|sum| (sum.tasks, sum.usage.figures[0])).collect::<Vec<_>>(), [(1, Some(21))]);
+    let another = PrincipalId(10);
+    store.agent("before", another).await.unwrap();
+    let mut passed_on = Author::new(TaskId::fresh());
+    passed_on.keep(&store, "say ask say given use late done", 10).await;
+    assert_eq!(of(another).await, [("before".to_owned(), Some(7))], "also of a run that it has no more");
+    assert_eq!(of(theirs).await, [("doer".to_owned(), Some(21))]);
 }
 
 pub async fn the_ledger_is_there_again(home: &impl Home) {

@@ -228,7 +228,7 @@ fn what_never_began_is_told_apart() {
     let hindrance = Hindrance { reason, detail, retryable: false, until: None };
     let mut past = Past::default();
     let usage = Block::new(Json::of(&json!({"type": "usage", "input_tokens": 50})).unwrap()).unwrap();
-    past.spent.event(&Event::Noted { blocks: vec![usage] });
+    past.spent.event(&Event::Noted { blocks: vec![usage], of: None });
     let reports = refused(&Dispatch::default(), &hindrance, &past, Millis(0));
     let [Report::Artifact { contents, .. }, Report::Status { state: TaskState::Rejected, .. }] = reports.as_slice()
     else {

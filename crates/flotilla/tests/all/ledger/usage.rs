@@ -35,7 +35,10 @@ fn what_is_used_is_added_up_and_the_unknown_is_null() {
     let agents = get("by=agent");
     let all = sum(&agents, "spender");
     assert_eq!((&all["tasks"], &all["outputTokens"], &all["inputTokens"]), (&json!(2), &json!(25), &json!(100)));
-    assert_eq!(all["incomplete"], json!(["inputTokens", "cacheReadTokens", "cacheWriteTokens", "costUsd"]));
+    assert_eq!(
+        all["incomplete"],
+        json!(["inputTokens", "cacheReadTokens", "cacheWriteTokens", "costUsd", "totalTokens"])
+    );
     assert_eq!(sum(&get("by=workspace"), "default")["outputTokens"], 25);
     assert_eq!(sum(&get("by=context"), whole["contextId"].as_str().unwrap())["outputTokens"], 20);
     let today = get("by=day")["usage"][0]["key"].as_str().unwrap().to_owned();
