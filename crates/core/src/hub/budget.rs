@@ -13,6 +13,7 @@ use crate::registry::Agent;
 use crate::task::{Command, Head};
 use crate::usage::{By, Day, UsageFilter, told_by};
 use arc_swap::ArcSwap;
+use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::lineage::Origin;
 use flotilla_protocol::usage::Usage;
@@ -184,6 +185,23 @@ impl Hub {
             return None;
         }
         self.spent_up(Some(agent), None, origin).await
+    }
+
+    /// The same of a message to a task: what counts is the ceiling it is under, or that the message itself brings.
+    pub(super) async fn broke_again(&self, agent: &Agent, head: &Head, message: &Message) -> Option<Box<Broke>> {
+        let brought = match carried(message, self.reads_texts(agent)) {
+            Ok(Carried::Dispatch(dispatch)) => Ceiling::of(&dispatch),
+            _ => None,
+        };
+        let own = brought.is_none().then_some(head.id);
+        let broke = self.spent_up(None, own, head.origin.as_deref()).await;
+        let Some(ceiling) = brought.filter(|brought| brought.hard && broke.is_none()) else {
+            return broke.map(Box::new);
+        };
+        match self.store.usage_below(head.id).await {
+            Ok(used) => ceiling.reached(&used).map(|_| Box::new(Broke::before(OWN, None))),
+            Err(_) => Some(Box::new(Broke::unknown())),
+        }
     }
 
     /// The same of a run: with its own task, if that is under a hard ceiling, and the worker it is to go to.

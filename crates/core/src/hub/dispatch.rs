@@ -281,7 +281,7 @@ impl Hub {
         run.judge = Some(Box::new(Judge::new(Arc::clone(&worker.name), order.dispatch.clone(), &contract.past)));
         (run.profile, run.refusals) = ((worker.revision, worker.announce.epoch), contract.past.refusals(&worker.name));
         // What others used while it waited counts too.
-        let Some(mut run) = self.affordable(run, contract, Some(&agent)).await else { return };
+        let Some(run) = self.affordable(run, contract, Some(&agent)).await else { return };
         let (now, settings) = (self.clock.now(), self.fleet.settings());
         let step = Step::Assigned {
             worker: worker.name.to_string(),
@@ -294,6 +294,8 @@ impl Hub {
         if !self.route(&run, step, contract.dispatch.deadline).await {
             return;
         }
+        // And what was used just now: only from here on is it stopped as work that was begun.
+        let Some(mut run) = self.affordable(run, contract, Some(&agent)).await else { return };
         let asked_again = contract.past.asked_again.as_ref().filter(|(who, _)| *who == worker.name);
         let violations = asked_again.map(|(_, violations)| violations.as_slice());
         let is_another = contract.past.given.as_ref().is_none_or(|(_, last)| *last != worker.name);

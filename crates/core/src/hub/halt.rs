@@ -1,13 +1,15 @@
 //! What is at work under a hard ceiling that is reached: all of it is stopped, whoever reached it.
 
-use super::Hub;
 use super::live::Live;
 use super::run::RunHandle;
+use super::{Hub, LiveRef};
 use crate::budget::{ABOVE, Broke, OWN, TODAY};
 use crate::fleet::FLEET;
 use crate::ids::{AgentId, TaskId, WorkspaceId};
 use crate::registry::Agent;
 use crate::task::{Head, RunState};
+use flotilla_protocol::event::Event;
+use flotilla_protocol::fleet::route::Step;
 use std::sync::Arc;
 
 /// What counts against a ceiling.
@@ -57,10 +59,26 @@ impl Hub {
                 // It came to its end meanwhile.
                 continue;
             }
+            if head.run_state == RunState::Claimed && !self.is_handed_over(&live, head.run).await {
+                continue;
+            }
             if let Err(error) = self.stop_spending(&live, &head, Broke::after(whose, retry_after)).await {
                 tracing::error!(task = %head.id, %error, "a task whose budget is used up by others goes on");
             }
         }
+    }
+
+    /// Whether a run was given to its worker. Before that its ceilings are looked at, so it ends there as work that was not
+    /// begun.
+    async fn is_handed_over(&self, live: &LiveRef, run: u32) -> bool {
+        let Ok(changes) = self.log_of(live).await else { return true };
+        let mut events = changes.iter().rev().flat_map(|change| &change.events);
+        events.any(|event| match event {
+            Event::Routed { run: of, step } => {
+                *of == run && matches!(**step, Step::Assigned { .. } | Step::Resumed { .. })
+            }
+            _ => false,
+        })
     }
 
     /// A task that somebody is at work on, and whose ceiling it is to its caller; none if it does not count against it.

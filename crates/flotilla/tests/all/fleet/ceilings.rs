@@ -262,3 +262,59 @@ fn usage_told_in_a_response_reaches_the_ceiling_while_the_work_goes_on() {
     assert_eq!((&told(&failed)["ended_by"], spent(&hub, &task)), (&json!("budget_exhausted"), json!(600)), "{failed}");
     ada.kind("cancel");
 }
+
+#[test]
+fn what_waits_for_the_place_of_the_work_that_spends_the_budget_is_never_begun() {
+    let hub = hub();
+    let (mut ada, mut bob) = (worker(&hub, "ada"), worker(&hub, "bob"));
+    let budget = json!({"max_total_tokens": 100, "hard": true});
+    for _ in 0..20 {
+        let (parent, bobs) = give(&hub, &json!({"to": "bob", "task": {"budget": budget}}));
+        bob.wait_for("its work", |frame| frame["type"] == "message" && frame["taskId"] == json!(parent));
+        let part = json!({"to": "ada", "metadata": part_of(&hub, "bob", &parent)});
+        let (first, client) = give(&hub, &part);
+        let message = ada.wait_for("its work", |frame| frame["type"] == "message" && frame["taskId"] == json!(first));
+        let (second, _) = give(&hub, &part);
+        until("it waits", || steps(&hub, &second).starts_with("queued").then_some(()));
+        uses(&mut ada, &message, 100);
+        is_stopped(&client, &first, "budget of the task this is part of");
+        is_stopped(&bobs, &parent, "budget of this task");
+        let over = ["TASK_STATE_REJECTED", "TASK_STATE_FAILED"];
+        let ended = until("it is over", || Some(client.task(&second)).filter(|task| over.contains(&state(task))));
+        assert_eq!((state(&ended), &told(&ended)["blocked_reason"]), (over[0], &json!("budget_too_small")), "{ended}");
+        assert_eq!(steps(&hub, &second), "queued, rejected budget_too_small");
+    }
+}
+
+#[test]
+fn an_answer_to_work_whose_budget_is_used_up_is_refused_and_the_work_waits_on() {
+    let hub = hub();
+    let (mut ada, mut bob) = (worker(&hub, "ada"), worker(&hub, "bob"));
+    let budget = json!({"max_total_tokens": 100, "hard": true});
+    let (parent, client) = give(&hub, &json!({"to": "ada", "task": {"budget": budget}}));
+    let message = ada.kind("message");
+    ada.send(&json!({"type": "task_response", "taskId": message["taskId"], "run": message["run"],
+        "status": {"state": "input-required", "message": "Which one?"}}));
+    reached(&client, &parent, "TASK_STATE_INPUT_REQUIRED");
+    let (child, bobs) = give(&hub, &json!({"to": "bob", "metadata": part_of(&hub, "ada", &parent)}));
+    let part = bob.kind("message");
+    uses(&mut bob, &part, 100);
+    is_stopped(&bobs, &child, "budget of the task this is part of");
+    let answer = |with: Value| {
+        let mut message =
+            json!({"messageId": "m-2", "role": "ROLE_USER", "taskId": parent, "parts": [{"text": "This"}]});
+        message.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
+        client.call("SendMessage", &json!({"message": message, "configuration": {"returnImmediately": true}}))
+    };
+    let refused = answer(json!({})).expect_err("nothing is left");
+    assert!(refused.message.contains("the budget of this task is used up"), "{refused:?}");
+    assert_eq!(state(&client.task(&parent)), "TASK_STATE_INPUT_REQUIRED", "it waits on");
+    // One that brings more goes on.
+    let more = |most: u64| {
+        let task = json!({"budget": {"max_total_tokens": most, "hard": true}});
+        answer(json!({"messageId": format!("m-{most}"), "metadata": {URI: super::dispatch(&json!({"task": task}))}}))
+    };
+    more(100).expect_err("that is used up too");
+    more(200).expect("it goes on");
+    assert_eq!(ada.kind("message")["taskId"], json!(parent));
+}
