@@ -70,6 +70,7 @@ fn events<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Event> {
         // Each byte that is not UTF-8 is shown as three.
         assert!(decoder.held() <= pushed * 3, "more is held than came");
     }
+    events.extend(decoder.finish().ok().flatten());
     events
 }
 

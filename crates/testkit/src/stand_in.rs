@@ -42,6 +42,8 @@ pub enum Act {
     Event(Value),
     /// An event's data as it is.
     Line(String),
+    /// Bytes of a stream that has begun, as they are.
+    Raw(String),
     /// A comment, again and again, until the other side hangs up.
     Hold,
     /// The connection is closed, whatever was sent so far.
@@ -179,6 +181,7 @@ fn perform(writer: &mut TcpStream, reader: &mut BufReader<TcpStream>, acts: Vec<
                 event(writer, &mut streaming, &data)
             }
             Act::Line(data) => event(writer, &mut streaming, &data),
+            Act::Raw(bytes) => chunk(writer, &bytes),
             Act::Hold => {
                 // Until the other side gives up.
                 let _ = reader.read(&mut [0]);

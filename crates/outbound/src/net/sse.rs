@@ -3,6 +3,7 @@
 use super::{Net, innermost};
 use crate::client::error::ClientError;
 use reqwest::Response;
+use serde::de::IgnoredAny;
 
 /// A stream may begin with the mark of UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -13,6 +14,10 @@ pub struct Event {
     pub id: Option<String>,
     pub data: String,
 }
+
+/// A stream ended within an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unfinished;
 
 /// Turns bytes into events, whatever pieces they come in.
 #[derive(Debug, Default)]
@@ -64,6 +69,20 @@ impl Decoder {
                 return Some(event);
             }
         }
+    }
+
+    /// What the stream ended in, if that was no end of an event: the event all the same, where it holds all of a JSON
+    /// object. Some servers leave the empty line after their last event out.
+    pub fn finish(&mut self) -> Result<Option<Event>, Unfinished> {
+        // Any other line that was cut, as one with an id, says something else than it was to say.
+        if self.buffer.strip_prefix(MARK).unwrap_or(&self.buffer).starts_with(b"data") {
+            self.push(b"\n");
+            self.take();
+        }
+        (self.buffer, self.searched) = (Vec::new(), 0);
+        let Some(data) = self.data.take().filter(|data| !data.trim().is_empty()) else { return Ok(None) };
+        let is_whole = data.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(&data).is_ok();
+        if is_whole { Ok(Some(Event { id: self.id.clone(), data })) } else { Err(Unfinished) }
     }
 
     fn line(&mut self, line: &str) -> Option<Event> {
@@ -120,15 +139,25 @@ impl Events {
             let chunk = self.response.chunk().await;
             match chunk.map_err(|error| ClientError::Broken(innermost(&error.without_url())))? {
                 Some(chunk) => self.decoder.push(&chunk),
-                None => return Ok(None),
+                None => return self.last(),
             }
         }
+    }
+
+    fn last(&mut self) -> Result<Option<Event>, ClientError> {
+        let cut = |_| ClientError::Broken("the stream ended within an event".into());
+        let last = self.decoder.finish().map_err(cut)?;
+        if let Some(event) = &last {
+            self.net.note(|| format!("< {}", event.data));
+            self.net.limits.check_depth(&event.data)?;
+        }
+        Ok(last)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Decoder;
+    use super::{Decoder, Unfinished};
 
     fn events(pieces: &[&str]) -> Vec<String> {
         let mut decoder = Decoder::default();
@@ -140,6 +169,32 @@ mod tests {
             }
         }
         events
+    }
+
+    #[test]
+    fn an_event_without_its_empty_line_is_one_if_it_is_whole() {
+        for (rest, expected) in [
+            ("", Ok(None)),
+            ("data: {\"a\": 1}", Ok(Some("{\"a\": 1}"))),
+            ("data: {\"a\": 1}\n", Ok(Some("{\"a\": 1}"))),
+            ("data: {\"a\":\r\ndata: 1}\r", Ok(Some("{\"a\":\n1}"))),
+            ("data: {\"a\": 1}\nid: 2", Ok(Some("{\"a\": 1}"))),
+            ("data: {\"a\": ", Err(Unfinished)),
+            ("data: {\"a\":\ndata: 1", Err(Unfinished)),
+            ("data: 1", Err(Unfinished)),
+            ("data: ", Ok(None)),
+            (": aliv", Ok(None)),
+            ("id: 7", Ok(None)),
+        ] {
+            let mut decoder = Decoder::default();
+            decoder.push(format!("data: first\n\n{rest}").as_bytes());
+            assert_eq!(decoder.take().expect("the first").data, "first");
+            assert_eq!(decoder.take(), None);
+            let last = decoder.finish().map(|event| event.map(|event| event.data));
+            assert_eq!(last, expected.map(|data: Option<&str>| data.map(str::to_owned)), "{rest:?}");
+            assert_eq!((decoder.finish(), decoder.take()), (Ok(None), None), "once");
+            assert_eq!(decoder.id, None, "it may be cut");
+        }
     }
 
     #[test]

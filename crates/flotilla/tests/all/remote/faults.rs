@@ -258,3 +258,27 @@ fn what_cannot_be_found_out_is_said() {
     let log = near.owner(Binding::JsonRpc).get(&format!("/api/tasks/{}/log", id(&task))).text().to_owned();
     assert!(log.contains("outcome unknown") && log.contains("sent again"), "{log}");
 }
+
+/// The last event of a stream that ends without an empty line counts if it is whole; otherwise the stream was cut.
+#[test]
+fn a_stream_that_ends_in_an_event_loses_nothing() {
+    for whole in [true, false] {
+        let mut ended = task("t-1", "COMPLETED");
+        ended["artifacts"] = json!([{"artifactId": "out", "parts": [{"text": "after that"}]}]);
+        let agent = StandIn::start(true, move |asked: &Asked| match asked.method.as_str() {
+            "SendStreamingMessage" => {
+                let last = json!({"jsonrpc": "2.0", "id": 1, "result": {"task": ended.clone()}}).to_string();
+                let last = if whole { last.as_str() } else { &last[..last.len() - 9] };
+                vec![Act::Event(json!({"task": task("t-1", "WORKING")})), Act::Raw(format!("data: {last}"))]
+            }
+            "GetTask" if !whole => vec![Act::Answer(ended.clone())],
+            _ => vec![Act::Refuse(-32601, "not here")],
+        });
+        let near = before(&agent, "timeouts: {lost: 1s}");
+        let client = near.owner(Binding::JsonRpc);
+        let task = client.start("m-1", "go");
+        let done = reached(&client, id(&task), "TASK_STATE_COMPLETED");
+        assert_eq!(texts(&done["artifacts"][0]), ["after that"], "{done}");
+        assert_eq!(agent.asked("GetTask").len(), usize::from(!whole), "what is whole is taken as it is");
+    }
+}
