@@ -76,7 +76,7 @@ use crate::push::Desk;
 use crate::rate::Rate;
 use crate::registry::{Keeping, Registry};
 use crate::roster::Roster;
-use crate::task::{Command, apply, room, step};
+use crate::task::{Command, RunState, apply, room, step};
 use approve::Approvals;
 use arc_swap::ArcSwap;
 use budget::Purses;
@@ -318,7 +318,8 @@ impl Hub {
                 | Command::Overspent(_)
         );
         let from_caller = match command.plain() {
-            Command::Say(say) => Some(say.held.is_some()),
+            // A run that only looks on gives its place up.
+            Command::Say(say) if decided.run_state != RunState::Watching => Some(say.held.is_some()),
             _ => None,
         };
         let mut decision = step(decided, command)?;

@@ -38,6 +38,8 @@ pub enum RunState {
     Claimed,
     /// The agent has reported at least once.
     Started,
+    /// It was given no message: it only tells what an agent elsewhere does by itself.
+    Watching,
 }
 
 /// All that a decision needs to know of a task. Small and bounded: content lives in the log only.

@@ -10,6 +10,7 @@ pub mod decode;
 pub mod event;
 pub mod fleet;
 pub mod gopherhole;
+pub mod held;
 pub mod hub_frame;
 pub mod jsonrpc;
 pub mod lineage;

@@ -87,7 +87,7 @@ impl Hub {
         let at_work = match head.run_state {
             RunState::Idle => false,
             RunState::Claimed => self.fleet.given(head.id).is_some(),
-            RunState::Started => true,
+            RunState::Started | RunState::Watching => true,
         };
         if !at_work {
             return None;

@@ -24,6 +24,11 @@ use std::time::Duration;
 const LATEST: Duration = Duration::from_secs(600);
 
 impl RunHandle {
+    /// Whether another run has taken its place, so that nothing it says counts at all.
+    pub fn is_replaced(&self) -> bool {
+        self.live.committed().is_some_and(|head| head.run > self.run)
+    }
+
     /// The run was ended meanwhile: what it used, it used.
     pub(super) async fn late(&self, reports: &[Report]) {
         let worker = self.judge.as_ref().map(|judge| Arc::clone(&judge.worker));

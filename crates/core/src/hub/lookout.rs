@@ -13,8 +13,10 @@ use crate::project::Fold;
 use crate::task::{Command, Head};
 use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::event::{Change, Event};
+use flotilla_protocol::held::Held;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::work::Upstream;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -60,7 +62,7 @@ struct Waits {
     head: Head,
     upstream: Upstream,
     said: Option<Arc<Message>>,
-    artifacts: Vec<String>,
+    artifacts: Arc<HashMap<String, Held>>,
     worker: Option<Arc<str>>,
     asked_at: Millis,
 }
@@ -109,7 +111,7 @@ impl Hub {
             let agent = worker.as_ref().map_or_else(|| registry.by_id(head.agent), |name| registry.by_name(name));
             let Some(agent) = agent.cloned() else { return Ok(()) };
             let (waited, state) = (self.since(asked_at), head.state);
-            let (said, artifacts) = (said.clone(), artifacts.clone());
+            let (said, artifacts) = (said.clone(), Arc::clone(&artifacts));
             let waiting = Waiting { upstream: upstream.clone(), state, said, artifacts, waited };
             match agent.link.look(waiting).await {
                 Look::Over => return Ok(()),
@@ -147,7 +149,8 @@ impl Hub {
         let asked_at = changes.iter().rev().find(asks).map_or(head.created_at, |change| change.at);
         let worker = Past::of(&changes).given.map(|(_, worker)| worker);
         let Fold { upstream, status, artifacts, .. } = folded(Fold::default(), &changes);
-        let artifacts = artifacts.iter().map(|artifact| artifact.artifact_id.clone()).collect();
+        let held = artifacts.iter().map(|artifact| (artifact.artifact_id.clone(), Held::of(&artifact.parts)));
+        let artifacts = Arc::new(held.collect());
         Ok(Some(Waits { head, upstream, said: status.message, artifacts, worker, asked_at }))
     }
 

@@ -87,14 +87,24 @@ pub(super) fn folded(mut fold: Fold, changes: &[Arc<Change>]) -> Fold {
     fold
 }
 
-/// Whether the last status before a run was one that waits. SUBMITTED is the hub's own word.
+/// Whether the last run with a message before this one ended with a status that waits. What the agent did by itself since
+/// then does not count, and SUBMITTED is the hub's own word.
 fn waited<'a>(events: impl Iterator<Item = &'a Event>, this: u32) -> bool {
-    let before = events.take_while(|event| !matches!(event, Event::RunQueued { run } if *run == this));
-    let told = before.filter_map(|event| match event {
-        Event::Status { state, .. } => Some(*state),
-        _ => None,
-    });
-    told.filter(|state| *state != TaskState::Submitted).last().is_some_and(TaskState::is_interrupted)
+    let (mut is_queued, mut only_looks, mut waits) = (false, false, false);
+    for event in events {
+        match event {
+            Event::RunQueued { run } if *run == this => break,
+            Event::RunQueued { .. } => only_looks = false,
+            // Others are known to the agent only once they have started.
+            Event::Linked { .. } if is_queued => only_looks = true,
+            Event::Status { state, .. } if *state != TaskState::Submitted && !only_looks => {
+                waits = state.is_interrupted();
+            }
+            _ => {}
+        }
+        is_queued = matches!(event, Event::RunQueued { .. });
+    }
+    waits
 }
 
 /// Whether somebody wanted a run to end.

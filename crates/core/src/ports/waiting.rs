@@ -3,7 +3,9 @@
 use crate::ids::TaskId;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::{Message, TaskState};
+use flotilla_protocol::held::Held;
 use flotilla_protocol::work::{Contents, Upstream};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,8 +38,8 @@ pub struct Waiting {
     /// How it waits, and what it asked.
     pub state: TaskState,
     pub said: Option<Arc<Message>>,
-    /// The ids of the artifacts it has told.
-    pub artifacts: Vec<String>,
+    /// The artifacts it has told, by id.
+    pub artifacts: Arc<HashMap<String, Held>>,
     /// How long ago its caller said something.
     pub waited: Duration,
 }

@@ -51,13 +51,14 @@ fn apply_event(head: &mut Head, event: &Event, at: Millis) {
         }
         Event::RunQueued { run } => {
             head.run = *run;
-            head.run_state = RunState::Claimed;
+            head.run_state = if head.waiting == 0 { RunState::Watching } else { RunState::Claimed };
             head.open_approvals.clear();
             head.waiting = head.waiting.saturating_sub(1);
         }
         Event::RunStarted { .. } => head.run_state = RunState::Started,
         Event::TakenUp { .. } => head.waiting = head.waiting.saturating_sub(1),
         Event::Routed { step, .. } if !step.ends_run() => {}
+        Event::RunLost { .. } if head.run_state == RunState::Watching => end_run(head),
         Event::RunLost { .. } | Event::Routed { .. } => {
             // Its message waits again.
             end_run(head);

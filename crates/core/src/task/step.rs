@@ -220,7 +220,8 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
     if let Some(broke) = say.broke {
         return no_budget(head, &broke, decision);
     }
-    let starts = head.run_state == RunState::Idle;
+    // A run that only looks on may be wrong about what it sees: nothing waits for its end.
+    let starts = matches!(head.run_state, RunState::Idle | RunState::Watching);
     let held = say.held.filter(|_| starts);
     let opens = head.kind == Kind::Undecided && (say.as_task || held.is_some());
     if opens {
@@ -229,13 +230,10 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
     if starts {
         if let Some(reason) = held {
             decision.events.push(waits(head, head.peer_seq + u64::from(opens) + 1, reason));
-        } else if head.state.is_interrupted() {
+        } else if head.state.is_interrupted() || head.run_state == RunState::Watching {
             decision.events.push(status(TaskState::Submitted));
         }
         queue_run(&mut decision, head.run + 1, say.watched || head.kind == Kind::Task);
-    } else if head.state.is_interrupted() {
-        // The agent has gone on by itself, and has not said so yet.
-        decision.events.push(status(TaskState::Submitted));
     }
     Ok(decision)
 }

@@ -6,6 +6,7 @@ mod crash;
 mod extensions;
 mod faults;
 mod garbage;
+mod mistakes;
 mod peers;
 mod refused;
 mod replies;

@@ -1,19 +1,24 @@
 //! A look at a task that waits for its caller: whether the agent has gone on with it by itself.
 
 use super::Remote;
+use super::seen::apart;
 use crate::client::Client;
 use crate::client::choose::Dialect;
 use crate::client::error::ClientError;
 use crate::client::frame::Sent;
 use flotilla_core::ports::{Look, Waiting};
 use flotilla_protocol::a2a::model::{Artifact, Role, TaskState, TaskStatus};
+use flotilla_protocol::held::{Compared, Held};
 use flotilla_protocol::work::Waits;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 /// Questions and streams of one agent at once that are only to see whether something moves.
 const QUESTIONS: usize = 8;
 const STREAMS: usize = 16;
+/// How long after a task was asked for because of a chunk the next chunk is no reason to.
+const AGAIN: Duration = Duration::from_secs(1);
 
 pub struct Lookers {
     questions: Semaphore,
@@ -57,8 +62,18 @@ impl Remote {
         // Those who find no place ask again later.
         let Ok(_place) = self.lookers.streams.try_acquire() else { return Look::Still };
         let Ok(mut frames) = client.subscribe(&waiting.upstream.task, None).await else { return Look::Still };
+        let mut asked: Option<Instant> = None;
         while let Ok(Ok(Some(frame))) = tokio::time::timeout(self.options.times.idle, frames.next()).await {
-            if is_news(waiting, &frame.sent) {
+            let is_new = match &frame.sent {
+                // Some show each reader all there was, chunk by chunk, so the task itself says whether it is new.
+                Sent::Artifact(_) if asked.is_some_and(|at| at.elapsed() < AGAIN) => false,
+                Sent::Artifact(_) => {
+                    asked = Some(Instant::now());
+                    self.shows_news(client, waiting).await.unwrap_or(false)
+                }
+                sent => is_news(waiting, sent),
+            };
+            if is_new {
                 return Look::Moved;
             }
         }
@@ -85,7 +100,8 @@ fn is_news(waiting: &Waiting, sent: &Sent) -> bool {
             let is_late = waits.is_later_than(&update.status);
             update.task_id == *task && !is_late && has_moved(waiting, &update.status)
         }
-        Sent::Artifact(_) | Sent::Message(_) => true,
+        Sent::Message(_) => true,
+        Sent::Artifact(_) => false,
     }
 }
 
@@ -100,21 +116,29 @@ fn has_moved(waiting: &Waiting, status: &TaskStatus) -> bool {
     !is_noted && waiting.said.as_ref().is_none_or(|said| said.parts != asks.parts)
 }
 
-/// An artifact that was given while the task waits. Ids alone do not say so: they may be made up with each answer.
+/// An artifact that was given, or has grown, while the task waits. Ids alone do not say so, nor does what is in one: both
+/// may be made up with each answer.
 fn has_more(waiting: &Waiting, shown: Option<&[Arc<Artifact>]>) -> bool {
-    let shown = shown.unwrap_or_default();
-    let is_new = |artifact: &Arc<Artifact>| !waiting.artifacts.contains(&artifact.artifact_id);
+    let shown = apart::artifacts(shown.unwrap_or_default().to_vec());
+    let told = |artifact: &Arc<Artifact>| waiting.artifacts.get(&artifact.artifact_id);
+    let has_grown = |artifact: &Arc<Artifact>| {
+        told(artifact).is_some_and(|held| matches!(held.compare(&Held::of(&artifact.parts)), Compared::Longer(_)))
+    };
+    let has_another = shown.len() > waiting.artifacts.len() && shown.iter().any(|artifact| told(artifact).is_none());
     // One without parts is an error, which is told when the task goes on.
     let is_usable = shown.iter().all(|artifact| !artifact.parts.is_empty());
-    is_usable && shown.len() > waiting.artifacts.len() && shown.iter().any(is_new)
+    is_usable && (has_another || shown.iter().any(has_grown))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Waiting, is_news};
-    use flotilla_protocol::a2a::model::TaskState;
+    use flotilla_protocol::a2a::model::{Part, TaskState};
+    use flotilla_protocol::held::Held;
     use flotilla_protocol::work::{Upstream, Waits};
     use serde_json::{Value, json};
+    use std::collections::HashMap;
+    use std::sync::Arc;
     use std::time::Duration;
 
     fn question(id: &str, text: &str) -> Value {
@@ -125,7 +149,8 @@ mod tests {
         let waits = Waits { state: TaskState::AuthRequired, at: None, said: "q-1".into() };
         let upstream = Upstream { task: "t".into(), waits: Some(waits), ..Upstream::default() };
         let said = Some(serde_json::from_value(question("q-1", "login")).unwrap());
-        let artifacts = vec!["known".to_owned()];
+        let known = Held::of(&[Part::text("x")]);
+        let artifacts = Arc::new(HashMap::from([("known".to_owned(), known)]));
         Waiting { upstream, state: TaskState::AuthRequired, said, artifacts, waited: Duration::ZERO }
     }
 
@@ -159,24 +184,28 @@ mod tests {
             let other = json!({"task": {"id": "another", "status": status}});
             assert!(!is_news(&waiting(), &serde_json::from_value(other).unwrap()));
         }
-        let artifact = json!({"artifactUpdate": {"taskId": "t", "artifact": {"artifactId": "a", "parts": []}}});
-        assert!(is_news(&waiting(), &serde_json::from_value(artifact).unwrap()));
     }
+
     #[test]
     fn an_artifact_more_is_news_and_one_under_another_id_is_not() {
-        for (ids, expected) in [
-            (&["known"][..], false),
-            (&["made up"], false),
-            (&["known", "known"], false),
+        for (shown, expected) in [
+            (&[("known", "x")][..], false),
+            (&[("made up", "x")], false),
+            (&[("known", "made up")], false),
             (&[], false),
-            (&["known", "new"], true),
+            (&[("known", "x y")], true),
+            (&[("known", "x"), ("known", "y")], true),
+            (&[("known", "x"), ("new", "y")], true),
+            (&[("known", "x"), ("new", "")], false),
         ] {
-            let artifact = |id: &&str| json!({"artifactId": id, "parts": [{"text": "x"}]});
-            let artifacts: Vec<Value> = ids.iter().map(artifact).collect();
+            let part = |text: &str| json!({"text": text});
+            let parts = |texts: &str| texts.split_whitespace().map(part).collect::<Vec<Value>>();
+            let artifacts: Vec<Value> =
+                shown.iter().map(|(id, texts)| json!({"artifactId": id, "parts": parts(texts)})).collect();
             let status = json!({"state": "TASK_STATE_AUTH_REQUIRED"});
             let frame = json!({"task": {"id": "t", "status": status, "artifacts": artifacts}});
             let sent = serde_json::from_value(frame).unwrap();
-            assert_eq!(is_news(&waiting(), &sent), expected, "{ids:?}");
+            assert_eq!(is_news(&waiting(), &sent), expected, "{shown:?}");
         }
     }
 

@@ -38,7 +38,8 @@ pub struct Run {
     frames: usize,
     /// What a stream ended with that was neither an event nor an end.
     garbled: Option<String>,
-    /// The last stream was ended by the agent, after it had brought something.
+    /// The last stream was ended by the agent, after it had brought something; or it fell silent, and no time will ever
+    /// tell what it brought from how the task was before.
     closed: bool,
     /// Until then a task that is shown as it was before the message may still move.
     doubted: Option<Instant>,
@@ -297,6 +298,7 @@ impl Run {
         self.seen.activate(in_force.map(str::to_owned).collect());
         let mut frames = match answered {
             Answered::Whole(sent) => {
+                self.seen.expect_answer();
                 if !self.assignment.watched {
                     self.seen.believe();
                 }
@@ -306,6 +308,10 @@ impl Run {
             Answered::Elsewhere => return Ok(()),
             Answered::Stream(frames) => frames,
         };
+        // Some begin with the task as it was, whatever comes after it.
+        if !matches!(*frames, Frames::Single(_)) {
+            self.seen.ask();
+        }
         match Box::pin(self.pump(client, &mut frames, true)).await {
             Ok(Some(problem)) if !self.seen.is_linked() => Err(Unsent::Perhaps(ClientError::Broken(problem))),
             // What is missing is asked for.

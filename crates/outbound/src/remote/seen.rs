@@ -1,7 +1,7 @@
 //! What an agent elsewhere has told so far, so that what it tells next becomes reports, and nothing is reported twice.
 
-mod apart;
-mod held;
+pub(super) mod apart;
+mod before;
 mod lifted;
 mod remark;
 
@@ -10,9 +10,9 @@ use flotilla_protocol::a2a::model::{
     Artifact, ArtifactUpdate, Message, Part, Role, StatusUpdate, Task, TaskState, TaskStatus,
 };
 use flotilla_protocol::a2a::validate::check_part;
+use flotilla_protocol::held::{Compared, Held, hash};
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::{Contents, Report, Trail, Upstream, Waits};
-use held::{Compared, Held, hash};
 use lifted::lifted;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -33,11 +33,16 @@ pub struct Seen {
     /// Of those, the ids of messages that came as such within a task.
     pieces: HashSet<String>,
     artifacts: HashMap<String, Held>,
+    /// Of those, the ids of what was told in this run.
+    told: HashSet<String>,
+    /// The whole task was told in this run.
+    whole: bool,
     state: TaskState,
     metadata: Option<Object>,
     /// How the task waited before this run, until it is known to have moved since.
     before: Option<Waits>,
-    /// The agent did not answer, or not yet, and is asked what became of the message.
+    /// Tasks are told as they are, and not in answer to the message: the agent is asked for them, or its stream begins
+    /// with one.
     asks: bool,
     /// A Message in answer to what was said to a task, until it is known how the task is.
     message: Option<Arc<Message>>,
@@ -56,6 +61,8 @@ impl Seen {
             said: trail.said.iter().map(|id| (id.clone(), None)).collect(),
             pieces: HashSet::new(),
             artifacts: artifacts.collect(),
+            told: HashSet::new(),
+            whole: false,
             state: trail.state,
             metadata: None,
             // What the agent said in this run it said after the message.
@@ -89,48 +96,6 @@ impl Seen {
         self.upstream.task.clear();
         self.linked = false;
         self.believe();
-    }
-
-    /// Whether all that was seen of the task is how it was before the message.
-    pub fn is_as_before(&self) -> bool {
-        self.before.is_some()
-    }
-
-    /// Whether a status is the one from before the message.
-    pub fn is_still(&self, status: &TaskStatus) -> bool {
-        self.before.as_ref().is_some_and(|before| before.is_still(status))
-    }
-
-    /// What comes next is the agent's answer to the message, whatever it is.
-    pub fn believe(&mut self) {
-        self.before = None;
-    }
-
-    /// From here on tasks are told because they are asked for.
-    pub fn ask(&mut self) {
-        self.asks = true;
-    }
-
-    /// Whether a task is shown as it was before the message, which is no answer to it. A receipt without a time may be
-    /// either, and is believed.
-    fn is_stale(&mut self, task: &str, status: &TaskStatus) -> bool {
-        let is_other = task != self.upstream.task;
-        let is_same = self.is_still(status) && !is_other;
-        let is_stale = is_same && (self.asks || status.timestamp.is_some());
-        if !is_stale {
-            self.before = None;
-        }
-        is_stale
-    }
-
-    /// Notes how the task waits now. Says whether that is new.
-    fn waits(&mut self, status: &TaskStatus) -> bool {
-        let waits = Waits::of(status);
-        let is_new = waits.is_some() && waits != self.upstream.waits;
-        if is_new {
-            self.upstream.waits = waits;
-        }
-        is_new
     }
 
     /// Which of the extensions it was asked for the agent says it activated.
@@ -190,6 +155,7 @@ impl Seen {
     fn task(&mut self, task: Task) -> Result<Vec<Report>, Garbage> {
         let task = lifted(task);
         let state = known(task.status.state, "task.status.state")?;
+        self.whole = true;
         let labels_changed = task.metadata.is_some() && task.metadata != self.metadata;
         let is_stale = self.is_stale(&task.id, &task.status);
         let asks_anew = self.asks_anew(&task.status);
@@ -312,6 +278,7 @@ impl Seen {
             *held = Held::default();
         }
         held.add(&artifact.parts);
+        self.told.insert(artifact.artifact_id.clone());
         Ok(link.into_iter().chain([chunk(artifact, append, last_chunk, metadata)]).collect())
     }
 
@@ -321,7 +288,7 @@ impl Seen {
         let whole = Held::of(&artifact.parts);
         let held = self.artifacts.get(&artifact.artifact_id);
         let compared = held.map_or(Compared::Other, |held| held.compare(&whole));
-        let is_shorter = held.is_some_and(|held| held.len() > whole.len());
+        let is_shorter = held.is_some_and(|held| whole.is_shorter(held));
         if compared == Compared::Known && !(is_shorter && is_last_word) {
             return None;
         }

@@ -9,30 +9,30 @@ use std::sync::{Arc, Condvar, Mutex};
 
 /// Whether the agent has gone on by itself.
 #[derive(Clone, Default)]
-struct Gate(Arc<(Mutex<bool>, Condvar)>);
+pub(super) struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
 impl Gate {
-    fn open(&self) {
+    pub fn open(&self) {
         *self.0.0.lock().expect("no panic") = true;
         self.0.1.notify_all();
     }
 
-    fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         *self.0.0.lock().expect("no panic")
     }
 
-    fn wait(&self) {
+    pub fn wait(&self) {
         drop(self.0.1.wait_while(self.0.0.lock().expect("no panic"), |open| !*open).expect("no panic"));
     }
 }
 
-fn waiting(state: &str) -> Value {
+pub(super) fn waiting(state: &str) -> Value {
     let mut waiting = task("t-1", state);
     waiting["status"]["message"] = json!({"messageId": "q", "role": "ROLE_AGENT", "parts": [{"text": "Sign in"}]});
     waiting
 }
 
-fn ended() -> Value {
+pub(super) fn ended() -> Value {
     let mut ended = task("t-1", "COMPLETED");
     ended["artifacts"] = json!([{"artifactId": "out", "parts": [{"text": "after that"}]}]);
     ended
@@ -151,12 +151,12 @@ fn a_cancel_that_comes_too_late_finds_out_how_the_task_ended() {
     assert_eq!((state(&done), texts(&done["artifacts"][0])), ("TASK_STATE_COMPLETED", vec!["after that"]));
 }
 
-fn remark() -> Value {
+pub(super) fn remark() -> Value {
     json!({"message": {"messageId": "r", "role": "ROLE_AGENT", "contextId": "their-context",
         "parts": [{"text": "What do you mean?"}], "metadata": {"n": 1}}})
 }
 
-fn say_to(task: &Value, number: usize) -> Value {
+pub(super) fn say_to(task: &Value, number: usize) -> Value {
     let mut params = message(&format!("m-{number}"), "go on");
     params["message"]["taskId"] = task["id"].clone();
     params

@@ -38,7 +38,7 @@ impl Run {
         while !self.seen.is_settled() {
             let mut streams = false;
             let client = match self.client().await {
-                Ok(client) if fruitless < FRUITLESS && may_subscribe(&client) => {
+                Ok(client) if fruitless < FRUITLESS && may_subscribe(&client) && !self.doubts() => {
                     streams = true;
                     match self.resume(&client).await? {
                         Resumed::Settled => return Ok(()),
@@ -107,8 +107,14 @@ impl Run {
         let upstream = self.seen.upstream();
         let request = client.asking(&upstream.task, &upstream.context);
         match client.task(request).await {
-            Ok(answer) => self.tell(vec![Sent::Task(Box::new(answer.value))]).await.map(|()| None),
-            Err(error) if error.is_unusable() => Err(Failure::of(self.name(), &error).into()),
+            Ok(answer) => match self.tell(vec![Sent::Task(Box::new(answer.value))]).await {
+                // The agent has answered: how its task is may stay open.
+                Err(End::Failed(failure)) if self.seen.has_message() => Ok(Some(ClientError::malformed(failure.text))),
+                told => told.map(|()| None),
+            },
+            Err(error) if error.is_unusable() && !self.seen.has_message() => {
+                Err(Failure::of(self.name(), &error).into())
+            }
             Err(error) => {
                 if matches!(error, ClientError::AuthFailed { .. } | ClientError::CredentialsMissing { .. }) {
                     self.remote.way.drop_token().await;
@@ -159,7 +165,10 @@ impl Run {
                 continue;
             }
             let first = match next {
-                Err(_) => return Ok(Some(format!("no event within {} s", idle.as_secs()))),
+                Err(_) => {
+                    self.closed = self.frames > before && self.seen.is_untimed();
+                    return Ok(Some(format!("no event within {} s", idle.as_secs())));
+                }
                 Ok(Ok(None)) => {
                     self.closed = self.frames > before;
                     return Ok(Some("the agent closed the stream before the task was done".into()));
@@ -219,7 +228,17 @@ impl Run {
                 return Ok(());
             }
         }
-        self.tell(frames.into_iter().map(|frame| frame.sent).collect()).await
+        let mut sent: Vec<Sent> = frames.into_iter().map(|frame| frame.sent).collect();
+        let ends = |one: &Sent| one.state().is_some_and(TaskState::is_terminal);
+        if let Some(end) = sent.iter().position(ends).filter(|_| self.assignment.trail.waited && !whole) {
+            let last = sent.split_off(end);
+            self.tell(sent).await?;
+            if !self.seen.has_whole() {
+                self.catch_up(client).await?;
+            }
+            sent = last;
+        }
+        self.tell(sent).await
     }
 }
 

@@ -11,7 +11,8 @@ impl Run {
     /// Whoever ended the work tells the agent to stop, and has its answer brought here. One that has not stopped by then
     /// is asked again. All of it is late, and changes nothing but the ledger.
     pub(super) async fn hear_out(mut self) {
-        if !self.seen.is_linked() || self.seen.is_settled() {
+        // What the agent is asked next is the next run's.
+        if !self.seen.is_linked() || self.seen.is_settled() || self.handle.is_replaced() {
             return;
         }
         // Whoever does not answer in time has said all it had to say.

@@ -58,6 +58,20 @@ impl Run {
         self.doubted = Some(Instant::now() + MOMENT);
     }
 
+    /// Whether it is still open what the agent has answered. Its task says so, and no stream of it.
+    pub(super) fn doubts(&self) -> bool {
+        self.seen.has_message() || self.doubted.is_some() && self.seen.is_as_before()
+    }
+
+    /// Tells what the task was given while it waited: the stream of an answer need not show it.
+    pub(super) async fn catch_up(&mut self, client: &Client) -> Result<(), End> {
+        let upstream = self.seen.upstream();
+        let asked = client.task(client.asking(&upstream.task, &upstream.context));
+        let Ok(Ok(answer)) = tokio::time::timeout(MOMENT, asked).await else { return Ok(()) };
+        let missed = if answer.value.id == upstream.task { self.seen.missed(answer.value) } else { Vec::new() };
+        if missed.is_empty() { Ok(()) } else { self.handle.report(missed).await.map_err(|_| End::Fenced) }
+    }
+
     /// What the agent answered a moment ago and shows still is its answer.
     pub(super) fn stop_doubting(&mut self) {
         if self.doubted.is_some_and(|until| until <= Instant::now()) {
@@ -110,10 +124,17 @@ impl Run {
         self.tell(vec![Sent::Task(task)]).await
     }
 
-    /// Whether a Message is all there is: the agent does not know the task any more to which it was said.
+    /// Whether a Message is all there is: the agent does not know the task any more to which it was said, or does not say
+    /// how it is. In that case it waits on, so it is looked at again.
     pub(super) async fn ends_with_message(&mut self, asked: Option<&ClientError>) -> Result<bool, End> {
-        let is_gone = asked.is_some_and(|error| error.is(Reason::TaskNotFound) || error.is_not_offered());
-        let Some(answer) = is_gone.then(|| self.seen.settle_with_message()).flatten() else { return Ok(false) };
+        let Some(error) = asked else { return Ok(false) };
+        let is_gone = error.is(Reason::TaskNotFound) || error.is_not_offered();
+        let answer = match self.assignment.trail.waited {
+            _ if is_gone => self.seen.settle_with_message(),
+            true => self.seen.wait_with_message(),
+            false => None,
+        };
+        let Some(answer) = answer else { return Ok(false) };
         self.handle.report(vec![answer]).await.map_err(|_| End::Fenced)?;
         Ok(true)
     }

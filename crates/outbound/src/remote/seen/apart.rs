@@ -1,8 +1,8 @@
 //! What a whole task holds under one id, or under none, told apart: nothing takes the place of anything else in it.
 
 use super::Seen;
-use super::held::hash;
 use flotilla_protocol::a2a::model::{Artifact, Message, Role};
+use flotilla_protocol::held::hash;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -23,6 +23,14 @@ impl Seen {
         self.message.is_some()
     }
 
+    /// How the task is cannot be had: as far as is known it waits as before, with the Message.
+    pub fn wait_with_message(&mut self) -> Option<Report> {
+        let state = self.upstream.waits.as_ref()?.state;
+        let message = self.message.take()?;
+        (self.state, self.settled) = (state, true);
+        Some(status(state, Some(message), None))
+    }
+
     /// There is no task any more: the Message is how it ended.
     pub fn settle_with_message(&mut self) -> Option<Report> {
         let message = self.message.take()?;

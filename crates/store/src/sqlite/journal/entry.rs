@@ -138,7 +138,7 @@ fn read(bytes: &mut &[u8]) -> Option<Entry> {
     let (context_length, events_length) = (small()? as usize, small()? as usize);
     let [state, run_state, state_before, flags] = fixed(bytes)?;
     // A code that no version wrote is damage, not something to guess about.
-    if state > MESSAGE || run_state > run_code(RunState::Started) || flags & !FLAGS != 0 {
+    if state > MESSAGE || run_state > run_code(RunState::Watching) || flags & !FLAGS != 0 {
         return None;
     }
     let context = text(bytes, context_length)?.into();
@@ -220,6 +220,7 @@ pub fn run_code(state: RunState) -> u8 {
         RunState::Idle => 0,
         RunState::Claimed => 1,
         RunState::Started => 2,
+        RunState::Watching => 3,
     }
 }
 
@@ -227,6 +228,7 @@ pub fn run_of(code: u8) -> RunState {
     match code {
         0 => RunState::Idle,
         1 => RunState::Claimed,
+        3 => RunState::Watching,
         _ => RunState::Started,
     }
 }
@@ -249,7 +251,7 @@ mod tests {
         let plain = Entry { head: head.clone(), state_before: None, span, events: "[]".into(), send: None };
         head.kind = Kind::Task;
         (head.state, head.run_state, head.run, head.turn, head.waiting) =
-            (TaskState::Working, RunState::Started, 2, 3, 4);
+            (TaskState::Working, RunState::Watching, 2, 3, 4);
         (head.version, head.seq, head.peer_seq, head.status_at) = (u64::MAX, 9, 8, Millis(i64::MAX));
         let chain = vec![Ancestor { hub: "h".into(), agent: "a".into(), task: "t".into() }];
         head.origin = Some(Arc::new(Origin { chain, hops: 2, ..Origin::default() }));
@@ -282,7 +284,7 @@ mod tests {
             assert!(Entry::decode(&mut &bytes[..length]).is_err(), "{length} bytes");
         }
         let codes = 16 + 13 * 8 + 5 * 4;
-        for (at, code) in [(codes, 10), (codes + 1, 3), (codes + 3, 32)] {
+        for (at, code) in [(codes, 10), (codes + 1, 4), (codes + 3, 32)] {
             let mut odd = bytes.clone();
             odd[at] = code;
             assert!(Entry::decode(&mut odd.as_slice()).is_err(), "code {code} at {at}");

@@ -1,6 +1,6 @@
 //! What an artifact holds, in short: enough to know whether another is the same, or goes on from it.
 
-use flotilla_protocol::a2a::model::Part;
+use crate::a2a::model::Part;
 use std::hash::{DefaultHasher, Hasher as _};
 
 /// The parts an artifact holds, as a running hash after each: enough to know whether another goes on from here.
@@ -45,9 +45,9 @@ impl Held {
         }
     }
 
-    /// How many parts.
-    pub fn len(&self) -> usize {
-        self.after.len()
+    /// Whether it holds fewer parts than another.
+    pub fn is_shorter(&self, other: &Self) -> bool {
+        self.after.len() < other.after.len()
     }
 }
 
