@@ -79,6 +79,18 @@ fn query<const N: usize>(pairs: [Option<String>; N]) -> String {
     if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
 }
 
+/// A path below an address, without a certain end of that. A query of the address goes along.
+fn below(address: &str, end: &str, path: &str) -> String {
+    let (base, query) = address.split_once('?').unwrap_or((address, ""));
+    let base = base.trim_end_matches('/');
+    let base = base.strip_suffix(end).unwrap_or(base);
+    match (query, path.contains('?')) {
+        ("", _) => format!("{base}{path}"),
+        (query, true) => format!("{base}{path}&{query}"),
+        (query, false) => format!("{base}{path}?{query}"),
+    }
+}
+
 /// The tenant stands in the path (spec 11.3), so the body does not repeat it.
 fn request(client: &Client, asked: &Request) -> Result<Outgoing, ClientError> {
     let interface = &client.choice.interface;
@@ -87,7 +99,7 @@ fn request(client: &Client, asked: &Request) -> Result<Outgoing, ClientError> {
         "" => String::new(),
         tenant => format!("/{}", segment(tenant)?),
     };
-    let url = format!("{}{tenant}{path}", interface.url.trim_end_matches('/'));
+    let url = below(&interface.url, "", &format!("{tenant}{path}"));
     let body = if has_body {
         let mut bare = asked.clone();
         operation::set_tenant(&mut bare, "");
@@ -186,6 +198,18 @@ mod tests {
     use flotilla_protocol::a2a::model::TaskState;
     use flotilla_protocol::a2a::request::{ListTasksRequest, PushConfigRequest, Request};
     use flotilla_protocol::wire::Int32;
+
+    #[test]
+    fn a_query_of_the_address_goes_along() {
+        for (address, end, path, expected) in [
+            ("http://a/x/", "", "/message:send", "http://a/x/message:send"),
+            ("http://a/x/?key=k", "", "/message:send", "http://a/x/message:send?key=k"),
+            ("http://a/x?key=k", "", "/tasks/t?historyLength=1", "http://a/x/tasks/t?historyLength=1&key=k"),
+            ("http://a/v1?key=k", "/v1", "/v1/card", "http://a/v1/card?key=k"),
+        ] {
+            assert_eq!(super::below(address, end, path), expected);
+        }
+    }
 
     #[test]
     fn paths_carry_what_they_name() {

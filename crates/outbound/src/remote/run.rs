@@ -19,6 +19,7 @@ use flotilla_protocol::a2a::model::Task;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::lineage::Onward;
 use flotilla_protocol::work::{Assignment, Contents, Report};
+use follow::fuller;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -254,6 +255,7 @@ impl Run {
         let asked = request::send(&self.assignment, &self.onward, self.seen.upstream(), false);
         match self.attend(Box::pin(client.send_streaming(asked))).await? {
             None => Ok(Answered::Elsewhere),
+            Some(Ok(Frames::Single(Some(frame)))) => Ok(Answered::Whole(Box::new(frame.sent))),
             Some(Ok(frames)) => Ok(Answered::Stream(Box::new(frames))),
             Some(Err(error)) if offers_no_stream(&error) => Box::pin(self.call_without_stream(&client, error)).await,
             Some(Err(error)) => Err(Box::pin(self.unsent(error, &client)).await),
@@ -303,15 +305,14 @@ impl Run {
                     self.seen.believe();
                 }
                 self.doubt();
-                return Ok(self.tell(vec![*sent]).await?);
+                let fuller = if self.is_bare(&sent) { Box::pin(fuller(client, &sent)).await } else { None };
+                return Ok(self.tell(vec![fuller.unwrap_or(*sent)]).await?);
             }
             Answered::Elsewhere => return Ok(()),
             Answered::Stream(frames) => frames,
         };
         // Some begin with the task as it was, whatever comes after it.
-        if !matches!(*frames, Frames::Single(_)) {
-            self.seen.ask();
-        }
+        self.seen.ask();
         match Box::pin(self.pump(client, &mut frames, true)).await {
             Ok(Some(problem)) if !self.seen.is_linked() => Err(Unsent::Perhaps(ClientError::Broken(problem))),
             // What is missing is asked for.

@@ -228,6 +228,38 @@ fn artifacts_of_a_whole_task_are_known_by_their_place() {
     assert_eq!(task["artifacts"][1]["artifactId"], "artifact-2");
 }
 
+#[test]
+fn a_task_that_is_said_to_be_complete_and_no_more_is_asked_for() {
+    let bare = json!({"id": "t", "status": {"state": "completed"}});
+    let updates = [
+        json!({"kind": "task", "id": "t", "contextId": "c", "status": {"state": "submitted"}}),
+        json!({"kind": "status-update", "taskId": "t", "contextId": "c", "status": {"state": "completed"}, "final": true}),
+    ];
+    let lines: String = updates.iter().map(|update| format!("data: {}\n\n", json!({"result": update}))).collect();
+    for streams in [true, false] {
+        let (bare, lines) = (bare.clone(), lines.clone());
+        let agent = StandIn::with_card(old_card, move |asked: &Asked| match (asked.method.as_str(), asked.nth) {
+            ("message/send", _) => vec![Act::Answer(bare.clone())],
+            // All of it at once.
+            ("message/stream", _) if streams => vec![Act::Line(" ".into()), Act::Raw(lines.clone())],
+            ("message/stream", _) => vec![Act::Answer(bare.clone())],
+            _ => {
+                let mut whole = bare.clone();
+                whole["artifacts"] = json!([{"artifactId": "a", "parts": [{"kind": "text", "text": "the result"}]}]);
+                vec![Act::Answer(whole)]
+            }
+        });
+        let near = before(&agent, "");
+        let client = near.owner(Binding::JsonRpc);
+        let plain = client.say("m-1", "go");
+        assert_eq!(texts(&plain["artifacts"][0]), ["the result"]);
+        let started = client.start("m-2", "go");
+        let done = reached(&client, id(&started), "TASK_STATE_COMPLETED");
+        assert_eq!(texts(&done["artifacts"][0]), ["the result"], "streams: {streams}");
+        assert_eq!(agent.asked("tasks/get").len(), 2, "once each");
+    }
+}
+
 /// VoltAgent, where it does not know its own name.
 #[test]
 fn a_path_alone_is_one_where_the_card_came_from() {

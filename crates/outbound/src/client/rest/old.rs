@@ -58,10 +58,9 @@ fn body(request: &Request, form: Form, files: Files) -> Result<Option<String>, C
 
 pub fn request(client: &Client, asked: &Request, form: Form) -> Result<Outgoing, ClientError> {
     let (verb, path) = target(asked)?;
-    let base = client.choice.interface.url.trim_end_matches('/');
     // Some cards name the place with the version's path, most without.
-    let base = base.strip_suffix("/v1").unwrap_or(base);
-    Ok(client.outgoing(verb, format!("{base}{path}"), body(asked, form, client.files())?, JSON))
+    let url = super::below(&client.choice.interface.url, "/v1", &path);
+    Ok(client.outgoing(verb, url, body(asked, form, client.files())?, JSON))
 }
 
 /// Whether an agent that answered like this may not have understood the form, so that the other one is worth a try:

@@ -1,5 +1,6 @@
 //! Following a task at an agent elsewhere: by stream as long as one holds, then by asking.
 
+use super::reply::MOMENT;
 use super::{Run, offers_no_stream};
 use crate::client::Client;
 use crate::client::error::{ClientError, name_of};
@@ -8,7 +9,7 @@ use crate::remote::fault::{End, Failure, bare};
 use crate::remote::look::may_subscribe;
 use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::error::Reason;
-use flotilla_protocol::a2a::model::{StatusUpdate, TaskState, TaskStatus};
+use flotilla_protocol::a2a::model::{Role, StatusUpdate, TaskState, TaskStatus};
 use std::time::{Duration, Instant};
 
 /// Streams in a row that bring nothing before the task is only asked for.
@@ -210,8 +211,24 @@ impl Run {
         problem
     }
 
-    async fn take(&mut self, client: &Client, frames: Vec<Frame>, exact: bool) -> Result<(), End> {
+    /// Whether a task is complete with nothing to show.
+    pub(super) fn is_bare(&self, sent: &Sent) -> bool {
+        let Sent::Task(task) = sent else { return false };
+        let TaskStatus { state, message, .. } = &task.status;
+        let is_silent = message.is_none() && task.history.iter().all(|message| message.role == Role::User);
+        let has_artifacts = task.artifacts.as_ref().is_some_and(|artifacts| !artifacts.is_empty());
+        *state == TaskState::Completed && is_silent && !has_artifacts && !self.seen.has_results()
+    }
+
+    async fn take(&mut self, client: &Client, mut frames: Vec<Frame>, exact: bool) -> Result<(), End> {
         self.frames += frames.len();
+        // How the task began may come together with its end: then it is known before that is looked into.
+        let begins = |frame: &Frame| frame.sent.state().is_some_and(|state| !state.is_settled());
+        if !self.seen.is_linked() && ends_empty(&frames, frames[0].sent.ids().0) && begins(&frames[0]) {
+            let rest = frames.split_off(1);
+            self.tell(frames.into_iter().map(|frame| frame.sent).collect()).await?;
+            frames = rest;
+        }
         let settles = frames.iter().any(|frame| frame.sent.state().is_some_and(TaskState::is_settled));
         if let Some(id) = frames.iter().rev().find_map(|frame| frame.id.clone()) {
             self.cursor = Some(id);
@@ -240,6 +257,14 @@ impl Run {
         }
         self.tell(sent).await
     }
+}
+
+/// What a task came to that is complete with nothing to show: some answer with no more than its status.
+pub(super) async fn fuller(client: &Client, sent: &Sent) -> Option<Sent> {
+    let (task, context) = sent.ids();
+    let asked = tokio::time::timeout(MOMENT, client.task(client.asking(task, context))).await;
+    let shown = asked.ok()?.ok()?.value;
+    (shown.id == task && shown.status.state == TaskState::Completed).then(|| Sent::Task(Box::new(shown)))
 }
 
 /// Whether a task is said to be complete with nothing to show. Some stream how it goes and not what comes of it, so the

@@ -13,7 +13,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 /// How long a task that is shown as it was before the message, in answer to that, may be one that has not moved yet.
-const MOMENT: Duration = Duration::from_secs(2);
+pub(super) const MOMENT: Duration = Duration::from_secs(2);
 
 impl Run {
     /// Sends a reply without a stream. A receipt could not be told from the task as it was before, so the agent is to
