@@ -121,6 +121,8 @@ pub struct Trail {
     pub said: Vec<String>,
     pub artifacts: Vec<Arc<Artifact>>,
     pub state: TaskState,
+    /// Its caller was told why it waits.
+    pub waits: bool,
     /// The highest number of a worker's reports in this run that is kept.
     pub received: u64,
     /// The ids under which another agent's were.

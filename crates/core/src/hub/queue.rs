@@ -183,6 +183,14 @@ impl RunHandle {
         }
     }
 
+    /// It waits no more, and whoever looks is not told any longer why it did.
+    pub async fn waits_no_more(&self) {
+        let run = self.run;
+        if let Err(error) = self.hub.change(&self.live, || Command::Delivered { run }).await {
+            tracing::error!(task = %self.live.id(), %error, "that a run waits no more could not be recorded");
+        }
+    }
+
     /// Waits until the hub stops.
     pub async fn stopping(&self) {
         self.hub.stopped().await;

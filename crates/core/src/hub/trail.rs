@@ -42,6 +42,7 @@ impl Hub {
         }
         let told = fold.history.iter().chain(&fold.status.message).filter(|message| message.role == Role::Agent);
         trail.said = told.map(|message| message.message_id.clone()).collect();
+        trail.waits = head.state == TaskState::Submitted && fold.status.message.is_some();
         trail.upstream = fold.upstream;
         trail.artifacts = fold.artifacts;
         if trail.upstream == Upstream::default() && !is_new_context(head) {

@@ -176,7 +176,7 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
     let expires = Instant::now() + ttl.min(LONGEST).saturating_sub(run.age(work.asked_at));
     let mut turn = work.turn;
     let mut said = listen(&run, turn);
-    let mut silence = Silence::new(work.watched);
+    let mut silence = Silence::new(work.watched, work.trail.waits);
     let mut entered = desk.enter(task, work);
     let mut sent: Option<Instant> = None;
     loop {
@@ -201,7 +201,7 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
                 return;
             }
             Happened::Reported(Reported { reports, acknowledged, kept, .. }) => {
-                run.delivered();
+                silence.broken(&mut run, &reports).await;
                 if acknowledged {
                     run.acknowledged().await;
                 }
@@ -213,14 +213,12 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
                     return settled(&desk, task, &run).await;
                 }
             }
-            Happened::Moved(Standing::Sent(_)) => run.delivered(),
+            Happened::Moved(Standing::Sent(_)) => silence.broken(&mut run, &[]).await,
             Happened::Moved(Standing::Taken(_)) => {
-                run.delivered();
+                silence.broken(&mut run, &[]).await;
                 run.taken().await;
             }
-            Happened::Moved(Standing::Waiting) => {
-                run.hold("The agent went away before it took the message, which waits for it.").await;
-            }
+            Happened::Moved(Standing::Waiting) => silence.again(&mut run).await,
             Happened::Moved(Standing::Away(_)) => {}
             Happened::Said(message) => {
                 turn += 1;

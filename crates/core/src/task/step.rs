@@ -4,7 +4,7 @@ use super::approve::{self, Question, Settling};
 use super::conclude::{self, Account};
 use super::spend::{Late, late, near_budget, no_budget, overspent};
 use super::stop::{ask_to_stop, cancel, overdue};
-use super::wait::{hold, moved, taken, waits};
+use super::wait::{delivered, hold, moved, taken, waits};
 use super::{Head, Kind, RunState, report};
 use crate::budget::Broke;
 use crate::descent::{Descent, Objection};
@@ -71,6 +71,10 @@ pub enum Command {
     Hold {
         run: u32,
         reason: String,
+    },
+    /// The run waited, as its caller was told, and is on its way to its agent now.
+    Delivered {
+        run: u32,
     },
     /// An agent elsewhere went on by itself while its task waited for its caller after this run.
     Moved {
@@ -163,6 +167,7 @@ pub fn step(head: &Head, command: Command) -> Result<Decision, Refusal> {
         Command::AskToStop { run } => ask_to_stop(head, run),
         Command::Taken { run, opens } => taken(head, run, opens),
         Command::Hold { run, reason } => hold(head, run, reason),
+        Command::Delivered { run } => delivered(head, run),
         Command::Moved { run, upstream } => moved(head, run, *upstream),
         Command::Overdue { now } => overdue(head, now),
         Command::Under { account, command } => {

@@ -49,6 +49,7 @@ fn command(word: &str, head: &Head) -> Command {
         "taken" => Command::Taken { run, opens: false },
         "acknowledged" => Command::Taken { run, opens: true },
         "hold" => Command::Hold { run, reason: "it went away".into() },
+        "delivered" => Command::Delivered { run },
         "assigned" | "assigned10" | "blocked" => routed(verb, run),
         "moved" => Command::Moved { run, upstream: Box::default() },
         "open" => Command::Open,
@@ -339,6 +340,9 @@ fn a_message_for_an_agent_that_is_not_there_waits_and_says_so() {
     assert_eq!(head.peer_seq, 3, "it was opened, said to wait, and completed");
     check("say?, lost, lost", "SUBMITTED SUBMITTED SUBMITTED");
     check("say, hold, taken, started, done", "UNDECIDED SUBMITTED SUBMITTED WORKING COMPLETED");
+    let head = check("say?, delivered", "SUBMITTED SUBMITTED");
+    assert_eq!(head.peer_seq, 3, "it was opened, said to wait, and to wait no more");
+    check("say?, started, delivered, done, delivered", "SUBMITTED WORKING WORKING COMPLETED COMPLETED");
     check("say, acknowledged, done", "UNDECIDED SUBMITTED COMPLETED");
     check("say, taken, acknowledged, acknowledged", "UNDECIDED UNDECIDED SUBMITTED SUBMITTED");
     check("say, done, acknowledged", "UNDECIDED COMPLETED COMPLETED");

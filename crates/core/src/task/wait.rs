@@ -1,6 +1,6 @@
 //! Tasks that wait: for an agent that is not there, or for their caller until the agent goes on by itself.
 
-use super::step::queue_run;
+use super::step::{queue_run, status};
 use super::{Decision, Head, Kind, RunState, report};
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::Event;
@@ -33,6 +33,15 @@ pub(super) fn hold(head: &Head, run: u32, reason: String) -> Decision {
         decision.events.push(Event::Opened {});
     }
     decision.events.push(waits(head, head.peer_seq + u64::from(opens) + 1, reason));
+    decision
+}
+
+/// What was waited for is there: the reason is taken away, and the rest is the agent's to say.
+pub(super) fn delivered(head: &Head, run: u32) -> Decision {
+    let mut decision = Decision::default();
+    if head.run == run && head.run_state != RunState::Idle && head.state == TaskState::Submitted {
+        decision.events.push(status(TaskState::Submitted));
+    }
     decision
 }
 

@@ -89,6 +89,39 @@ fn a_stream_of_an_agent_that_might_answer_with_a_message_begins_when_it_thinks_f
 }
 
 #[test]
+fn why_a_message_waited_is_not_said_any_more_once_the_agent_has_it() {
+    let hub = setup().start();
+    for acknowledges in [true, false] {
+        let name = if acknowledges { "takes" } else { "listens" };
+        let key = agent_key(&hub, name);
+        dial(&hub, &key).open().close();
+        let client = caller(&hub, Binding::JsonRpc, name);
+        let task = client.start("m", "Will it rain?");
+        assert!(text(&task["status"]["message"]).contains("not connected"), "{task}");
+        let mut stream = client.stream("SubscribeToTask", &json!({"id": id(&task)})).expect("a stream");
+        stream.expect();
+        let mut agent = dial(&hub, &key).open();
+        let run = agent.kind("message");
+        if acknowledges {
+            acknowledge(&mut agent, &run);
+        }
+        let told = stream.expect().frame()["statusUpdate"].clone();
+        assert_eq!((state(&told), told["status"].get("message")), ("TASK_STATE_SUBMITTED", None), "{told}");
+        assert_eq!(client.task(id(&task))["status"].get("message"), None);
+        if !acknowledges {
+            agent.cut();
+            let told = stream.expect().frame()["statusUpdate"].clone();
+            assert!(text(&told["status"]["message"]).contains("went away before"), "{told}");
+            agent = dial(&hub, &key).open();
+            agent.kind("message");
+            assert_eq!(stream.expect().frame()["statusUpdate"]["status"].get("message"), None);
+        }
+        answer(&mut agent, &run, "No");
+        reached(&client, id(&task), "TASK_STATE_COMPLETED");
+    }
+}
+
+#[test]
 fn an_artifact_without_parts_is_refused_unless_it_only_ends_one() {
     let hub = setup().start();
     let mut agent = dial(&hub, &agent_key(&hub, "empty")).open();

@@ -33,6 +33,21 @@ fn whoever_connects_later_hears_of_what_it_began_before() {
 }
 
 #[test]
+fn a_message_that_waited_is_worked_on_once_the_agent_has_it() {
+    let hub = hub();
+    let (agent_key, key) = (agent_key(&hub, "weather"), agent_key(&hub, "caller"));
+    dial(&hub, &agent_key).open().close();
+    let mut socket = dial(&hub, &key).query("role", "caller").open();
+    let task = result(&hub, &key, "SendMessage", &to("weather", "hi"));
+    assert_eq!(task["status"]["state"], "submitted", "nobody is there: {task}");
+    let mut agent = dial(&hub, &agent_key).open();
+    agent.kind("message");
+    let update = socket.wait_for("its news", |frame| frame["task"]["id"] == task["id"]);
+    let status = &update["task"]["status"];
+    assert_eq!((&status["state"], status.get("message")), (&json!("working"), None), "{update}");
+}
+
+#[test]
 fn a_caller_hears_of_its_tasks_after_the_hub_has_started_again() {
     let mut hub = setup().start();
     let (agent_key, key) = (agent_key(&hub, "weather"), agent_key(&hub, "caller"));
