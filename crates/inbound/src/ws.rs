@@ -19,6 +19,7 @@ use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
 use flotilla_core::rights::Right;
 use http::request::Parts;
+use flotilla_protocol::a2a::error::Refusal;
 use http::{HeaderMap, Request, Response};
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,19 +70,23 @@ struct Wish {
 }
 
 impl Wish {
-    fn of(request: &Parts) -> Self {
+    fn of(request: &Parts) -> Result<Self, Refusal> {
         let mut wish = Self::default();
         for (name, value) in query(&request.uri) {
             match name.as_ref() {
                 "agent" => wish.agent = Some(value.into_owned()),
                 "resume" => wish.resume = Some(value.into_owned()),
                 "ticket" => wish.ticket = Some(value.into_owned()),
-                "places" => wish.places = value.parse().ok().filter(|places| *places > 0),
+                "places" => {
+                    let wrong = || Refusal::invalid("places", "must be a whole number from 1 on");
+                    let places = value.parse().ok().filter(|places| *places > 0);
+                    wish.places = Some(places.ok_or_else(wrong)?);
+                }
                 "role" => wish.only_calls = value == "caller",
                 _ => {}
             }
         }
-        wish
+        Ok(wish)
     }
 }
 
@@ -109,7 +114,7 @@ pub async fn serve(app: &Arc<App>, request: Request<Body>) -> Response<Body> {
 
 /// Who connects, and as what. Whatever is wrong is told before the connection is made.
 async fn open(app: &Arc<App>, parts: &mut Parts, manner: Manner) -> Result<Box<Connection>, Error> {
-    let wish = Wish::of(parts);
+    let wish = Wish::of(parts)?;
     let caller = match &wish.ticket {
         Some(ticket) => {
             let caller = app.tickets.redeem(ticket)?;

@@ -23,6 +23,7 @@ use http::{HeaderName, HeaderValue};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
+use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
 /// Requests under way. They end with the connection; the tasks they began do not.
@@ -81,13 +82,21 @@ struct Call {
 }
 
 impl Connection {
-    /// Begins a request; its answer comes when it comes.
+    /// Begins a request; its answer comes when it comes. One without an id wants none (JSON-RPC 2.0, 4.1).
     pub fn call(&mut self, envelope: &Envelope<'_>, service: &BTreeMap<String, String>) {
-        let id = envelope.answer_id().unwrap_or("null").to_owned();
-        let begun = self.read_call(&id, envelope, service).and_then(|call| self.calls.start(&id, call.run()));
+        let (id, wants_answer) = (envelope.answer_id().unwrap_or("null").to_owned(), envelope.id.is_some());
+        let begun = self.read_call(&id, envelope, service).and_then(|mut call| {
+            if !wants_answer {
+                // Nobody reads this line.
+                call.outgoing = mpsc::channel(1).0;
+            }
+            self.calls.start(&id, call.run())
+        });
         if let Err(refusal) = begun {
             self.app.meters.refused(Binding::Channel, &refusal);
-            self.say(channel::error(&id, &refusal, self.app.now()));
+            if wants_answer {
+                self.say(channel::error(&id, &refusal, self.app.now()));
+            }
         }
     }
 
@@ -208,7 +217,7 @@ impl Call {
     /// Frame after frame, each with where its reader then stands; then a word that there are no more.
     async fn stream(&self, mut reading: Reading) -> Result<(), Error> {
         let (patience, epoch) = (self.app.settings().keep_alive, reading.epoch());
-        loop {
+        while !self.outgoing.is_closed() {
             match reading.next(patience).await? {
                 Turn::Frames => {
                     while let Some(Framed { peer_seq, frame }) = reading.take() {
@@ -236,6 +245,7 @@ impl Call {
             }
         }
     }
+        Ok(())
 }
 
 fn text(body: Vec<u8>) -> Result<String, Fault> {

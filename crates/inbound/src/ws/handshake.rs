@@ -86,7 +86,9 @@ impl Accepted {
 /// HTTP has a status of its own for this.
 pub fn not_upgraded(mut response: Response<Body>) -> Response<Body> {
     *response.status_mut() = StatusCode::UPGRADE_REQUIRED;
-    response.headers_mut().insert(UPGRADE, HeaderValue::from_static("websocket"));
+    let headers = response.headers_mut();
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
     response
 }
 

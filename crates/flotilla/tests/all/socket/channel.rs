@@ -2,8 +2,8 @@
 
 use super::{agent_key, caller, dial};
 use crate::cast::{hub, id, reached, state, text};
-use flotilla_testkit::Binding;
 use flotilla_testkit::socket::Socket;
+use flotilla_testkit::{Binding, until};
 use serde_json::{Value, json};
 
 fn message(message_id: &str, said: &str, agent: &str) -> Value {
@@ -43,6 +43,33 @@ fn a_caller_does_on_the_socket_what_it_does_elsewhere() {
     assert_eq!(socket.call(5, "Nonsense", &json!({}))["error"]["code"], -32601);
     socket.send_text("{");
     assert_eq!(socket.read()["error"]["code"], -32700);
+}
+
+#[test]
+fn a_request_without_an_id_is_done_and_not_answered() {
+    let hub = hub();
+    let mut socket = dial(&hub, hub.owner_key()).subprotocol("a2a.v1").open();
+    for (method, params) in [
+        ("Nonsense", json!({})),
+        ("SendMessage", message("m-1", "complete", "mock")),
+        ("SendStreamingMessage", message("m-2", "complete", "mock")),
+        ("SendMessage", json!({"tenant": "mock"})),
+        ("SendMessage", json!([])),
+    ] {
+        socket.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+    let mut number = 0;
+    until("both are done", || {
+        number += 1;
+        socket.send(&json!({"jsonrpc": "2.0", "id": number, "method": "ListTasks",
+                            "params": {"tenant": "mock", "status": "TASK_STATE_COMPLETED"}}));
+        let answer = socket.read();
+        assert_eq!(answer["id"], number, "{answer}");
+        (answer["result"]["totalSize"] == 2).then_some(())
+    });
+    socket.send(&json!({"jsonrpc": "2.0", "id": null, "method": "Nonsense"}));
+    let answer = socket.read();
+    assert_eq!((answer.get("id"), &answer["error"]["code"]), (Some(&json!(null)), &json!(-32601)), "{answer}");
 }
 
 #[test]

@@ -199,9 +199,20 @@ fn what_is_no_websocket_is_told_so() {
     let hub = hub();
     let plain = http::send(hub.address(), &Request::get("/ws"));
     assert_eq!((plain.status, plain.header("upgrade")), (426, Some("websocket")));
+    assert_eq!(plain.header("sec-websocket-version"), Some("13"));
     assert!(plain.text().contains("Upgrade: websocket"), "{}", plain.text());
     let foreign = Dial::new(hub.address()).key(hub.owner_key()).header("origin", "https://evil.example").refused();
     assert_eq!(foreign.status, 403);
+}
+
+#[test]
+fn a_number_of_places_that_is_none_is_refused() {
+    let hub = hub();
+    let key = agent_key(&hub, "worker");
+    for wrong in ["-1", "0", "many", ""] {
+        let refused = dial(&hub, &key).subprotocol("flotilla.worker.v1").query("places", wrong).refused();
+        assert!(refused.status == 400 && refused.body.contains("from 1 on"), "{wrong}: {refused:?}");
+    }
 }
 
 #[test]
