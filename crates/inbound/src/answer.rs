@@ -4,9 +4,13 @@ use crate::app::App;
 use crate::body;
 use crate::dialect::Dialect;
 use axum::body::Body;
+use bytes::Bytes;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, EXPECT, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body::{Frame, SizeHint};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub const A2A_JSON: HeaderValue = HeaderValue::from_static("application/a2a+json");
@@ -52,6 +56,36 @@ pub fn refuse(mut response: Response<Body>, dialect: Dialect, refusal: &Refusal)
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     finish(response, dialect, None)
+}
+
+/// Drops something when a body is written, or nobody wants it any more.
+pub fn until_written(body: Body, held: impl Send + Unpin + 'static) -> Body {
+    Body::new(Holding { body, _held: held })
+}
+
+struct Holding<T> {
+    body: Body,
+    _held: T,
+}
+
+impl<T: Unpin> http_body::Body for Holding<T> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// Answers once the request's body is out of the way, or says that the connection ends.

@@ -6,6 +6,7 @@ use crate::meters::Meters;
 use crate::rest::form::Forms;
 use crate::ws::Sockets;
 use crate::ws::lines::Lines;
+use crate::ws::sittings::Sittings;
 use crate::ws::ticket::Tickets;
 use flotilla_core::access::Access;
 use flotilla_core::error::Error;
@@ -63,6 +64,7 @@ pub struct App {
     pub(crate) meters: Meters,
     pub(crate) tickets: Tickets,
     pub(crate) lines: Arc<Lines>,
+    pub(crate) sittings: Arc<Sittings>,
     pub(crate) speakers: Speakers,
     pub(crate) followed: Followed,
     /// Which form of 0.3 callers speak.
@@ -88,6 +90,7 @@ impl App {
             meters: Meters::default(),
             tickets: Tickets::default(),
             lines: Arc::default(),
+            sittings: Arc::default(),
             speakers: Speakers::default(),
             followed: Followed::default(),
             forms: Forms::default(),

@@ -4,6 +4,7 @@ mod agent;
 mod catalog;
 mod conversation;
 pub mod discover;
+mod frame;
 mod memory;
 mod news;
 mod push;
@@ -11,8 +12,9 @@ pub mod refused;
 pub mod stream;
 
 pub use agent::{check_run, reports};
+pub use frame::send_frame;
 pub use memory::{Program, Speakers};
-pub use news::{Followed, catch_up};
+pub use news::{Followed, News, catch_up};
 
 use crate::app::App;
 use agent::{for_agent, own_agent};
@@ -24,12 +26,11 @@ use flotilla_core::registry::Agent;
 use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
-use flotilla_protocol::a2a::model::{Message, Role, Task, TaskState};
+use flotilla_protocol::a2a::model::{Message, Task, TaskState};
 use flotilla_protocol::a2a::request::{
-    GetTaskRequest, PushConfigRequest, SendMessageConfiguration, SendMessageRequest, TTL,
+    GetTaskRequest, PushConfigRequest, SendMessageConfiguration, SendMessageRequest,
 };
 use flotilla_protocol::gopherhole::{self, Asked, Listing, Parties};
-use flotilla_protocol::hub_frame::Sending;
 use flotilla_protocol::v03;
 use serde_json::Value;
 use std::sync::Arc;
@@ -48,6 +49,18 @@ impl Came {
     }
 }
 
+/// What a request is answered with. The news of a task that it began come after that, so that its caller knows of whom.
+pub struct Answered {
+    pub result: Value,
+    pub news: Option<News>,
+}
+
+impl From<Value> for Answered {
+    fn from(result: Value) -> Self {
+        Self { result, news: None }
+    }
+}
+
 /// The answer to a request, if it is one of this dialect: it says so itself, or is about a task that was begun in it, or
 /// could be of either and looks like one of a program that has spoken it last.
 pub async fn answer(
@@ -56,7 +69,7 @@ pub async fn answer(
     came: Came,
     method: &str,
     params: &str,
-) -> Option<Result<Value, Error>> {
+) -> Option<Result<Answered, Error>> {
     // Some of its clients use the names of 0.3.
     let named = Method::from_name(method).or_else(|| v03::method::from_name(method));
     if named == Some(Method::SendStreamingMessage) {
@@ -115,7 +128,7 @@ async fn about_its_task(app: &App, caller: &Caller, method: Method, params: &str
     Ok(app.hub.is_of_agent(&agent, task).await?)
 }
 
-async fn perform(app: &Arc<App>, caller: &Caller, method: &str, params: &str) -> Result<Value, Error> {
+async fn perform(app: &Arc<App>, caller: &Caller, method: &str, params: &str) -> Result<Answered, Error> {
     let fresh = gopherhole::message_id(&uuid::Uuid::now_v7().to_string());
     match gopherhole::read(method, params, fresh)? {
         Asked::Send { to, request } => {
@@ -123,6 +136,14 @@ async fn perform(app: &Arc<App>, caller: &Caller, method: &str, params: &str) ->
             send(app, caller, &to, request).await
         }
         Asked::Say { context, message, configuration } => say(app, caller, context, *message, *configuration).await,
+        other => Box::pin(look(app, caller, other)).await.map(Answered::from),
+    }
+}
+
+/// All but messages.
+async fn look(app: &Arc<App>, caller: &Caller, asked: Asked) -> Result<Value, Error> {
+    match asked {
+        Asked::Send { .. } | Asked::Say { .. } => Err(Fault::new("a message is to be sent").into()),
         Asked::Get(request) => get(app, caller, &request).await,
         Asked::List(request) => {
             caller.check(Right::TasksRead)?;
@@ -165,29 +186,37 @@ async fn get(app: &App, caller: &Caller, request: &GetTaskRequest) -> Result<Val
     Ok(for_agent(&agent, &app.hub.task_of_agent(&agent, &request.id).await?))
 }
 
-async fn send(app: &Arc<App>, caller: &Caller, to: &str, request: SendMessageRequest) -> Result<Value, Error> {
-    let (task, parties) = send_to(app, caller, to, request).await?;
-    Ok(gopherhole::task(&task, &parties))
+async fn send(app: &Arc<App>, caller: &Caller, to: &str, request: SendMessageRequest) -> Result<Answered, Error> {
+    let most = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
+    let (Posted { task, news, .. }, parties) = post_to(app, caller, to, request).await?;
+    Ok(Answered { result: gopherhole::sent(&task, &parties, most.map(|most| most.0)), news })
 }
 
-async fn send_to(
+/// A message that is in a task's log.
+struct Posted {
+    task: Box<Task>,
+    repeated: bool,
+    news: Option<News>,
+}
+
+async fn post_to(
     app: &Arc<App>,
     caller: &Caller,
     to: &str,
     request: SendMessageRequest,
-) -> Result<(Task, Parties), Error> {
+) -> Result<(Posted, Parties), Error> {
     caller.check(Right::TasksWrite)?;
     if request.configuration.as_ref().is_some_and(|configuration| configuration.push_config.is_some()) {
         caller.check(Right::PushWrite)?;
     }
     let registry = app.hub.registry();
     let agent = registry.resolve(caller, Some(to), "")?;
-    let (outcome, _) = Box::pin(app.hub.send(caller, agent, Box::new(request), SendOptions::default())).await?;
-    let Outcome::Task(task) = outcome else {
+    let posted = Box::pin(app.hub.post(caller, agent, Box::new(request), SendOptions::default())).await?;
+    let Outcome::Task(task) = posted.outcome else {
         return Err(Fault::new("a send that returns at once has a task").into());
     };
-    news::tell(app, caller, agent, &task);
-    Ok((*task, parties(caller, agent)))
+    let news = News::of(app, caller, agent, &task);
+    Ok((Posted { task, repeated: posted.repeated, news }, parties(caller, agent)))
 }
 
 /// A message that names no agent: an agent's answer, or something for somebody else.
@@ -197,37 +226,13 @@ async fn say(
     context: String,
     message: Message,
     configuration: SendMessageConfiguration,
-) -> Result<Value, Error> {
+) -> Result<Answered, Error> {
     if message.task_id.is_empty()
         && let Some(agent) = own_agent(app, caller)
         && let Some(run) = app.hub.roster().desk(agent.id).in_context(&context)
     {
-        return agent::answer(app, &agent, run, message).await;
+        return agent::answer(app, &agent, run, message).await.map(Answered::from);
     }
     let (to, request) = conversation::to_nobody(app, caller, context, message, configuration).await?;
     send(app, caller, &to, request).await
-}
-
-/// A message in a frame of its own; its task, and how that is shown.
-pub async fn send_frame(app: &Arc<App>, caller: &Caller, sending: Sending) -> Result<(Task, Value), Error> {
-    let mut message = gopherhole::read_message(&sending.payload, Role::User)?;
-    let given = sending.id.filter(|_| message.message_id.is_empty()).unwrap_or(message.message_id);
-    let id = if given.is_empty() { uuid::Uuid::now_v7().to_string() } else { given };
-    message.message_id = gopherhole::message_id(&id);
-    message.task_id = sending.task_id.unwrap_or(message.task_id);
-    message.context_id = sending.context_id.unwrap_or(message.context_id);
-    let configuration = SendMessageConfiguration {
-        return_immediately: true,
-        unknown: sending.ttl.map(|ttl| (TTL.to_owned(), ttl)).into_iter().collect(),
-        ..SendMessageConfiguration::default()
-    };
-    let request = SendMessageRequest {
-        message: Some(message),
-        configuration: Some(configuration),
-        ..SendMessageRequest::default()
-    };
-    let (task, parties) = send_to(app, caller, &sending.to, request).await?;
-    app.speakers.remember(caller, Program::Socket);
-    let shown = gopherhole::task(&task, &parties);
-    Ok((task, shown))
 }

@@ -24,7 +24,6 @@ use flotilla_protocol::jsonrpc::{self, Envelope};
 use flotilla_protocol::v03;
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
-use serde_json::Value;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -168,16 +167,24 @@ async fn let_in(
 }
 
 /// Clients of this dialect read errors only where HTTP tells of none.
-fn in_gopherhole(app: &App, id: &str, answered: Result<Value, Error>) -> Result<Response<Body>, Error> {
+fn in_gopherhole(app: &App, id: &str, answered: Result<gopherhole::Answered, Error>) -> Result<Response<Body>, Error> {
+    let mut news = None;
     let body = match answered {
-        Ok(result) => jsonrpc::result(id, |out| serde_json::to_writer(out, &result)),
+        Ok(answered) => {
+            news = answered.news;
+            jsonrpc::result(id, |out| serde_json::to_writer(out, &answered.result))
+        }
         Err(error) => {
             let refusal = app.refusal(error);
             app.meters.refused(Binding::JsonRpc, &refusal);
             Ok(jsonrpc::error(id, &refusal, app.now()))
         }
     };
-    Ok(answer::finish(json(body)?, Dialect::V10, None))
+    let response = match news {
+        Some(news) => json(body)?.map(|body| answer::until_written(body, news.after_http())),
+        None => json(body)?,
+    };
+    Ok(answer::finish(response, Dialect::V10, None))
 }
 
 fn encode(app: &Arc<App>, asking: Asking, answered: Answered) -> Result<Response<Body>, Error> {

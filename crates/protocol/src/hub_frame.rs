@@ -191,9 +191,12 @@ pub fn cancel(task: &str, run: u32) -> String {
     json!({"type": "cancel", "taskId": task, "run": run}).to_string()
 }
 
-/// A frame was taken: durably, if it was a message.
-pub fn ack(id: Option<&str>, task: &str) -> String {
+/// A frame was taken: durably, if it was a message. A mark says that it changed nothing, and why.
+pub fn ack(id: Option<&str>, task: &str, mark: Option<&str>) -> String {
     let mut frame = json!({"type": "ack", "taskId": task});
+    if let Some(mark) = mark {
+        frame[mark] = true.into();
+    }
     if let Some(id) = id {
         frame["id"] = id.into();
     }

@@ -13,6 +13,8 @@ use std::sync::Arc;
 /// What a caller has with one agent in a context.
 pub struct Talk {
     pub agent: Arc<Agent>,
+    /// The task whose state changed last.
+    pub latest: TaskId,
     /// The task in which the agent asked last, and waits for an answer.
     pub waiting: Option<TaskId>,
 }
@@ -30,15 +32,13 @@ impl Hub {
         let mut talks = Vec::new();
         for id in agents {
             let Some(agent) = self.registry.load().by_id(id).cloned() else { continue };
-            if self.latest(caller, id, context, None).await?.is_none() {
-                continue;
-            }
+            let Some(latest) = self.latest(caller, id, context, None).await? else { continue };
             let mut waiting: Option<Head> = None;
             for state in [TaskState::InputRequired, TaskState::AuthRequired] {
                 let other = self.latest(caller, id, context, Some(state)).await?;
                 waiting = waiting.into_iter().chain(other).max_by_key(|head| (head.status_at, head.id));
             }
-            talks.push(Talk { agent, waiting: waiting.map(|head| head.id) });
+            talks.push(Talk { agent, latest: latest.id, waiting: waiting.map(|head| head.id) });
         }
         Ok(talks)
     }

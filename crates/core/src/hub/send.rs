@@ -46,7 +46,7 @@ pub enum Outcome {
 
 /// What a sender waits for before it goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wait {
+pub(super) enum Wait {
     /// The message is in the log; a task is wanted at once.
     None,
     /// The message is in the log.
@@ -84,9 +84,8 @@ impl Hub {
     ) -> Result<(Outcome, Vec<String>), Error> {
         let (configuration, want) = (request.configuration.as_ref(), wanted(&request));
         if configuration.is_some_and(|configuration| configuration.return_immediately) {
-            let sent = Box::pin(self.put(caller, agent, request, options, Wait::None)).await?;
-            Box::pin(self.change(&sent.live, || Command::Open)).await?;
-            return self.outcome(&sent.live, want).await;
+            let posted = Box::pin(self.post(caller, agent, request, options)).await?;
+            return Ok((posted.outcome, posted.activated));
         }
         // Whoever is not there is not waited for as long as one who works.
         let patience = match agent.link.absence() {
@@ -154,7 +153,7 @@ impl Hub {
         tokio::time::timeout(patience, settled).await.unwrap_or(Waited::TooLong)
     }
 
-    async fn outcome(&self, live: &LiveRef, want: Want) -> Result<(Outcome, Vec<String>), Error> {
+    pub(super) async fn outcome(&self, live: &LiveRef, want: Want) -> Result<(Outcome, Vec<String>), Error> {
         let (head, mut fold) = self.folded(live, u64::MAX).await?;
         let activated = std::mem::take(&mut fold.upstream.activated);
         match (head.kind, fold.answer.clone()) {
@@ -166,7 +165,7 @@ impl Hub {
 
     /// Checks the request and puts its message into a log, once. Only what comes to be there counts for the agent's pace:
     /// what is refused or was sent before costs it nothing.
-    async fn put(
+    pub(super) async fn put(
         self: &Arc<Self>,
         caller: &Caller,
         agent: &Arc<Agent>,

@@ -7,7 +7,7 @@ use flotilla_core::error::Error;
 use flotilla_core::hub::Talk;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::Message;
-use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
+use flotilla_protocol::a2a::request::{GetTaskRequest, SendMessageConfiguration, SendMessageRequest};
 
 /// A message to an agent. In a context where the agent waits for an answer of the caller's, this is the answer: these
 /// clients have no other way to give one.
@@ -22,6 +22,30 @@ pub async fn to_agent(
         let talks = app.hub.talks(caller, &message.context_id, Some(agent)).await?;
         if let Some(task) = talks.first().and_then(|talk| talk.waiting) {
             message.task_id = task.to_string();
+        }
+    }
+    Ok(request)
+}
+
+/// The same for a message that may come again, under its id: it belongs where it was said first, whoever waits by now.
+pub async fn once_to_agent(
+    app: &App,
+    caller: &Caller,
+    to: &str,
+    mut request: SendMessageRequest,
+) -> Result<SendMessageRequest, Error> {
+    if let Some(message) = request.message.as_mut().filter(|message| message.task_id.is_empty()) {
+        let agent = app.hub.registry().resolve(caller, Some(to), "")?.id;
+        let talks = app.hub.talks(caller, &message.context_id, Some(agent)).await?;
+        if let Some(Talk { latest, waiting, .. }) = talks.first() {
+            let id = waiting.unwrap_or(*latest).to_string();
+            let task = GetTaskRequest { id, ..GetTaskRequest::default() };
+            let task = app.hub.get_task(caller.with_agent(agent), &task).await.unwrap_or_default();
+            message.task_id = match task.history.iter().position(|said| said.message_id == message.message_id) {
+                Some(0) => String::new(),
+                Some(_) => task.id,
+                None => waiting.map(|task| task.to_string()).unwrap_or_default(),
+            };
         }
     }
     Ok(request)

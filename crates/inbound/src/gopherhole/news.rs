@@ -10,7 +10,7 @@ use crate::reading::{Reading, Turn};
 use flotilla_core::caller::Caller;
 use flotilla_core::hub::Ended;
 use flotilla_core::registry::Agent;
-use flotilla_protocol::a2a::model::{StreamResponse, Task};
+use flotilla_protocol::a2a::model::{StreamResponse, Task, TaskState};
 use flotilla_protocol::a2a::request::GetTaskRequest;
 use flotilla_protocol::{gopherhole, hub_frame};
 use std::collections::HashSet;
@@ -20,6 +20,10 @@ use tokio::sync::Semaphore;
 
 /// How long a reader waits for news before it looks whether anybody still listens.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long the news of a task wait for the answer over HTTP that began it to be read: a client that sees the end of a
+/// task before it knows the task waits for the end for ever.
+const AFTER_HTTP: Duration = Duration::from_millis(100);
 
 /// Callers whose earlier tasks are looked for at once: after a start of the hub they all connect.
 const SEARCHES: usize = 4;
@@ -74,15 +78,55 @@ impl Drop for Following {
     }
 }
 
-/// Follows a task for as long as its caller is connected. They are also free to poll, so nothing is lost with a line.
-pub fn tell(app: &Arc<App>, caller: &Caller, agent: &Arc<Agent>, task: &Task) {
-    if app.lines.of(caller.principal).is_empty() || task.status.state.is_terminal() {
-        return;
+/// The news of a task, from here on: dropped when its caller has been answered, and knows what they are about.
+pub struct News(Option<Telling>);
+
+struct Telling {
+    following: Following,
+    caller: Caller,
+    agent: Arc<Agent>,
+    /// As its caller was told.
+    state: TaskState,
+    /// How long after the answer they begin.
+    pause: Duration,
+}
+
+impl News {
+    /// None if nobody would listen, if there are none to come, or if they are told already. Whoever connects later is told
+    /// of what is under way.
+    pub fn of(app: &Arc<App>, caller: &Caller, agent: &Arc<Agent>, task: &Task) -> Option<Self> {
+        if app.lines.of(caller.principal).is_empty() || task.status.state.is_terminal() {
+            return None;
+        }
+        let following = Following::begin(app, &task.id)?;
+        let (caller, agent, state) = (caller.clone(), Arc::clone(agent), gopherhole::shown_state(task));
+        Some(Self(Some(Telling { following, caller, agent, state, pause: Duration::ZERO })))
     }
-    let Some(mut following) = Following::begin(app, &task.id) else { return };
-    let (app, caller, agent, id) = (Arc::clone(app), caller.clone(), Arc::clone(agent), task.id.clone());
-    let told = task.status.state;
-    tokio::spawn(async move {
+
+    /// For a caller who is answered over another connection: what is written there first may be read last.
+    pub fn after_http(mut self) -> Self {
+        if let Some(telling) = &mut self.0 {
+            telling.pause = AFTER_HTTP;
+        }
+        self
+    }
+}
+
+impl Drop for News {
+    fn drop(&mut self) {
+        // There is no runtime where the hub has stopped.
+        if let (Some(telling), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(telling.run());
+        }
+    }
+}
+
+impl Telling {
+    /// Follows the task for as long as its caller is connected. They are also free to poll, so nothing is lost with a line.
+    async fn run(self) {
+        let Self { mut following, caller, agent, state: told, pause } = self;
+        let (app, id) = (Arc::clone(&following.app), following.id.clone());
+        tokio::time::sleep(pause).await;
         let Ok(follow) = app.hub.subscribe(&caller, agent.id, &id, None, Ended::Refused).await else {
             // It has ended since its caller was told of it: then there is only that to tell.
             return tell_now(&app, &caller, &agent, id).await;
@@ -96,7 +140,7 @@ pub fn tell(app: &Arc<App>, caller: &Caller, agent: &Arc<Agent>, task: &Task) {
                     while let Some(framed) = reading.take() {
                         changed |= match &framed.frame {
                             // The first frame: the task as its caller was just told, or as it is by now.
-                            StreamResponse::Task(task) => task.status.state != told,
+                            StreamResponse::Task(task) => gopherhole::shown_state(task) != told,
                             StreamResponse::StatusUpdate(_) => true,
                             _ => false,
                         };
@@ -112,7 +156,7 @@ pub fn tell(app: &Arc<App>, caller: &Caller, agent: &Arc<Agent>, task: &Task) {
                 tell_now(&app, &caller, &agent, id.clone()).await;
             }
         }
-    });
+    }
 }
 
 /// Tells the task as it is to all who listen.

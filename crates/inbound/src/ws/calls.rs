@@ -161,9 +161,10 @@ impl Call {
         if matches!(self.parameters.version(), Asked::Nothing) {
             let came = Came::new(Program::Socket, &self.id);
             if let Some(result) = gopherhole::answer(&self.app, &self.caller, came, &self.method, &self.params).await {
-                let result = result?;
-                let text = channel::result(&self.id, &result, None).map_err(encoding)?;
+                let answered = result?;
+                let text = channel::result(&self.id, &answered.result, None).map_err(encoding)?;
                 self.say(text).await;
+                drop(answered.news);
                 return Ok(());
             }
         }
@@ -244,8 +245,8 @@ impl Call {
                 }
             }
         }
-    }
         Ok(())
+    }
 }
 
 fn text(body: Vec<u8>) -> Result<String, Fault> {

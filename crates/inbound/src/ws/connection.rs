@@ -3,6 +3,7 @@
 use super::agent::Place;
 use super::calls::Calls;
 use super::lines::{Line, Listed};
+use super::sittings::Seated;
 use super::upcall::Upcalls;
 use super::{Sockets, own_name};
 use crate::app::App;
@@ -67,6 +68,7 @@ pub struct Connection {
     /// Answers to the frame at hand.
     replies: Vec<String>,
     _listed: Listed,
+    seated: Seated,
 }
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
@@ -85,6 +87,7 @@ impl Connection {
         if matches!(manner, Manner::Frames) {
             gopherhole::catch_up(app, &caller);
         }
+        let seated = app.sittings.join(caller.principal);
         let calls = Calls::new(sockets.calls);
         Self {
             app: Arc::clone(app),
@@ -98,6 +101,7 @@ impl Connection {
             upcalls: Upcalls::default(),
             replies: Vec::new(),
             _listed,
+            seated,
         }
     }
 
@@ -224,7 +228,12 @@ impl Connection {
         sockets: Sockets,
     ) -> Next {
         match frame {
-            None | Some(Ok(Message::Close(_))) => Next::End(1000, "good-bye"),
+            None => Next::End(1000, "good-bye"),
+            Some(Ok(Message::Close(said))) => {
+                let code = said.map_or(1005, |said| said.code.into());
+                self.seated.said_good_bye = matches!(code, 1000 | 1001 | 1005);
+                Next::End(1000, "good-bye")
+            }
             Some(Ok(Message::Text(text))) => {
                 self.frame(text.as_bytes()).await;
                 for reply in std::mem::take(&mut self.replies) {

@@ -158,7 +158,7 @@ impl Connection {
             let (id, task, outgoing) = (id.to_owned(), response.task_id.clone(), self.outgoing.clone());
             tokio::spawn(async move {
                 let frame = match kept.await {
-                    Ok(true) => hub_frame::ack(Some(&id), &task),
+                    Ok(true) => hub_frame::ack(Some(&id), &task, None),
                     _ => over(Some(&id), &task),
                 };
                 say(&outgoing, frame).await;
@@ -200,15 +200,17 @@ impl Connection {
         app.hub.count_request(caller.principal)?;
         tokio::spawn(async move {
             let id = sending.id.clone();
-            let (task, shown) = match gopherhole::send_frame(&app, &caller, sending).await {
+            let sent = match gopherhole::send_frame(&app, &caller, sending).await {
                 Ok(sent) => sent,
                 Err(error) => return say(&outgoing, hub_frame::error(&app.refusal(error), id.as_deref())).await,
             };
-            say(&outgoing, hub_frame::ack(id.as_deref(), &task.id)).await;
+            let mark = sent.repeated.then_some("duplicate");
+            say(&outgoing, hub_frame::ack(id.as_deref(), &sent.task.id, mark)).await;
             // What has ended by now has no more news, and the acknowledgement does not say so.
-            if task.status.state.is_terminal() {
-                say(&outgoing, hub_frame::task_update(&shown)).await;
+            if sent.task.status.state.is_terminal() {
+                say(&outgoing, hub_frame::task_update(&sent.shown)).await;
             }
+            drop(sent.news);
         });
         Ok(())
     }
@@ -216,9 +218,5 @@ impl Connection {
 
 /// The run is over: what was said of it changed nothing.
 fn over(id: Option<&str>, task: &str) -> String {
-    let mut frame = serde_json::json!({"type": "ack", "taskId": task, "over": true});
-    if let Some(id) = id {
-        frame["id"] = id.into();
-    }
-    frame.to_string()
+    hub_frame::ack(id, task, Some("over"))
 }

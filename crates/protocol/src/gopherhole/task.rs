@@ -15,7 +15,7 @@ pub struct Parties {
 
 /// The state a task is shown in. `submitted` means there that the agent is not connected: a task that waits says why, so
 /// one that says nothing is being worked on.
-fn shown_state(task: &Task) -> TaskState {
+pub fn shown_state(task: &Task) -> TaskState {
     match task.status.state {
         TaskState::Submitted if said(task).is_none() => TaskState::Working,
         state => state,
@@ -57,6 +57,23 @@ pub fn task(task: &Task, parties: &Parties) -> Value {
     }
     if let Some(metadata) = &task.metadata {
         out["metadata"] = opaque(&metadata.0);
+    }
+    out
+}
+
+/// The task as the answer to a message. If it is done by then, some clients look for the reply at the end of the history
+/// alone, so it is there too, within the bound that was asked for.
+pub fn sent(task: &Task, parties: &Parties, most: Option<i32>) -> Value {
+    let mut out = self::task(task, parties);
+    let most = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(0));
+    if task.status.state == TaskState::Completed && most > 0 {
+        let parts =
+            out["artifacts"].as_array().into_iter().flatten().filter_map(|artifact| artifact["parts"].as_array());
+        let reply = json!({"role": "agent", "parts": parts.flatten().cloned().collect::<Vec<_>>()});
+        if let Some(history) = out["history"].as_array_mut() {
+            history.push(reply);
+            history.drain(..history.len().saturating_sub(most));
+        }
     }
     out
 }

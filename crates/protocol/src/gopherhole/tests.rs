@@ -1,6 +1,8 @@
 //! What clients of the dialect send is read, and what they are sent is what their models take.
 
-use super::{Asked, Listing, Parties, is_dialect, listing, page, payload, push_config, read, reports, speaks_of, task};
+use super::{
+    Asked, Listing, Parties, is_dialect, listing, page, payload, push_config, read, reports, sent, speaks_of, task,
+};
 use crate::a2a::model::{Artifact, Message, Part, Role, Task, TaskState, TaskStatus};
 use crate::a2a::request::ListTasksResponse;
 use crate::hub_frame::TaskResponse;
@@ -96,6 +98,18 @@ fn a_task_is_bare_and_its_answer_is_an_artifact() {
         (&page["tasks"][0]["clientAgentId"], &page["tasks"][0]["serverAgentId"]),
         (&json!("me"), &json!("weather"))
     );
+}
+
+#[test]
+fn what_is_done_when_its_message_is_answered_ends_the_history_with_the_reply() {
+    let shown = |task: &Task, most: Option<i32>| sent(task, &Parties::default(), most)["history"].clone();
+    let reply = json!({"role": "agent", "parts": [{"kind": "text", "text": "All done"}]});
+    let history = shown(&done(), None);
+    assert_eq!((history.as_array().map(Vec::len), &history[1]), (Some(2), &reply));
+    assert_eq!(shown(&done(), Some(1)), json!([reply]));
+    assert_eq!(shown(&Task { history: Vec::new(), ..done() }, Some(0)), json!([]));
+    let works = TaskStatus { state: TaskState::Working, ..TaskStatus::default() };
+    assert_eq!(shown(&Task { status: works, ..done() }, None).as_array().map(Vec::len), Some(1));
 }
 
 #[test]

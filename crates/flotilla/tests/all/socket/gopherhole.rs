@@ -3,6 +3,7 @@
 mod conversation;
 mod news;
 mod push;
+mod repeat;
 
 use super::{agent_key, asked, connected, dial};
 use crate::cast::{hub, setup};

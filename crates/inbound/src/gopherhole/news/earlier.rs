@@ -1,6 +1,6 @@
 //! Tasks that a caller of the dialect began before it connected: it is told of these as well.
 
-use super::{tell, tell_now};
+use super::{News, tell_now};
 use crate::app::App;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
@@ -38,7 +38,7 @@ async fn follow(app: &Arc<App>, caller: &Caller, connected_at: Millis) -> Result
     let request = ListTasksRequest { page_size: Some(Int32(MOST)), ..ListTasksRequest::default() };
     let open = of_dialect(app, app.hub.list_own(caller, &request, &UNDER_WAY).await?);
     for (agent, task) in &open {
-        tell(app, caller, agent, task);
+        drop(News::of(app, caller, agent, task));
     }
     // What ended before it was looked for, and while its caller was connected.
     let request = ListTasksRequest { status_timestamp_after: Some(connected_at), ..request };

@@ -5,6 +5,8 @@ use crate::cast::{hub, setup};
 use crate::socket::{agent_key, answer, asked, dial};
 use flotilla_testkit::Binding;
 use serde_json::json;
+use std::collections::HashMap;
+use std::time::Instant;
 
 #[test]
 fn whoever_connects_later_hears_of_what_it_began_before() {
@@ -30,6 +32,44 @@ fn whoever_connects_later_hears_of_what_it_began_before() {
         told.push((update["task"]["id"].clone(), update["task"]["status"]["state"].clone()));
     }
     assert!(told.iter().all(|(id, _)| *id != not_told && *id != others), "{told:?}");
+}
+
+/// A client that hears of the end of a task before it knows the task would wait for the end for ever.
+#[test]
+fn news_of_a_task_come_after_the_answer_that_began_it() {
+    const TASKS: usize = 80;
+    let hub = hub();
+    let key = agent_key(&hub, "caller");
+    let mut socket = dial(&hub, &key).query("role", "caller").open();
+    let mut began = HashMap::new();
+    let told = std::thread::spawn(move || {
+        let mut told = HashMap::new();
+        // A task of its own says that these were all.
+        while !told.contains_key("last") {
+            let update = socket.kind("task_update")["task"].clone();
+            let is_last = update["history"][0]["parts"][0]["text"] == "work 300ms";
+            let ended = is_last && update["status"]["state"] == "completed";
+            let name = if ended { "last" } else { update["id"].as_str().expect("an id") };
+            told.entry(name.to_owned()).or_insert_with(Instant::now);
+        }
+        told
+    });
+    for _ in 0..TASKS {
+        let task = result(&hub, &key, "SendMessage", &to("echo", "hi"));
+        if task["status"]["state"] == "working" {
+            began.insert(task["id"].as_str().expect("an id").to_owned(), Instant::now());
+        } else {
+            // Some look for the reply there alone.
+            let last = task["history"].as_array().and_then(|history| history.last()).cloned();
+            assert_eq!(last.expect("a message")["role"], "agent", "{task}");
+        }
+    }
+    result(&hub, &key, "SendMessage", &to("mock", "work 300ms"));
+    let told = told.join().expect("it is told of all");
+    for (task, answered) in &began {
+        let told = told.get(task).unwrap_or_else(|| panic!("nothing was told of {task}"));
+        assert!(told > answered, "the end came {:?} before its task was known", *answered - *told);
+    }
 }
 
 #[test]
