@@ -125,7 +125,9 @@ impl Lineage {
         let all = hops.saturating_add(claimed.as_ref().map_or(0, |claim| claim.hops));
         let mut headers = vec![(TRACEPARENT, self.trace.traceparent()), (HOPS, all.to_string())];
         headers.extend(self.trace.state.clone().map(|state| (TRACESTATE, state)));
-        Onward { headers, ancestry: Ancestry { chain, hops: Some(hops), deadline: self.deadline, max_hops, claimed } }
+        // As many as the chain is long need not be told.
+        let told = (usize::try_from(hops) != Ok(chain.len())).then_some(hops);
+        Onward { headers, ancestry: Ancestry { chain, hops: told, deadline: self.deadline, max_hops, claimed } }
     }
 }
 

@@ -4,8 +4,9 @@ use super::ANCESTRY;
 use crate::a2a::error::{Refusal, Violation};
 use crate::time::Millis;
 use crate::wire::{Json, Object};
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 
 /// A chain that is longer is far beyond any limit of hops, and not read.
@@ -13,14 +14,14 @@ pub const MOST_ANCESTORS: usize = 128;
 /// The longest name of a hub, an agent or a task.
 const MOST_NAME: usize = 256;
 
-/// One task of a chain, and who works at it where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// One task of a chain, and who works at it where. It is read in both of its forms, and written as an object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ancestor {
     /// The hub's id, which it keeps for as long as it lives.
     pub hub: String,
     pub agent: String,
     /// The task's id at that hub; empty where an agent has no tasks.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub task: String,
 }
 
@@ -28,6 +29,52 @@ impl Ancestor {
     pub fn is(&self, hub: &str, agent: &str) -> bool {
         self.hub == hub && self.agent == agent
     }
+
+    /// `hub/agent/task`; none if that would be read otherwise.
+    fn brief(&self) -> Option<String> {
+        let is_plain = !self.hub.contains('/') && !self.agent.contains('/');
+        is_plain.then(|| [&*self.hub, &*self.agent, &*self.task].join("/"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Ancestor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Spelled {
+            hub: String,
+            agent: String,
+            #[serde(default)]
+            task: String,
+        }
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Ancestor;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("{hub, agent, task} or \"hub/agent/task\"")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Ancestor, A::Error> {
+                let Spelled { hub, agent, task } = Spelled::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Ancestor { hub, agent, task })
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Ancestor, E> {
+                let mut names = text.splitn(3, '/').map(str::to_owned);
+                let mut next = || names.next().unwrap_or_default();
+                Ok(Ancestor { hub: next(), agent: next(), task: next() })
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// A chain as it travels. Each value of a structure costs agents in some languages more than its bytes do.
+fn brief<S: Serializer>(chain: &[Ancestor], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    #[serde(untagged)]
+    enum Either<'a> {
+        Brief(String),
+        Spelled(&'a Ancestor),
+    }
+    serializer.collect_seq(chain.iter().map(|one| one.brief().map_or(Either::Spelled(one), Either::Brief)))
 }
 
 /// What a call tells of the calls before it.
@@ -35,7 +82,7 @@ impl Ancestor {
 #[serde(rename_all = "camelCase")]
 pub struct Ancestry {
     /// The tasks this call was made for, the oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "brief")]
     pub chain: Vec<Ancestor>,
     /// Calls from agent to agent, this one included; without it, as many as the chain is long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,7 +133,7 @@ impl Ancestry {
             if let Some(json) = found.filter(|json| json.text() != "null") {
                 return Self::read(&json).map(Some).map_err(|problem| {
                     let text = format!(
-                        "'{ANCESTRY}' takes chain (a list of {{hub, agent, task}}), hops, deadline, maxHops and claimed: {problem}"
+                        "'{ANCESTRY}' takes chain (a list of \"hub/agent/task\" or {{hub, agent, task}}), hops, deadline, maxHops and claimed: {problem}"
                     );
                     Refusal::invalid(field, text)
                 });
@@ -154,7 +201,7 @@ impl<'de> Deserialize<'de> for Members {
 }
 
 impl Serialize for Members {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, json)| (name, json)))
     }
 }

@@ -69,7 +69,8 @@ fn what_travels_with_every_call() {
     assert_eq!(asked.header("x-fleet-hops"), Some("1"));
     assert_eq!(asked.header("a2a-version"), Some("1.0"));
     let ancestry = &asked.params["metadata"]["urn:flotilla:ext:ancestry:1.0"];
-    assert_eq!(ancestry["chain"][0]["agent"], "far", "{}", asked.params);
+    let parent = ancestry["chain"][0].as_str().expect("hub/agent/task");
+    assert_eq!(parent.split('/').nth(1), Some("far"), "{}", asked.params);
 }
 
 #[test]
