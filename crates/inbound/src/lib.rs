@@ -45,4 +45,4 @@ mod ws;
 pub use address::{Network, Peer};
 pub use app::{App, CardForm, Render, Settings};
 pub use route::{serve, turn_away};
-pub use ws::Sockets;
+pub use ws::{Sockets, Upgrade};

@@ -9,6 +9,7 @@ pub mod lines;
 pub mod sittings;
 pub mod ticket;
 mod upcall;
+mod upgrade;
 mod worker;
 
 use crate::app::App;
@@ -24,6 +25,7 @@ use http::request::Parts;
 use http::{HeaderMap, Request, Response};
 use std::sync::Arc;
 use std::time::Duration;
+pub use upgrade::Upgrade;
 
 /// Bounds of a connection that stays open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,9 +104,11 @@ pub async fn serve(app: &Arc<App>, request: Request<Body>) -> Response<Body> {
     };
     match open(app, &mut parts, accepted.manner).await {
         Ok(connection) => {
-            let upgrade = hyper::upgrade::on(Request::from_parts(parts, body));
-            tokio::spawn(connection.run(upgrade));
-            accepted.response()
+            let (upgrade, upgraded) = Upgrade::new();
+            tokio::spawn(connection.run(upgraded));
+            let mut response = accepted.response();
+            response.extensions_mut().insert(upgrade);
+            response
         }
         Err(error) => {
             let response = rest::refuse(app, &app.refusal(error));

@@ -2,6 +2,7 @@
 
 use super::secure::Socket;
 use axum::body::Body;
+use bytes::BytesMut;
 use hyper::body::{Bytes, Frame, SizeHint};
 use std::io;
 use std::pin::Pin;
@@ -164,18 +165,42 @@ pub struct Watched {
     activity: Arc<Activity>,
     /// Whether bytes outside a request begin one. In HTTP/2, frames come without any.
     heads: bool,
+    /// What came and was not used yet.
+    ahead: BytesMut,
     /// Given back when the socket is closed, whatever it was used for.
     _held: Option<Box<dyn Send>>,
 }
 
 impl Watched {
     pub fn new(stream: Socket, activity: Arc<Activity>, heads: bool) -> Self {
-        Self { stream, activity, heads, _held: None }
+        Self { stream, activity, heads, ahead: BytesMut::new(), _held: None }
     }
 
     /// The same, holding on to something.
     pub fn holding(self, held: impl Send + 'static) -> Self {
         Self { _held: Some(Box::new(held)), ..self }
+    }
+
+    /// Gives back what was read too far.
+    pub fn unread(&mut self, bytes: &[u8]) {
+        let rest = std::mem::take(&mut self.ahead);
+        self.ahead.extend_from_slice(bytes);
+        self.ahead.extend_from_slice(&rest);
+    }
+
+    /// Resolves when the client is gone. What it sends ahead is kept, up to about `most` bytes.
+    pub fn poll_gone(&mut self, most: usize, context: &mut Context<'_>) -> Poll<()> {
+        while self.ahead.len() < most {
+            let mut bytes = [0; 512];
+            let mut buffer = ReadBuf::new(&mut bytes);
+            match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => self.ahead.extend_from_slice(buffer.filled()),
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        // It is told by what is written to it.
+        Poll::Pending
     }
 
     fn wrote(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -192,6 +217,11 @@ impl AsyncRead for Watched {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.ahead.is_empty() {
+            let count = self.ahead.len().min(buffer.remaining());
+            buffer.put_slice(&self.ahead.split_to(count));
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if self.heads && buffer.filled().len() > before {

@@ -1,24 +1,18 @@
 //! One connection: served in the version its client speaks, and let go when its client is silent or the hub stops.
 
 use super::accept::Place;
-use super::activity::{Activity, Held, Silence, Times, Watched};
+use super::activity::{Activity, Busy, Held, Silence, Times, Watched};
 use super::secure::{Socket, Speaks};
+use super::{http1, http2};
 use axum::body::Body;
 use flotilla_core::limits::{Limit, count_over};
 use flotilla_inbound::{App, Peer};
-use hyper::body::Incoming;
-use hyper::server::conn::{http1, http2};
-use hyper::service::service_fn;
 use hyper::{Request, Response};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use std::convert::Infallible;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How often a quiet HTTP/2 connection is asked whether it is still there.
-const PING: Duration = Duration::from_secs(30);
 /// How much longer than allowed a head may be and still be refused in the form of its binding.
 const HEAD_MARGIN: usize = 16 * 1024;
 /// How long a client may take to see that it was told to go.
@@ -43,51 +37,17 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
         _ = stop.wait_for(|stop| *stop) => None,
     };
     let Some(speaks) = speaks else { return };
-    let service = {
-        let activity = Arc::clone(&activity);
-        service_fn(move |request: Request<Incoming>| {
-            let (app, busy) = (Arc::clone(&app), Activity::begin(&activity));
-            // In a box of its own, which is given back when the answer begins: a stream is quiet for long.
-            Box::pin(async move {
-                let mut request = request.map(Body::new);
-                request.extensions_mut().insert(terms.peer);
-                let answer = match terms.crowded {
-                    None => flotilla_inbound::serve(app, request).await,
-                    Some(most) => Box::pin(flotilla_inbound::turn_away(app, request, most)).await,
-                };
-                Ok::<Response<Held>, Infallible>(answer.map(|body| Held::new(body, busy)))
-            })
-        })
-    };
-    // In a box of its own, so that a connection takes the room of the version it speaks, and only once.
-    let most = terms.header_bytes + HEAD_MARGIN;
+    let is_http1 = matches!(speaks, Speaks::Http1);
+    if !is_http1 {
+        // Frames come without a request too, so only requests count as activity.
+        activity.expect_no_head();
+    }
+    // What the connection becomes keeps its place, and is waited for like one.
+    let io = Watched::new(stream, Arc::clone(&activity), is_http1).holding((place, stop.clone()));
+    let served = Served { app, terms, activity };
     let ended = match speaks {
-        Speaks::Http1 => {
-            // What the connection becomes keeps its place, and is waited for like one.
-            let held = (place, stop.clone());
-            let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), true).holding(held));
-            let connection = http1::Builder::new()
-                .header_read_timeout(None)
-                .max_header_size(most)
-                .max_buf_size(most)
-                .keep_alive(terms.crowded.is_none())
-                .serve_connection(io, service);
-            let connection = Box::pin(connection.with_upgrades());
-            drive(connection, http1::UpgradeableConnection::graceful_shutdown, &activity, terms.times, stop).await
-        }
-        Speaks::Http2 => {
-            // Frames come without a request too, so only requests count as activity.
-            activity.expect_no_head();
-            let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity), false).holding((place, stop.clone())));
-            let connection = Box::pin(
-                http2::Builder::new(TokioExecutor::new())
-                    .timer(TokioTimer::new())
-                    .keep_alive_interval(Some(PING))
-                    .max_header_list_size(u32::try_from(most).unwrap_or(u32::MAX))
-                    .serve_connection(io, service),
-            );
-            drive(connection, http2::Connection::graceful_shutdown, &activity, terms.times, stop).await
-        }
+        Speaks::Http1 => http1::serve(io, served, stop).await,
+        Speaks::Http2 => http2::serve(io, served, stop).await,
     };
     if let Err(error) = ended {
         if error.is_parse_too_large() {
@@ -97,14 +57,51 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
     }
 }
 
+/// What the requests of a connection are served with.
+#[derive(Clone)]
+pub struct Served {
+    app: Arc<App>,
+    pub terms: Terms,
+    pub activity: Arc<Activity>,
+}
+
+impl Served {
+    pub fn head_bytes(&self) -> usize {
+        self.terms.header_bytes + HEAD_MARGIN
+    }
+
+    /// A request under way, to be answered.
+    pub fn begin(&self) -> Begun {
+        Begun { app: Arc::clone(&self.app), terms: self.terms, busy: Activity::begin(&self.activity) }
+    }
+}
+
+pub struct Begun {
+    app: Arc<App>,
+    terms: Terms,
+    busy: Busy,
+}
+
+impl Begun {
+    pub async fn answer(self, mut request: Request<Body>) -> Response<Held> {
+        request.extensions_mut().insert(self.terms.peer);
+        let answer = match self.terms.crowded {
+            None => flotilla_inbound::serve(self.app, request).await,
+            Some(most) => Box::pin(flotilla_inbound::turn_away(self.app, request, most)).await,
+        };
+        answer.map(|body| Held::new(body, self.busy))
+    }
+}
+
 /// Runs a connection to its end, and brings that about when the client is silent for too long or the hub stops.
-async fn drive<C: Future<Output = hyper::Result<()>>>(
-    mut connection: Pin<Box<C>>,
+/// Whether it ended by itself, and is not just to be dropped.
+pub async fn drive<C: Future<Output = hyper::Result<()>>>(
+    mut connection: Pin<&mut C>,
     part: impl Fn(Pin<&mut C>),
     activity: &Activity,
     times: Times,
     mut stop: watch::Receiver<bool>,
-) -> hyper::Result<()> {
+) -> hyper::Result<bool> {
     let silence = {
         let mut silent = pin!(activity.silent(times));
         let mut stopped = pin!(stop.wait_for(|stop| *stop));
@@ -112,7 +109,7 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
         loop {
             tokio::select! {
                 biased;
-                ended = connection.as_mut() => return ended,
+                ended = connection.as_mut() => return ended.map(|()| true),
                 silence = silent.as_mut() => break silence,
                 // The sender is gone only when the hub is.
                 _ = stopped.as_mut(), if !stopping => {
@@ -128,15 +125,15 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
     };
     count_over(limit.name(), "connection");
     if silence == Silence::Head {
-        return Ok(());
+        return Ok(false);
     }
     // A request may be on its way: whoever sent it is told that it was not taken.
     part(connection.as_mut());
     loop {
         match tokio::time::timeout(PARTING, connection.as_mut()).await {
-            Ok(ended) => return ended,
+            Ok(ended) => return ended.map(|()| true),
             Err(_) if activity.is_active(PARTING) => {}
-            Err(_) => return Ok(()),
+            Err(_) => return Ok(false),
         }
     }
 }

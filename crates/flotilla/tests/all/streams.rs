@@ -4,6 +4,7 @@ mod numbers;
 mod readers;
 mod resume;
 mod stops;
+mod wire;
 
 use flotilla_testkit::client::message;
 use flotilla_testkit::{Client, Event, Stream};

@@ -5,6 +5,7 @@ use super::calls::Calls;
 use super::lines::{Line, Listed};
 use super::sittings::Seated;
 use super::upcall::Upcalls;
+use super::upgrade::Bytes;
 use super::{Sockets, own_name};
 use crate::app::App;
 use crate::gopherhole;
@@ -16,11 +17,9 @@ use flotilla_protocol::channel::{self, Frame};
 use flotilla_protocol::hub_frame;
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::{HeaderMap, Uri};
-use hyper::upgrade::{OnUpgrade, Upgraded};
-use hyper_util::rt::TokioIo;
 use metrics::gauge;
 use std::sync::Arc;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -71,7 +70,7 @@ pub struct Connection {
     seated: Seated,
 }
 
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
+type Socket = WebSocketStream<Box<dyn Bytes>>;
 
 impl Connection {
     pub fn new(
@@ -105,15 +104,15 @@ impl Connection {
         }
     }
 
-    pub async fn run(mut self: Box<Self>, upgrade: OnUpgrade) {
-        let Ok(upgraded) = upgrade.await else { return };
+    pub async fn run(mut self: Box<Self>, upgraded: oneshot::Receiver<Box<dyn Bytes>>) {
+        let Ok(upgraded) = upgraded.await else { return };
         let sockets = self.app.settings().sockets;
         let config = WebSocketConfig::default()
             .read_buffer_size(BUFFER)
             .write_buffer_size(BUFFER)
             .max_message_size(Some(sockets.frame))
             .max_frame_size(Some(sockets.frame));
-        let mut socket = Socket::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
+        let mut socket = Socket::from_raw_socket(upgraded, Role::Server, Some(config)).await;
         gauge!("flotilla_sockets_open").increment(1.0);
         let (hub, is_agent) = (Arc::clone(&self.app.hub), self.place.is_some());
         if is_agent {
