@@ -62,11 +62,12 @@ fn poll_next(io: &mut Watched, body: &mut Held, context: &mut Context<'_>) -> Po
         match Pin::new(&mut *body).poll_frame(context) {
             Poll::Ready(None) => return Poll::Ready(Ok(Next::End)),
             Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(io::Error::other(error))),
-            // An empty chunk would be the last one.
-            Poll::Ready(Some(Ok(frame))) => match frame.into_data().ok().filter(|chunk| !chunk.is_empty()) {
-                Some(chunk) => return Poll::Ready(Ok(Next::Chunk(chunk))),
-                None => {}
-            },
+            Poll::Ready(Some(Ok(frame))) => {
+                // An empty chunk would be the last one.
+                if let Some(chunk) = frame.into_data().ok().filter(|chunk| !chunk.is_empty()) {
+                    return Poll::Ready(Ok(Next::Chunk(chunk)));
+                }
+            }
             Poll::Pending => return io.poll_gone(AHEAD, context).map(|()| Ok(Next::Gone)),
         }
     }

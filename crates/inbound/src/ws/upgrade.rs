@@ -9,9 +9,11 @@ pub trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
 
+type Taker = oneshot::Sender<Box<dyn Bytes>>;
+
 /// Goes with the answer `101` as an extension: who wants the connection once that answer is written.
 #[derive(Clone)]
-pub struct Upgrade(Arc<Mutex<Option<oneshot::Sender<Box<dyn Bytes>>>>>);
+pub struct Upgrade(Arc<Mutex<Option<Taker>>>);
 
 impl Upgrade {
     pub fn new() -> (Self, oneshot::Receiver<Box<dyn Bytes>>) {
