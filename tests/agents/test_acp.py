@@ -161,9 +161,11 @@ class OnThePublishedSchema(unittest.TestCase):
         self.assertIn("not signed in", json.dumps(task))
 
     def test_files_and_sessions(self):
-        part = {"raw": "aGk=", "mediaType": "application/pdf", "filename": "a.pdf"}
-        task = self.hub.send("plain", "", parts=[{"text": "count"}, part], contextId="c")
-        self.assertEqual(reply(task), "text, resource; turn 1")
+        # A file of text is told as words, whatever it is called; another is a file.
+        words = {"raw": "aGk=", "mediaType": "application/pdf", "filename": "a.pdf"}
+        other = {"raw": "/wA=", "mediaType": "application/pdf", "filename": "b.pdf"}
+        task = self.hub.send("plain", "", parts=[{"text": "count"}, words, other], contextId="c")
+        self.assertEqual(reply(task), "text, text, resource; turn 1")
         self.assertEqual(reply(self.hub.send("plain", "count", contextId="c")), "text; turn 2")
 
 
