@@ -2,7 +2,7 @@
 
 use crate::wire::Json;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// What an agent may ask leave for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -43,6 +43,16 @@ pub struct ApprovalRequest {
     /// How long the asker waits, in seconds, if that is less than the hub would let it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in: Option<u32>,
+}
+
+impl ApprovalRequest {
+    /// Whether both ask the same, however long they wait for an answer and in whatever order their input is written.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let value = |json: &Json| serde_json::from_str::<Value>(json.text()).ok();
+        let (input, others) = (&self.input, &other.input);
+        (&self.id, self.kind, &self.tool, &self.text) == (&other.id, other.kind, &other.tool, &other.text)
+            && (input == others || input.as_ref().map(value) == others.as_ref().map(value))
+    }
 }
 
 /// Where a question stands. Names are stored, so they only ever grow.

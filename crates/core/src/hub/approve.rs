@@ -63,16 +63,21 @@ impl Hub {
         let no_task = || Refusal::no_task(&task.to_string());
         let live = self.find(Scope::Admin, task).await?.ok_or_else(no_task)?;
         let id = ApprovalId::of(task, run, &request.id);
-        let known = self.store.approval(Scope::Admin, id).await?;
-        if let Some(decision) = known.as_ref().and_then(Approval::decision) {
-            return Ok(decision);
-        }
+        let mut known = self.store.approval(Scope::Admin, id).await?;
         if known.is_none() {
             let head = live.committed().ok_or_else(no_task)?;
-            let question = self.question(&head, id, run, request).await?;
+            let question = self.question(&head, id, run, request.clone()).await?;
             self.change(&live, || Command::Ask(Box::new(question.clone()))).await?;
+            // Another of this name may have been faster.
+            known = self.store.approval(Scope::Admin, id).await?;
         }
-        self.answered(&live, run, id).await
+        if known.as_ref().is_some_and(|known| !known.request.is_same(&request)) {
+            return Err(another(&request.id).into());
+        }
+        match known.as_ref().and_then(Approval::decision) {
+            Some(decision) => Ok(decision),
+            None => self.answered(&live, run, id).await,
+        }
     }
 
     /// With the answer of a rule, or of an owner who gave it for all such questions, if there is one.
@@ -271,6 +276,13 @@ fn check(request: &ApprovalRequest) -> Result<(), Refusal> {
     long("tool", request.tool.len(), NAME)?;
     long("text", request.text.len(), TEXT)?;
     long("input", request.input.as_ref().map_or(0, |input| input.text().len()), INPUT)
+}
+
+/// What is said to one question goes for no other.
+fn another(name: &str) -> Refusal {
+    let shown: String = name.chars().take(80).collect();
+    let text = format!("'{shown}' is another question of this run already; ask this one under a name of its own");
+    Refusal::invalid("id", text)
 }
 
 fn too_late(approval: &Approval, settled: &Settled) -> Refusal {

@@ -3,6 +3,7 @@
 use super::{allow, answer, approval, hub_with, owner};
 use crate::cast::{id, reached, state, text};
 use crate::socket::{answer as reply, dial};
+use flotilla_testkit::socket::Socket;
 use flotilla_testkit::{Binding, until};
 use serde_json::{Value, json};
 
@@ -148,9 +149,19 @@ fn an_agent_that_dialed_in_asks_over_its_socket() {
         json!({"type": "approval_request", "id": name, "taskId": work["taskId"], "run": work["run"],
         "tool": "Edit", "input": {"path": "a.rs"}})
     };
+    // Another question under its name, open or answered, is refused.
+    let refused = |socket: &mut Socket, tool: &str, input: Value| {
+        let mut other = ask("q1");
+        (other["tool"], other["input"]) = (json!(tool), input);
+        socket.send(&other);
+        let told = socket.kind("error");
+        assert_eq!(told["id"], "q1");
+        assert!(told["message"].as_str().unwrap().contains("another question"), "{told}");
+    };
     socket.send(&ask("q1"));
     let open = approval(&hub, "open");
     assert_eq!((&open["tool"], &open["agent"]), (&json!("Edit"), &json!("far")));
+    refused(&mut socket, "Bash", json!({"command": "rm -r /"}));
     // The same question again is the same approval.
     socket.send(&ask("q1"));
     let said = json!({"decision": "allow", "note": "go on", "input": {"path": "b.rs"}});
@@ -164,6 +175,8 @@ fn an_agent_that_dialed_in_asks_over_its_socket() {
         assert_eq!(decision["input"]["path"], "b.rs");
     }
     assert_eq!(owner(&hub).get("/api/approvals").json()["approvals"].as_array().unwrap().len(), 1);
+    refused(&mut socket, "Bash", json!({"command": "rm -r /"}));
+    refused(&mut socket, "Edit", json!({"path": "c.rs"}));
     socket.send(&json!({"type": "approval_request", "id": "q2", "taskId": work["taskId"]}));
     assert!(socket.kind("error")["message"].as_str().unwrap().contains("tool"));
     socket.send(
