@@ -48,7 +48,10 @@ pub struct Past {
     /// Whether the run was heard of.
     pub started: bool,
     pub queued_at: Option<Millis>,
-    pub alerted: bool,
+    /// How often its owner was told that nobody takes it.
+    pub alerts: usize,
+    /// What a later message, or the choice of a worker, has made of its deadline.
+    pub deadline: Option<Millis>,
     /// The version the dispatch is of, if it is not ours.
     pub noted_version: bool,
     /// What its runs used.
@@ -198,6 +201,7 @@ impl Past {
                         past.agents = Some(Arc::clone(agents));
                     }
                     Event::Routed { run, step } => past.step(*run, step, change.at),
+                    Event::Descended { origin: None, deadline } => past.deadline = *deadline,
                     Event::RunQueued { .. } => past.started = false,
                     Event::RunStarted { .. } => past.started = true,
                     // Who lost a run does not have it any more, and may have done some of it.
@@ -242,7 +246,7 @@ impl Past {
             Step::AskedAgain { worker, violations } => {
                 (self.asked_again, self.begun) = (Some((worker.as_str().into(), violations.clone())), true);
             }
-            Step::Alerted { .. } => self.alerted = true,
+            Step::Alerted { .. } => self.alerts += 1,
             Step::Fallback { .. } => self.noted_version = true,
             Step::Rejected { .. } | Step::Judged { .. } => {}
         }

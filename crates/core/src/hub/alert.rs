@@ -3,7 +3,6 @@
 use super::Hub;
 use super::judged::counted;
 use super::run::RunHandle;
-use crate::fleet::contract::Contract;
 use crate::fleet::reasons::Hindrance;
 use crate::notice::{Notice, What};
 use crate::task::Command;
@@ -12,12 +11,9 @@ use metrics::counter;
 use std::sync::Arc;
 
 impl Hub {
-    /// Tells the owner that work is not taken, once.
-    pub(super) async fn alert(self: &Arc<Self>, run: &RunHandle, contract: &Contract, hindrance: Hindrance) {
+    /// Tells the owner that work is not taken.
+    pub(super) async fn alert(self: &Arc<Self>, run: &RunHandle, hindrance: Hindrance) {
         let Hindrance { reason, detail, .. } = hindrance;
-        if contract.past.alerted {
-            return;
-        }
         let text = format!("No worker takes the work of task {} ({}): {detail}.", run.live.id(), reason.name());
         let Some(head) = run.live.committed() else { return };
         counter!("flotilla_alerts_total", "reason" => counted(&reason)).increment(1);

@@ -159,6 +159,7 @@ impl Hub {
         };
         let (mut choice, mut order) = (first, order.clone());
         let steps = if tries < MOST_TRIES { contract.dispatch.on_blocked() } else { &[] };
+        let mut alerts = 0;
         for step in steps {
             match step {
                 // Whoever asked back goes on; of work that was blocked, or replied to wrongly, all others are looked at
@@ -178,7 +179,11 @@ impl Hub {
                     }
                 }
                 OnBlocked::Alert => {
-                    self.alert(run, contract, hindrance(&choice, &contract.target)).await;
+                    // Each once, however often the policy is begun with again.
+                    alerts += 1;
+                    if alerts > contract.past.alerts {
+                        self.alert(run, hindrance(&choice, &contract.target)).await;
+                    }
                 }
             }
         }

@@ -40,6 +40,19 @@ fn work_that_is_blocked_goes_the_way_its_caller_wrote() {
 }
 
 #[test]
+fn an_alert_that_comes_again_in_a_policy_is_given_again() {
+    let hub = hub_with("fleet: {wait: 2s}");
+    let mut ada = worker(&hub, "ada");
+    let (task, client) = give(&hub, &json!({"on_blocked": ["alert", "queue", "alert"]}));
+    block(&mut ada, &json!({"blocked_reason": "dirty_tree", "retryable": true, "retry_after": 1}));
+    block(&mut ada, &json!({"blocked_reason": "dirty_tree", "retryable": true, "retry_after": 60}));
+    reached(&client, &task, "TASK_STATE_REJECTED");
+    let expected = "assigned ada, blocked ada, alerted dirty_tree, queued, assigned ada, blocked ada, \
+                    alerted dirty_tree, rejected dirty_tree";
+    assert_eq!(steps(&hub, &task), expected);
+}
+
+#[test]
 fn while_it_waits_before_rerouting_its_first_worker_may_have_it_again() {
     let hub = hub_with("");
     let (mut ada, _bob) = (worker(&hub, "ada"), worker(&hub, "bob"));
