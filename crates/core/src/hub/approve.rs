@@ -250,6 +250,9 @@ impl Hub {
     pub(super) async fn load_approvals(&self) -> Result<(), Fault> {
         for (at, task, id) in self.store.expiring().await? {
             self.approvals.expect(at, id, task);
+            if let Some(Approval { owner, agent, .. }) = self.store.approval(Scope::Admin, id).await? {
+                self.approvals.asked_by(id, owner, agent);
+            }
         }
         Ok(())
     }

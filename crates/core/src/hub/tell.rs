@@ -64,16 +64,18 @@ impl Hub {
             self.notices.tell(Notice { at: change.at, owner: head.owner, agent: head.agent, what });
         }
         // What is asked and used is whoever's who does the work, and their owner's to know.
-        let tell_doer = |what| self.notices.tell(Notice { at: change.at, owner: doer.0, agent: doer.1, what });
+        let tell = |(owner, agent), what| self.notices.tell(Notice { at: change.at, owner, agent, what });
         for told in told(&change.events) {
-            let (id, state) = match told {
-                Told::Asked { id, .. } => (id, ApprovalState::Open),
-                Told::Settled { id, answer } => (id, answer.state),
+            // Whoever asked may not have the work any more when that is settled.
+            let (id, state, asker) = match told {
+                Told::Asked { id, .. } => (id, ApprovalState::Open, None),
+                Told::Settled { id, answer } => (id, answer.state, self.approvals.asker(id)),
             };
-            tell_doer(What::Approval { approval: id.to_string().into(), task: head.id, state: state.name() });
+            let what = What::Approval { approval: id.to_string().into(), task: head.id, state: state.name() };
+            tell(asker.unwrap_or(doer), what);
         }
         if let Some(usage) = Usage::of(&change.events) {
-            tell_doer(What::Usage { task: head.id, usage });
+            tell(doer, What::Usage { task: head.id, usage });
         }
     }
 }

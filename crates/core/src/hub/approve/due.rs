@@ -1,7 +1,7 @@
 //! What the hub itself knows of approvals: the rules in force, and which question is due next.
 
 use crate::approval::{Policy, Told, told};
-use crate::ids::{ApprovalId, TaskId};
+use crate::ids::{AgentId, ApprovalId, PrincipalId, TaskId};
 use arc_swap::ArcSwap;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
@@ -21,6 +21,8 @@ pub struct Approvals {
 struct Due {
     by_time: BTreeMap<(Millis, ApprovalId), TaskId>,
     times: HashMap<ApprovalId, Millis>,
+    /// Who asked, and whose agent that is; where it is the fleet's work, it may be another's by the time it is settled.
+    askers: HashMap<ApprovalId, (PrincipalId, AgentId)>,
 }
 
 impl Approvals {
@@ -47,8 +49,18 @@ impl Approvals {
         }
     }
 
+    pub fn asked_by(&self, id: ApprovalId, owner: PrincipalId, agent: AgentId) {
+        self.due().askers.insert(id, (owner, agent));
+    }
+
+    /// Who asked an open question, if that is known.
+    pub fn asker(&self, id: ApprovalId) -> Option<(PrincipalId, AgentId)> {
+        self.due().askers.get(&id).copied()
+    }
+
     pub fn forget(&self, id: ApprovalId) {
         let mut due = self.due();
+        due.askers.remove(&id);
         if let Some(at) = due.times.remove(&id) {
             due.by_time.remove(&(at, id));
         }
@@ -63,10 +75,13 @@ impl Approvals {
     pub fn changed(&self, task: TaskId, change: &Change) {
         for told in told(&change.events) {
             match told {
-                Told::Asked { id, expires, .. } => {
+                Told::Asked { id, expires, asker, .. } => {
                     counter!("flotilla_approvals_asked_total").increment(1);
                     if let Some(at) = expires {
                         self.expect(at, id, task);
+                        if let Some((agent, owner)) = asker {
+                            self.asked_by(id, owner, agent);
+                        }
                     }
                 }
                 Told::Settled { id, answer } => {

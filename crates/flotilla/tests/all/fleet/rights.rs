@@ -114,6 +114,26 @@ fn the_owner_of_the_worker_hears_of_the_fleet_s_work_it_does() {
 }
 
 #[test]
+fn the_owner_of_the_worker_hears_that_its_question_is_void_when_it_does_not_begin() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let boss = with_key(&hub, &["ada-boss", "--principal", "ada", "--scope", "tasks:read,approvals:write"]);
+    let request = boss.dress(Request::get("/api/events").header("accept", "text/event-stream"));
+    let mut heard = try_stream(hub.address(), &request).expect("a stream");
+    let (task, _) = give(&hub, &json!({"on_blocked": ["queue"]}));
+    let message = ada.kind("message");
+    ask(&mut ada, &message, "Bash");
+    for state in ["open", "withdrawn"] {
+        let read = heard.through(|event| event.event.as_deref() == Some("approval"));
+        let told = read.last().expect("it came").json();
+        assert_eq!((&told["state"], &told["taskId"], &told["agent"]), (&json!(state), &json!(task), &json!("ada")));
+        if state == "open" {
+            result(&mut ada, &message, &json!({"status": "blocked", "blocked_reason": "dirty_tree"}));
+        }
+    }
+}
+
+#[test]
 fn work_that_another_s_worker_does_is_not_shown_to_who_refused_it() {
     let hub = hub();
     let (mut ada, mut bob) = (worker(&hub, "ada"), worker(&hub, "bob"));
