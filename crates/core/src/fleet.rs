@@ -97,8 +97,11 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(8 * 24 * 60 * 60)
 
 /// A pause until a limit is reset.
 pub(crate) fn pause(until: Millis, detail: &str) -> Pause {
-    let reason = if detail.is_empty() { "its usage limit is reached" } else { detail };
-    Pause { until, reason: reason.into() }
+    if detail.is_empty() { reached(until) } else { Pause { until, reason: detail.into() } }
+}
+
+fn reached(until: Millis) -> Pause {
+    Pause { until, reason: "its usage limit is reached".into() }
 }
 
 #[derive(Default)]
@@ -161,13 +164,16 @@ impl Fleet {
         let mut paused = Vec::new();
         let mut state = self.state();
         let account = state.workers.get(worker).and_then(Entry::account);
+        let owner = state.workers.get(worker).map(|entry| entry.owner);
+        // What it said is its owner's to know.
+        let told = reached(pause.until);
         if let Some(account) = &account {
-            state.pauses.insert(account.clone(), pause.clone());
+            state.pauses.insert(account.clone(), told.clone());
         }
         for (name, entry) in &mut state.workers {
             let shares = account.is_some() && entry.account() == account;
             if shares || **name == *worker {
-                entry.worker.paused = Some(pause.clone());
+                entry.worker.paused = Some(if Some(entry.owner) == owner { pause.clone() } else { told.clone() });
                 paused.push(Arc::clone(name));
             }
         }
@@ -232,7 +238,7 @@ impl Fleet {
                 pause.until = pause.until.min(after(now, LONGEST_PAUSE));
             }
             if let (Some(account), Some(pause)) = (entry.account(), entry.worker.pause(now)) {
-                state.pauses.insert(account, pause.clone());
+                state.pauses.insert(account, reached(pause.until));
             }
             state.workers.insert(Arc::clone(&entry.worker.name), entry);
             self.populated.store(true, Ordering::Relaxed);

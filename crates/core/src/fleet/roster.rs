@@ -139,7 +139,9 @@ impl Entry {
 
     /// Rests with the others of its account.
     pub fn rest(&mut self, pauses: &Pauses) {
-        if let Some(pause) = self.account().and_then(|account| pauses.get(&account)) {
+        let Some(pause) = self.account().and_then(|account| pauses.get(&account)) else { return };
+        // It may know more of why than the others.
+        if self.worker.paused.as_ref().is_none_or(|own| own.until != pause.until) {
             self.worker.paused = Some(pause.clone());
         }
     }

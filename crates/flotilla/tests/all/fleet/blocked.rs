@@ -216,10 +216,13 @@ fn a_usage_limit_pauses_all_workers_of_the_account() {
     let (task, client) = give(&hub, &json!({}));
     block(&mut ada, &json!({"blocked_reason": "usage_limit", "retry_after": 3600, "detail": "weekly limit"}));
     let message = eve.kind("message");
-    for paused in ["ada", "bob"] {
+    // What it said is for its own owner.
+    for (paused, reason) in [("ada", "weekly limit"), ("bob", "its usage limit is reached")] {
         let seen = is(&hub, paused, "BUSY");
-        assert_eq!(seen["paused"]["reason"], "weekly limit", "{seen}");
+        assert_eq!(seen["paused"]["reason"], reason, "{seen}");
     }
+    say(&mut ada, &with("ada", "team", 2));
+    assert_eq!(shown(&hub, "ada")["paused"]["reason"], "weekly limit", "also when it announces itself again");
     assert_eq!(shown(&hub, "eve")["paused"], Value::Null);
     result(&mut eve, &message, &json!({"status": "done"}));
     reached(&client, &task, "TASK_STATE_COMPLETED");

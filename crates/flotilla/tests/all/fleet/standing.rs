@@ -36,7 +36,7 @@ fn pauses_and_turns_outlive_the_hub() {
     }
     // One of the same account that comes only now is paused with the others.
     let _bob = worker_saying(&hub, "bob", &with("bob"));
-    assert_eq!(is(&hub, "bob", "BUSY")["paused"]["reason"], "weekly");
+    assert_eq!(is(&hub, "bob", "BUSY")["paused"]["reason"], "its usage limit is reached");
 }
 
 #[test]
