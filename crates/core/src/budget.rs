@@ -97,6 +97,15 @@ impl Ceiling {
         self.marks(used).find(Mark::is_reached)
     }
 
+    /// Whether another has room where this one, if it is hard, is used up.
+    pub fn is_raised_by(&self, other: &Self, used: &Usage) -> bool {
+        let mut reached = self.marks(used).filter(|mark| self.hard && mark.is_reached());
+        reached.all(|mark| {
+            let mut others = other.marks(used).filter(|other| other.figure == mark.figure);
+            others.next().is_some_and(|other| !other.is_reached())
+        })
+    }
+
     /// What a contract allows, if it says.
     pub fn of(dispatch: &Dispatch) -> Option<Self> {
         let budget = dispatch.task.budget.as_ref();

@@ -195,11 +195,13 @@ impl Hub {
         };
         let own = brought.is_none().then_some(head.id);
         let broke = self.spent_up(None, own, head.origin.as_deref()).await;
-        let Some(ceiling) = brought.filter(|brought| brought.hard && broke.is_none()) else {
-            return broke.map(Box::new);
-        };
-        match self.store.usage_below(head.id).await {
-            Ok(used) => ceiling.reached(&used).map(|_| Box::new(Broke::before(OWN, None))),
+        let Some(brought) = brought.filter(|_| broke.is_none()) else { return broke.map(Box::new) };
+        match tokio::try_join!(self.promised(head.id), self.store.usage_below(head.id)) {
+            Ok((own, used)) => {
+                let raises = own.is_none_or(|own| own.is_raised_by(&brought, &used));
+                let has_room = raises && !(brought.hard && brought.reached(&used).is_some());
+                (!has_room).then(|| Box::new(Broke::before(OWN, None)))
+            }
             Err(_) => Some(Box::new(Broke::unknown())),
         }
     }

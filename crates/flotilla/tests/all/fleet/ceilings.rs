@@ -315,6 +315,19 @@ fn an_answer_to_work_whose_budget_is_used_up_is_refused_and_the_work_waits_on() 
         answer(json!({"messageId": format!("m-{most}"), "metadata": {URI: super::dispatch(&json!({"task": task}))}}))
     };
     more(100).expect_err("that is used up too");
+    // A softer word, or one of something else, is not more.
+    for (number, task) in [
+        json!({"token_budget": 99}),
+        json!({"budget": {"max_cost_usd": 5, "hard": true}}),
+        json!({"budget": {"max_output_tokens": 500, "hard": true}}),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let contract = json!({URI: super::dispatch(&json!({"task": task}))});
+        let refused = answer(json!({"messageId": format!("n-{number}"), "metadata": contract}));
+        assert!(refused.is_err(), "{task}");
+    }
     more(200).expect("it goes on");
     assert_eq!(ada.kind("message")["taskId"], json!(parent));
 }
