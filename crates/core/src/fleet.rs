@@ -13,6 +13,7 @@ pub mod schema;
 pub mod settings;
 pub mod spent;
 mod standing;
+pub mod terms;
 
 pub use agent::{extension, virtual_agent};
 pub use roster::{Seen, Via};

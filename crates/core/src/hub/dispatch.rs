@@ -12,7 +12,7 @@ use crate::fleet::outcome::Judge;
 use crate::fleet::queue::{Order, Placed};
 use crate::fleet::reasons::{Hindrance, hindrance, listed};
 use crate::fleet::settings::after;
-use crate::fleet::{FLEET, contract, own, schema};
+use crate::fleet::{FLEET, contract, own, schema, terms};
 use crate::registry::{Agent, OnLost};
 use crate::task::{Command, Head};
 use flotilla_protocol::a2a::error::Refusal;
@@ -77,8 +77,10 @@ impl Hub {
         let dispatch = dispatch.or_else(|| (agent.name == FLEET).then(|| contract::plain(first)));
         let past = if dispatch.is_some() || version.is_some() { Past::of(changes) } else { Past::default() };
         let version = version.filter(|_| !past.noted_version);
-        let contract = dispatch.map(|dispatch| {
+        let contract = dispatch.map(|mut dispatch| {
             let target = contract::target(agent, &dispatch);
+            terms::amend(&mut dispatch, changes, self.reads_texts(agent));
+            dispatch.deadline = past.deadline.or(dispatch.deadline);
             Contract { dispatch: Arc::new(dispatch), target, past }
         });
         (contract, version)
@@ -318,8 +320,10 @@ impl Hub {
             None => None,
         };
         let told = Told { worker: &worker, unverified: &unverified, violations, deadline, left };
-        if is_another || violations.is_some() {
-            work.message = form::dressed(&work.message, &contract.dispatch, &told);
+        let anew = is_another || violations.is_some();
+        let texts = !order.direct || self.reads_texts(&agent);
+        if let Some(dispatch) = terms::told(&contract.dispatch, &work, texts, anew) {
+            work.message = form::dressed(&work.message, &dispatch, &told);
         }
         (work.asked_at, work.ttl) = (now, u32::try_from(settings.take.as_secs().max(1)).ok());
         counter!("flotilla_dispatches_total", "outcome" => "assigned").increment(1);

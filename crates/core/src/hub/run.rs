@@ -341,7 +341,7 @@ impl Hub {
         })
     }
 
-    /// The contract of a task is that of its first message. One in a version that is not spoken here is noted, once.
+    /// The contract of a task is that of its first message, as later ones amend it. One in a version that is not spoken here is noted, once.
     async fn contracted(
         self: &Arc<Self>,
         live: &LiveRef,

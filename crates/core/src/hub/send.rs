@@ -353,6 +353,7 @@ impl Hub {
         }
         let head = live.committed().ok_or_else(|| Fault::new("the task is not loaded"))?;
         infer_context(Arc::make_mut(&mut say.message), &head)?;
+        self.date(agent, &head, &mut say).await?;
         say.broke = say.broke.or(Box::pin(self.broke_again(agent, &head, &say.message)).await);
         if let Some(new) = hook {
             self.hang(&head, new).await?;

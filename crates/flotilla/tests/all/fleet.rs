@@ -2,6 +2,7 @@
 
 mod alerts;
 mod anew;
+mod answers;
 mod away;
 mod begun;
 mod blocked;
