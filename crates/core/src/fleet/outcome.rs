@@ -369,17 +369,10 @@ impl Judge {
     /// The hub's own word on what a worker cannot be believed about.
     fn complete(&self, result: &mut TaskResult) {
         result.task_id.clone_from(&self.dispatch.task.task_id);
-        let seen_by_git = result.more.get("evidence").is_some_and(|evidence| evidence["git"]["ok"].is_boolean());
-        result.unverified.retain(|name| name != FILES_CHANGED);
-        if !result.artifacts.files_changed.is_empty() && !seen_by_git {
-            result.unverified.push(FILES_CHANGED.to_owned());
-        }
+        evidence::claimed(result);
         self.spent.write(result);
     }
 }
-
-/// What a worker that has nothing to look at its tree with can only claim.
-const FILES_CHANGED: &str = "artifacts.files_changed";
 
 /// Of a run that is tried again only what is for the owner stays.
 fn notes(passed: Vec<Report>) -> Vec<Report> {

@@ -134,6 +134,44 @@ fn checked(hub: &HubProcess, place: &str, state_folder: &Path) {
     assert!(brief.contains("Do it") && brief.contains("\"type\":\"TASK_RESULT\""), "{brief}");
 }
 
+/// Leaves nothing that git could look at, in each of several ways, and says what it likes.
+const BLINDS: [(&str, &str); 5] = [
+    ("pipe", "rm src/kept.txt; mkfifo src/kept.txt"),
+    ("bare", "git config core.bare true"),
+    ("moved", "mv .git .git2"),
+    ("head", "echo garbage > .git/HEAD"),
+    ("gone", "rm -rf .git/objects/*"),
+];
+const CLAIM: &str = r#"{"type":"TASK_RESULT","protocol_version":"2.0","status":"done","artifacts":{"files_changed":["lie.py"],"branch":"fix","commits":["0123456"]}}"#;
+
+#[test]
+fn a_run_that_has_git_see_nothing_is_not_believed() {
+    for (name, blind) in BLINDS {
+        let repository = repository();
+        let script = format!("cat > /dev/null; {blind}; echo '{CLAIM}'");
+        let hub = setup().config(&agents(repository.path(), "", &[(name, &script)])).start();
+        let task = dispatched(&hub.owner(Binding::JsonRpc).agent(name), name);
+        let (result, standing) = judged(&task);
+        assert_eq!(standing["standing"], "reported", "{name}: {task}");
+        let checks = standing["checks"].as_array().expect("checks");
+        assert!(checks.iter().any(|check| check["name"] == "git" && check["ok"] == false), "{name}: {standing}");
+        assert_eq!(result["artifacts"]["flags"], json!([{"flag": "not_seen", "places": ["."]}]), "{name}");
+        let claims = json!(["artifacts.files_changed", "artifacts.branch", "artifacts.commits"]);
+        assert_eq!((&result["unverified"], &result["other_results"]), (&claims, &Value::Null), "{name}: {result}");
+    }
+}
+
+#[test]
+fn a_program_below_the_root_may_name_files_from_where_it_is() {
+    let repository = repository();
+    let script = format!("cat > /dev/null; echo more >> kept.txt; echo '{}'", CLAIM.replace("lie.py", "kept.txt"))
+        .replace(r#","branch":"fix","commits":["0123456"]"#, "");
+    let hub = setup().config(&agents(&repository.path().join("src"), "", &[("below", &script)])).start();
+    let (result, standing) = judged(&dispatched(&hub.owner(Binding::JsonRpc).agent("below"), "below"));
+    assert_eq!(standing["standing"], "accepted", "{result}");
+    assert_eq!(result["artifacts"]["files_changed"], json!(["src/kept.txt"]));
+}
+
 #[test]
 fn a_program_may_have_a_tree_of_its_own_for_each_task() {
     let repository = repository();

@@ -5,7 +5,7 @@ use flotilla_protocol::fleet::TaskResult;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// A claim that does not match, or a change that nobody claimed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -39,15 +39,47 @@ pub enum Flag {
     },
     /// What git ignores was changed where no commit shows it.
     IgnoresChanged,
-    /// Repositories inside that could not be looked at.
+    /// Repositories that could not be looked at: `.` is the one the run was in, others are inside it.
     NotSeen {
         places: Vec<String>,
     },
 }
 
-/// Puts what was seen in the place of what was claimed, with a flag for each difference. `root` is the repository's.
-pub fn hold(result: &mut TaskResult, evidence: &Evidence, root: &Path) -> Vec<Flag> {
-    let flags = flags(result, evidence, root);
+/// Where files are claimed from.
+#[derive(Debug, Clone)]
+pub struct Ground {
+    root: PathBuf,
+    /// Where the program was started, as it was told.
+    folder: PathBuf,
+    /// The same, from the root.
+    inside: PathBuf,
+}
+
+impl Ground {
+    /// `folder` is in the repository at `root`.
+    pub fn new(root: &Path, folder: &Path) -> Self {
+        let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        let inside = real.strip_prefix(root).unwrap_or(Path::new("")).to_owned();
+        Self { root: root.to_owned(), folder: folder.to_owned(), inside }
+    }
+
+    /// Claimed files as git names them. An agent may name them from the root or from its folder: one way is tried first, and
+    /// where that names nothing that was seen, the other.
+    fn claimed(&self, files: &[String], seen: &BTreeSet<String>, first: &Path) -> BTreeSet<String> {
+        let name = |file: &String| {
+            let file = Path::new(file);
+            let below = file.strip_prefix(&self.folder).map(|file| self.inside.join(file));
+            let file = file.strip_prefix(&self.root).map(Path::to_owned).or(below).unwrap_or_else(|_| file.to_owned());
+            let mut names = [first, Path::new(""), &self.inside].map(|from| plain(&from.join(&file))).into_iter();
+            names.find(|name| seen.contains(name)).unwrap_or_else(|| plain(&file))
+        };
+        files.iter().map(name).collect()
+    }
+}
+
+/// Puts what was seen in the place of what was claimed, with a flag for each difference.
+pub fn hold(result: &mut TaskResult, evidence: &Evidence, ground: &Ground) -> Vec<Flag> {
+    let flags = flags(result, evidence, ground);
     let made = &mut result.artifacts;
     made.files_changed.clone_from(&evidence.files_changed);
     made.more.insert("branch".into(), json!(evidence.branch));
@@ -62,11 +94,21 @@ pub fn hold(result: &mut TaskResult, evidence: &Evidence, root: &Path) -> Vec<Fl
     flags
 }
 
-fn flags(result: &TaskResult, evidence: &Evidence, root: &Path) -> Vec<Flag> {
+/// Where the repository could be read before the run and cannot any more, nothing that is claimed has been seen.
+pub fn unseen(result: &mut TaskResult) -> Vec<Flag> {
+    let flags = vec![Flag::NotSeen { places: vec![".".into()] }];
+    result.artifacts.more.insert("flags".into(), json!(flags));
+    flags
+}
+
+fn flags(result: &TaskResult, evidence: &Evidence, ground: &Ground) -> Vec<Flag> {
     let made = &result.artifacts;
     let mut flags = Vec::new();
     let seen: BTreeSet<String> = evidence.files_changed.iter().cloned().collect();
-    let claimed: BTreeSet<String> = made.files_changed.iter().map(|file| plain(file, root)).collect();
+    let readings = [&ground.inside, Path::new("")].map(|first| ground.claimed(&made.files_changed, &seen, first));
+    // Where both name something that was seen, the one that was meant leaves less over.
+    let claimed = readings.into_iter().min_by_key(|claimed| claimed.symmetric_difference(&seen).count());
+    let claimed = claimed.unwrap_or_default();
     let files: Vec<String> = claimed.difference(&seen).cloned().collect();
     // Where not all are named, one that is not among them may be changed all the same.
     if !files.is_empty() && seen.len() == evidence.files {
@@ -115,16 +157,22 @@ fn flags(result: &TaskResult, evidence: &Evidence, root: &Path) -> Vec<Flag> {
     flags
 }
 
-/// A file as git names it.
-fn plain(file: &str, root: &Path) -> String {
-    let inside = Path::new(file).strip_prefix(root).unwrap_or(Path::new(file));
-    let inside = inside.strip_prefix("./").unwrap_or(inside);
-    inside.to_string_lossy().into_owned()
+/// Without steps that lead nowhere.
+fn plain(file: &Path) -> String {
+    let mut plain = PathBuf::new();
+    for part in file.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if plain.file_name().is_some() => drop(plain.pop()),
+            other => plain.push(other),
+        }
+    }
+    plain.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Evidence, Flag, hold};
+    use super::{Evidence, Flag, Ground, hold};
     use crate::evidence::Commit;
     use flotilla_protocol::fleet::TaskResult;
     use serde_json::json;
@@ -148,8 +196,12 @@ mod tests {
         serde_json::from_value(result).unwrap()
     }
 
+    fn ground(folder: &str) -> Ground {
+        Ground::new(Path::new("/repo"), Path::new(folder))
+    }
+
     fn flags(artifacts: serde_json::Value) -> Vec<Flag> {
-        hold(&mut claimed(artifacts), &seen(), Path::new("/repo"))
+        hold(&mut claimed(artifacts), &seen(), &ground("/repo"))
     }
 
     #[test]
@@ -164,7 +216,7 @@ mod tests {
         let mut result = claimed(json!({
             "files_changed": ["a.rs", "c.rs"], "branch": "fix", "commits": ["fedcba9"], "pr": "https://x.example/1"
         }));
-        let flags = hold(&mut result, &seen(), Path::new("/repo"));
+        let flags = hold(&mut result, &seen(), &ground("/repo"));
         assert_eq!(
             flags,
             [
@@ -178,6 +230,31 @@ mod tests {
         assert_eq!(result.artifacts.pr.as_deref(), Some("https://x.example/1"));
         let told = serde_json::to_value(&result).unwrap()["artifacts"].clone();
         assert_eq!((&told["branch"], &told["flags"][0]["flag"]), (&json!("main"), &json!("claimed_not_changed")));
+    }
+
+    #[test]
+    fn files_may_be_named_from_where_the_program_was_started() {
+        let seen = |files: &[&str]| {
+            let files_changed: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
+            Evidence { files: files_changed.len(), files_changed, ..Evidence::default() }
+        };
+        for (changed, said, is_right) in [
+            (&["sub/s.txt"][..], &["s.txt"][..], true),
+            (&["sub/s.txt"], &["./s.txt"], true),
+            (&["sub/s.txt"], &["sub/s.txt"], true),
+            (&["sub/s.txt"], &["/repo/sub/s.txt"], true),
+            (&["out.txt", "sub/s.txt"], &["../out.txt", "s.txt"], true),
+            (&["s.txt", "sub/s.txt"], &["../s.txt", "s.txt"], true),
+            (&["s.txt", "sub/s.txt"], &["s.txt", "sub/s.txt"], true),
+            (&["s.txt", "sub/s.txt"], &["s.txt"], false),
+            (&["sub/s.txt"], &["t.txt"], false),
+            (&["sub/s.txt"], &["../../s.txt"], false),
+            (&["sub/s.txt"], &["other/s.txt"], false),
+        ] {
+            let mut result = claimed(json!({"files_changed": said}));
+            let flags = hold(&mut result, &seen(changed), &ground("/repo/sub"));
+            assert_eq!(flags.is_empty(), is_right, "{said:?} of {changed:?}: {flags:?}");
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Where a run works, and what is looked at around it: the folder itself or a tree of the task's own.
 
 use super::Evidence;
+use super::claims::Ground;
 use super::git::{Git, Trouble};
 use super::snapshot::Snapshot;
-use super::witness::{Witness, without_result};
+use super::witness::{Sight, Witness, without_result};
 use super::worktree::{Ending, Worktree};
 use crate::agent::Outbox;
 use flotilla_protocol::block::Block;
@@ -32,8 +33,8 @@ pub struct Plan {
 pub struct Site {
     pub folder: PathBuf,
     git: Git,
-    /// None if nobody wants to know, or there is no repository.
-    before: Option<Result<Snapshot, Trouble>>,
+    /// With where in it the run works. None if nobody wants to know, or there is no repository.
+    before: Option<Result<(Snapshot, Ground), Trouble>>,
     tree: Option<(Worktree, Ending)>,
     presence: Option<Presence>,
     witness: Arc<Witness>,
@@ -56,7 +57,10 @@ impl Plan {
         if self.evidence && site.presence.is_some() {
             site.before = match Snapshot::before(&site.git).await {
                 Err(Trouble::NoRepository) => None,
-                taken => Some(taken),
+                taken => Some(taken.map(|taken| {
+                    let ground = Ground::new(&taken.root, &site.folder);
+                    (taken, ground)
+                })),
             };
         }
         Ok(site)
@@ -87,17 +91,21 @@ impl Site {
     /// What was seen, for the owner's log, and the result the agent told, as far as it holds. Trouble on the way is told
     /// too: the work itself is over. What a run made that did not come to its end is never merged.
     pub async fn close(self, is_done: bool) -> Vec<Report> {
-        let (mut blocks, mut seen) = (Vec::new(), None);
+        let (mut blocks, mut sight) = (Vec::new(), None);
         if let Some(before) = &self.before {
             let looked = match before {
-                Ok(before) => Evidence::since(before, &self.git).await.map(|evidence| (evidence, before.root.clone())),
+                Ok((before, ground)) => {
+                    // What cannot be looked at any more was made so by the run, and is no way to be believed.
+                    sight = Some(Sight::Lost);
+                    Evidence::since(before, &self.git).await.map(|evidence| (evidence, ground.clone()))
+                }
                 Err(problem) => Err(problem.clone()),
             };
             match looked {
-                Ok((mut evidence, root)) => {
+                Ok((mut evidence, ground)) => {
                     evidence.shared = self.presence.as_ref().is_some_and(|presence| !presence.was_alone());
                     blocks.extend(evidence.block());
-                    seen = Some((evidence, root));
+                    sight = Some(Sight::Seen(Box::new(evidence), ground));
                 }
                 Err(problem) => blocks.push(Block::text(&format!("what changed cannot be told: {problem}"))),
             }
@@ -113,8 +121,7 @@ impl Site {
             });
         }
         let note = (!blocks.is_empty()).then_some(Report::Note { blocks });
-        let seen = seen.as_ref().map(|(evidence, root)| (evidence, root.as_path()));
-        note.into_iter().chain(self.witness.settle(seen, is_done)).collect()
+        note.into_iter().chain(self.witness.settle(sight.as_ref(), is_done)).collect()
     }
 }
 

@@ -92,7 +92,8 @@ impl Snapshot {
         }
         inner::look(&mut taken, git, Some(before)).await?;
         if before.hidden.is_some() {
-            taken.hidden = Hidden::take(&taken, git).await.ok();
+            // What could be told before and cannot any more, the run made so.
+            taken.hidden = Some(Hidden::take(&taken, git).await?);
         }
         Ok(taken)
     }

@@ -1,20 +1,27 @@
 //! What an agent says of its own work, read along with its reports, and held against what git saw.
 
-use super::claims::hold;
-use super::{Evidence, claims::Flag};
+use super::Evidence;
+use super::claims::{Flag, Ground, hold, unseen};
 use crate::attach::receipt;
 use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
 use flotilla_protocol::fleet::{self, Found, Handshake, Kind, TaskResult, hints, version};
 use flotilla_protocol::wire::{AnyValue, Json};
 use flotilla_protocol::work::{Contents, Report};
 use serde_json::{Value, json};
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 /// How much of the end of what an agent prints is kept: a result stands there.
 const KEPT: usize = 64 * 1024;
 /// How much of it stands for what was done, in characters.
 const DETAIL: usize = 2_000;
+
+/// What there is to hold claims against after a run.
+#[derive(Debug)]
+pub enum Sight {
+    Seen(Box<Evidence>, Ground),
+    /// The repository could be read before the run, and cannot any more.
+    Lost,
+}
 
 #[derive(Debug)]
 pub struct Witness {
@@ -76,7 +83,7 @@ impl Witness {
     }
 
     /// The result to be told in the place of what the agent said; none if there is nothing to put right.
-    pub fn settle(&self, seen: Option<(&Evidence, &Path)>, is_done: bool) -> Option<Report> {
+    pub fn settle(&self, sight: Option<&Sight>, is_done: bool) -> Option<Report> {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         if heard.result.is_none() {
             let found = fleet::ending(&heard.text);
@@ -85,13 +92,21 @@ impl Witness {
         }
         let mut result = match heard.result.take() {
             _ if heard.is_wrong => return None,
-            Some(result) if self.contract || seen.is_some() => result,
-            None if self.contract && seen.is_some() && is_done => Box::new(inferred(&heard.text)),
+            Some(result) if self.contract || sight.is_some() => result,
+            None if self.contract && sight.is_some() && is_done => Box::new(inferred(&heard.text)),
             _ => return None,
         };
-        if let Some((evidence, root)) = seen {
-            let flags = hold(&mut result, evidence, root);
-            note(&mut result, &flags);
+        match sight {
+            Some(Sight::Seen(evidence, ground)) => {
+                let flags = hold(&mut result, evidence, ground);
+                let held = flags.is_empty() || result.inferred;
+                note(&mut result, &flags, held);
+            }
+            Some(Sight::Lost) => {
+                let flags = unseen(&mut result);
+                note(&mut result, &flags, false);
+            }
+            None => {}
         }
         Some(told(&result))
     }
@@ -139,8 +154,8 @@ fn inferred(text: &str) -> TaskResult {
 }
 
 /// The check by which the hub knows whether what was claimed held.
-fn note(result: &mut TaskResult, flags: &[Flag]) {
-    let held = json!({"ok": flags.is_empty() || result.inferred, "flags": flags});
+fn note(result: &mut TaskResult, flags: &[Flag], held: bool) {
+    let held = json!({"ok": held, "flags": flags});
     match result.more.get_mut("evidence").and_then(Value::as_object_mut) {
         Some(evidence) => drop(evidence.insert("git".into(), held)),
         None => drop(result.more.insert("evidence".into(), json!({"git": held}))),
@@ -157,8 +172,9 @@ fn told(result: &TaskResult) -> Report {
 
 #[cfg(test)]
 mod tests {
-    use super::{Witness, without_result};
+    use super::{Sight, Witness, without_result};
     use crate::evidence::Evidence;
+    use crate::evidence::claims::Ground;
     use flotilla_protocol::a2a::model::{Artifact, Message, Part, TaskState};
     use flotilla_protocol::work::{Contents, Report};
     use serde_json::{Value, json};
@@ -175,7 +191,12 @@ mod tests {
     }
 
     fn settled(witness: &Witness, evidence: Option<&Evidence>) -> Option<Value> {
-        let report = witness.settle(evidence.map(|seen| (seen, Path::new("/repo"))), true)?;
+        let ground = Ground::new(Path::new("/repo"), Path::new("/repo"));
+        let sight = evidence.map(|seen| Sight::Seen(Box::new(seen.clone()), ground));
+        data(witness.settle(sight.as_ref(), true)?)
+    }
+
+    fn data(report: Report) -> Option<Value> {
         let Report::Artifact { contents, .. } = report else { panic!("an artifact") };
         Some(serde_json::from_str(contents.parts()[0].data.0.as_ref().expect("data").text()).expect("JSON"))
     }
@@ -200,6 +221,20 @@ mod tests {
         assert_eq!(told["artifacts"]["files_changed"], json!(["a.rs"]));
         assert_eq!(told["evidence"]["git"]["ok"], false);
         assert_eq!(told["evidence"]["git"]["flags"][0]["files"], json!(["lie.py"]));
+    }
+
+    #[test]
+    fn what_a_run_had_nobody_see_is_claimed_and_does_not_hold() {
+        let lost = |witness: &Witness| data(witness.settle(Some(&Sight::Lost), true)?);
+        let told = witness(false);
+        told.hear(&printed(&CLAIM.concat(), false));
+        let told = lost(&told).expect("a result");
+        assert_eq!(told["artifacts"]["files_changed"], json!(["lie.py"]), "nobody knows better");
+        let flags = json!([{"flag": "not_seen", "places": ["."]}]);
+        assert_eq!((&told["evidence"]["git"]["ok"], &told["evidence"]["git"]["flags"]), (&json!(false), &flags));
+        let told = lost(&witness(true)).expect("a result of work under a contract");
+        assert_eq!((&told["inferred"], &told["evidence"]["git"]["ok"]), (&json!(true), &json!(false)));
+        assert_eq!(lost(&witness(false)), None, "nothing was claimed");
     }
 
     #[test]

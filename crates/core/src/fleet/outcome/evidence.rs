@@ -1,5 +1,6 @@
 //! What a worker says of the checks it made itself: each held, did not hold, or is no check.
 
+use flotilla_protocol::fleet::TaskResult;
 use serde_json::{Map, Value};
 
 /// Members by which a check says whether it held. What they say must be a yes.
@@ -8,6 +9,30 @@ const VERDICTS: [&str; 5] = ["ok", "passed", "pass", "success", "held"];
 const WORDS: [&str; 4] = ["status", "result", "outcome", "conclusion"];
 /// Members that count what did not hold, or say that something did not.
 const COUNTS: [&str; 6] = ["failed", "failures", "errors", "exit_code", "exitCode", "returncode"];
+
+/// What git sees of a run, as a result has it. A worker that has nothing to look at its tree with can only claim it.
+const SEEN: [&str; 3] = ["artifacts.files_changed", "artifacts.branch", "artifacts.commits"];
+
+/// Says what of a result nobody looked at.
+pub(super) fn claimed(result: &mut TaskResult) {
+    result.unverified.retain(|name| !SEEN.contains(&name.as_str()));
+    if result.more.get("evidence").is_some_and(|evidence| is_seen(&evidence["git"])) {
+        return;
+    }
+    let says = |name: &str| result.artifacts.more.get(name).is_some_and(|told| !told.is_null());
+    let told = [!result.artifacts.files_changed.is_empty(), says("branch"), says("commits")];
+    result.unverified.extend(SEEN.iter().zip(told).filter(|(_, told)| *told).map(|(name, _)| (*name).to_owned()));
+}
+
+/// Whether git looked; not where the repository itself (`.`) could not be looked at any more.
+fn is_seen(git: &Value) -> bool {
+    let is_all = |flag: &Value| flag["flag"] == "not_seen" && holds(&flag["places"], ".");
+    git["ok"].is_boolean() && !git["flags"].as_array().is_some_and(|flags| flags.iter().any(is_all))
+}
+
+fn holds(places: &Value, place: &str) -> bool {
+    places.as_array().is_some_and(|places| places.iter().any(|one| one == place))
+}
 
 /// Each check in a worker's evidence by its name, and whether it held: `{"tests": false}`, `{"tests": {"ok": false}}`,
 /// `[{"name": "tests", "ok": false}]`, and the same with `passed` or in a word.

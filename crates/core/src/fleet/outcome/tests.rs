@@ -161,14 +161,22 @@ fn worse_counts_where_a_worker_contradicts_itself() {
 #[test]
 fn what_a_worker_alone_says_it_changed_is_a_claim() {
     let made = json!({"files_changed": ["never/touched.py"]});
-    for (told, unverified) in [
-        (json!({"status": "done", "artifacts": made}), json!(["artifacts.files_changed"])),
-        (json!({"status": "done", "artifacts": made, "evidence": {"git": {"ok": true}}}), Value::Null),
-        (json!({"status": "done"}), Value::Null),
+    let more = json!({"files_changed": ["a.py"], "branch": "main", "commits": ["0123456"]});
+    let all = json!(["artifacts.files_changed", "artifacts.branch", "artifacts.commits"]);
+    let lost = json!({"git": {"ok": false, "flags": [{"flag": "not_seen", "places": ["."]}]}});
+    let inner = json!({"git": {"ok": false, "flags": [{"flag": "not_seen", "places": ["inner"]}]}});
+    let (accepted, reported) = (Standing::Accepted, Standing::Reported);
+    for (told, unverified, standing) in [
+        (json!({"status": "done", "artifacts": made}), json!(["artifacts.files_changed"]), accepted),
+        (json!({"status": "done", "artifacts": more}), all.clone(), accepted),
+        (json!({"status": "done", "artifacts": more, "evidence": lost}), all, reported),
+        (json!({"status": "done", "artifacts": more, "evidence": inner}), Value::Null, reported),
+        (json!({"status": "done", "artifacts": made, "evidence": {"git": {"ok": true}}}), Value::Null, accepted),
+        (json!({"status": "done"}), Value::Null, accepted),
     ] {
         let reports = vec![artifact(vec![data(&result(&told))]), status(TaskState::Completed, "")];
-        let (_, hub, standing) = over(&mut plain(), reports);
-        assert_eq!((&hub["unverified"], standing), (&unverified, Standing::Accepted), "{told}");
+        let (_, hub, stands) = over(&mut plain(), reports);
+        assert_eq!((&hub["unverified"], stands), (&unverified, standing), "{told}");
     }
 }
 
