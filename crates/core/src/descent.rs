@@ -56,7 +56,7 @@ impl Descent {
         if caller.is_anonymous() {
             let called = told.hops.is_some() || Ancestry::is_told(beside, within);
             let provenance = if called { Provenance::A2aExternal } else { Provenance::Local };
-            let claimed = called.then(|| claim(&told, Ancestry::of(beside, within).ok().flatten(), limits));
+            let claimed = called.then(|| claim(&told, Ancestry::readable(beside, within), limits));
             // Anybody could say anything. The trace decides nothing, so it may stay.
             let origin = Origin { provenance, trace: told.trace, claimed: claimed.flatten(), ..Origin::default() };
             return Ok((origin != Origin::default()).then(|| Self::new(origin, None, here(), limits, now)));

@@ -65,6 +65,9 @@ fn a_stranger_s_word_counts_against_the_work_alone() {
     assert_eq!(claimed(json!({"hops": 4, "maxHops": 99}), None), Some(Objection::Hops { hops: 4, most: 3 }));
     assert_eq!(claimed(json!({"hops": 2, "maxHops": 1}), None), Some(Objection::Hops { hops: 2, most: 1 }));
     assert_eq!(claimed(json!({"deadline": "1970-01-01T00:00:00Z"}), None), None);
+    let slips = json!({"chain": [7, "here/me/t"], "deadline": "soon", "hops": 1.0, "maxHops": "few"});
+    assert_eq!(claimed(slips, None), Some(Objection::Ring(vec!["me".into(), "me".into()])), "a slip hides no ring");
+    assert!(of(&keyed(), json!({"chain": [7]}), Told::default()).is_err(), "who is believed is told of it");
     let long: Vec<_> = (0..100).map(|_| ("far", "away")).collect();
     let kept = of(&Caller::anonymous(), json!({"chain": chain(&long)}), Told::default()).unwrap().unwrap();
     assert_eq!(kept.origin.claimed.as_ref().map(|claim| (claim.chain.len(), claim.hops)), Some((3, 100)));

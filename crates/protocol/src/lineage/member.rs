@@ -5,8 +5,9 @@ use crate::a2a::error::{Refusal, Violation};
 use crate::time::Millis;
 use crate::wire::{Json, Object};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
+use std::collections::VecDeque;
 use std::fmt;
 
 /// A chain that is longer is far beyond any limit of hops, and not read.
@@ -56,7 +57,7 @@ impl<'de> Deserialize<'de> for Ancestor {
                 let Spelled { hub, agent, task } = Spelled::deserialize(MapAccessDeserializer::new(map))?;
                 Ok(Ancestor { hub, agent, task })
             }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Ancestor, E> {
+            fn visit_str<E: Error>(self, text: &str) -> Result<Ancestor, E> {
                 let mut names = text.splitn(3, '/').map(str::to_owned);
                 let mut next = || names.next().unwrap_or_default();
                 Ok(Ancestor { hub: next(), agent: next(), task: next() })
@@ -77,6 +78,36 @@ fn brief<S: Serializer>(chain: &[Ancestor], serializer: S) -> Result<S::Ok, S::E
     serializer.collect_seq(chain.iter().map(|one| one.brief().map_or(Either::Spelled(one), Either::Brief)))
 }
 
+/// A whole number, or none. A structure of protobuf holds nothing but floats, so `2.0` is 2.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    struct Whole;
+    impl Visitor<'_> for Whole {
+        type Value = Option<u32>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("u32")
+        }
+        fn visit_unit<E: Error>(self) -> Result<Option<u32>, E> {
+            Ok(None)
+        }
+        fn visit_u64<E: Error>(self, n: u64) -> Result<Option<u32>, E> {
+            u32::try_from(n).map(Some).map_err(|_| E::invalid_value(Unexpected::Unsigned(n), &self))
+        }
+        fn visit_i64<E: Error>(self, n: i64) -> Result<Option<u32>, E> {
+            u32::try_from(n).map(Some).map_err(|_| E::invalid_value(Unexpected::Signed(n), &self))
+        }
+        fn visit_f64<E: Error>(self, n: f64) -> Result<Option<u32>, E> {
+            let fits = n.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&n);
+            fits.then_some(Some(n as u32)).ok_or_else(|| E::invalid_value(Unexpected::Float(n), &self))
+        }
+    }
+    deserializer.deserialize_any(Whole)
+}
+
+/// The same where none is 0.
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    whole(deserializer).map(Option::unwrap_or_default)
+}
+
 /// What a call tells of the calls before it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -85,13 +116,13 @@ pub struct Ancestry {
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "brief")]
     pub chain: Vec<Ancestor>,
     /// Calls from agent to agent, this one included; without it, as many as the chain is long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole")]
     pub hops: Option<u32>,
     /// When the work is of no use any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Millis>,
     /// The most hops whoever began the chain allows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole")]
     pub max_hops: Option<u32>,
     /// What came before the chain, in the words of somebody who showed no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,11 +134,11 @@ pub struct Ancestry {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Claim {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "brief")]
     pub chain: Vec<Ancestor>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub hops: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole")]
     pub max_hops: Option<u32>,
 }
 
@@ -127,19 +158,32 @@ impl Claim {
 impl Ancestry {
     /// The ancestry in a request's metadata, or else in its message's: a hub that relays a message leaves it as it is.
     pub fn of(request: Option<&Object>, message: Option<&Object>) -> Result<Option<Self>, Refusal> {
-        for (metadata, field) in [(request, "metadata"), (message, "message.metadata")] {
-            let found = metadata.and_then(|metadata| find(metadata, ANCESTRY));
+        let Some((json, field)) = Self::told(request, message) else { return Ok(None) };
+        Self::read(&json).map(Some).map_err(|problem| {
+            let text = format!(
+                "'{ANCESTRY}' takes chain (a list of \"hub/agent/task\" or {{hub, agent, task}}), hops, deadline, maxHops and claimed: {problem}"
+            );
+            Refusal::invalid(field, text)
+        })
+    }
+
+    /// As much of it as can be read and is no deadline, for what is held against the work alone: nothing is hidden behind
+    /// a slip.
+    pub fn readable(request: Option<&Object>, message: Option<&Object>) -> Option<Self> {
+        let (json, _) = Self::told(request, message)?;
+        let members = serde_json::from_str(json.text()).ok()?;
+        let Claim { chain, hops, max_hops } = readable(&members);
+        let claimed = members.last("claimed").and_then(|json| serde_json::from_str(json.text()).ok());
+        let claimed = claimed.map(|members| readable(&members));
+        Some(Self { chain, hops: Some(hops), max_hops, claimed, deadline: None })
+    }
+
+    fn told(request: Option<&Object>, message: Option<&Object>) -> Option<(Json, &'static str)> {
+        [(request, "metadata"), (message, "message.metadata")].into_iter().find_map(|(metadata, field)| {
+            let json = find(metadata?, ANCESTRY)?;
             // Null is absent, as everywhere.
-            if let Some(json) = found.filter(|json| json.text() != "null") {
-                return Self::read(&json).map(Some).map_err(|problem| {
-                    let text = format!(
-                        "'{ANCESTRY}' takes chain (a list of \"hub/agent/task\" or {{hub, agent, task}}), hops, deadline, maxHops and claimed: {problem}"
-                    );
-                    Refusal::invalid(field, text)
-                });
-            }
-        }
-        Ok(None)
+            (json.text() != "null").then_some((json, field))
+        })
     }
 
     /// Whether there is one, whatever it holds.
@@ -177,8 +221,53 @@ fn check(chain: &[Ancestor], place: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// The entries of a chain that can be read, of too many the latest, and how many there are in all.
+#[derive(Default)]
+struct Entries(VecDeque<Ancestor>, usize);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor;
+        impl<'de> Visitor<'de> for EntriesVisitor {
+            type Value = Entries;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Entries, A::Error> {
+                let mut entries = Entries::default();
+                while let Some(json) = seq.next_element::<Json>()? {
+                    entries.1 += 1;
+                    let read = serde_json::from_str(json.text()).ok();
+                    entries.0.extend(read.filter(|one| check(std::slice::from_ref(one), "").is_ok()));
+                    if entries.0.len() > MOST_ANCESTORS {
+                        entries.0.pop_front();
+                    }
+                }
+                Ok(entries)
+            }
+        }
+        deserializer.deserialize_seq(EntriesVisitor)
+    }
+}
+
+/// What can be read of a chain and its hops. An entry that cannot is a hop all the same.
+fn readable(members: &Members) -> Claim {
+    let Entries(chain, all) =
+        members.last("chain").and_then(|json| serde_json::from_str(json.text()).ok()).unwrap_or_default();
+    let number = |name| whole(&mut serde_json::Deserializer::from_str(members.last(name)?.text())).ok().flatten();
+    let hops = number("hops").unwrap_or(0).max(u32::try_from(all).unwrap_or(u32::MAX));
+    Claim { chain: chain.into(), hops, max_hops: number("maxHops") }
+}
+
 /// The members of an object, in their order.
 struct Members(Vec<(String, Json)>);
+
+impl Members {
+    /// Of two of the same name, the last.
+    fn last(&self, name: &str) -> Option<&Json> {
+        self.0.iter().rev().find_map(|(known, json)| (known == name).then_some(json))
+    }
+}
 
 impl<'de> Deserialize<'de> for Members {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -213,8 +302,7 @@ pub fn find(object: &Object, name: &str) -> Option<Json> {
     if !text.contains(name) && !text.contains('\\') {
         return None;
     }
-    let Members(members) = serde_json::from_str(text).ok()?;
-    members.into_iter().rev().find_map(|(known, json)| (known == name).then_some(json))
+    serde_json::from_str::<Members>(text).ok()?.last(name).cloned()
 }
 
 /// The object with a member in the place of those of the same name.

@@ -65,6 +65,39 @@ fn ancestry_is_read_from_the_request_and_else_from_the_message() {
     assert_eq!(of(Some(&later), None).unwrap().chain[0].task, "");
 }
 
+/// So does everybody write them who has them in a structure of protobuf.
+#[test]
+fn whole_numbers_may_be_written_as_floats() {
+    let claimed = json!({"hops": 4.0, "maxHops": 6.0, "chain": ["h/a/t"]});
+    let told = member(&json!({"hops": 2.0, "maxHops": 4294967295.0, "claimed": claimed}));
+    let read = Ancestry::of(Some(&told), None).unwrap().unwrap();
+    assert_eq!((read.hops, read.max_hops), (Some(2), Some(u32::MAX)));
+    assert_eq!(read.claimed.as_ref().map(|claim| (claim.hops, claim.max_hops)), Some((4, Some(6))));
+    assert_eq!(Ancestry::readable(Some(&told), None), Some(read));
+    let absent = member(&json!({"hops": null, "maxHops": null, "claimed": {"hops": null}}));
+    assert_eq!(Ancestry::of(Some(&absent), None).unwrap().unwrap().hops, None);
+    for wrong in [json!(2.5), json!(-1.0), json!(4294967296.0), json!("2")] {
+        let refusal = Ancestry::of(Some(&member(&json!({"hops": wrong}))), None).unwrap_err();
+        assert!(refusal.message.contains("hops: invalid"), "{wrong}: {}", refusal.message);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_hides_nothing_else() {
+    let chain = json!(["h/a/t", 7, "nobody", {"hub": "i", "agent": "b"}, {"hub": "", "agent": "c"}]);
+    let told = json!({"chain": chain, "hops": "many", "deadline": "soon", "maxHops": 9.0,
+        "claimed": {"chain": {}, "hops": 2, "maxHops": -1}});
+    let read = Ancestry::readable(Some(&member(&told)), None).unwrap();
+    let one = |hub: &str, agent: &str, task: &str| Ancestor { hub: hub.into(), agent: agent.into(), task: task.into() };
+    assert_eq!(read.chain, [one("h", "a", "t"), one("i", "b", "")]);
+    assert_eq!((read.hops, read.max_hops), (Some(5), Some(9)), "what cannot be read is a hop all the same");
+    assert_eq!(read.claimed, Some(Claim { hops: 2, ..Claim::default() }));
+    let long = json!({"chain": vec!["h/a/t"; 500]});
+    let read = Ancestry::readable(None, Some(&member(&long))).unwrap();
+    assert_eq!((read.chain.len(), read.hops), (super::MOST_ANCESTORS, Some(500)));
+    assert_eq!(Ancestry::readable(Some(&member(&json!(7))), None), None);
+}
+
 #[test]
 fn what_is_malformed_is_told_by_its_place() {
     let chain = |one: Value| json!({"chain": [one]});
@@ -126,6 +159,12 @@ fn a_chain_is_brief_where_that_is_read_as_it_was_meant() {
     let spelled = |hub: &str, agent: &str| json!({"hub": hub, "agent": agent, "task": "t"});
     assert_eq!(written, json!({"chain": ["h/a/t/1", "h/a/", spelled("h/1", "a"), spelled("h", "a/b")]}));
     assert_eq!(Ancestry::of(Some(&member(&written)), None).unwrap(), Some(told));
+    let claim = Claim { chain: vec![one("h", "a", "t"), one("h", "a/b", "t")], hops: 2, max_hops: None };
+    let written = serde_json::to_value(&claim).unwrap();
+    assert_eq!(written, json!({"chain": ["h/a/t", spelled("h", "a/b")], "hops": 2}), "so does what was claimed");
+    let kept = json!({"chain": [spelled("h", "a"), spelled("h", "a/b")], "hops": 2});
+    assert_eq!(serde_json::from_value::<Claim>(kept).unwrap(), claim, "as earlier ones were kept");
+    assert_eq!(serde_json::from_value::<Claim>(written).unwrap(), claim);
     let short = member(&json!({"chain": ["h/a"]}));
     assert_eq!(Ancestry::of(Some(&short), None).unwrap().unwrap().chain, [one("h", "a", "")]);
     let trace = Trace::begun(TraceId::of([7; 16]).unwrap(), SpanId::of(1).unwrap());
