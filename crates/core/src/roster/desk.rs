@@ -92,7 +92,10 @@ impl Entry {
 struct Seat {
     id: u64,
     since: Instant,
+    /// What to go on with after it; empty once another connection has gone on for it.
     token: String,
+    /// The token it was opened with, until its own is known to have arrived.
+    came_with: Option<String>,
     window: usize,
     wake: Arc<Notify>,
     orders: VecDeque<Order>,
@@ -253,6 +256,7 @@ impl Desk {
             id,
             since: Instant::now(),
             token: token.clone(),
+            came_with: resume.filter(|_| resumed.is_some()).map(str::to_owned),
             window: terms.window,
             wake: Arc::clone(&wake),
             orders,
@@ -272,10 +276,7 @@ impl Desk {
         let Some(index) = state.seats.iter().position(|seat| seat.id == id) else { return };
         let seat = state.seats.remove(index);
         state.left = Some(Instant::now());
-        if state.cut.len() == CUT {
-            state.cut.pop_front();
-        }
-        state.cut.push_back((seat.token, id));
+        state.keep_tokens(seat);
         let State { runs, queue, held, .. } = &mut *state;
         for (task, entry) in runs.iter_mut() {
             match entry.stands() {

@@ -81,6 +81,11 @@ impl Session {
         &self.token
     }
 
+    /// The peer has its token: the one it came with is good no more.
+    pub fn welcomed(&self) {
+        self.desk.welcomed(self.id);
+    }
+
     /// Waits for something to do. May be dropped while it waits.
     pub async fn order(&self) -> Order {
         loop {

@@ -321,6 +321,35 @@ async fn a_run_that_ends_while_its_agent_is_away_is_called_off_when_that_is_back
     }
 }
 
+#[tokio::test]
+async fn a_token_is_good_until_the_next_one_has_arrived() {
+    for connections in [Connections::Replace, Connections::Share] {
+        let mut script = Script::new();
+        script.run();
+        let terms = Terms { connections, ..Terms::default() };
+        let open = |token: &str| script.desk.open(Some(token), terms, SEAL).expect("random numbers");
+        let (first, _) = script.open(None, connections, 9);
+        assert_eq!(script.next(&first), Some((0, 1)));
+        first.taken(script.tasks[0], Some(1)).expect("it is there");
+        let token = first.token().to_owned();
+        drop(first);
+        drop(open(&token));
+        let (unheard, resumed) = open(&token);
+        assert!(resumed, "its welcome may have been lost");
+        let (heard, resumed) = open(&token);
+        assert!(resumed && script.stands(0) == Standing::Taken(heard.id()), "also before the cut is seen");
+        drop(unheard);
+        heard.welcomed();
+        let (other, resumed) = open(&token);
+        assert!(!resumed && script.stands(0) == Standing::Taken(heard.id()), "it has the next one");
+        drop(other);
+        let next = heard.token().to_owned();
+        drop(heard);
+        let (last, resumed) = open(&next);
+        assert!(resumed && script.stands(0) == Standing::Taken(last.id()));
+    }
+}
+
 fn taken_before(desk: &Arc<Desk>) -> (TaskId, super::desk::Entered) {
     let task = TaskId::fresh();
     let trail = Trail { resumed: true, started: true, ..Trail::default() };

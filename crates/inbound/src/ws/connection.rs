@@ -30,6 +30,8 @@ use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
 const BUFFER: usize = 2 * 1024;
 /// What a ping says that asks whether all before it has arrived; its pong says the same.
 const ARRIVED: &[u8] = b"arrived?";
+/// The same of the welcome.
+const WELCOMED: &[u8] = b"welcomed?";
 /// Frames that are written before they are pushed out.
 const TOGETHER: usize = 32;
 
@@ -136,10 +138,15 @@ impl Connection {
 
     async fn serve(&mut self, socket: &mut Socket, sockets: Sockets) -> (u16, &'static str) {
         let resume = self.place.as_ref().map(|place| (place.session.token(), place.resumed));
+        let resumed = resume.is_some_and(|(_, resumed)| resumed);
         let name = own_name(&self.caller, self.place.as_ref());
         let welcome = hub_frame::welcome(&name, resume, sockets.ping.as_secs(), sockets.frame);
         if !write(socket, Message::text(welcome), sockets).await {
             return (1001, "the welcome was not taken");
+        }
+        // The token it came with is good until it has the one in the welcome.
+        if resumed && !write(socket, Message::Ping(WELCOMED.into()), sockets).await {
+            return (1001, "a ping was not taken");
         }
         let mut heard = Instant::now();
         // Whatever else goes on: one who only reads is heard of by this alone.
@@ -251,6 +258,12 @@ impl Connection {
             Some(Ok(Message::Pong(said))) if said.as_ref() == ARRIVED => {
                 if let Some(place) = &self.place {
                     place.session.arrived();
+                }
+                Next::On
+            }
+            Some(Ok(Message::Pong(said))) if said.as_ref() == WELCOMED => {
+                if let Some(place) = &self.place {
+                    place.session.welcomed();
                 }
                 Next::On
             }

@@ -27,14 +27,6 @@ impl State {
         loads
     }
 
-    /// The number of the connection a token was given to.
-    pub(super) fn take_token(&mut self, token: &str) -> Option<u64> {
-        if let Some(index) = self.cut.iter().position(|(known, _)| known == token) {
-            return self.cut.remove(index).map(|(_, id)| id);
-        }
-        self.seats.iter().find(|seat| seat.token == token).map(|seat| seat.id)
-    }
-
     /// The runs of one connection go on on another.
     pub(super) fn hand_over(&mut self, old: u64, new: u64) {
         let held = self.held.remove(&old).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Tokens to go on with after a cut, also one that the hub itself made by stopping.
 
-use super::{Answers, Standing, State};
+use super::{Answers, CUT, Desk, Seat, Standing, State};
 use crate::error::Fault;
 use crate::ids::TaskId;
 use crate::key::sha256;
@@ -40,6 +40,26 @@ impl State {
         Ok(format!("{said}{}", sealed(&said, seal)))
     }
 
+    /// The number of the connection whose runs a token stands for: the one it was given to, or one that was opened with it
+    /// and may never have heard of its own. From here on it is the new connection that has the token.
+    pub(super) fn take_token(&mut self, token: &str) -> Option<u64> {
+        if let Some(id) = self.cut.iter().find(|(known, _)| known == token).map(|(_, id)| *id) {
+            self.cut.retain(|(_, of)| *of != id);
+            return Some(id);
+        }
+        let is_theirs = |seat: &&mut Seat| seat.token == token || seat.came_with.as_deref() == Some(token);
+        let seat = self.seats.iter_mut().find(is_theirs)?;
+        (seat.token, seat.came_with) = (String::new(), None);
+        Some(seat.id)
+    }
+
+    /// What a connection that is gone can be gone on with. Its welcome may have been lost on the way.
+    pub(super) fn keep_tokens(&mut self, seat: Seat) {
+        let own = Some(seat.token).filter(|token| !token.is_empty());
+        self.cut.extend(seat.came_with.into_iter().chain(own).map(|token| (token, seat.id)));
+        self.cut.drain(..self.cut.len().saturating_sub(CUT));
+    }
+
     /// Under which number the runs are that a connection had before the hub started. Of several that shared their work
     /// nobody knows which had which.
     pub(super) fn before(&self, token: &str, shares: bool, seal: &str) -> Option<u64> {
@@ -61,6 +81,15 @@ impl State {
         if self.seats[index].answers == Answers::WhenGone {
             self.seats[index].orders.extend(entry.reminder(task));
             self.seats[index].wake.notify_one();
+        }
+    }
+}
+
+impl Desk {
+    /// A connection has its welcome, and with it the token that takes the place of the one it came with.
+    pub(in crate::roster) fn welcomed(&self, id: u64) {
+        if let Some(seat) = self.state().seats.iter_mut().find(|seat| seat.id == id) {
+            seat.came_with = None;
         }
     }
 }

@@ -39,6 +39,34 @@ fn an_agent_that_resumes_after_a_restart_keeps_its_run_however_silent_it_is() {
 }
 
 #[test]
+fn an_agent_whose_welcome_was_lost_goes_on_with_the_token_it_has() {
+    let hub = setup().config("sockets: {grace: 30s}").start();
+    let key = agent_key(&hub, "unlucky");
+    let mut agent = dial(&hub, &key).open();
+    let client = caller(&hub, Binding::JsonRpc, "unlucky");
+    let task = client.start("m", "Take your time");
+    let message = agent.kind("message");
+    acknowledge(&mut agent, &message);
+    agent.send(&json!({"type": "ping"}));
+    agent.kind("pong");
+    let token = agent.welcome["resumeToken"].as_str().expect("a token").to_owned();
+    agent.cut();
+    let back = |token: &str| dial(&hub, &key).query("resume", token).open();
+    back(&token).cut();
+    let mut agent = back(&token);
+    assert_eq!(agent.welcome["resumed"], true, "nobody knows that it has another");
+    let next = agent.welcome["resumeToken"].as_str().expect("a token").to_owned();
+    // The hub's question whether the welcome has come is read on the way, and answered before the result.
+    agent.send(&json!({"type": "ping"}));
+    agent.kind("pong");
+    answer(&mut agent, &message, "Done");
+    reached(&client, id(&task), "TASK_STATE_COMPLETED");
+    agent.cut();
+    let resumed = [&token, &next].map(|token| back(token).welcome["resumed"].clone());
+    assert_eq!(resumed, [json!(false), json!(true)], "now it is");
+}
+
+#[test]
 fn a_stream_begins_when_the_agent_has_acknowledged() {
     let hub = setup().start();
     for binding in Binding::ALL {
