@@ -7,7 +7,7 @@ mod silence;
 #[cfg(test)]
 mod tests;
 
-pub use desk::{Desk, Reported};
+pub use desk::{Desk, Reported, Several};
 pub use link::Dialed;
 pub use session::{Delivery, NoRun, Order, Session};
 

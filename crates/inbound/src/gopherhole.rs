@@ -24,6 +24,7 @@ use flotilla_core::hub::{Outcome, SendOptions};
 use flotilla_core::ids::TaskId;
 use flotilla_core::registry::Agent;
 use flotilla_core::rights::Right;
+use flotilla_core::roster::Several;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::{Message, Task, TaskState};
@@ -179,11 +180,13 @@ async fn get(app: &App, caller: &Caller, request: &GetTaskRequest) -> Result<Val
         return Ok(gopherhole::task(&task, &parties(caller, &agent)));
     }
     let agent = own_agent(app, caller).ok_or_else(|| Refusal::no_task(&request.id))?;
-    // It looks at what it is about to answer.
-    if let Some(task) = TaskId::parse(&request.id) {
-        app.hub.roster().desk(agent.id).run_of(task);
+    let mut theirs = app.hub.task_of_agent(&agent, &request.id).await?;
+    // It looks at what it is about to answer, by the context alone.
+    let shown = TaskId::parse(&request.id).and_then(|task| app.hub.roster().desk(agent.id).context_shown(task));
+    if let Some(context) = shown {
+        theirs.task.context_id = context;
     }
-    Ok(for_agent(&agent, &app.hub.task_of_agent(&agent, &request.id).await?))
+    Ok(for_agent(&agent, &theirs))
 }
 
 async fn send(app: &Arc<App>, caller: &Caller, to: &str, request: SendMessageRequest) -> Result<Answered, Error> {
@@ -229,10 +232,20 @@ async fn say(
 ) -> Result<Answered, Error> {
     if message.task_id.is_empty()
         && let Some(agent) = own_agent(app, caller)
-        && let Some(run) = app.hub.roster().desk(agent.id).in_context(&context)
+        && let Some(run) = app.hub.roster().desk(agent.id).in_context(&context).map_err(|Several| several(&context))?
     {
         return agent::answer(app, &agent, run, message).await.map(Answered::from);
     }
     let (to, request) = conversation::to_nobody(app, caller, context, message, configuration).await?;
     send(app, caller, &to, request).await
+}
+
+/// An answer that may be for one caller as well as for another is given to none.
+fn several(context: &str) -> Refusal {
+    let shown: String = context.chars().take(100).collect();
+    let text = format!(
+        "is not enough here: several callers have a context '{shown}'. Say the contextId that GetTask shows for the task \
+         you answer, or use task/respond"
+    );
+    Refusal::invalid("configuration.contextId", text)
 }

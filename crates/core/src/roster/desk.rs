@@ -1,6 +1,7 @@
 //! An agent's desk: its runs in the order they came, and which of its connections has which.
 
 mod arrival;
+mod context;
 mod ending;
 mod hands;
 mod known;
@@ -8,6 +9,7 @@ mod token;
 mod unsaid;
 mod worker;
 
+pub use context::Several;
 pub(super) use ending::{Answers, End, Ending};
 
 use super::session::{Delivery, Order, Session};
@@ -55,8 +57,8 @@ struct Entry {
     run: u32,
     /// Its place in the order.
     place: u64,
-    /// When the agent last looked at it, in the same numbers.
-    touched: u64,
+    /// The agent was told its context when it was alone there.
+    named: bool,
     attempt: u32,
     standing: watch::Sender<Standing>,
     work: Arc<Assignment>,
@@ -202,7 +204,7 @@ impl Desk {
         let entry = Entry {
             run,
             place,
-            touched: 0,
+            named: false,
             attempt,
             standing: tell,
             work,
@@ -352,22 +354,9 @@ impl Desk {
         Some(reports)
     }
 
-    /// The run in a context that the agent looked at last, or else the oldest: agents of some dialects answer with
-    /// nothing but the context.
-    pub fn in_context(&self, context: &str) -> Option<(TaskId, u32)> {
-        let state = self.state();
-        let here = state.runs.iter().filter(|(_, entry)| entry.work.context_id == context);
-        here.max_by_key(|(_, entry)| (entry.touched, u64::MAX - entry.place)).map(|(task, entry)| (*task, entry.run))
-    }
-
-    /// The run of a task that the agent has, or is to have. It is looked at.
+    /// The run of a task that the agent has, or is to have.
     pub fn run_of(&self, task: TaskId) -> Option<u32> {
-        let mut state = self.state();
-        state.next += 1;
-        let now = state.next;
-        let entry = state.runs.get_mut(&task)?;
-        entry.touched = now;
-        Some(entry.run)
+        self.state().runs.get(&task).map(|entry| entry.run)
     }
 
     /// What a run is about.

@@ -151,6 +151,69 @@ fn what_an_agent_answers_too_late_is_no_message_to_another() {
     assert_eq!(result(&hub, &key, "ListTasks", &json!({}))["totalSize"], 0, "the default agent heard nothing");
 }
 
+/// As its clients' `reply` does: it looks for the context of the task it answers, and answers there.
+fn context_of(hub: &HubProcess, key: &str, task: &Value) -> Value {
+    result(hub, key, "GetTask", &json!({"id": task["id"]}))["contextId"].clone()
+}
+
+#[test]
+fn an_agent_s_answer_is_for_the_task_it_looked_at_whoever_else_is_in_a_context_of_that_name() {
+    let hub = hub();
+    let key = agent_key(&hub, "weather");
+    let (alice, eve) = (agent_key(&hub, "alice"), agent_key(&hub, "eve"));
+    let mut agent = dial(&hub, &key).open();
+    for (name, first, second) in [("main", &alice, &eve), ("own", &alice, &alice)] {
+        let name = json!(name);
+        let tasks = [first, second].map(|caller| {
+            let task = result(&hub, caller, "SendMessage", &in_context("weather", &name, "Rain?"));
+            assert_eq!(task["contextId"], name);
+            let message = agent.wait_for("the question", |frame| frame["taskId"] == task["id"]);
+            assert_eq!(message["contextId"], name);
+            task
+        });
+        if first != second {
+            let refused = post(&hub, &key, "SendMessage", &reply(&name, "Dry")).json();
+            let told = refused["error"]["message"].as_str().expect("a text");
+            assert!(told.contains("configuration.contextId") && told.contains("task/respond"), "{told}");
+        }
+        // It looks at both before it answers one.
+        let contexts = tasks.each_ref().map(|task| context_of(&hub, &key, task));
+        for (context, text) in contexts.iter().zip(["for the first", "for the second"]) {
+            result(&hub, &key, "SendMessage", &reply(context, text));
+        }
+        for ((caller, task), text) in [first, second].into_iter().zip(&tasks).zip(["for the first", "for the second"]) {
+            let done = shows(&hub, caller, &task["id"], "completed");
+            assert_eq!(done["contextId"], name);
+            assert!(done["artifacts"].to_string().contains(text), "{text}: {done}");
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_does_not_look_answers_a_caller_s_oldest_task_first() {
+    let hub = hub();
+    let (key, caller) = (agent_key(&hub, "weather"), agent_key(&hub, "caller"));
+    let mut agent = dial(&hub, &key).open();
+    let context = json!("sky");
+    let tasks = ["Rain?", "Snow?"].map(|text| {
+        let task = result(&hub, &caller, "SendMessage", &in_context("weather", &context, text));
+        agent.wait_for("the question", |frame| frame["taskId"] == task["id"]);
+        task
+    });
+    for task in &tasks {
+        assert_eq!(result(&hub, &key, "SendMessage", &reply(&context, "Dry"))["id"], task["id"]);
+    }
+    let (task, other) = (&tasks[0], agent_key(&hub, "other"));
+    let last = result(&hub, &caller, "SendMessage", &in_context("weather", &context, "Hail?"));
+    assert_ne!(last["id"], task["id"]);
+    agent.wait_for("the question", |frame| frame["taskId"] == last["id"]);
+    // It looked while the task was alone there, and another's comes before it answers.
+    assert_eq!(context_of(&hub, &key, &last), context);
+    let late = result(&hub, &other, "SendMessage", &in_context("weather", &context, "Fog?"));
+    agent.wait_for("the question", |frame| frame["taskId"] == late["id"]);
+    assert_eq!(result(&hub, &key, "SendMessage", &reply(&context, "Dry"))["id"], last["id"]);
+}
+
 #[test]
 fn tasks_say_who_has_them_with_whom() {
     let hub = hub();
