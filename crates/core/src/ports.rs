@@ -335,8 +335,8 @@ pub type Rest = Box<dyn FnOnce(RunHandle) -> Pin<Box<dyn Future<Output = ()> + S
 pub struct Absence {
     /// What the caller is told.
     pub reason: String,
-    /// How long a message waits, unless its caller says otherwise; zero refuses it at once.
-    pub ttl: Duration,
+    /// How long a message waits, unless its caller says otherwise; zero refuses it at once. None: it never waits.
+    pub ttl: Option<Duration>,
 }
 
 /// How an agent elsewhere is reached, for the owner of the agent.

@@ -116,6 +116,9 @@ impl Hub {
     /// What a message waits for, if its agent is not there; refused at once where it may not wait.
     pub(super) fn held(&self, agent: &Agent, ttl: Option<u32>) -> Result<Option<String>, Refusal> {
         let Some(Absence { reason, ttl: usual }) = agent.link.absence() else { return Ok(None) };
+        let Some(usual) = usual else {
+            return Err(Refusal::new(Reason::Unavailable, format!("Nothing is sent to '{}'. {reason}", agent.name)));
+        };
         let ttl = ttl.map_or(usual, |seconds| Duration::from_secs(seconds.into()));
         if ttl.is_zero() {
             let text = format!(

@@ -8,7 +8,6 @@ use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::work::Assignment;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 pub const GONE: &str = "The agent was announced here, and nobody says any more that it is there.";
 
@@ -33,7 +32,7 @@ impl Link for Departed {
     }
 
     fn absence(&self) -> Option<Absence> {
-        Some(Absence { reason: GONE.to_owned(), ttl: Duration::ZERO })
+        Some(Absence { reason: GONE.to_owned(), ttl: None })
     }
 
     fn reach(&self) -> Option<Reach> {

@@ -72,7 +72,7 @@ impl Link for Dialed {
                  can see. The message waits for it."
             }
         };
-        Some(Absence { reason: reason.to_owned(), ttl: self.terms.ttl })
+        Some(Absence { reason: reason.to_owned(), ttl: Some(self.terms.ttl) })
     }
 
     fn dialed(&self) -> Option<Terms> {

@@ -72,6 +72,11 @@ fn an_announced_agent_is_called_through_and_is_gone_when_nobody_speaks_of_it() {
     assert_eq!(shown(), 404, "nobody finds it");
     let again = client.call("SendMessage", &flotilla_testkit::client::message("n", "hello")).expect_err("refused");
     assert_eq!(again.reason, "UNAVAILABLE");
+    let mut waits = flotilla_testkit::client::message("w", "hello");
+    waits["metadata"] = json!({"x-ttl": 600});
+    let waits = client.call("SendMessage", &waits).expect_err("nor may it wait");
+    assert_eq!(waits.reason, "UNAVAILABLE");
+    assert!(!waits.message.contains("ttl"), "{waits:?}");
     let id = task["id"].as_str().expect("an id").to_owned();
     assert_eq!(state(&client.task(&id)), "TASK_STATE_COMPLETED", "its tasks can be read");
     there.restart();
