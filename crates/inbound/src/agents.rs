@@ -51,7 +51,7 @@ async fn answer(app: &Arc<App>, rest: &[&str], request: &Parts, body: &mut Body)
         (&Method::POST, []) => {
             query::check(&request.uri, &[])?;
             let (name, settings) = named(&read(app, request, body).await?)?;
-            let agent = app.hub.add_agent(&caller, &name, &settings).await?;
+            let agent = app.hub.add_agent(&caller, &name, &settings, false).await?;
             encode(StatusCode::CREATED, &shown(app, &caller, &agent))
         }
         (&Method::POST, ["discover"]) => {
@@ -104,7 +104,7 @@ fn list(app: &Arc<App>, caller: &Caller, request: &Parts) -> Result<Response<Bod
 async fn discover(app: &Arc<App>, caller: &Caller, wanted: Wanted) -> Result<Response<Body>, Error> {
     let auth = wanted.auth.as_ref().map(Value::to_string);
     let asked = Asked { url: wanted.url, auth, pins: wanted.card_keys.clone() };
-    let Discovered { report, settings } = app.hub.discover(caller, asked).await?;
+    let Discovered { report, settings, verified } = app.hub.discover(caller, asked).await?;
     let encoding = |error: serde_json::Error| Fault::new(format!("reading a report: {error}"));
     let mut report: Value = serde_json::from_str(&report).map_err(encoding)?;
     let Some(name) = wanted.register else { return encode(StatusCode::OK, &report) };
@@ -116,6 +116,8 @@ async fn discover(app: &Arc<App>, caller: &Caller, wanted: Wanted) -> Result<Res
         return Err(Refusal::new(Reason::InvalidParams, text).into());
     }
     let mut settings: Map<String, Value> = serde_json::from_str(&found).map_err(encoding)?;
+    // What was found says nothing of a card elsewhere, or of other keys.
+    let others = ["url", "card", "cardKeys", "card_keys"].iter().any(|name| wanted.settings.contains_key(*name));
     settings.extend(wanted.settings);
     if let Some(auth) = wanted.auth {
         settings.insert("auth".into(), auth);
@@ -123,7 +125,7 @@ async fn discover(app: &Arc<App>, caller: &Caller, wanted: Wanted) -> Result<Res
     if !wanted.card_keys.is_empty() {
         settings.insert("cardKeys".into(), wanted.card_keys.into());
     }
-    let agent = app.hub.add_agent(caller, &name, &Value::Object(settings).to_string()).await?;
+    let agent = app.hub.add_agent(caller, &name, &Value::Object(settings).to_string(), verified && !others).await?;
     report["agent"] = shown(app, caller, &agent);
     encode(StatusCode::CREATED, &report)
 }

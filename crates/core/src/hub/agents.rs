@@ -93,8 +93,15 @@ impl Hub {
         Ok((pulse, self.liveness(&agent)))
     }
 
-    /// Adds an agent that is elsewhere. It is there at once, and after a restart.
-    pub async fn add_agent(self: &Arc<Self>, caller: &Caller, name: &str, said: &str) -> Result<Arc<Agent>, Error> {
+    /// Adds an agent that is elsewhere. It is there at once, and after a restart. What was found of its card counts from
+    /// the beginning.
+    pub async fn add_agent(
+        self: &Arc<Self>,
+        caller: &Caller,
+        name: &str,
+        said: &str,
+        verified: bool,
+    ) -> Result<Arc<Agent>, Error> {
         caller.check(Right::AgentsWrite)?;
         check_name(name).map_err(|problem| Refusal::invalid("name", problem))?;
         let scout = Arc::clone(self.scout()?);
@@ -123,7 +130,7 @@ impl Hub {
             at: now,
             changed_at: now,
         };
-        let agent = self.keep_added(caller, &*scout, added).await?;
+        let agent = self.keep_added(caller, &*scout, added, verified).await?;
         tracing::info!(agent = name, by = %caller.name, "agent added");
         Ok(agent)
     }
@@ -153,17 +160,25 @@ impl Hub {
         let before = self.own_added(caller, name)?;
         let changed_at = self.clock.now();
         let added = Added { owner, workspace, settings: plan.settings, changed_at, ..(*before).clone() };
-        let agent = self.keep_added(caller, &*scout, added).await?;
+        let agent = self.keep_added(caller, &*scout, added, false).await?;
         tracing::info!(agent = name, by = %caller.name, "agent changed");
         Ok(agent)
     }
 
-    async fn keep_added(&self, caller: &Caller, scout: &dyn Scout, added: Added) -> Result<Arc<Agent>, Error> {
+    async fn keep_added(
+        &self,
+        caller: &Caller,
+        scout: &dyn Scout,
+        added: Added,
+        verified: bool,
+    ) -> Result<Arc<Agent>, Error> {
         let mut agent = scout.build(&added)?;
-        let name = added.name.clone();
-        let Some(id) = self.store.keep_added(added, caller.rights.is_admin()).await? else {
-            return Err(was_anothers(&name).into());
+        let Some(id) = self.store.keep_added(added.clone(), caller.rights.is_admin()).await? else {
+            return Err(was_anothers(&added.name).into());
         };
+        if verified {
+            scout.proved(&added).await?;
+        }
         agent.id = id;
         let agent = Arc::new(agent);
         self.put_in(&agent);

@@ -128,7 +128,7 @@ impl Hub {
         let known = self.registry.load().by_name(name).cloned();
         let agent = match known {
             Some(agent) => self.announced_again(caller, agent, said).await?,
-            None => self.add_agent(caller, name, said).await?,
+            None => self.add_agent(caller, name, said, false).await?,
         };
         if self.leases.extend(agent.id, term) {
             let seconds = u32::try_from(term.as_secs()).unwrap_or(u32::MAX);

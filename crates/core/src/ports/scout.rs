@@ -51,6 +51,8 @@ pub struct Discovered {
     pub report: String,
     /// Settings with which the agent can be added: a JSON object. None if it cannot be called as it is.
     pub settings: Option<String>,
+    /// Its card is verified.
+    pub verified: bool,
 }
 
 /// Knows what the settings of an agent are, and calls addresses that callers name. It asks the guard before each call.
@@ -67,6 +69,9 @@ pub trait Scout: Send + Sync + 'static {
 
     /// Makes the agent, whose number is not known yet. Nothing is called.
     fn build(&self, added: &Added) -> Result<Agent, Refusal>;
+
+    /// The card of an agent that is being added was found to be verified: from now on nothing less will do.
+    fn proved(&self, added: &Added) -> Later<()>;
 
     /// An agent was removed: what was known of its card counts for no other of its name.
     fn forget(&self, name: &str);

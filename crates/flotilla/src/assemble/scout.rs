@@ -12,6 +12,7 @@ use flotilla_outbound::discover::{self, Discovery};
 use flotilla_outbound::guard::Guard;
 use flotilla_outbound::remote::options::Auth;
 use flotilla_outbound::signature::origin::Pins;
+use flotilla_outbound::signature::verify::Word;
 use flotilla_protocol::a2a::error::Refusal;
 use serde_json::Value;
 use std::sync::Arc;
@@ -156,6 +157,17 @@ impl Scout for Recruiter {
         agent_of(&added.name, &config, (AgentId(0), added.owner, added.workspace), source, link).map_err(told)
     }
 
+    fn proved(&self, added: &Added) -> Later<()> {
+        let (config, whole) = (read(&added.settings), self.config.load());
+        let (name, proven, most) = (added.name.clone(), Arc::clone(&self.proven), whole.limits.limits().body);
+        Box::pin(async move {
+            let told = |problem: String| Fault::new(format!("what the card of '{name}' is verified for: {problem}"));
+            let config = config.map_err(|refusal| told(refusal.message))?;
+            let options = config.remote_options(&name, most).map_err(|error| told(format!("{error:#}")))?;
+            proven.keep(&name, &options.proof()).await
+        })
+    }
+
     fn forget(&self, name: &str) {
         self.proven.forget(name);
     }
@@ -178,7 +190,8 @@ impl Scout for Recruiter {
                 Err(refused) => return Ok(Err(Refusal::invalid("url", refused.to_string()))),
             };
             let settings = search.settings().map(|settings| settings.to_string());
-            Ok(Ok(Discovered { report: search.report().to_string(), settings }))
+            let verified = search.found.as_ref().is_some_and(|found| found.outcome.word == Word::Verified);
+            Ok(Ok(Discovered { report: search.report().to_string(), settings, verified }))
         })
     }
 }

@@ -104,6 +104,30 @@ fn a_verified_card_stays_so_over_changes_reloads_announcements_and_restarts() {
 }
 
 #[test]
+fn a_card_that_discovery_verified_is_so_from_the_registration_on() {
+    // It is signed until it was read for the discovery.
+    let thief = Pages::start(|_, _| Page::status(500));
+    let (read, by, elsewhere) = (AtomicBool::new(false), key(1), thief.url());
+    let site = Pages::start(move |path, url| match path {
+        CARD if read.swap(true, Ordering::SeqCst) => Page::json(card(&elsewhere, true)),
+        CARD => Page::json(signed_card(card(url, true), &by, json!({}))),
+        KEYS => keys(&by),
+        _ => Page::status(404),
+    });
+    let hub = local("").env("AGENT_KEY", "s3cret-value").start();
+    let client = owner(&hub);
+    let asked = json!({"url": site.url(), "register": "far", "auth": {"bearer": "env:AGENT_KEY"},
+                       "settings": {"credentials_for": [thief.url()]}});
+    let added = ask(&client, "POST", "/api/agents/discover", &asked);
+    assert_eq!((added.status, &added.json()["signature"]["word"]), (201, &json!("verified")), "{added:?}");
+    let task = client.clone().agent("far").say("m-1", "go");
+    assert_eq!(state(&task), "TASK_STATE_FAILED", "{task}");
+    assert_eq!(thief.asked(), Vec::<String>::new());
+    let problem = check(&client, "far")["checks"]["lastError"].clone();
+    assert!(problem.as_str().is_some_and(|text| text.contains("was before (absent)")), "{problem}");
+}
+
+#[test]
 fn whoever_removes_an_agent_and_adds_it_again_begins_anew() {
     let site = Site::start();
     let mut hub = site.hub();
