@@ -265,6 +265,10 @@ pub trait Link: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(Stopped::Now(None))))
     }
 
+    /// A run that the last process gave to an agent that dials in has ended: it is told when it is back. `theirs` is what it
+    /// calls the task.
+    fn stop_when_back(&self, _task: TaskId, _run: u32, _theirs: String) {}
+
     /// Looks whether an agent elsewhere has gone on by itself with a task that waits for its caller. That may take a
     /// while, as long as something may come of it.
     fn look(&self, _task: Waiting) -> Pin<Box<dyn Future<Output = Look> + Send>> {

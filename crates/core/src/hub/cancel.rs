@@ -12,7 +12,7 @@ use crate::registry::Agent;
 use crate::task::{Command, Head, Retry, RunState, step};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::{Task, TaskState};
-use flotilla_protocol::event::Change;
+use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::work::{Contents, Upstream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,6 +91,20 @@ impl Hub {
         let upstream = if agent.link.is_remote() { self.upstream(live, head).await? } else { Upstream::default() };
         let stopping = Stopping { task: head.id, upstream, running: head.run_state != RunState::Idle };
         Ok(agent.link.stop(stopping).await?)
+    }
+
+    /// A run has ended that the last process left at work: an agent that dials in, and took it, is told when it is back.
+    pub(super) async fn stop_when_back(&self, live: &LiveRef, head: &Head) -> Result<(), Fault> {
+        let changes = self.log_of(live).await?;
+        let mut events = changes.iter().flat_map(|change| &change.events);
+        if !events.any(|event| matches!(event, Event::RunStarted { run } if *run == head.run)) {
+            return Ok(());
+        }
+        let worker = self.worker_of(head).await?;
+        if let Some(agent) = worker.or_else(|| self.registry.load().by_id(head.agent).cloned()) {
+            agent.link.stop_when_back(head.id, head.run, self.upstream(live, head).await?.task);
+        }
+        Ok(())
     }
 
     async fn upstream(&self, live: &LiveRef, head: &Head) -> Result<Upstream, Fault> {

@@ -31,12 +31,17 @@ impl Hub {
             self.deadlines.changed(task, None, Some(deadline));
         }
         self.load_approvals().await?;
+        let open = self.store.open_runs().await?;
         // What is too late is not run again.
         self.end_overdue().await;
         let mut recovered = Recovered::default();
-        for id in self.store.open_runs().await? {
+        for id in open {
             let Some(live) = self.find(Scope::Admin, id).await? else { continue };
-            let Some(head) = live.committed().filter(|head| head.run_state != RunState::Idle) else { continue };
+            let Some(head) = live.committed() else { continue };
+            if head.run_state == RunState::Idle {
+                self.stop_when_back(&live, &head).await?;
+                continue;
+            }
             let agent = self.registry.load().by_id(head.agent).cloned();
             if agent.as_ref().is_some_and(|agent| agent.link.is_remote()) {
                 let absent = agent.as_ref().is_some_and(|agent| agent.link.absence().is_some());

@@ -1,6 +1,7 @@
 //! The way to an agent that dials in: its runs wait at its desk until it comes, and for as long as they may.
 
 use super::desk::{Answers, Desk, End, Ending, Entered, Reported, Standing};
+use super::session::Order;
 use super::silence::Silence;
 use super::{Presence, Roster, Terms};
 use crate::hub::RunHandle;
@@ -53,6 +54,10 @@ impl Link for Dialed {
                 Some(ending) => ended(&desk, stopping.task, ending, terms).await,
             }
         })
+    }
+
+    fn stop_when_back(&self, task: TaskId, run: u32, theirs: String) {
+        self.desk.stop_when_back(Order::Stop { task, run, theirs });
     }
 
     /// A worker that has it says when nothing of it is left.

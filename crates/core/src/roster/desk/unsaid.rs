@@ -20,7 +20,21 @@ impl State {
     }
 }
 
+fn leave(unsaid: &mut VecDeque<(u64, Order)>, on: u64, order: Order) {
+    if unsaid.len() == MOST {
+        unsaid.pop_front();
+    }
+    unsaid.push_back((on, order));
+}
+
 impl Desk {
+    /// The same of a run that was given away before the hub started, and has ended since.
+    pub(in crate::roster) fn stop_when_back(&self, order: Order) {
+        let mut state = self.state();
+        let on = state.returned;
+        leave(&mut state.unsaid, on, order);
+    }
+
     /// Tells whoever has a run to stop it. One who is away is told first of all when it is back, and so is one that was sent
     /// it and did not say that it has it.
     pub(in crate::roster) fn stop(&self, task: TaskId) {
@@ -43,12 +57,7 @@ impl Desk {
                 seat.orders.push_back(order);
                 seat.wake.notify_one();
             }
-            None => {
-                if unsaid.len() == MOST {
-                    unsaid.pop_front();
-                }
-                unsaid.push_back((on, order));
-            }
+            None => leave(unsaid, on, order),
         }
     }
 }

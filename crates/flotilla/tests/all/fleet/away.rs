@@ -3,10 +3,12 @@
 use super::ceilings::{is_stopped, part_of, uses};
 use super::{announce, begin, give, is, key, say, worker};
 use crate::cast::{hub, hub_with, reached};
+use crate::lineage::in_time;
 use crate::socket::dial;
-use flotilla_testkit::HubProcess;
 use flotilla_testkit::socket::Socket;
+use flotilla_testkit::{HubProcess, until};
 use serde_json::json;
+use std::time::{Duration, Instant};
 
 /// How a worker of frames comes, and comes again.
 struct Line {
@@ -93,4 +95,22 @@ fn a_worker_that_is_away_when_its_task_is_canceled_is_told_to_stop_when_it_is_ba
     let stop = bob.kind("cancel");
     assert_eq!((&stop["taskId"], &stop["run"]), (&json!(task), &message["run"]));
     is(&hub, "bob", "AVAILABLE");
+}
+
+#[test]
+fn a_worker_is_told_of_a_deadline_that_passed_while_the_hub_was_dead() {
+    let mut hub = hub();
+    let (line, mut bob) = Line::of(&hub, "bob");
+    let time = Duration::from_secs(3);
+    let (deadline, over) = (in_time(time), Instant::now() + time + Duration::from_secs(1));
+    let (task, client) = give(&hub, &json!({"to": "bob", "deadline": deadline}));
+    let message = bob.kind("message");
+    begin(&mut bob, &message);
+    reached(&client, &task, "TASK_STATE_WORKING");
+    hub.kill();
+    until("the deadline passes", || (Instant::now() > over).then_some(()));
+    hub.restart();
+    let mut bob = dial(&hub, &line.key).query("resume", &line.token).open();
+    let stop = bob.kind("cancel");
+    assert_eq!((&stop["taskId"], &stop["run"]), (&json!(task), &message["run"]));
 }
