@@ -6,11 +6,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// One of a caller's: from its first connection until it says good-bye on the last, over all cuts between.
-#[derive(Default)]
+/// A start of the hub ends all: it cannot know who said good-bye before.
 struct Sitting {
-    /// Goes before the ids. The first of a caller has none, so that it goes on after a start of the hub.
+    /// Goes before the ids, and is like no other: messages are kept under it for long.
     name: Arc<str>,
     open: usize,
+}
+
+impl Default for Sitting {
+    fn default() -> Self {
+        Self { name: format!("{}.", uuid::Uuid::new_v4().simple()).into(), open: 0 }
+    }
 }
 
 #[derive(Default)]
@@ -27,7 +33,7 @@ impl Sittings {
     }
 
     pub fn name(&self, principal: PrincipalId) -> Arc<str> {
-        self.all().get(&principal).map(|sitting| Arc::clone(&sitting.name)).unwrap_or_default()
+        Arc::clone(&self.all().entry(principal).or_default().name)
     }
 
     /// Begins another, unless somebody has since it was this one.
@@ -35,13 +41,9 @@ impl Sittings {
         let mut all = self.all();
         let sitting = all.entry(principal).or_default();
         if *sitting.name == *this {
-            sitting.name = fresh();
+            sitting.name = Sitting::default().name;
         }
     }
-}
-
-fn fresh() -> Arc<str> {
-    format!("{}.", uuid::Uuid::new_v4().simple()).into()
 }
 
 /// A connection that takes part, as long as it is open.
@@ -58,7 +60,7 @@ impl Drop for Seated {
         let Some(sitting) = all.get_mut(&self.principal) else { return };
         sitting.open = sitting.open.saturating_sub(1);
         if sitting.open == 0 && self.said_good_bye {
-            sitting.name = fresh();
+            all.remove(&self.principal);
         }
     }
 }
@@ -73,21 +75,23 @@ mod tests {
     fn a_sitting_goes_on_over_cuts_and_ends_with_the_last_good_bye() {
         let (sittings, me) = (Arc::new(Sittings::default()), PrincipalId(1));
         let (cut, mut other) = (sittings.join(me), sittings.join(me));
+        let first = sittings.name(me);
         drop(cut);
         other.said_good_bye = true;
         let next = sittings.join(me);
         drop(other);
-        assert_eq!(&*sittings.name(me), "", "one is still there");
+        assert_eq!(sittings.name(me), first, "one is still there");
         drop(next);
         let mut last = sittings.join(me);
-        assert_eq!(&*sittings.name(me), "", "all were cut");
+        assert_eq!(sittings.name(me), first, "all were cut");
         last.said_good_bye = true;
         drop(last);
         let name = sittings.name(me);
-        assert_ne!(&*name, "");
-        sittings.renew(me, "");
+        assert_ne!(name, first);
+        sittings.renew(me, &first);
         assert_eq!(sittings.name(me), name, "that one was over already");
         sittings.renew(me, &name);
         assert_ne!(sittings.name(me), name);
+        assert_ne!(Sittings::default().name(me), Sittings::default().name(me), "of two starts of the hub");
     }
 }
