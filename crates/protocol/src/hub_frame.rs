@@ -11,7 +11,7 @@ use crate::fleet::{self, Announce};
 use crate::gopherhole;
 use crate::wire::Json;
 use crate::work::Assignment;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The sender no agent and no caller can be: the hub itself.
@@ -53,12 +53,30 @@ pub struct Ack {
     pub more: bool,
 }
 
+/// The id of a peer's frame. It is said back as it came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum FrameId {
+    Text(String),
+    Number(u64),
+}
+
+impl FrameId {
+    /// None if it is empty.
+    pub fn text(&self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+            Self::Number(number) => Some(number.to_string()),
+        }
+    }
+}
+
 /// A message to another agent, as clients without JSON-RPC send it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sending {
     #[serde(default)]
-    pub id: Option<String>,
+    pub id: Option<FrameId>,
     pub to: String,
     pub payload: Json,
     #[serde(default)]
@@ -192,13 +210,13 @@ pub fn cancel(task: &str, run: u32) -> String {
 }
 
 /// A frame was taken: durably, if it was a message. A mark says that it changed nothing, and why.
-pub fn ack(id: Option<&str>, task: &str, mark: Option<&str>) -> String {
+pub fn ack(id: Option<&FrameId>, task: &str, mark: Option<&str>) -> String {
     let mut frame = json!({"type": "ack", "taskId": task});
     if let Some(mark) = mark {
         frame[mark] = true.into();
     }
     if let Some(id) = id {
-        frame["id"] = id.into();
+        frame["id"] = json!(id);
     }
     frame.to_string()
 }
@@ -221,7 +239,7 @@ pub fn warning(text: &str) -> String {
 }
 
 /// A frame of the peer's could not be taken. The code is one its clients know, the rest says what and why.
-pub fn error(refusal: &Refusal, about: Option<&str>) -> String {
+pub fn error(refusal: &Refusal, about: Option<&FrameId>) -> String {
     let code = match refusal.reason {
         Reason::Unauthenticated => "AUTH_FAILED",
         Reason::PermissionDenied => "ACCESS_DENIED",
@@ -233,7 +251,7 @@ pub fn error(refusal: &Refusal, about: Option<&str>) -> String {
         "type": "error", "error": code, "code": refusal.reason.row().rpc, "message": refusal.message,
     });
     if let Some(about) = about {
-        frame["id"] = about.into();
+        frame["id"] = json!(about);
     }
     frame.to_string()
 }

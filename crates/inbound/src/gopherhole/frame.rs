@@ -8,7 +8,7 @@ use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::model::{Role, Task};
 use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest, TTL};
 use flotilla_protocol::gopherhole;
-use flotilla_protocol::hub_frame::Sending;
+use flotilla_protocol::hub_frame::{FrameId, Sending};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Sent {
 /// Sends a message. It is known by its own `messageId`, or else by the frame's id, as far as that can mean the same one.
 pub async fn send_frame(app: &Arc<App>, caller: &Caller, sending: Sending) -> Result<Sent, Error> {
     let message = gopherhole::read_message(&sending.payload, Role::User)?;
-    let numbered = sending.id.as_deref().filter(|id| !id.is_empty() && message.message_id.is_empty());
+    let numbered = sending.id.as_ref().and_then(FrameId::text).filter(|_| message.message_id.is_empty());
     let Some(id) = numbered else {
         let own = if message.message_id.is_empty() { Uuid::now_v7().to_string() } else { message.message_id };
         return send_as(app, caller, &sending, &own).await;

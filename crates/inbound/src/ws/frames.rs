@@ -12,7 +12,7 @@ use flotilla_protocol::approval::{self, Asking};
 use flotilla_protocol::fleet::Announce;
 use flotilla_protocol::hub_frame::refused::RefusedResult;
 use flotilla_protocol::hub_frame::worker::Probe;
-use flotilla_protocol::hub_frame::{self, Ack, Said, Sending, TaskResponse};
+use flotilla_protocol::hub_frame::{self, Ack, FrameId, Said, Sending, TaskResponse};
 use flotilla_protocol::wire::Json;
 use flotilla_protocol::work::Report;
 use serde::Deserialize;
@@ -22,21 +22,21 @@ use std::sync::Arc;
 #[derive(Deserialize, Default)]
 struct About {
     #[serde(default)]
-    id: Option<String>,
+    id: Option<FrameId>,
 }
 
 impl Connection {
     pub async fn hub_frame(&mut self, kind: &str, bytes: &[u8]) {
         let about: About = serde_json::from_slice(bytes).unwrap_or_default();
         let taken = match Said::parse(kind, bytes) {
-            Ok(said) => self.said(said, about.id.as_deref()).await,
+            Ok(said) => self.said(said, about.id.as_ref()).await,
             Err(refusal) => Err(refusal.into()),
         };
         if let Err(error) = taken {
             let refusal = self.app.refusal(error);
             if !self.refuse_report(bytes, &refusal).await {
                 self.note_refused(bytes, &refusal).await;
-                self.say(hub_frame::error(&refusal, about.id.as_deref()));
+                self.say(hub_frame::error(&refusal, about.id.as_ref()));
             }
         }
     }
@@ -49,7 +49,7 @@ impl Connection {
         let _ = place.session.report(task, refused.run, vec![note]).await;
     }
 
-    async fn said(&mut self, said: Said, id: Option<&str>) -> Result<(), Error> {
+    async fn said(&mut self, said: Said, id: Option<&FrameId>) -> Result<(), Error> {
         match said {
             Said::Ping => self.say(hub_frame::simple("pong")),
             Said::Pong => {}
@@ -119,7 +119,7 @@ impl Connection {
     }
 
     /// What an agent says of a run. It is acknowledged when it is kept; one that is told again is only acknowledged.
-    async fn respond(&mut self, response: &TaskResponse, id: Option<&str>) -> Result<(), Error> {
+    async fn respond(&mut self, response: &TaskResponse, id: Option<&FrameId>) -> Result<(), Error> {
         let place = self.place()?;
         let no_task = || Refusal::no_task(&response.task_id);
         let task = TaskId::parse(&response.task_id).ok_or_else(no_task)?;
@@ -130,21 +130,21 @@ impl Connection {
             gopherhole::check_run(response, last)?;
             // The agent's, and over: an answer that comes late or again changes nothing. But what it used counts.
             if let Ok(mut reports) = flotilla_protocol::gopherhole::reports(response, |_, _| false) {
-                let known = id.filter(|id| !id.is_empty());
-                reports.extend(known.map(|id| Report::Received { number: 0, id: id.to_owned() }));
+                let known = id.and_then(FrameId::text);
+                reports.extend(known.map(|id| Report::Received { number: 0, id }));
                 self.app.hub.told_late(&place.agent, task, response.run, &reports).await?;
             }
             self.say(over(id, &response.task_id));
             return Ok(());
         }
         let mut reports = gopherhole::reports(&desk, task, response)?;
-        if let Some(id) = id.filter(|id| !id.is_empty()) {
-            if desk.knows_report(task, id) {
+        if let Some(id) = id.and_then(FrameId::text) {
+            if desk.knows_report(task, &id) {
                 // It waits behind the one it repeats, which may not be on the disk yet.
                 reports.clear();
             } else {
                 // Kept with it, so that it is known after a restart too.
-                reports.push(Report::Received { number: 0, id: id.to_owned() });
+                reports.push(Report::Received { number: 0, id });
             }
         }
         let kept = match self.place()?.session.report(task, response.run, reports).await {
@@ -187,7 +187,7 @@ impl Connection {
             };
             let frame = match answer {
                 Ok(decision) => approval::decision_frame(&id, &task_id, &decision),
-                Err(error) => hub_frame::error(&app.refusal(error), Some(&id)),
+                Err(error) => hub_frame::error(&app.refusal(error), Some(&FrameId::Text(id))),
             };
             say(&outgoing, frame).await;
         });
@@ -202,10 +202,10 @@ impl Connection {
             let id = sending.id.clone();
             let sent = match gopherhole::send_frame(&app, &caller, sending).await {
                 Ok(sent) => sent,
-                Err(error) => return say(&outgoing, hub_frame::error(&app.refusal(error), id.as_deref())).await,
+                Err(error) => return say(&outgoing, hub_frame::error(&app.refusal(error), id.as_ref())).await,
             };
             let mark = sent.repeated.then_some("duplicate");
-            say(&outgoing, hub_frame::ack(id.as_deref(), &sent.task.id, mark)).await;
+            say(&outgoing, hub_frame::ack(id.as_ref(), &sent.task.id, mark)).await;
             // What has ended by now has no more news, and the acknowledgement does not say so.
             if sent.task.status.state.is_terminal() {
                 say(&outgoing, hub_frame::task_update(&sent.shown)).await;
@@ -217,6 +217,6 @@ impl Connection {
 }
 
 /// The run is over: what was said of it changed nothing.
-fn over(id: Option<&str>, task: &str) -> String {
+fn over(id: Option<&FrameId>, task: &str) -> String {
     hub_frame::ack(id, task, Some("over"))
 }

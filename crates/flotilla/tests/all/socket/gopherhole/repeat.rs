@@ -66,6 +66,27 @@ fn after_good_bye_and_a_restart_of_the_hub_a_number_is_another_message() {
 }
 
 #[test]
+fn the_id_of_a_frame_may_be_a_number() {
+    let hub = hub();
+    let key = agent_key(&hub, "caller");
+    let mut agent = connected(&hub, "weather");
+    let mut socket = calls(&hub, &key);
+    let mut numbered = message("", "Rain?");
+    numbered["id"] = json!(7);
+    let (task, known) = sent(&mut socket, &numbered);
+    assert!(!known);
+    let run = agent.kind("message");
+    assert_eq!(run["taskId"], task);
+    assert_eq!(sent(&mut socket, &numbered), (task.clone(), true));
+    numbered["to"] = json!("nobody");
+    socket.send(&numbered);
+    assert_eq!(socket.kind("error")["id"], 7);
+    agent.send(&json!({"type": "task_response", "id": 3, "taskId": task, "run": run["run"],
+                       "status": {"state": "completed", "message": "Dry"}}));
+    assert_eq!(agent.kind("ack")["id"], 3);
+}
+
+#[test]
 fn a_number_that_is_used_anew_is_another_message() {
     let hub = hub();
     let key = agent_key(&hub, "caller");
