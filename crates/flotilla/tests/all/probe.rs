@@ -178,6 +178,28 @@ async fn a_server_over_http_that_wants_a_name_fails_or_hangs_is_told_apart() {
 }
 
 #[tokio::test]
+async fn what_a_server_repeats_of_its_secrets_is_not_told() {
+    let long = "x".repeat(90);
+    for (name, limit, script) in [
+        ("aside", LONG, "echo \"no: $TOK $AGENT\" >&2; exit 3".to_owned()),
+        ("noise", LONG, format!("echo \"no: {long} $TOK $AGENT\"; exit 3")),
+        ("error", LONG, "read l; printf '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":1,\"message\":\"no: %s\"}}\\n' \"$TOK $AGENT\"".into()),
+    ] {
+        let Definition::Stdio(mut program) = shell(name, &script) else { panic!("a program") };
+        program.environment.insert("TOK".into(), "s3cr3t-of-the-server".into());
+        let mut prober = prober(limit);
+        prober.environment.push(("AGENT".into(), "s3cr3t-of-the-agent".into()));
+        let detail = prober.ask(&Definition::Stdio(program)).await.detail.unwrap_or_default();
+        assert!(detail.contains("no: ") && detail.contains("[redacted]"), "{name}: {detail}");
+        assert!(!detail.contains("s3c"), "{name}: {detail}");
+        none_left(name);
+    }
+    let server = StandIn::start(false, |_| vec![Act::Refuse(-32603, "bad key s3cr3t-key for /mcp?token=secret")]);
+    let (_, detail) = ask(LONG, &at(&server, &[("X-Key", "Bearer s3cr3t-key")])).await;
+    assert!(detail.contains("bad key [redacted]") && !detail.contains("secret"), "{detail}");
+}
+
+#[tokio::test]
 async fn many_are_asked_side_by_side_and_each_gets_its_answer() {
     let mut servers: BTreeMap<String, Definition> =
         (0..6).map(|n| (format!("hangs-{n}"), shell(&format!("many-{n}"), "sleep 600"))).collect();

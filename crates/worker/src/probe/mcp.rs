@@ -3,12 +3,14 @@
 pub mod definition;
 mod events;
 mod http;
+mod secrets;
 mod stdio;
 mod talk;
 
 use definition::Definition;
 use flotilla_protocol::fleet::announce::{McpStatus, Observation};
 use flotilla_protocol::time::Millis;
+use secrets::Secrets;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -58,14 +60,20 @@ impl Prober {
 
     /// Asks one.
     pub async fn ask(&self, definition: &Definition) -> Observation {
-        match definition {
+        let mut seen = match definition {
             Definition::Disabled => observed(McpStatus::Disabled, None, None),
             Definition::Other(kind) => {
                 observed(McpStatus::Unknown, None, Some(format!("servers of type '{kind}' cannot be asked")))
             }
             Definition::Wrong(problem) => observed(McpStatus::Failed, None, Some(problem.clone())),
             Definition::Stdio(_) | Definition::Http(_) | Definition::Sse(_) => told(self.talk(definition).await),
+        };
+        if let Some(detail) = &mut seen.detail {
+            let masked = Secrets::of(definition, &self.environment).mask(detail);
+            // Not before: half of a secret would not be known as one.
+            *detail = masked.chars().take(TOLD).collect();
         }
+        seen
     }
 
     async fn talk(&self, definition: &Definition) -> Result<Greeted, Problem> {
@@ -116,7 +124,7 @@ fn observed(status: McpStatus, latency: Option<Duration>, detail: Option<String>
         status,
         observed_at: now.and_then(|now| Some(Millis(i64::try_from(now.as_millis()).ok()?))),
         latency_ms: latency.and_then(|latency| u64::try_from(latency.as_millis()).ok()),
-        detail: detail.map(|detail| detail.chars().take(TOLD).collect()),
+        detail,
         more: Default::default(),
     }
 }

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 const GRACE: Duration = Duration::from_secs(2);
 /// The longest line that is read.
 const LINE: u64 = 4 * 1024 * 1024;
-/// What is kept of standard error.
+/// What is kept of standard error, and of a line that is no message.
 const WORDS: usize = 4096;
 
 pub struct Pipe {
@@ -78,7 +78,7 @@ impl Pipe {
             let Ok(heard) = serde_json::from_str::<Value>(line) else {
                 // Some print a greeting first.
                 if !line.is_empty() {
-                    let words: String = line.chars().filter(|letter| !letter.is_control()).take(100).collect();
+                    let words: String = line.chars().filter(|letter| !letter.is_control()).take(WORDS).collect();
                     let words = if words.is_empty() { "what is no text".to_owned() } else { words };
                     self.noise.get_or_insert(words);
                 }
