@@ -5,6 +5,8 @@ use super::{Decision, Head, Kind, RunState};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Artifact, Message, TaskState};
 use flotilla_protocol::event::{Chunk, Event, Said};
+use flotilla_protocol::fleet::HANDSHAKE;
+use flotilla_protocol::lineage::find_member;
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::{Contents, Report};
 use std::sync::Arc;
@@ -59,7 +61,10 @@ fn one(head: &Head, run: u32, report: Report) -> Result<Vec<Event>, Refusal> {
             legal(state)?;
             // More was said meanwhile, so this turn is done but the task is not.
             let state = if state == TaskState::Completed && head.waiting > 0 { TaskState::Submitted } else { state };
-            let said = contents.map(|contents| said(head, peer_seq, contents, None));
+            let said = contents.map(|contents| {
+                let why = metadata.clone().filter(|told| state.is_terminal() && is_own_word(&contents, told));
+                said(head, peer_seq, contents, why)
+            });
             events.push(Event::Status { state, said, metadata });
         }
         Report::Artifact { artifact, contents, append, last_chunk, metadata } => {
@@ -94,6 +99,11 @@ fn one(head: &Head, run: u32, report: Report) -> Result<Vec<Event>, Refusal> {
         }
     }
     Ok(events)
+}
+
+/// Whether what is told with an end says why it is one. Who asks for the task later sees the message, and no update.
+fn is_own_word(contents: &Contents, metadata: &Object) -> bool {
+    !matches!(contents, Contents::Message(_)) && find_member(metadata, HANDSHAKE).is_some()
 }
 
 fn legal(state: TaskState) -> Result<(), Refusal> {
@@ -144,4 +154,36 @@ fn chunk(
         }
     };
     Ok(Chunk { artifact: Arc::new(artifact), blocks, append, last_chunk, metadata })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one;
+    use crate::ids::{AgentId, PrincipalId, TaskId};
+    use crate::task::Head;
+    use flotilla_protocol::a2a::model::{Message, TaskState};
+    use flotilla_protocol::event::Event;
+    use flotilla_protocol::fleet::HANDSHAKE;
+    use flotilla_protocol::wire::Object;
+    use flotilla_protocol::work::{Contents, Report};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn why_work_ended_is_seen_by_who_asks_for_it_later() {
+        let head = Head::new(TaskId::fresh(), PrincipalId(7), AgentId(3), PrincipalId(1), "ctx".into());
+        let kept = |state, contents, told: &Value| {
+            let report = Report::Status { state, contents: Some(contents), metadata: Object::of(told).ok() };
+            let events = one(&head, 1, report).unwrap();
+            let Some(Event::Status { said: Some(said), metadata: Some(_), .. }) = events.last() else {
+                panic!("{events:?}")
+            };
+            said.message.metadata.is_some()
+        };
+        let why = json!({HANDSHAKE: {"blocked_reason": "usage_limit"}});
+        assert!(kept(TaskState::Failed, Contents::text("no"), &why));
+        assert!(!kept(TaskState::Working, Contents::text("so far"), &why), "only an end is explained");
+        assert!(!kept(TaskState::Failed, Contents::text("no"), &json!({"other": 1})));
+        let elsewhere = Contents::Message(Box::new(Message::default()));
+        assert!(!kept(TaskState::Failed, elsewhere, &why), "what another said stays as it is");
+    }
 }
