@@ -42,6 +42,7 @@ mod repeat;
 mod run;
 mod send;
 mod settle;
+mod start;
 mod stop;
 mod tally;
 mod tell;

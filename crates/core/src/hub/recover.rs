@@ -35,6 +35,7 @@ impl Hub {
         // What is too late is not run again.
         self.end_overdue().await;
         let mut recovered = Recovered::default();
+        let mut at_desks = Vec::new();
         for id in open {
             let Some(live) = self.find(Scope::Admin, id).await? else { continue };
             let Some(head) = live.committed() else { continue };
@@ -46,7 +47,12 @@ impl Hub {
             if agent.as_ref().is_some_and(|agent| agent.link.is_remote()) {
                 let absent = agent.as_ref().is_some_and(|agent| agent.link.absence().is_some());
                 let place = self.place_of_old(agent.as_ref(), &head, absent);
-                self.start_run(&live, Start { run: head.run, watched: true, resumed: true }, place);
+                let start = Start { run: head.run, watched: true, resumed: true };
+                if agent.as_ref().is_some_and(|agent| agent.link.dialed().is_some()) {
+                    at_desks.push((self.asked_at(&live, &head).await?, id, live, start, place));
+                } else {
+                    self.start_run(&live, start, place);
+                }
                 recovered.taken_up += 1;
                 continue;
             }
@@ -66,6 +72,11 @@ impl Hub {
                 Ok(_) => recovered.retried += 1,
                 Err(error) => return Err(Fault::new(format!("recovering task {id}: {error}"))),
             }
+        }
+        // Messages are delivered in the order they were sent. Ids grow within a millisecond.
+        at_desks.sort_by_key(|(asked_at, id, ..)| (*asked_at, *id));
+        for (_, _, live, start, place) in at_desks {
+            self.start_at_desk(&live, start, place).await;
         }
         self.look_after_all().await?;
         Ok(recovered)

@@ -225,7 +225,7 @@ pub(super) async fn fenced(live: &LiveRef, run: u32) {
 }
 
 /// What a caller asked, counted from the first time, and when that was.
-fn nth_asked(changes: &[Arc<Change>], number: usize) -> Option<(Millis, &Event)> {
+pub(super) fn nth_asked(changes: &[Arc<Change>], number: usize) -> Option<(Millis, &Event)> {
     let events = changes.iter().flat_map(|change| change.events.iter().map(|event| (change.at, event)));
     events.filter(|(_, event)| matches!(event, Event::Asked { .. })).nth(number)
 }
@@ -259,24 +259,9 @@ impl Drop for RunHandle {
 }
 
 /// Who is to do a run, what it is, and what contract it is under.
-type Given = (Arc<Agent>, Assignment, Option<Contract>);
+pub(super) type Given = (Arc<Agent>, Assignment, Option<Contract>);
 
 impl Hub {
-    /// Starts the work a commit called for. Called where the commit was made, so it only hands over.
-    pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, start: Start, place: Option<RunPlace>) {
-        let mut handle = self.handle(live, start.run, place);
-        handle.resumed = start.resumed;
-        self.runtime.spawn(async move {
-            let hub = Arc::clone(&handle.hub);
-            match hub.assignment(&handle.live, start).await {
-                Ok(Some((agent, assignment, Some(contract)))) => hub.attend(contract, agent, assignment, handle).await,
-                Ok(Some((agent, assignment, None))) => hub.plainly(agent, assignment, handle, start).await,
-                Ok(None) => Box::pin(handle.fail("the agent is not configured on this hub any more")).await,
-                Err(fault) => Box::pin(handle.fail(&format!("the task could not be read back: {fault}"))).await,
-            }
-        });
-    }
-
     pub(super) fn handle(self: &Arc<Self>, live: &LiveRef, run: u32, place: Option<RunPlace>) -> RunHandle {
         RunHandle {
             hub: Arc::clone(self),
@@ -294,7 +279,7 @@ impl Hub {
         }
     }
 
-    async fn assignment(self: &Arc<Self>, live: &LiveRef, start: Start) -> Result<Option<Given>, Fault> {
+    pub(super) async fn assignment(self: &Arc<Self>, live: &LiveRef, start: Start) -> Result<Option<Given>, Fault> {
         let Some(head) = live.committed() else { return Err(Fault::new("the task is not loaded")) };
         let Some(agent) = self.registry.load().by_id(head.agent).cloned() else { return Ok(None) };
         let changes = self.log_of(live).await?;

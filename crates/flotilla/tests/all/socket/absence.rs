@@ -46,6 +46,36 @@ fn a_message_waits_over_a_restart_and_is_delivered() {
 }
 
 #[test]
+fn messages_that_waited_over_a_restart_are_delivered_in_the_order_they_were_sent() {
+    let mut hub = setup().start();
+    let key = agent_key(&hub, "weather");
+    let mut agent = dial(&hub, &key).open();
+    let client = caller(&hub, Binding::JsonRpc, "weather");
+    let begun = client.start("m", "Will it rain?");
+    let question = agent.kind("message");
+    let status = json!({"state": "input-required", "message": "Where?"});
+    agent.send(&json!({"type": "task_response", "taskId": question["taskId"], "run": 1, "status": status}));
+    reached(&client, id(&begun), "TASK_STATE_INPUT_REQUIRED");
+    agent.close();
+    let mut sent: Vec<String> = (0..30).map(|number| format!("Message {number}")).collect();
+    for (number, said) in sent.iter().enumerate() {
+        start(&client, &format!("m{number}"), said, None).expect("it waits");
+    }
+    // Its task is the oldest, and what is said in it the latest.
+    let mut reply = flotilla_testkit::client::message("reply", "Here");
+    reply["message"]["taskId"] = begun["id"].clone();
+    reply["configuration"] = json!({"returnImmediately": true});
+    client.call("SendMessage", &reply).expect("it waits");
+    sent.push("Here".into());
+    for _ in 0..2 {
+        hub.restart();
+    }
+    let mut agent = dial(&hub, &key).open();
+    let came: Vec<String> = received(&mut agent, sent.len()).into_iter().map(|(said, _)| said).collect();
+    assert_eq!(came, sent);
+}
+
+#[test]
 fn a_blocking_send_is_answered_that_it_waits() {
     let (hub, _) = left("limits: {absent_wait: 100ms}");
     let task = caller(&hub, Binding::JsonRpc, "weather").say("m", "Hello?");
