@@ -91,7 +91,10 @@ impl Link for Dialed {
 
 /// Waits for what whoever was asked to end a run makes of that.
 async fn ended(desk: &Desk, task: TaskId, ending: Ending, terms: Terms) -> Result<Stopped, Refusal> {
-    let Ending { answers, mut end } = ending;
+    if ending.answers == Answers::Perhaps {
+        return Ok(said_in_frames(ending, terms.cancel).await);
+    }
+    let Ending { answers, mut end, .. } = ending;
     // Also over when the run is: then the log says how it ended.
     let mut answered = async |within: Duration| {
         let settled = end.wait_for(|end| *end != End::Asked);
@@ -107,14 +110,7 @@ async fn ended(desk: &Desk, task: TaskId, ending: Ending, terms: Terms) -> Resul
                 Err(Refusal::new(Reason::Unavailable, text).fact("taskId", task.to_string()))
             }
         },
-        Answers::Perhaps => match answered(terms.cancel).await {
-            Ok(_) => Ok(Stopped::Told),
-            Err(_) => {
-                let text = "The agent was told to stop. It has not said that it has.";
-                Ok(Stopped::Now(Some(Contents::text(text))))
-            }
-        },
-        Answers::ToRequests | Answers::Never => {
+        Answers::Perhaps | Answers::ToRequests | Answers::Never => {
             let mut heard = answered(terms.cancel).await;
             // One that is away may come back and answer; what it does not speak of by then has ended.
             if heard.is_err() && !desk.is_held(task) {
@@ -133,6 +129,35 @@ async fn ended(desk: &Desk, task: TaskId, ending: Ending, terms: Terms) -> Resul
                                 later.";
                     Err(Refusal::new(Reason::Unavailable, text).fact("taskId", task.to_string()))
                 }
+            }
+        }
+    }
+}
+
+/// What an agent in frames makes of that. Its time runs while it is there: one that is away is told when it is back, and the
+/// run ends with the grace time.
+async fn said_in_frames(ending: Ending, within: Duration) -> Stopped {
+    let Ending { mut end, mut standing, .. } = ending;
+    loop {
+        let stands = *standing.borrow_and_update();
+        if stands == Standing::Waiting {
+            // It went away before it took it: nobody has it.
+            return Stopped::Now(None);
+        }
+        let settled = async { end.wait_for(|end| *end != End::Asked).await.map(|end| end.clone()) };
+        let silent = async {
+            match stands {
+                Standing::Away(_) => std::future::pending().await,
+                _ => tokio::time::sleep(within).await,
+            }
+        };
+        tokio::select! {
+            biased;
+            end = settled => return if matches!(end, Ok(End::Gone)) { Stopped::Now(None) } else { Stopped::Told },
+            moved = standing.changed() => if moved.is_err() { return Stopped::Told },
+            () = silent => {
+                let text = "The agent was told to stop. It has not said that it has.";
+                return Stopped::Now(Some(Contents::text(text)));
             }
         }
     }
@@ -262,6 +287,8 @@ async fn time_over(desk: &Desk, task: TaskId, run: RunHandle, until: &Until, (tt
         return give_up(run, until, ttl, terms).await;
     }
     if !desk.is_with_worker(task) {
+        // It is told when it is back after all.
+        desk.stop(task);
         return end(desk, task, run, "the agent was asked to end it and did not come back", terms).await;
     }
     let seconds = terms.grace.as_secs_f32();

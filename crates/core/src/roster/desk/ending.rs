@@ -43,6 +43,7 @@ pub(in crate::roster) enum Answers {
 pub(in crate::roster) struct Ending {
     pub answers: Answers,
     pub end: watch::Receiver<End>,
+    pub standing: watch::Receiver<Standing>,
 }
 
 impl Seat {
@@ -109,7 +110,7 @@ impl Desk {
             seat.orders.push_back(order);
             seat.wake.notify_one();
         }
-        Some(Ending { answers, end })
+        Some(Ending { answers, end, standing: entry.standing.subscribe() })
     }
 
     /// What an agent made of being asked: it goes on, or says why it does not stop.

@@ -117,3 +117,44 @@ fn one_that_is_cut_off_has_the_grace_time_to_come_back() {
     });
     assert_eq!(state(&outcome(cancel(&client, &task)).expect("canceled")), "TASK_STATE_CANCELED");
 }
+
+/// An agent in frames that has taken a run and was cut off.
+fn cut_off(hub: &HubProcess, name: &str) -> (String, String, Client, Value) {
+    let key = agent_key(hub, name);
+    let mut agent = dial(hub, &key).open();
+    let token = agent.welcome["resumeToken"].as_str().expect("a token").to_owned();
+    let client = caller(hub, Binding::JsonRpc, name);
+    let task = client.start("m", "Take your time");
+    let message = agent.kind("message");
+    agent
+        .send(&json!({"type": "task_response", "taskId": message["taskId"], "run": 1, "status": {"state": "working"}}));
+    reached(&client, id(&task), "TASK_STATE_WORKING");
+    agent.cut();
+    flotilla_testkit::until("the cut is seen", || {
+        hub.owner(Binding::HttpJson).get("/metrics").text().contains("flotilla_sockets_open 0").then_some(())
+    });
+    (key, token, client, task)
+}
+
+#[test]
+fn an_agent_in_frames_that_is_cut_off_is_told_when_it_is_back_and_its_word_counts() {
+    let hub = setup().config("sockets: {cancel: 30s, grace: 30s}").start();
+    let (key, token, client, task) = cut_off(&hub, "back");
+    let asking = cancel(&client, &task);
+    let mut agent = dial(&hub, &key).query("resume", &token).open();
+    let stop = agent.kind("cancel");
+    assert_eq!(stop["taskId"], task["id"]);
+    let status = json!({"state": "completed", "message": "I had finished"});
+    agent.send(&json!({"type": "task_response", "taskId": task["id"], "run": 1, "status": status}));
+    assert_eq!(state(&outcome(asking).expect("it was told")), "TASK_STATE_COMPLETED");
+}
+
+#[test]
+fn an_agent_in_frames_that_is_cut_off_and_stays_away_is_not_said_to_have_been_told() {
+    let hub = setup().config("sockets: {cancel: 50ms, grace: 1s}").start();
+    let (key, _, client, task) = cut_off(&hub, "gone");
+    let canceled = outcome(cancel(&client, &task)).expect("canceled");
+    assert_eq!((state(&canceled), canceled["status"].get("message")), ("TASK_STATE_CANCELED", None));
+    let stop = dial(&hub, &key).open().kind("cancel");
+    assert_eq!(stop["taskId"], task["id"], "it is told when it is back after all");
+}
