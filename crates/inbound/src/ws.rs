@@ -102,6 +102,9 @@ pub async fn serve(app: &Arc<App>, request: Request<Body>) -> Response<Body> {
             return answer::after(app, &parts.headers, body, response).await;
         }
     };
+    if let Err(refusal) = handshake::check_bare(&parts) {
+        return answer::after(app, &parts.headers, body, rest::refuse(app, &refusal)).await;
+    }
     match open(app, &mut parts, accepted.manner).await {
         Ok(connection) => {
             let (upgrade, upgraded) = Upgrade::new();

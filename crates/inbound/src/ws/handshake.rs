@@ -8,8 +8,8 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::channel::{SUBPROTOCOL, SUBPROTOCOL_03};
 use flotilla_protocol::hub_frame::worker;
 use http::header::{
-    CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION,
-    UPGRADE,
+    CONNECTION, CONTENT_LENGTH, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
+    SEC_WEBSOCKET_VERSION, TRANSFER_ENCODING, UPGRADE,
 };
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode, Version};
@@ -54,6 +54,16 @@ pub fn check(request: &Parts) -> Result<Accepted, Refusal> {
         Manner::Frames
     };
     Ok(Accepted { accept: accept(key), manner })
+}
+
+/// What comes after the head is frames: a body would be taken for them.
+pub fn check_bare(request: &Parts) -> Result<(), Refusal> {
+    let length = request.headers.get(CONTENT_LENGTH);
+    if length.is_none_or(|length| length == "0") && !request.headers.contains_key(TRANSFER_ENCODING) {
+        return Ok(());
+    }
+    let text = "A request that opens a WebSocket has no body: leave out Content-Length and Transfer-Encoding.";
+    Err(Refusal::new(Reason::InvalidRequest, text))
 }
 
 fn accept(key: &str) -> String {

@@ -254,3 +254,15 @@ fn a_revoked_key_ends_its_connection() {
     assert_eq!(agent.kind("error")["error"], "AUTH_FAILED");
     assert!(agent.try_read().expect_err("closed").contains("not valid any more"));
 }
+
+#[test]
+fn an_upgrade_that_announces_a_body_is_refused() {
+    let hub = hub();
+    let key = agent_key(&hub, "wordy");
+    for (name, value) in [("content-length", "5"), ("transfer-encoding", "chunked")] {
+        // The body is not waited for: a length is given and nothing follows.
+        let refused = dial(&hub, &key).header(name, value).refused();
+        assert_eq!(refused.status, 400, "{name}: {refused:?}");
+        assert!(refused.body.contains("no body"), "{refused:?}");
+    }
+}
