@@ -56,6 +56,7 @@ pub use approve::ApprovalPage;
 pub use conversation::Talk;
 pub use follow::{Ended, Follow, Framed, Next};
 pub use hook::HookPage;
+pub use late::Latecomer;
 pub use ledger::{UsageQuery, UsageReport};
 pub use live::LiveRef;
 pub use own::{OfAgent, OwnPage};

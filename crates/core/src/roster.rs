@@ -9,7 +9,7 @@ mod tests;
 
 pub use desk::{Desk, Reported, Several};
 pub use link::Dialed;
-pub use session::{Delivery, NoRun, Order, Session};
+pub use session::{Delivery, NoRun, Order, Session, Unheard};
 
 use crate::ids::AgentId;
 use crate::ports::Link;

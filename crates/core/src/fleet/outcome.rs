@@ -3,6 +3,7 @@
 mod beside;
 mod evidence;
 mod heard;
+mod kept;
 mod told;
 
 use super::contract::Past;
@@ -86,8 +87,7 @@ impl Judge {
         (self.held, self.counted) = (held, self.spent.total().unwrap_or_default());
     }
 
-    /// Reads reports; what they come to, and what the worker announced in them.
-    pub fn rule(&mut self, reports: Vec<Report>) -> (Ruling, Vec<Announce>) {
+    fn read(&mut self, reports: Vec<Report>) -> (Ruling, Vec<Announce>) {
         let (mut passed, mut announced) = (Vec::new(), Vec::new());
         for report in reports {
             self.spent.report(&report);

@@ -36,6 +36,8 @@ pub struct Purses {
     /// One end of work is held against hard ceilings after the other, and booked before the next: of several at once no
     /// more fit than do.
     pub(super) settling: Arc<tokio::sync::Mutex<()>>,
+    /// One run after the other tells what it used when it was over.
+    pub(super) late: tokio::sync::Mutex<()>,
     /// The ledger could not be read, and is looked at again in a while.
     pub(super) looks_again: AtomicBool,
 }

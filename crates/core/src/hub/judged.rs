@@ -67,7 +67,9 @@ impl RunHandle {
                 self.went(fault.map_or(Went::Well, Went::Wrong));
                 counter!("flotilla_dispatches_total", "outcome" => "ended").increment(1);
                 let hub = Arc::clone(&self.hub);
+                self.ruled = Some(worker);
                 if !hub.route(self, step, None).await {
+                    self.late(&reports).await;
                     self.over = true;
                     return Err(Fenced);
                 }

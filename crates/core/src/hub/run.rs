@@ -48,6 +48,8 @@ pub struct RunHandle {
     /// The last process left it at work.
     pub(super) resumed: bool,
     pub(super) turn: Turn,
+    /// Whose last word was read: it is in the hub's words since.
+    pub(super) ruled: Option<Arc<str>>,
 }
 
 /// Which run is to be started, and why.
@@ -81,7 +83,11 @@ impl RunHandle {
         }
         loop {
             let rest = reports.split_off(one_change(&reports));
-            self.report_together(reports).await?;
+            let told = self.report_together(reports).await;
+            if told.is_err() {
+                Box::pin(self.late(&rest)).await;
+            }
+            told?;
             if rest.is_empty() {
                 return Ok(());
             }
@@ -95,7 +101,9 @@ impl RunHandle {
             let command = || Command::Report { run: self.run, reports: reports.clone() };
             match self.hub.change(&self.live, command).await {
                 Ok(Some(_)) => return Ok(()),
+                // It was ended between what was said and this.
                 Ok(None) => {
+                    Box::pin(self.late(&reports)).await;
                     self.over = true;
                     return Err(Fenced);
                 }
@@ -120,8 +128,12 @@ impl RunHandle {
 
     /// One of them cannot be taken: those before it can.
     async fn report_each(&mut self, reports: Vec<Report>) -> Result<(), Fenced> {
-        for report in reports {
-            Box::pin(self.report_together(vec![report])).await?;
+        let mut reports = reports.into_iter();
+        while let Some(report) = reports.next() {
+            if Box::pin(self.report_together(vec![report])).await.is_err() {
+                Box::pin(self.late(reports.as_slice())).await;
+                return Err(Fenced);
+            }
         }
         Ok(())
     }
@@ -243,21 +255,6 @@ pub(super) fn one_change(reports: &[Report]) -> usize {
     count + usize::from(numbered)
 }
 
-impl Drop for RunHandle {
-    fn drop(&mut self) {
-        if self.over || !self.is_current() {
-            return;
-        }
-        let (hub, live, run) = (Arc::clone(&self.hub), self.live.clone(), self.run);
-        self.hub.runtime.spawn(async move {
-            let command = || Command::Lost { run, reason: "the agent broke off".to_owned(), retry: Retry::Never };
-            if let Err(error) = hub.end(&live, command).await {
-                tracing::error!(task = %live.id(), %error, "a lost run could not be recorded");
-            }
-        });
-    }
-}
-
 /// Who is to do a run, what it is, and what contract it is under.
 pub(super) type Given = (Arc<Agent>, Assignment, Option<Contract>);
 
@@ -276,6 +273,7 @@ impl Hub {
             capped: false,
             resumed: false,
             turn: Turn::default(),
+            ruled: None,
         }
     }
 

@@ -15,6 +15,7 @@ pub(super) use ending::{Answers, End, Ending};
 use super::session::{Delivery, Order, Session};
 use super::{Connections, Presence, Terms};
 use crate::error::Fault;
+use crate::hub::Latecomer;
 use crate::ids::TaskId;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::work::{Assignment, Report};
@@ -148,6 +149,8 @@ pub(super) struct Entered {
     run: u32,
     pub standing: watch::Receiver<Standing>,
     pub reports: mpsc::Receiver<Reported>,
+    /// Takes what is told when the run is off the desk.
+    pub late: Option<Latecomer>,
 }
 
 impl Drop for Entered {
@@ -158,6 +161,10 @@ impl Drop for Entered {
         {
             state.queue.remove(&entry.place);
             state.wake_all();
+        }
+        drop(state);
+        if let Some(late) = self.late.take() {
+            late.takes_over(std::mem::replace(&mut self.reports, mpsc::channel(1).1));
         }
     }
 }
@@ -228,7 +235,7 @@ impl Desk {
             state.wake_all();
         }
         drop(state);
-        Entered { desk: Arc::clone(self), task, run, standing, reports }
+        Entered { desk: Arc::clone(self), task, run, standing, reports, late: None }
     }
 
     /// Opens a connection; with the token of one that was cut, or is about to be, its runs go on here. `seal` is the same

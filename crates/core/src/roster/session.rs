@@ -6,7 +6,7 @@ use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::work::{Assignment, Report};
 use std::pin::pin;
 use std::sync::Arc;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 /// A run for the agent to take.
 #[derive(Debug, Clone)]
@@ -47,6 +47,10 @@ pub enum Order {
 /// No such run: it is over, or was never this agent's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoRun;
+
+/// The same of what was said of it, which is given back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unheard(pub Vec<Report>);
 
 /// Held as long as the connection is open. What it was sent and did not take is sent again when it is dropped.
 pub struct Session {
@@ -118,11 +122,11 @@ impl Session {
         task: TaskId,
         run: Option<u32>,
         reports: Vec<Report>,
-    ) -> Result<oneshot::Receiver<bool>, NoRun> {
-        let to = self.desk.taken(self.id, task, run).ok_or(NoRun)?;
-        let (kept, told) = oneshot::channel();
-        to.send(Reported { reports, acknowledged: false, gone: None, kept }).await.map_err(|_| NoRun)?;
-        Ok(told)
+    ) -> Result<oneshot::Receiver<bool>, Unheard> {
+        match self.desk.taken(self.id, task, run) {
+            Some(to) => reported(&to, reports).await,
+            None => Err(Unheard(reports)),
+        }
     }
 
     /// All that was sent before it was asked has arrived.
@@ -167,16 +171,15 @@ impl Session {
         run: u32,
         number: u64,
         mut reports: Vec<Report>,
-    ) -> Result<oneshot::Receiver<bool>, NoRun> {
-        let to = self.desk.taken(self.id, task, Some(run)).ok_or(NoRun)?;
-        if self.desk.receives(task, number) {
-            reports.push(Report::Received { number, id: String::new() });
-        } else {
-            reports.clear();
+    ) -> Result<oneshot::Receiver<bool>, Unheard> {
+        reports.push(Report::Received { number, id: String::new() });
+        let Some(to) = self.desk.taken(self.id, task, Some(run)) else { return Err(Unheard(reports)) };
+        match self.desk.receives(task, run, number) {
+            Some(true) => {}
+            Some(false) => reports.clear(),
+            None => return Err(Unheard(reports)),
         }
-        let (kept, told) = oneshot::channel();
-        to.send(Reported { reports, acknowledged: false, gone: None, kept }).await.map_err(|_| NoRun)?;
-        Ok(told)
+        reported(&to, reports).await
     }
 
     /// A worker's word that nothing of a run is left.
@@ -188,4 +191,11 @@ impl Session {
             .map_err(|_| NoRun)?;
         Ok(told)
     }
+}
+
+async fn reported(to: &mpsc::Sender<Reported>, reports: Vec<Report>) -> Result<oneshot::Receiver<bool>, Unheard> {
+    let (kept, told) = oneshot::channel();
+    let reported = Reported { reports, acknowledged: false, gone: None, kept };
+    to.send(reported).await.map_err(|unsent| Unheard(unsent.0.reports))?;
+    Ok(told)
 }

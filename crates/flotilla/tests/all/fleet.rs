@@ -11,6 +11,7 @@ mod delegation;
 mod dispatch;
 mod ends;
 mod kills;
+mod late;
 mod load;
 mod obstacles;
 mod order;

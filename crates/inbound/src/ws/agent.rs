@@ -5,7 +5,7 @@ use super::upcall::Upcall;
 use crate::app::App;
 use flotilla_core::ids::TaskId;
 use flotilla_core::registry::Agent;
-use flotilla_core::roster::{Delivery, Session};
+use flotilla_core::roster::{Delivery, Session, Unheard};
 use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::a2a::request::{Request, SendMessageConfiguration, SendMessageRequest};
 use flotilla_protocol::channel;
@@ -83,11 +83,14 @@ impl Connection {
 
     pub(super) async fn tell(&mut self, task: TaskId, run: u32, reports: Vec<Report>) {
         let Some(place) = &self.place else { return };
-        // What comes of a run that is over changes nothing.
         if reports.is_empty() {
             let _ = place.session.taken(task, Some(run));
         } else {
-            let _ = place.session.report(task, Some(run), reports).await;
+            let Err(Unheard(reports)) = place.session.report(task, Some(run), reports).await else { return };
+            // What comes of a run that is over changes nothing. But what it used counts.
+            if let Err(error) = self.app.hub.told_late(&place.agent, task, Some(run), &reports).await {
+                tracing::error!(%task, %error, "what a run used that was ended is not booked");
+            }
         }
     }
 }

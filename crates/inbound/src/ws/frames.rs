@@ -5,7 +5,7 @@ use crate::gopherhole;
 use flotilla_core::error::Error;
 use flotilla_core::fleet::Via;
 use flotilla_core::ids::TaskId;
-use flotilla_core::roster::NoRun;
+use flotilla_core::roster::Unheard;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::profile::Profile;
 use flotilla_protocol::approval::{self, Asking};
@@ -149,7 +149,10 @@ impl Connection {
         }
         let kept = match self.place()?.session.report(task, response.run, reports).await {
             Ok(kept) => kept,
-            Err(NoRun) => {
+            // It came to its end just now.
+            Err(Unheard(reports)) => {
+                let agent = Arc::clone(&self.place()?.agent);
+                self.app.hub.told_late(&agent, task, response.run, &reports).await?;
                 self.say(over(id, &response.task_id));
                 return Ok(());
             }

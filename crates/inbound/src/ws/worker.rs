@@ -3,12 +3,11 @@
 use super::connection::{Connection, Manner, say};
 use flotilla_core::error::Error;
 use flotilla_core::ids::TaskId;
-use flotilla_core::roster::NoRun;
+use flotilla_core::roster::{NoRun, Unheard};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::hub_frame;
 use flotilla_protocol::hub_frame::worker::{Gone, MoreFrame, Told, Untaken, kept};
-use flotilla_protocol::work::Report;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -22,14 +21,14 @@ impl Connection {
             return Ok(());
         }
         let place = self.place()?;
-        // Of a run that is not at the desk only what it used counts.
-        let is_over = place.session.desk().work_of(task).is_none_or(|work| work.run != run);
-        if is_over {
-            let (agent, mut told) = (Arc::clone(&place.agent), reports.clone());
-            told.push(Report::Received { number, id: String::new() });
-            self.app.hub.told_late(&agent, task, Some(run), &told).await?;
-        }
-        let answer = self.place()?.session.report_numbered(task, run, number, reports).await;
+        let answer = match place.session.report_numbered(task, run, number, reports).await {
+            Ok(answer) => Ok(answer),
+            // Of a run that is not at the desk only what it used counts.
+            Err(Unheard(reports)) => {
+                self.app.hub.told_late(&place.agent, task, Some(run), &reports).await?;
+                Err(NoRun)
+            }
+        };
         self.acknowledge(answer, (task_id, run, number));
         Ok(())
     }

@@ -56,13 +56,13 @@ impl Desk {
         (number > next).then_some(next)
     }
 
-    /// Whether a report of this number is new; it is not any more.
-    pub(in crate::roster) fn receives(&self, task: TaskId, number: u64) -> bool {
+    /// Whether a report of this number is new; it is not any more. None if the run is over.
+    pub(in crate::roster) fn receives(&self, task: TaskId, run: u32, number: u64) -> Option<bool> {
         let mut state = self.state();
-        let Some(entry) = state.runs.get_mut(&task) else { return false };
+        let entry = state.runs.get_mut(&task).filter(|entry| entry.run == run)?;
         let is_new = number > entry.received;
         entry.received = entry.received.max(number);
-        is_new
+        Some(is_new)
     }
 
     /// Whoever has a run takes up what its caller says meanwhile.
