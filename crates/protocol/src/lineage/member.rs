@@ -78,6 +78,22 @@ fn brief<S: Serializer>(chain: &[Ancestor], serializer: S) -> Result<S::Ok, S::E
     serializer.collect_seq(chain.iter().map(|one| one.brief().map_or(Either::Spelled(one), Either::Brief)))
 }
 
+/// The same of what was claimed.
+fn brief_claim<S: Serializer>(claim: &Option<Claim>, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Brief<'a> {
+        #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "brief")]
+        chain: &'a [Ancestor],
+        hops: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        max_hops: Option<u32>,
+    }
+    let written =
+        claim.as_ref().map(|Claim { chain, hops, max_hops }| Brief { chain, hops: *hops, max_hops: *max_hops });
+    written.serialize(serializer)
+}
+
 /// A whole number, or none. A structure of protobuf holds nothing but floats, so `2.0` is 2.
 fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     struct Whole;
@@ -125,7 +141,7 @@ pub struct Ancestry {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole")]
     pub max_hops: Option<u32>,
     /// What came before the chain, in the words of somebody who showed no key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "brief_claim")]
     pub claimed: Option<Claim>,
 }
 
@@ -134,7 +150,7 @@ pub struct Ancestry {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Claim {
-    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "brief")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<Ancestor>,
     #[serde(default, deserialize_with = "count")]
     pub hops: u32,
