@@ -1,6 +1,6 @@
 //! What the hub and the doers of work say to each other: an assignment out, reports back.
 
-use crate::a2a::model::{Artifact, Message, Part, TaskState, TaskStatus};
+use crate::a2a::model::{Artifact, Message, Part, Task, TaskState, TaskStatus};
 use crate::block::Block;
 use crate::lineage::Lineage;
 use crate::time::Millis;
@@ -76,6 +76,20 @@ impl Waits {
     pub fn is_still(&self, status: &TaskStatus) -> bool {
         let asks_the_same = status.message.as_ref().is_none_or(|message| message.message_id == self.said);
         status.state == self.state && status.timestamp == self.at && asks_the_same
+    }
+
+    /// Whether nothing of the whole task shows that it got a message, or went on without it. A later time alone does not
+    /// where the same question is known by its id, or the history has no such message: some state a wait again.
+    pub fn is_unmoved(&self, task: &Task, message: &str) -> bool {
+        let Task { status, history, .. } = task;
+        if status.state != self.state || history.iter().any(|one| one.message_id == message) {
+            return false;
+        }
+        match status.message.as_ref().map(|asks| asks.message_id.as_str()) {
+            Some(asks) if asks != self.said => false,
+            Some(asks) if !asks.is_empty() => true,
+            _ => !history.is_empty() || status.timestamp == self.at,
+        }
     }
 
     /// Whether a task is shown as it was before it waited: what an agent shows when it is asked may lag behind what it

@@ -185,7 +185,10 @@ impl Run {
                     let told = error.retry_after().unwrap_or_default().min(retries.longest);
                     Box::pin(self.pause(retries.pause(tries).max(told))).await?;
                 }
-                Err(Unsent::NotYet(error)) => return Err(Failure::of(self.name(), &error).into()),
+                Err(Unsent::NotYet(error)) => {
+                    let failure = Failure::of(self.name(), &error);
+                    return Err(if error.is_passing() { self.unreached(failure) } else { failure }.into());
+                }
                 Err(Unsent::Perhaps(error)) => {
                     let why = format!("the connection broke before the agent had answered ({})", bare(&error));
                     return Box::pin(self.look_for(&why)).await;
@@ -197,7 +200,8 @@ impl Run {
     /// One try. The tries of a message count once for the breaker: the last of them speaks for all.
     async fn try_send(&mut self, is_last: bool) -> Result<(), Unsent> {
         let remote = Arc::clone(&self.remote);
-        let admitted = remote.breaker.admit().map_err(|left| End::from(Failure::left_alone(self.name(), &left)))?;
+        let left_alone = |left| End::from(self.unreached(Failure::left_alone(self.name(), &left)));
+        let admitted = remote.breaker.admit().map_err(left_alone)?;
         let client = match self.client().await {
             Ok(client) => client,
             Err(error) if error.is_passing() => {

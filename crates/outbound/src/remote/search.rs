@@ -41,10 +41,11 @@ async fn in_task(client: &Client, assignment: &Assignment, upstream: &Upstream) 
         }
         Err(error) => return Err(error),
     };
-    let has_it = task.history.iter().any(|message| message.message_id == assignment.message.message_id);
+    let asked = &assignment.message.message_id;
+    let has_it = task.history.iter().any(|message| message.message_id == *asked);
     // It waited for its caller before. What has moved since is to be told, whatever moved it.
     let waits = task.status.state.is_interrupted()
-        && upstream.waits.as_ref().is_none_or(|before| before.is_still(&task.status));
+        && upstream.waits.as_ref().is_none_or(|before| before.is_unmoved(&task, asked));
     Ok(if has_it || !waits { Found::Task(Box::new(task)) } else { Found::NotYet })
 }
 

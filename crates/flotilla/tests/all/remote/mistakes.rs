@@ -185,10 +185,11 @@ fn a_stream_that_holds_the_task_as_it_was_and_no_more_is_an_answer() {
 
 #[test]
 fn a_message_of_an_agent_that_cannot_be_asked_for_its_task_is_told_at_once() {
-    let ways: [fn() -> Vec<Act>; 4] = [
+    let ways: [fn() -> Vec<Act>; 5] = [
         || vec![Act::Body(500, "broken".into())],
         || vec![Act::Body(200, "<html>".into())],
         || vec![Act::Refuse(-32603, "broken")],
+        || vec![Act::Refuse(-32601, "no such method")],
         || vec![Act::Answer(json!({"no": "task"}))],
     ];
     for (streaming, broken) in [true, false].into_iter().flat_map(|streams| ways.map(|way| (streams, way))) {

@@ -185,6 +185,77 @@ fn a_reply_that_nothing_shows_of_is_unknown_or_sent_again_where_that_is_wanted()
     }
 }
 
+/// Some state a wait again, as when an artifact is given meanwhile: that is no sign of the reply.
+#[test]
+fn the_same_question_at_a_later_time_is_no_answer_to_a_lost_reply() {
+    for has_question in [true, false] {
+        let agent = StandIn::start(false, move |asked: &Asked| {
+            let mut again = asking(Shows::NoReply);
+            again["status"]["timestamp"] = json!("2026-01-31T12:00:09Z");
+            again["artifacts"] = json!([{"artifactId": "meanwhile", "parts": [{"text": "given"}]}]);
+            if !has_question {
+                again["status"].as_object_mut().expect("a status").remove("message");
+            }
+            match (asked.method.as_str(), asked.nth) {
+                ("SendMessage", 0) => vec![Act::Answer(json!({"task": asking(Shows::NoReply)}))],
+                ("SendMessage", _) => vec![Act::HangUp],
+                _ => vec![Act::Answer(again)],
+            }
+        });
+        let near = before(&agent, &format!("{PACE}, timeouts: {{lost: 200ms}}"));
+        let client = near.owner(Binding::JsonRpc);
+        let task = client.say("m-1", "m-1");
+        let answered = client.call("SendMessage", &reply(&task)).expect("an answer")["task"].clone();
+        assert_eq!(state(&answered), "TASK_STATE_FAILED", "{answered}");
+        assert!(reason(&answered).contains("outcome unknown"), "{}", reason(&answered));
+    }
+}
+
+#[test]
+fn another_question_without_the_reply_is_told_all_the_same() {
+    let agent = StandIn::start(false, |asked: &Asked| {
+        let mut other = asking(Shows::NoReply);
+        other["status"]["message"] = said("q-2", "ROLE_AGENT");
+        match (asked.method.as_str(), asked.nth) {
+            ("SendMessage", 0) => vec![Act::Answer(json!({"task": asking(Shows::NoReply)}))],
+            ("SendMessage", _) => vec![Act::HangUp],
+            _ => vec![Act::Answer(other)],
+        }
+    });
+    let near = before(&agent, PACE);
+    let client = near.owner(Binding::JsonRpc);
+    let task = client.say("m-1", "m-1");
+    let answered = client.call("SendMessage", &reply(&task)).expect("an answer")["task"].clone();
+    assert_eq!((state(&answered), reason(&answered)), ("TASK_STATE_INPUT_REQUIRED", "q-2"), "{answered}");
+}
+
+#[test]
+fn a_reply_that_was_not_sent_leaves_the_task_waiting() {
+    let agent = StandIn::start(false, |asked: &Asked| match (asked.method.as_str(), asked.nth) {
+        ("SendMessage", 0 | 2) => vec![Act::Answer(json!({"task": asking(Shows::NoReply)}))],
+        ("SendMessage", 1) => vec![Act::Later(429, "0")],
+        ("SendMessage", _) => panic!("nobody is there"),
+        _ => vec![Act::Answer(asking(Shows::NoReply))],
+    });
+    let mut near = before(&agent, "poll: {first: 10ms, longest: 20ms}, retries: {most: 0}");
+    let client = near.owner(Binding::JsonRpc);
+    let task = client.say("m-1", "m-1");
+    let say = |client: &flotilla_testkit::Client, id: &str| {
+        let mut params = message(id, id);
+        params["message"]["taskId"] = task["id"].clone();
+        let told = client.call("SendMessage", &params).expect("an answer")["task"].clone();
+        assert_eq!(state(&told), "TASK_STATE_INPUT_REQUIRED", "{told}");
+        reason(&told).to_owned()
+    };
+    assert!(say(&client, "m-2").contains("was not sent"));
+    assert_eq!(say(&client, "m-3"), "q-1", "the next goes to the same task");
+    assert_eq!(agent.asked("SendMessage")[2].params["message"]["taskId"], "t-1");
+    agent.leave();
+    near.restart();
+    let told = say(&near.owner(Binding::JsonRpc), "m-4");
+    assert!(told.contains("cannot be reached") && told.contains("was not sent"), "{told}");
+}
+
 /// What was said on the way and is said again with the status is the question: it stays with the status.
 #[test]
 fn a_question_told_before_stays_with_the_status_that_asks_it() {

@@ -5,7 +5,7 @@ use super::{Answered, Run, Unsent, request};
 use crate::client::Client;
 use crate::client::error::ClientError;
 use crate::client::frame::Sent;
-use crate::remote::fault::{End, bare};
+use crate::remote::fault::{End, Failure, bare};
 use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::model::{Task, TaskState};
 use flotilla_protocol::work::{Contents, Report};
@@ -46,7 +46,7 @@ impl Run {
     async fn look_on(&mut self, client: &Client) -> Result<(), End> {
         let upstream = self.seen.upstream();
         match client.task(client.asking(&upstream.task, &upstream.context)).await {
-            Ok(answer) if !self.seen.is_still(&answer.value.status) => {
+            Ok(answer) if !self.seen.is_unmoved(&answer.value) => {
                 self.tell(vec![Sent::Task(Box::new(answer.value))]).await
             }
             Ok(_) | Err(_) => Ok(()),
@@ -77,6 +77,13 @@ impl Run {
         if self.doubted.is_some_and(|until| until <= Instant::now()) {
             self.seen.believe();
         }
+    }
+
+    /// Nothing was sent. A task that waited for this message waits on, so that it can be said again.
+    pub(super) fn unreached(&self, failure: Failure) -> Failure {
+        let Some(state) = self.seen.state_before() else { return failure };
+        let text = format!("{} The message was not sent, and the task waits as before.", failure.text);
+        Failure { state, text, ..failure }
     }
 
     /// What an error says of the message's fate.
@@ -128,8 +135,9 @@ impl Run {
     /// how it is. In that case it waits on, so it is looked at again.
     pub(super) async fn ends_with_message(&mut self, asked: Option<&ClientError>) -> Result<bool, End> {
         let Some(error) = asked else { return Ok(false) };
-        let is_gone = error.is(Reason::TaskNotFound) || error.is_not_offered();
-        let answer = match self.assignment.trail.waited {
+        let waited = self.assignment.trail.waited;
+        let is_gone = error.is(Reason::TaskNotFound) || !waited && error.is_not_offered();
+        let answer = match waited {
             _ if is_gone => self.seen.settle_with_message(),
             true => self.seen.wait_with_message(),
             false => None,

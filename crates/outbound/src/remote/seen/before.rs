@@ -1,6 +1,6 @@
 //! How a task was before what is said to it: that is no answer, and what it was given since is not lost.
 
-use super::{Report, Seen, Task, TaskStatus, Waits, apart, parts};
+use super::{Report, Seen, Task, TaskState, TaskStatus, Waits, apart, parts};
 
 impl Seen {
     /// Whether all that was seen of the task is how it was before the message.
@@ -13,8 +13,19 @@ impl Seen {
         self.before.as_ref().is_some_and(|before| before.at.is_none())
     }
 
+    /// How the task waits for all that is known, where that is so.
+    pub fn state_before(&self) -> Option<TaskState> {
+        self.before.as_ref().map(|before| before.state)
+    }
+
+    /// Whether a task shows nothing that came after the message.
+    pub fn is_unmoved(&self, task: &Task) -> bool {
+        let before = self.before.as_ref();
+        before.is_some_and(|before| before.is_still(&task.status) || before.is_unmoved(task, &self.asked))
+    }
+
     /// Whether a status is the one from before the message.
-    pub fn is_still(&self, status: &TaskStatus) -> bool {
+    pub(super) fn is_still(&self, status: &TaskStatus) -> bool {
         self.before.as_ref().is_some_and(|before| before.is_still(status))
     }
 
