@@ -258,7 +258,7 @@ pub fn error(refusal: &Refusal, about: Option<&FrameId>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Said, error, welcome};
+    use super::{FrameId, Said, error, welcome};
     use crate::a2a::error::{Reason, Refusal};
 
     fn said(text: &str) -> Result<Said, String> {
@@ -288,7 +288,7 @@ mod tests {
     fn clients_find_what_they_look_for() {
         assert!(welcome("a", None, 30, 9).starts_with(r#"{"agentId":"a""#));
         let refusal = Refusal::new(Reason::AgentNotFound, "There is no agent 'x' here.");
-        let frame = error(&refusal, Some("m-1"));
+        let frame = error(&refusal, Some(&FrameId::Text("m-1".into())));
         assert!(frame.contains("AGENT_NOT_FOUND") && frame.contains("m-1") && frame.contains("-32602"), "{frame}");
     }
 }
