@@ -205,9 +205,10 @@ async fn a_number_that_was_received_is_known_also_after_a_restart() {
     script.entered.push(script.desk.enter(task, work(task, trail)));
     let missed: Vec<Option<u64>> = [4, 5, 6, 9].into_iter().map(|number| script.desk.misses(task, 1, number)).collect();
     assert_eq!(missed, [None, None, Some(5), Some(5)], "none is left out");
-    let known: Vec<bool> = [3, 4, 5, 5, 6].into_iter().map(|number| script.desk.receives(task, number)).collect();
-    assert_eq!(known, [false, false, true, false, true]);
-    assert!(!script.desk.receives(TaskId::fresh(), 1), "a run that is not there receives nothing");
+    let known = [3, 4, 5, 5, 6].map(|number| script.desk.receives(task, 1, number));
+    assert_eq!(known, [false, false, true, false, true].map(Some));
+    assert_eq!(script.desk.receives(task, 2, 7), None, "of another run");
+    assert_eq!(script.desk.receives(TaskId::fresh(), 1, 1), None, "a run that is not there receives nothing");
 }
 
 #[tokio::test]

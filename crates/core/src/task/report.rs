@@ -183,7 +183,7 @@ mod tests {
         assert!(kept(TaskState::Failed, Contents::text("no"), &why));
         assert!(!kept(TaskState::Working, Contents::text("so far"), &why), "only an end is explained");
         assert!(!kept(TaskState::Failed, Contents::text("no"), &json!({"other": 1})));
-        let elsewhere = Contents::Message(Box::new(Message::default()));
+        let elsewhere = Contents::Message(Box::<Message>::default());
         assert!(!kept(TaskState::Failed, elsewhere, &why), "what another said stays as it is");
     }
 }
