@@ -82,7 +82,7 @@ fn a_worker_that_is_away_when_a_ceiling_is_reached_is_told_to_stop_when_it_is_ba
 
 #[test]
 fn a_worker_that_is_away_when_its_task_is_canceled_is_told_to_stop_when_it_is_back() {
-    let hub = hub_with("sockets: {cancel: 50ms}");
+    let hub = hub_with("sockets: {cancel: 50ms, grace: 1s}");
     let (line, mut bob) = Line::of(&hub, "bob");
     let (task, client) = give(&hub, &json!({"to": "bob"}));
     let message = bob.kind("message");
