@@ -153,7 +153,8 @@ impl Onward {
     }
 
     fn json(&self) -> Json {
-        Json::of(&self.ancestry).expect("texts and numbers are JSON")
+        let json = self.ancestry.lone().map_or_else(|| Json::of(&self.ancestry), |one| Json::of(&one));
+        json.expect("texts and numbers are JSON")
     }
 }
 

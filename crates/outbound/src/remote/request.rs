@@ -52,7 +52,8 @@ pub fn send(assignment: &Assignment, onward: &Onward, upstream: &Upstream, at_on
     };
     SendMessageRequest {
         message: Some(message),
-        configuration: Some(configuration),
+        // Where nothing is asked for, an agent has nothing to read.
+        configuration: (configuration != SendMessageConfiguration::default()).then_some(configuration),
         metadata: Some(onward.request_metadata(assignment.metadata.as_ref())),
         ..SendMessageRequest::default()
     }

@@ -177,16 +177,34 @@ impl Ancestry {
         let Some((json, field)) = Self::told(request, message) else { return Ok(None) };
         Self::read(&json).map(Some).map_err(|problem| {
             let text = format!(
-                "'{ANCESTRY}' takes chain (a list of \"hub/agent/task\" or {{hub, agent, task}}), hops, deadline, maxHops and claimed: {problem}"
+                "'{ANCESTRY}' takes \"hub/agent/task\", or chain (a list of \"hub/agent/task\" or {{hub, agent, task}}), hops, deadline, maxHops and claimed: {problem}"
             );
             Refusal::invalid(field, text)
         })
+    }
+
+    /// What stands for the whole where it is a chain of one and nothing else, as most are: that one.
+    pub(super) fn lone(&self) -> Option<String> {
+        let [one] = &*self.chain else { return None };
+        let is_all =
+            self.hops.is_none() && self.deadline.is_none() && self.max_hops.is_none() && self.claimed.is_none();
+        if is_all { one.brief() } else { None }
+    }
+
+    /// The same, read.
+    fn of_one(json: &Json) -> Option<Self> {
+        let one: Ancestor = json.text().starts_with('"').then(|| serde_json::from_str(json.text()).ok())??;
+        Some(Self { chain: vec![one], ..Self::default() })
     }
 
     /// As much of it as can be read and is no deadline, for what is held against the work alone: nothing is hidden behind
     /// a slip.
     pub fn readable(request: Option<&Object>, message: Option<&Object>) -> Option<Self> {
         let (json, _) = Self::told(request, message)?;
+        if let Some(Self { chain, .. }) = Self::of_one(&json) {
+            let chain = chain.into_iter().filter(|one| check(std::slice::from_ref(one), "").is_ok()).collect();
+            return Some(Self { chain, hops: Some(1), ..Self::default() });
+        }
         let members = serde_json::from_str(json.text()).ok()?;
         let Claim { chain, hops, max_hops } = readable(&members);
         let claimed = members.last("claimed").and_then(|json| serde_json::from_str(json.text()).ok());
@@ -208,13 +226,16 @@ impl Ancestry {
     }
 
     fn read(json: &Json) -> Result<Self, String> {
-        let read: Self = crate::decode::message(json.text().as_bytes()).map_err(|refusal| {
-            let told = |violation: &Violation| match violation.field.as_str() {
-                "" => violation.description.clone(),
-                field => format!("{field}: {}", violation.description),
-            };
-            refusal.violations.first().map_or(refusal.message.clone(), told)
-        })?;
+        let whole = || {
+            crate::decode::message(json.text().as_bytes()).map_err(|refusal| {
+                let told = |violation: &Violation| match violation.field.as_str() {
+                    "" => violation.description.clone(),
+                    field => format!("{field}: {}", violation.description),
+                };
+                refusal.violations.first().map_or(refusal.message.clone(), told)
+            })
+        };
+        let read: Self = Self::of_one(json).map_or_else(whole, Ok)?;
         check(&read.chain, "chain")?;
         check(read.claimed.as_ref().map_or(&[], |claim| &claim.chain), "claimed.chain")?;
         Ok(read)

@@ -103,6 +103,7 @@ fn what_is_malformed_is_told_by_its_place() {
     let chain = |one: Value| json!({"chain": [one]});
     let wrong = [
         (json!(7), "expected a JSON object"),
+        (json!("nobody"), "chain[0].agent"),
         (json!({"hops": -1}), "hops: "),
         (json!({"hops": "two"}), "hops: "),
         (json!({"deadline": "soon"}), "RFC 3339"),
@@ -215,6 +216,25 @@ fn a_first_call_begins_the_chain() {
     let onward = lineage.onward();
     assert_eq!(onward.ancestry, Ancestry { chain: vec![ancestor("here")], hops: None, ..Ancestry::default() });
     assert_eq!(onward.headers.len(), 2, "no state that nobody told");
+    let written = onward.request_metadata(None);
+    assert_eq!(written.0.text(), r#"{"urn:flotilla:ext:ancestry:1.0":"here/a/t"}"#);
+    assert_eq!(Ancestry::of(Some(&written), None).unwrap(), Some(onward.ancestry));
+    let claim = Ancestry::readable(Some(&written), None).unwrap();
+    assert_eq!((claim.chain, claim.hops), (vec![ancestor("here")], Some(1)));
+    let nobody = Ancestry::readable(Some(&member(&json!("nobody"))), None).unwrap();
+    assert_eq!((nobody.chain, nobody.hops), (vec![], Some(1)), "what cannot be read is a hop all the same");
+}
+
+#[test]
+fn one_that_tells_more_than_its_parent_is_written_out() {
+    let trace = Trace::begun(TraceId::of([7; 16]).unwrap(), SpanId::of(1).unwrap());
+    let of = |here: Ancestor, deadline| Lineage { here, origin: None, deadline, trace: trace.clone() }.onward();
+    let odd = Ancestor { agent: "a/b".into(), ..ancestor("here") };
+    for onward in [of(ancestor("here"), Some(Millis(1_000))), of(odd, None)] {
+        let written = onward.request_metadata(None);
+        assert!(written.0.text().contains(r#""chain":["#), "{}", written.0.text());
+        assert_eq!(Ancestry::of(Some(&written), None).unwrap(), Some(onward.ancestry));
+    }
 }
 
 /// The blocks of JSON in the document: an example of a request, and the schema.

@@ -49,7 +49,7 @@ fn who_shows_no_key_is_not_believed() {
 fn what_cannot_be_read_is_refused_and_opens_nothing() {
     let hub = hub();
     let wrong: [(Value, &str); 6] = [
-        (json!("nonsense"), "takes chain"),
+        (json!("nonsense"), "or chain"),
         (json!({"hops": -1}), "hops"),
         (json!({"deadline": "tomorrow"}), "RFC 3339"),
         (json!({"chain": [{"hub": "h"}]}), "chain[0]"),

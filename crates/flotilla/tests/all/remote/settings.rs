@@ -69,8 +69,9 @@ fn what_travels_with_every_call() {
     assert_eq!(asked.header("x-fleet-hops"), Some("1"));
     assert_eq!(asked.header("a2a-version"), Some("1.0"));
     let ancestry = &asked.params["metadata"]["urn:flotilla:ext:ancestry:1.0"];
-    let parent = ancestry["chain"][0].as_str().expect("hub/agent/task");
+    let parent = ancestry.as_str().expect("hub/agent/task");
     assert_eq!(parent.split('/').nth(1), Some("far"), "{}", asked.params);
+    assert_eq!(asked.params.get("configuration"), None, "where nothing is asked for");
 }
 
 #[test]
