@@ -28,5 +28,6 @@ pub mod registry;
 pub mod relevance;
 pub mod rights;
 pub mod roster;
+pub mod steady;
 pub mod task;
 pub mod usage;

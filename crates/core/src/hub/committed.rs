@@ -59,7 +59,7 @@ impl Hub {
                         hub.look_after(&head, was_waiting);
                     }
                     hub.weigh_later(&live, &head, &change);
-                    let shows = change.peer_count() > 0;
+                    let (shows, rests) = (change.peer_count() > 0, head.is_settled());
                     live.publish(head, change, size);
                     if shows {
                         hub.desk.changed(live.id());
@@ -75,6 +75,8 @@ impl Hub {
                         // A caller that hung up is not told; the task goes on all the same.
                         let _ = tell.send(Ok(last));
                     }
+                    // The last to be woken has the next turn: whoever waits for the task's end, if it has come.
+                    live.wake(rests);
                 }
                 Err(why) => {
                     if places.opens {

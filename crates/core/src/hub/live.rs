@@ -86,21 +86,22 @@ impl Live {
         }
     }
 
-    /// Shows a committed change and wakes whoever follows.
+    /// Shows a committed change. Whoever follows is to be woken for it.
     pub fn publish(&self, head: Head, change: Arc<Change>, size: usize) {
-        let rests = head.is_settled();
-        {
-            let mut sequencer = self.sequencer();
-            if let Some(loaded) = sequencer.loaded() {
-                loaded.committed = head;
-            }
-            sequencer.tail_bytes += size;
-            sequencer.tail.push_back((change, size));
-            while sequencer.tail.len() > TAIL_CHANGES || sequencer.tail_bytes > TAIL_BYTES {
-                let Some((_, dropped)) = sequencer.tail.pop_front() else { break };
-                sequencer.tail_bytes -= dropped;
-            }
+        let mut sequencer = self.sequencer();
+        if let Some(loaded) = sequencer.loaded() {
+            loaded.committed = head;
         }
+        sequencer.tail_bytes += size;
+        sequencer.tail.push_back((change, size));
+        while sequencer.tail.len() > TAIL_CHANGES || sequencer.tail_bytes > TAIL_BYTES {
+            let Some((_, dropped)) = sequencer.tail.pop_front() else { break };
+            sequencer.tail_bytes -= dropped;
+        }
+    }
+
+    /// Wakes whoever follows, for what was published; `rests` says that the task has come to rest with it.
+    pub fn wake(&self, rests: bool) {
         self.wake.notify_waiters();
         if rests {
             self.rest.notify_waiters();
@@ -121,8 +122,7 @@ impl Live {
     }
 
     fn wake_all(&self) {
-        self.wake.notify_waiters();
-        self.rest.notify_waiters();
+        self.wake(true);
     }
 
     /// Waits until the task may have come to rest. Register before looking.

@@ -4,6 +4,7 @@ use super::queue::RunPlace;
 use super::run::{Given, RunHandle, Start, nth_asked};
 use super::{Hub, LiveRef};
 use crate::error::Fault;
+use crate::steady::steady;
 use crate::task::Head;
 use flotilla_protocol::time::Millis;
 use std::future::poll_fn;
@@ -18,10 +19,10 @@ impl Hub {
     pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, start: Start, place: Option<RunPlace>) {
         let mut handle = self.handle(live, start.run, place);
         handle.resumed = start.resumed;
-        self.runtime.spawn(async move {
+        self.runtime.spawn(steady(async move {
             let given = handle.hub.assignment(&handle.live, start).await;
             work(given, handle, start).await;
-        });
+        }));
     }
 
     /// The same for what was under way before, with an agent that dials in: when this is over, the run is at the agent's
