@@ -11,7 +11,7 @@ use crate::fleet::form::{self, Told};
 use crate::fleet::outcome::Judge;
 use crate::fleet::queue::{Order, Placed};
 use crate::fleet::reasons::{Hindrance, hindrance, listed};
-use crate::fleet::settings::after;
+use crate::fleet::settings::{after, between};
 use crate::fleet::{FLEET, contract, own, schema, terms};
 use crate::registry::{Agent, OnLost};
 use crate::task::{Command, Head};
@@ -25,7 +25,6 @@ use flotilla_protocol::time::Millis;
 use flotilla_protocol::work::{Assignment, Trail};
 use metrics::counter;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// So many workers are tried before work is given up, whatever its policy says.
 const MOST_TRIES: usize = 64;
@@ -363,8 +362,4 @@ impl Hub {
 
 fn late(detail: String) -> Hindrance {
     Hindrance { reason: BlockedReason::DeadlinePassed, detail, retryable: false, until: None }
-}
-
-fn between(now: Millis, then: Millis) -> Duration {
-    Duration::from_millis(u64::try_from(then.0.saturating_sub(now.0)).unwrap_or(0))
 }
