@@ -206,10 +206,8 @@ impl Hub {
         order: &Order,
         choice: &mut Choice,
     ) -> Option<Search> {
-        let settings = self.fleet.settings();
         let since = contract.past.queued_at.unwrap_or_else(|| self.clock.now());
-        let usual = after(since, settings.wait);
-        let until = contract.dispatch.deadline.map_or(usual, |deadline| deadline.min(usual));
+        let until = contract.dispatch.deadline.unwrap_or_else(|| after(since, self.fleet.settings().wait));
         let mut queued = match self.fleet.enqueue(order.clone(), &self.registry(), self.clock.now()) {
             Ok(queued) => queued,
             Err(placed) => return Some(Search::Found(placed)),
