@@ -8,6 +8,7 @@ pub mod outcome;
 pub mod own;
 pub mod queue;
 pub mod reasons;
+mod rest;
 mod roster;
 pub mod schema;
 pub mod settings;
@@ -16,6 +17,7 @@ mod standing;
 pub mod terms;
 
 pub use agent::{extension, virtual_agent};
+pub(crate) use rest::Rest;
 pub use roster::{Seen, Via};
 pub use settings::{Settings, WorkerSettings};
 
@@ -115,6 +117,8 @@ pub struct Fleet {
     pub(crate) keeping: tokio::sync::Mutex<()>,
     /// Something may happen sooner than was thought.
     sooner: Notify,
+    /// A worker may take something new that did not.
+    relief: Notify,
 }
 
 impl Fleet {
@@ -140,6 +144,7 @@ impl Fleet {
             entry.rest(pauses);
             entry.crowd(writers, &settings);
         }
+        self.relief.notify_waiters();
     }
 
     /// Whether an agent announced itself. Asked for every message, so a hub without workers does not look far.
@@ -180,6 +185,7 @@ impl Fleet {
         }
         drop(state);
         self.sooner.notify_one();
+        self.relief.notify_waiters();
         paused
     }
 
@@ -200,6 +206,7 @@ impl Fleet {
         }
         drop(state);
         self.sooner.notify_one();
+        self.relief.notify_waiters();
         resumed
     }
 
@@ -276,6 +283,7 @@ impl Fleet {
         let (epoch, lease_until) = (entry.worker.announce.epoch, entry.worker.lease_until);
         drop(state);
         self.sooner.notify_one();
+        self.relief.notify_waiters();
         Announced { taken, news, epoch, lease_until }
     }
 
@@ -297,6 +305,7 @@ impl Fleet {
         let kept = entry.kept();
         drop(state);
         self.sooner.notify_one();
+        self.relief.notify_waiters();
         Some(kept)
     }
 

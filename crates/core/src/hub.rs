@@ -39,6 +39,7 @@ mod read;
 mod recover;
 mod register;
 mod repeat;
+mod resting;
 mod run;
 mod send;
 mod settle;

@@ -1,12 +1,14 @@
 //! What the core needs from outside: a store, links to agents, a scout, a courier, a signer, a clock. Nothing else is a
 //! trait.
 
+mod alert;
 mod approval;
 mod push;
 mod scout;
 mod usage;
 mod waiting;
 
+pub use alert::{AlertStore, MOST_OWED, Owed};
 pub use approval::ApprovalStore;
 pub use push::{Accepting, Courier, HookStore, Parcel, Standing};
 pub use scout::{Asked, Checked, Discovered, Missed, Plan, Scout};
@@ -165,7 +167,7 @@ pub struct Swept {
 }
 
 /// What is remembered. Implementations are equal in behaviour; one conformance suite runs over all of them.
-pub trait Store: HookStore + ApprovalStore + UsageStore {
+pub trait Store: HookStore + ApprovalStore + UsageStore + AlertStore {
     fn epoch(&self) -> &Epoch;
 
     /// The name of this hub among others: made with the store, and kept through backups and restores.

@@ -17,7 +17,7 @@ pub use step::{Command, Decision, Effect, Retry, Say, step};
 
 use crate::ids::{AgentId, ApprovalId, PrincipalId, TaskId};
 use flotilla_protocol::a2a::model::TaskState;
-use flotilla_protocol::lineage::{Origin, Trace, TraceId};
+use flotilla_protocol::lineage::{Origin, Provenance, Trace, TraceId};
 use flotilla_protocol::time::Millis;
 use std::sync::Arc;
 
@@ -112,6 +112,17 @@ impl Head {
     /// Nobody works at it: its caller is to say something, or to do something elsewhere.
     pub fn waits_for_caller(&self) -> bool {
         self.kind == Kind::Task && self.state.is_interrupted() && self.run_state == RunState::Idle
+    }
+
+    /// Who called for it. Whoever tells nothing is a caller of this hub.
+    pub fn provenance(&self) -> Provenance {
+        self.origin.as_ref().map(|origin| origin.provenance).unwrap_or_default()
+    }
+
+    /// The task it is part of, as its hub calls it.
+    pub fn parent_task(&self) -> Option<&str> {
+        let parent = self.origin.as_ref().and_then(|origin| origin.parent());
+        parent.map(|parent| parent.task.as_str()).filter(|task| !task.is_empty())
     }
 
     pub fn trace_id(&self) -> TraceId {

@@ -24,6 +24,7 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// `POST /api/dispatch`: takes a TASK_DISPATCH, whose `to` says whom it is for; answers with the task.
@@ -176,7 +177,7 @@ struct Decided<'a> {
     at: Millis,
     run: u32,
     #[serde(flatten)]
-    step: &'a Step,
+    step: Cow<'a, Step>,
 }
 
 /// `GET /api/tasks/{id}/why`: each decision about the task's work, for its caller and for the agent's owner.
@@ -194,11 +195,19 @@ async fn told(app: &Arc<App>, id: &str, request: &Parts) -> Result<Response<Body
         numbered.map(|(event, seq)| (seq, change.at, event))
     });
     let steps = events.filter_map(|(seq, at, event)| match event {
-        Event::Routed { run, step } => Some(Decided { seq, at, run: *run, step }),
+        Event::Routed { run, step } => Some(Decided { seq, at, run: *run, step: Cow::Borrowed(&**step) }),
+        Event::RunLost { run, reason } => {
+            Some(Decided { seq, at, run: *run, step: Cow::Owned(Step::Lost { detail: reason.clone() }) })
+        }
         _ => None,
     });
+    let mut steps: Vec<Decided<'_>> = steps.collect();
+    if steps.iter().all(|decided| matches!(*decided.step, Step::Lost { .. })) {
+        // Under no dispatch nothing was decided.
+        steps.clear();
+    }
     let (task_id, state) = (page.head.id.to_string(), page.head.state);
-    encoded(&Why { task_id, state, pruned: page.pruned, steps: steps.collect() })
+    encoded(&Why { task_id, state, pruned: page.pruned, steps })
 }
 
 fn encoded<T: Serialize>(value: &T) -> Result<Response<Body>, Error> {

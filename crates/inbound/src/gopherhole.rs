@@ -19,6 +19,7 @@ pub use news::{Followed, News, catch_up};
 use crate::app::App;
 use agent::{for_agent, own_agent};
 use flotilla_core::caller::Caller;
+use flotilla_core::descent::Told;
 use flotilla_core::error::{Error, Fault};
 use flotilla_core::hub::{Outcome, SendOptions};
 use flotilla_core::ids::TaskId;
@@ -32,6 +33,7 @@ use flotilla_protocol::a2a::request::{
     GetTaskRequest, PushConfigRequest, SendMessageConfiguration, SendMessageRequest,
 };
 use flotilla_protocol::gopherhole::{self, Asked, Listing, Parties};
+use flotilla_protocol::lineage::Trace;
 use flotilla_protocol::v03;
 use serde_json::Value;
 use std::sync::Arc;
@@ -191,7 +193,7 @@ async fn get(app: &App, caller: &Caller, request: &GetTaskRequest) -> Result<Val
 
 async fn send(app: &Arc<App>, caller: &Caller, to: &str, request: SendMessageRequest) -> Result<Answered, Error> {
     let most = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
-    let (Posted { task, news, .. }, parties) = post_to(app, caller, to, request).await?;
+    let (Posted { task, news, .. }, parties) = post_to(app, caller, to, request, None).await?;
     Ok(Answered { result: gopherhole::sent(&task, &parties, most.map(|most| most.0)), news })
 }
 
@@ -207,6 +209,7 @@ async fn post_to(
     caller: &Caller,
     to: &str,
     request: SendMessageRequest,
+    trace: Option<Trace>,
 ) -> Result<(Posted, Parties), Error> {
     caller.check(Right::TasksWrite)?;
     if request.configuration.as_ref().is_some_and(|configuration| configuration.push_config.is_some()) {
@@ -214,7 +217,8 @@ async fn post_to(
     }
     let registry = app.hub.registry();
     let agent = registry.resolve(caller, Some(to), "")?;
-    let posted = Box::pin(app.hub.post(caller, agent, Box::new(request), SendOptions::default())).await?;
+    let options = SendOptions { told: Told { trace, hops: None }, ..SendOptions::default() };
+    let posted = Box::pin(app.hub.post(caller, agent, Box::new(request), options)).await?;
     let Outcome::Task(task) = posted.outcome else {
         return Err(Fault::new("a send that returns at once has a task").into());
     };

@@ -35,6 +35,9 @@ struct Log<'a> {
     /// This hub, as chains name it.
     hub_id: &'a str,
     trace_id: String,
+    provenance: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_task_id: Option<&'a str>,
     /// Where the task comes from, if its caller told.
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<&'a Origin>,
@@ -102,6 +105,8 @@ async fn page(app: &Arc<App>, id: &str, request: &Parts) -> Result<Response<Body
         run: page.head.run,
         hub_id: app.hub.store().hub_id(),
         trace_id: page.head.trace_id().to_string(),
+        provenance: page.head.provenance().name(),
+        parent_task_id: page.head.parent_task(),
         origin: page.head.origin.as_deref(),
         deadline: page.head.deadline,
         pruned: page.pruned,

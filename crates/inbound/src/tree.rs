@@ -9,6 +9,7 @@ use flotilla_core::error::{Error, Fault};
 use flotilla_core::hub::Tree;
 use flotilla_core::rights::Right;
 use flotilla_core::task::Head;
+use flotilla_protocol::lineage::Ancestor;
 use http::request::Parts;
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
@@ -40,14 +41,23 @@ fn shown(app: &App, tree: &Tree) -> Value {
             children.insert(0, child);
         }
     }
-    let root = tree.branches.first();
-    let ancestors = root.and_then(|branch| branch.head.origin.as_ref()).map(|origin| origin.chain.clone());
+    let ancestors: Vec<Value> = tree.ancestors.iter().map(|(one, head)| ancestor(one, head.as_ref())).collect();
     json!({
         "hubId": app.hub.store().hub_id(),
-        "ancestors": ancestors.unwrap_or_default(),
+        "ancestors": ancestors,
         "task": nodes.pop(),
         "more": tree.more,
     })
+}
+
+fn ancestor(one: &Ancestor, head: Option<&Head>) -> Value {
+    let mut shown = json!(one);
+    if let Some(head) = head {
+        shown["state"] = head.state.name().into();
+        shown["provenance"] = head.provenance().name().into();
+        shown["deadline"] = head.deadline.map(|at| at.to_string()).into();
+    }
+    shown
 }
 
 fn node(app: &App, head: &Head) -> Value {
@@ -58,9 +68,9 @@ fn node(app: &App, head: &Head) -> Value {
         "contextId": &*head.context,
         "agent": registry.by_id(head.agent).map(|agent| agent.name.clone()),
         "state": head.state.name(),
-        "provenance": origin.map_or("local", |origin| origin.provenance.name()),
+        "provenance": head.provenance().name(),
         "hops": origin.map_or(0, |origin| origin.hops),
-        "parentTaskId": origin.and_then(|origin| origin.parent()).map(|parent| parent.task.clone()).filter(|id| !id.is_empty()),
+        "parentTaskId": head.parent_task(),
         "createdAt": head.created_at.to_string(),
         "deadline": head.deadline.map(|at| at.to_string()),
         "children": [],

@@ -24,6 +24,8 @@ pub struct LogPage {
     pub task_id: String,
     pub context_id: String,
     pub state: String,
+    pub provenance: String,
+    pub parent_task_id: Option<String>,
     /// Whether events that were asked for are no longer kept.
     pub pruned: bool,
     /// Where the next page starts; none after the last one.

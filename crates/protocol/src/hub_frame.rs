@@ -9,7 +9,8 @@ use crate::block::Block;
 use crate::decode::message;
 use crate::fleet::{self, Announce};
 use crate::gopherhole;
-use crate::wire::Json;
+use crate::lineage::{ANCESTRY, TRACEPARENT, TRACESTATE, find_member};
+use crate::wire::{Json, Object};
 use crate::work::Assignment;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -85,6 +86,13 @@ pub struct Sending {
     pub task_id: Option<String>,
     #[serde(default, rename = "x-ttl")]
     pub ttl: Option<Json>,
+    /// That of the call, beside the message's own: where the ancestry stands.
+    #[serde(default)]
+    pub metadata: Option<Object>,
+    #[serde(default)]
+    pub traceparent: Option<String>,
+    #[serde(default)]
+    pub tracestate: Option<String>,
 }
 
 /// What an agent made of a run: a status, an artifact or a chunk of one, or both.
@@ -186,6 +194,7 @@ pub fn welcome(agent: &str, resume: Option<(&str, bool)>, heartbeat: u64, most: 
 
 /// A run for an agent. Sent more than once, it has the same task and run, and a higher attempt.
 pub fn delivery(work: &Assignment, attempt: u32) -> String {
+    let onward = work.lineage.onward();
     let mut frame = json!({
         "type": "message",
         "id": format!("{}.{}", work.task_id, work.run),
@@ -196,12 +205,26 @@ pub fn delivery(work: &Assignment, attempt: u32) -> String {
         "attempt": attempt,
         "turn": work.turn,
         "payload": gopherhole::payload(&work.message),
+        "metadata": value(&onward.request_metadata(work.metadata.as_ref())),
         "timestamp": work.asked_at.0,
     });
+    // An older ancestry does not go on; other metadata of the message stays as it is.
+    let metadata = work.message.metadata.as_ref().filter(|metadata| find_member(metadata, ANCESTRY).is_some());
+    if let Some(metadata) = onward.message_metadata(metadata) {
+        frame["payload"]["metadata"] = value(&metadata);
+    }
+    let trace = onward.headers.into_iter().filter(|(name, _)| [TRACEPARENT, TRACESTATE].contains(name));
+    for (name, value) in trace {
+        frame[name] = value.into();
+    }
     if let Some(deadline) = work.lineage.deadline {
         frame["deadline"] = deadline.to_string().into();
     }
     frame.to_string()
+}
+
+fn value(metadata: &Object) -> Value {
+    serde_json::from_str(metadata.0.text()).unwrap_or_default()
 }
 
 /// The run is over for the hub: the agent need not go on.

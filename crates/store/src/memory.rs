@@ -1,5 +1,6 @@
 //! The store that keeps nothing: for trying things out, for tests, and for work that need not survive the process.
 
+mod alert;
 mod approval;
 mod key;
 mod list;

@@ -1,5 +1,6 @@
 //! The embedded store: a journal that commits are flushed to, SQLite tables they are put into, readers beside.
 
+mod alert;
 mod applier;
 mod apply;
 mod approval;

@@ -248,7 +248,7 @@ impl Past {
             }
             Step::Alerted { .. } => self.alerts += 1,
             Step::Fallback { .. } => self.noted_version = true,
-            Step::Rejected { .. } | Step::Judged { .. } => {}
+            Step::Rejected { .. } | Step::Judged { .. } | Step::Lost { .. } => {}
         }
     }
 }

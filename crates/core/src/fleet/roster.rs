@@ -53,6 +53,8 @@ pub(crate) struct Entry {
     pub open: bool,
     /// When the hub's runs there ended of late, and how many there were until then.
     ended: Vec<(Millis, u32)>,
+    /// Plain messages that begin something with it come in one after the other.
+    pub gate: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// A worker that counts its runs may not know yet, or its word be on its way, when the hub's end.
@@ -84,6 +86,7 @@ impl Entry {
             told: None,
             open: true,
             ended: Vec::new(),
+            gate: Arc::default(),
         }
     }
 

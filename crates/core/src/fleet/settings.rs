@@ -53,3 +53,7 @@ impl Settings {
 pub fn after(at: Millis, span: Duration) -> Millis {
     Millis(at.0.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
 }
+
+pub fn between(now: Millis, then: Millis) -> Duration {
+    Duration::from_millis(u64::try_from(then.0.saturating_sub(now.0)).unwrap_or(0))
+}

@@ -8,7 +8,6 @@ use crate::error::{Error, Fault};
 use crate::fleet::contract::{Carried, carried};
 use crate::fleet::own::seconds;
 use crate::ids::TaskId;
-use crate::notice::{Notice, What};
 use crate::registry::Agent;
 use crate::task::{Command, Head};
 use crate::usage::{By, Day, UsageFilter, told_by};
@@ -128,7 +127,7 @@ impl Hub {
                     let near = || Command::NearBudget { limit: limit.clone(), used: mark.used, most: mark.most };
                     self.change(live, near).await?;
                     let text = format!("{} %: {} ({limit})", mark.level(), mark.told());
-                    self.warn_owner(head, "budget", &text);
+                    self.warn_owner(head, "budget", &text).await;
                 }
             }
             if purse.ceiling.hard && purse.ceiling.reached(&purse.used).is_some() {
@@ -164,16 +163,15 @@ impl Hub {
     ) -> Result<(), Error> {
         if self.end(live, || Command::Overspent(broke.clone())).await?.is_some() {
             tracing::info!(task = %head.id, trace = %head.trace_id(), "a task's budget is used up");
-            self.warn_owner(head, broke.reason, &broke.text);
+            self.warn_owner(head, broke.reason, &broke.text).await;
             self.call_off(live.clone(), live.committed().unwrap_or_else(|| head.clone()));
         }
         Ok(())
     }
 
-    fn warn_owner(&self, head: &Head, reason: &str, text: &str) {
+    async fn warn_owner(&self, head: &Head, reason: &str, text: &str) {
         counter!("flotilla_alerts_total", "reason" => reason.to_owned()).increment(1);
-        let what = What::Alert { task: Some(head.id), reason: reason.into(), text: text.into() };
-        self.notices.tell(Notice { at: self.clock.now(), owner: head.owner, agent: head.agent, what });
+        self.tell_people(head, reason, text).await;
     }
 
     /// Whether there is any ceiling that work could count against.

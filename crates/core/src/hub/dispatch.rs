@@ -11,7 +11,7 @@ use crate::fleet::form::{self, Told};
 use crate::fleet::outcome::Judge;
 use crate::fleet::queue::{Order, Placed};
 use crate::fleet::reasons::{Hindrance, hindrance, listed};
-use crate::fleet::settings::after;
+use crate::fleet::settings::{after, between};
 use crate::fleet::{FLEET, contract, own, schema, terms};
 use crate::registry::{Agent, OnLost};
 use crate::task::{Command, Head};
@@ -25,7 +25,6 @@ use flotilla_protocol::time::Millis;
 use flotilla_protocol::work::{Assignment, Trail};
 use metrics::counter;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// So many workers are tried before work is given up, whatever its policy says.
 const MOST_TRIES: usize = 64;
@@ -207,10 +206,8 @@ impl Hub {
         order: &Order,
         choice: &mut Choice,
     ) -> Option<Search> {
-        let settings = self.fleet.settings();
         let since = contract.past.queued_at.unwrap_or_else(|| self.clock.now());
-        let usual = after(since, settings.wait);
-        let until = contract.dispatch.deadline.map_or(usual, |deadline| deadline.min(usual));
+        let until = contract.dispatch.deadline.unwrap_or_else(|| after(since, self.fleet.settings().wait));
         let mut queued = match self.fleet.enqueue(order.clone(), &self.registry(), self.clock.now()) {
             Ok(queued) => queued,
             Err(placed) => return Some(Search::Found(placed)),
@@ -363,8 +360,4 @@ impl Hub {
 
 fn late(detail: String) -> Hindrance {
     Hindrance { reason: BlockedReason::DeadlinePassed, detail, retryable: false, until: None }
-}
-
-fn between(now: Millis, then: Millis) -> Duration {
-    Duration::from_millis(u64::try_from(then.0.saturating_sub(now.0)).unwrap_or(0))
 }

@@ -5,7 +5,9 @@ use super::run::{RunHandle, Start};
 use crate::fleet::queue::Order;
 use crate::registry::Agent;
 use flotilla_protocol::work::Assignment;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// A run of a plain message that an agent has. Dropped, its place is free.
 struct Occupied {
@@ -15,12 +17,25 @@ struct Occupied {
 
 impl Hub {
     /// Does a run that is under no contract.
-    pub(super) async fn plainly(self: &Arc<Self>, agent: Arc<Agent>, work: Assignment, run: RunHandle, start: Start) {
+    pub(super) async fn plainly(
+        self: &Arc<Self>,
+        agent: Arc<Agent>,
+        mut work: Assignment,
+        run: RunHandle,
+        start: Start,
+    ) {
+        let Some((run, turn)) = Box::pin(self.admitted(&agent, &mut work, run)).await else { return };
         let Some(run) = Box::pin(self.affordable_again(run, &agent, start)).await else { return };
         self.fleet.occupy(&agent.name);
         let _place = Occupied { hub: Arc::clone(self), agent: Arc::clone(&agent) };
         run.goes_on_elsewhere(&agent);
-        agent.link.run(work, run).await;
+        let mut doing = agent.link.run(work, run);
+        // Only then may the next one come: it is with the agent, or in its queue.
+        let begun = poll_fn(|context| Poll::Ready(doing.as_mut().poll(context))).await;
+        drop(turn);
+        if begun.is_pending() {
+            doing.await;
+        }
     }
 }
 

@@ -86,8 +86,8 @@ impl Hub {
             match self.store.after(Scope::Admin, live.id(), after, PAGE).await? {
                 Tail::Changes(page) if !page.is_empty() => {
                     after = page.last().map_or(head.seq, |change| change.last_seq());
-                    let decides =
-                        |change: &Arc<Change>| change.events.iter().any(|e| matches!(e, Event::Routed { .. }));
+                    let tells = |event: &Event| matches!(event, Event::Routed { .. } | Event::RunLost { .. });
+                    let decides = |change: &Arc<Change>| change.events.iter().any(tells);
                     changes.extend(page.into_iter().filter(decides));
                 }
                 tail => {

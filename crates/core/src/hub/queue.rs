@@ -10,6 +10,7 @@ use crate::ports::Absence;
 use crate::registry::Agent;
 use crate::task::{Command, Effect, Head};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
+use flotilla_protocol::a2a::request::SendMessageRequest;
 use flotilla_protocol::time::Millis;
 use std::sync::Arc;
 use std::time::Duration;
@@ -114,16 +115,17 @@ impl Hub {
     }
 
     /// What a message waits for, if its agent is not there; refused at once where it may not wait.
-    pub(super) fn held(&self, agent: &Agent, ttl: Option<u32>) -> Result<Option<String>, Refusal> {
-        let Some(Absence { reason, ttl: usual }) = agent.link.absence() else { return Ok(None) };
+    pub(super) fn held(&self, agent: &Agent, request: &SendMessageRequest) -> Result<Option<String>, Refusal> {
+        let Some(Absence { reason, ttl: usual }) = self.absence(agent, request) else { return Ok(None) };
         let Some(usual) = usual else {
             return Err(Refusal::new(Reason::Unavailable, format!("Nothing is sent to '{}'. {reason}", agent.name)));
         };
-        let ttl = ttl.map_or(usual, |seconds| Duration::from_secs(seconds.into()));
+        let ttl = request.ttl()?.map_or(usual, |seconds| Duration::from_secs(seconds.into()));
         if ttl.is_zero() {
+            let why = if agent.link.absence().is_some() { "is not there" } else { "takes nothing new now" };
             let text = format!(
-                "The agent '{}' is not there, and the message may not wait for it (ttl 0). Try again later, or let it \
-                 wait with a ttl.",
+                "The agent '{}' {why}, and the message may not wait for it (ttl 0). Try again later, or let it wait with \
+                 a ttl.",
                 agent.name
             );
             return Err(Refusal::new(Reason::Unavailable, text));

@@ -56,6 +56,12 @@ impl Hub {
                 recovered.taken_up += 1;
                 continue;
             }
+            if self.still_waits(&live, agent.as_ref()).await {
+                let place = self.place_of_old(agent.as_ref(), &head, true);
+                self.start_run(&live, Start { run: head.run, watched: true, resumed: false }, place);
+                recovered.taken_up += 1;
+                continue;
+            }
             // Its program ended with the hub, as somebody had asked for.
             if is_to_stop(&self.log_of(&live).await?, head.run)
                 && self.end(&live, || Command::Cancel { said: None }).await.is_ok()

@@ -88,7 +88,7 @@ impl Hub {
             return Ok((posted.outcome, posted.activated));
         }
         // Whoever is not there is not waited for as long as one who works.
-        let patience = match agent.link.absence() {
+        let patience = match self.absence(agent, &request) {
             Some(_) => self.limits().absent_wait.min(self.limits().wait),
             None => self.limits().wait,
         };
@@ -206,7 +206,7 @@ impl Hub {
         (dedupe, wait): (Option<Dedupe>, Wait),
     ) -> Result<InLog, Error> {
         let ttl = request.ttl()?;
-        let held = match self.held(agent, ttl) {
+        let held = match self.held(agent, &request) {
             Ok(held) => held,
             // It may not wait, but one that was sent before needs not.
             Err(refusal) => return Box::pin(self.again_or(caller, agent, dedupe, refusal)).await,

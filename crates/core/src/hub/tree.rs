@@ -23,6 +23,8 @@ pub struct Branch {
 
 /// A task with all below it, each after its parent.
 pub struct Tree {
+    /// What it is part of, the oldest first; those of this hub that its reader may see with what became of them.
+    pub ancestors: Vec<(Ancestor, Option<Head>)>,
     pub branches: Vec<Branch>,
     /// There are more tasks below than are shown.
     pub more: bool,
@@ -38,6 +40,7 @@ impl Hub {
         if !self.may_see(caller, &head).await? {
             return Err(no_task().into());
         }
+        let ancestors = self.ancestors(caller, &head).await?;
         let mut branches = vec![Branch { head, parent: None }];
         let mut waiting = VecDeque::from([(0, root)]);
         let mut more = false;
@@ -55,7 +58,24 @@ impl Hub {
                 branches.push(Branch { head, parent: Some(place) });
             }
         }
-        Ok(Tree { branches, more })
+        Ok(Tree { ancestors, branches, more })
+    }
+
+    async fn ancestors(&self, caller: &Caller, head: &Head) -> Result<Vec<(Ancestor, Option<Head>)>, Fault> {
+        let mut ancestors = Vec::new();
+        for ancestor in head.origin.iter().flat_map(|origin| &origin.chain) {
+            let task = TaskId::parse(&ancestor.task).filter(|_| ancestor.hub == self.store.hub_id());
+            let known = match task {
+                Some(task) => self.store.head(Scope::Admin, task).await?,
+                None => None,
+            };
+            let shown = match known {
+                Some(known) if self.may_see(caller, &known).await? => Some(known),
+                _ => None,
+            };
+            ancestors.push((ancestor.clone(), shown));
+        }
+        Ok(ancestors)
     }
 
     async fn may_see(&self, caller: &Caller, head: &Head) -> Result<bool, Fault> {

@@ -45,6 +45,9 @@ struct Whole {
     task_id: String,
     context_id: String,
     state: String,
+    provenance: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_task_id: Option<String>,
     /// Whether the earliest events are no longer kept.
     pruned: bool,
     events: Vec<Box<RawValue>>,
@@ -107,8 +110,9 @@ impl Log {
             page = hub.log(&self.id, next).await?;
         }
         if as_one {
-            let LogPage { task_id, context_id, state, .. } = page;
-            let whole = serde_json::to_string(&Whole { task_id, context_id, state, pruned, events });
+            let LogPage { task_id, context_id, state, provenance, parent_task_id, .. } = page;
+            let whole = Whole { task_id, context_id, state, provenance, parent_task_id, pruned, events };
+            let whole = serde_json::to_string(&whole);
             document(&whole.map_err(ClientError::malformed)?);
         }
         Ok(())
@@ -150,7 +154,9 @@ impl Log {
 fn show_head(session: &Session, page: &LogPage) {
     if !session.is_json() {
         let mut text = Text::default();
-        text.field("Task", &page.task_id).field("Context", &page.context_id).field("State", &page.state).gap().print();
+        text.field("Task", &page.task_id).field("Context", &page.context_id).field("State", &page.state);
+        text.field("Provenance", &page.provenance).field("Parent", page.parent_task_id.as_deref().unwrap_or_default());
+        text.gap().print();
     }
 }
 

@@ -24,12 +24,13 @@ impl Tree {
             return Ok(());
         }
         let answer: Value = serde_json::from_str(&json).map_err(ClientError::malformed)?;
-        for ancestor in answer["ancestors"].as_array().into_iter().flatten() {
-            let word = |name: &str| ancestor[name].as_str().unwrap_or_default();
-            say(&format!("part of {} of agent {} on hub {}", word("task"), word("agent"), word("hub")));
-        }
         let mut text = Text::default();
-        lines(&mut text, &answer["task"], 0);
+        let mut level = 0;
+        for ancestor in answer["ancestors"].as_array().into_iter().flatten() {
+            above(&mut text, ancestor, &answer["hubId"], level);
+            level += 1;
+        }
+        lines(&mut text, &answer["task"], level);
         text.print();
         if answer["more"] == true {
             say("There is more than is shown; ask for the tree of a task below.");
@@ -38,11 +39,27 @@ impl Tree {
     }
 }
 
+/// A task that the one that was asked for is part of. One of another hub, or of somebody else, is known by its name only.
+fn above(text: &mut Text, ancestor: &Value, here: &Value, level: usize) {
+    let task = ancestor["task"].as_str().unwrap_or("(task not told)");
+    let elsewhere = ancestor["hub"].as_str().filter(|hub| *here != **hub).map(|hub| format!(" on hub {hub}"));
+    text.field(&indented(level, task), &format!("{}{}", standing(ancestor), elsewhere.unwrap_or_default()));
+}
+
+fn indented(level: usize, id: &str) -> String {
+    format!("{}{id}", "  ".repeat(level))
+}
+
+/// `agent state provenance, deadline TIME`, as far as it is known.
+fn standing(task: &Value) -> String {
+    let words = ["agent", "state", "provenance"].into_iter().filter_map(|name| task[name].as_str());
+    let deadline = task["deadline"].as_str().map(|at| format!(", deadline {at}"));
+    format!("{}{}", words.collect::<Vec<_>>().join(" "), deadline.unwrap_or_default())
+}
+
 /// One line for each task, further in for each level.
 fn lines(text: &mut Text, task: &Value, level: usize) {
-    let word = |name: &str| task[name].as_str().unwrap_or_default();
-    let label = format!("{}{}", "  ".repeat(level), word("taskId"));
-    text.field(&label, &format!("{} {} {}", word("agent"), word("state"), word("provenance")));
+    text.field(&indented(level, task["taskId"].as_str().unwrap_or_default()), &standing(task));
     for child in task["children"].as_array().into_iter().flatten() {
         lines(text, child, level + 1);
     }

@@ -111,6 +111,7 @@ pub fn summary(step: &Step) -> String {
             let standing = format!("{standing:?}").to_lowercase();
             format!("result of {worker} {standing}{}", failed.collect::<String>())
         }
+        Step::Lost { detail } => format!("lost: {detail}"),
         Step::Fallback { version } => format!("sent as plain text: the dispatch is of version {version}"),
     }
 }

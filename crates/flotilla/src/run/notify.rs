@@ -3,20 +3,22 @@
 use crate::config::NotifyConfig;
 use arc_swap::ArcSwap;
 use flotilla_core::hub::Hub;
-use flotilla_core::notice::{Heard, Notice, What};
-use flotilla_core::ports::{Courier, Parcel};
+use flotilla_core::ids::TaskId;
+use flotilla_core::ports::{Courier, Owed, Parcel};
 use flotilla_core::push::{Came, Target};
 use flotilla_protocol::a2a::push::PushOptions;
 use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::lineage::Trace;
 use flotilla_worker::supervise::{Exit, Launch, Limits, Streams};
 use metrics::counter;
-use serde_json::json;
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 /// How often a webhook is tried, and how long is waited before it is tried again.
 const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(10), Duration::from_secs(60)];
@@ -25,72 +27,103 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long it has to end once it is asked to.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Programs that are told something at once.
+const PROGRAMS: usize = 8;
+
 /// Whom alerts are told, as it is configured now.
 pub type Notifiers = Arc<ArcSwap<Vec<NotifyConfig>>>;
 
-/// Runs until the hub stops.
+/// What notifying goes on with.
+struct Teller {
+    hub: Arc<Hub>,
+    courier: Arc<dyn Courier>,
+    notifiers: Notifiers,
+    /// Alerts that are on their way.
+    in_hand: Mutex<HashSet<TaskId>>,
+    programs: Semaphore,
+}
+
+/// Runs until the hub stops. What an earlier process did not bring to its notifiers is told first.
 pub async fn tell(hub: Arc<Hub>, courier: Arc<dyn Courier>, notifiers: Notifiers) {
     let mut listener = hub.notices().listen_to_alerts();
+    let programs = Semaphore::new(PROGRAMS);
+    let teller = Arc::new(Teller { hub, courier, notifiers, in_hand: Mutex::default(), programs });
     loop {
-        let heard = tokio::select! {
-            heard = listener.next() => heard,
-            () = hub.stopped() => return,
+        teller.tell_owed().await;
+        // What is owed is in the store: that an alert was given only says that it is time to look.
+        tokio::select! {
+            heard = listener.next() => if heard.is_none() { return },
+            () = teller.hub.stopped() => return,
+        }
+    }
+}
+
+impl Teller {
+    fn in_hand(&self) -> MutexGuard<'_, HashSet<TaskId>> {
+        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn tell_owed(self: &Arc<Self>) {
+        let owed = match self.hub.store().owed().await {
+            Ok(owed) => owed,
+            Err(fault) => return tracing::error!(%fault, "which alerts are to be told is not known"),
         };
-        match heard {
-            Some(Heard::Notice(notice)) => {
-                for notifier in notifiers.load().iter().cloned() {
-                    tokio::spawn(one(Arc::clone(&hub), Arc::clone(&courier), notifier, Arc::clone(&notice)));
-                }
+        for owed in owed {
+            if self.in_hand().insert(owed.id) {
+                let teller = Arc::clone(self);
+                tokio::spawn(teller.one(Arc::new(owed)));
             }
-            Some(Heard::Missed(count)) => tracing::warn!(count, "alerts were not told to their notifiers"),
-            None => return,
         }
     }
-}
 
-async fn one(hub: Arc<Hub>, courier: Arc<dyn Courier>, notifier: NotifyConfig, notice: Arc<Notice>) {
-    let What::Alert { task, reason, text } = &notice.what else { return };
-    let agent = hub.registry().by_id(notice.agent).map(|agent| agent.name.clone());
-    let told = json!({"type": "alert", "at": notice.at, "taskId": task.map(|task| task.to_string()), "agent": agent,
-        "reason": reason, "text": text});
-    let body = told.to_string().into_bytes();
-    let told = match notifier {
-        NotifyConfig::Webhook(url) => {
-            let trace = task.map(|task| Trace::begun(task.trace(), task.span(0)));
-            webhook(&*courier, url, body, &notice, trace).await
+    /// Tells an alert to each notifier, and forgets it when all have it or cannot be told.
+    async fn one(self: Arc<Self>, owed: Arc<Owed>) {
+        let mut telling = JoinSet::new();
+        for notifier in self.notifiers.load().iter().cloned() {
+            let (teller, owed) = (Arc::clone(&self), Arc::clone(&owed));
+            telling.spawn(async move { teller.notify(notifier, &owed).await });
         }
-        NotifyConfig::Command(words) => command(words, body).await,
-    };
-    let outcome = if told.is_ok() { "delivered" } else { "failed" };
-    counter!("flotilla_notifications_total", "outcome" => outcome).increment(1);
-    if let Err(problem) = told {
-        tracing::error!(problem, "an alert could not be told");
+        telling.join_all().await;
+        match self.hub.store().forget_owed(owed.id).await {
+            Ok(()) => drop(self.in_hand().remove(&owed.id)),
+            Err(fault) => tracing::error!(%fault, "an alert that was told may be told again after a restart"),
+        }
     }
-}
 
-async fn webhook(
-    courier: &dyn Courier,
-    url: String,
-    body: Vec<u8>,
-    notice: &Notice,
-    trace: Option<Trace>,
-) -> Result<(), String> {
-    let Some(trace) = trace else { return Err("an alert without a task has no webhook".into()) };
-    let target = Target { url, origin: String::new(), scheme: String::new(), sealed: Vec::new() };
-    let id = uuid::Uuid::now_v7().to_string();
-    // The version only says how the body is labelled: this one is plain JSON.
-    let (at, options, version) = (notice.at, PushOptions::default(), Version::V03);
-    let parcel = Parcel { id, at, target, options, version, trace, body };
-    let mut problem = String::new();
-    for pause in PAUSES {
-        problem = match courier.carry(parcel.clone()).await {
-            Came::Answer { status: 200..=299, .. } => return Ok(()),
-            Came::Answer { status, .. } => format!("the webhook answered {status}"),
-            Came::Failure(why) | Came::Locked(why) => why,
+    async fn notify(&self, notifier: NotifyConfig, owed: &Owed) {
+        let told = match notifier {
+            NotifyConfig::Webhook(url) => self.webhook(url, owed).await,
+            NotifyConfig::Command(words) => match self.programs.acquire().await {
+                Ok(_place) => command(words, owed.body.clone().into_bytes()).await,
+                Err(_) => return,
+            },
         };
-        tokio::time::sleep(pause).await;
+        let outcome = if told.is_ok() { "delivered" } else { "failed" };
+        counter!("flotilla_notifications_total", "outcome" => outcome).increment(1);
+        if let Err(problem) = told {
+            tracing::error!(problem, "an alert could not be told");
+        }
     }
-    Err(problem)
+
+    async fn webhook(&self, url: String, owed: &Owed) -> Result<(), String> {
+        let Owed { id, at, task, body } = owed;
+        let target = Target { url, origin: String::new(), scheme: String::new(), sealed: Vec::new() };
+        let trace = Trace::begun(task.trace(), task.span(0));
+        let (id, at, body) = (id.to_string(), *at, body.clone().into_bytes());
+        // The version only says how the body is labelled: this one is plain JSON.
+        let (options, version) = (PushOptions::default(), Version::V03);
+        let parcel = Parcel { id, at, target, options, version, trace, body };
+        let mut problem = String::new();
+        for pause in PAUSES {
+            problem = match self.courier.carry(parcel.clone()).await {
+                Came::Answer { status: 200..=299, .. } => return Ok(()),
+                Came::Answer { status, .. } => format!("the webhook answered {status}"),
+                Came::Failure(why) | Came::Locked(why) => why,
+            };
+            tokio::time::sleep(pause).await;
+        }
+        Err(problem)
+    }
 }
 
 /// The program gets the alert on standard input.

@@ -15,6 +15,7 @@ mod late;
 mod load;
 mod obstacles;
 mod order;
+mod resting;
 mod results;
 mod rights;
 mod roster;

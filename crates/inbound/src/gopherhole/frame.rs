@@ -9,6 +9,7 @@ use flotilla_protocol::a2a::model::{Role, Task};
 use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest, TTL};
 use flotilla_protocol::gopherhole;
 use flotilla_protocol::hub_frame::{FrameId, Sending};
+use flotilla_protocol::lineage::Trace;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,10 +76,12 @@ async fn send_as(app: &Arc<App>, caller: &Caller, sending: &Sending, id: &str) -
     let request = SendMessageRequest {
         message: Some(message),
         configuration: Some(configuration),
+        metadata: sending.metadata.clone(),
         ..SendMessageRequest::default()
     };
+    let trace = sending.traceparent.as_deref().and_then(|parent| Trace::parse(parent, sending.tracestate.as_deref()));
     let request = conversation::once_to_agent(app, caller, &sending.to, request).await?;
-    let (posted, parties) = post_to(app, caller, &sending.to, request).await?;
+    let (posted, parties) = post_to(app, caller, &sending.to, request, trace).await?;
     app.speakers.remember(caller, Program::Socket);
     let shown = gopherhole::task(&posted.task, &parties);
     Ok(Sent { task: *posted.task, shown, repeated: posted.repeated, news: posted.news })

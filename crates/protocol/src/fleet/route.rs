@@ -57,6 +57,8 @@ pub enum Step {
     },
     /// The dispatch is of a version that is not spoken here, so it went on as plain text.
     Fallback { version: String },
+    /// The run was lost, and why. The log has that as a fact of its own: here it is only told among the decisions.
+    Lost { detail: String },
 }
 
 impl Step {

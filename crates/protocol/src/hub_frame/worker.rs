@@ -173,7 +173,7 @@ impl RunFrame {
             turn: work.turn,
             message: Arc::clone(&work.message),
             accepted_output_modes: work.accepted_output_modes.clone(),
-            metadata: work.metadata.clone(),
+            metadata: Some(work.lineage.onward().request_metadata(work.metadata.as_ref())),
             asked_at: work.asked_at,
             from: work.from.clone(),
             watched: work.watched,

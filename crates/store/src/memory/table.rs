@@ -5,7 +5,7 @@ use crate::herald::Outcome;
 use flotilla_core::caller::Scope;
 use flotilla_core::fleet::Kept;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
-use flotilla_core::ports::{Commit, Dedupe, Digest, Folded, Lease, NotCommitted, Record, Sent};
+use flotilla_core::ports::{Commit, Dedupe, Digest, Folded, Lease, NotCommitted, Owed, Record, Sent};
 use flotilla_core::registry::{Added, Registration};
 use flotilla_core::task::{Head, Kind, RunState};
 use flotilla_protocol::event::Change;
@@ -49,6 +49,7 @@ pub struct Tables {
     sends: HashMap<Digest, Sent>,
     agents: Vec<(String, PrincipalId)>,
     pub workers: BTreeMap<i64, Kept>,
+    pub owed: BTreeMap<TaskId, Owed>,
     pub registrations: BTreeMap<String, (AgentId, Registration)>,
     /// Of agents that are announced.
     pub leases: HashMap<AgentId, Lease>,

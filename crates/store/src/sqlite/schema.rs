@@ -169,6 +169,11 @@ const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE proven_cards (agent TEXT PRIMARY KEY, place TEXT NOT NULL) WITHOUT ROWID;
 ",
+    "
+    CREATE TABLE alerts (
+        id TEXT PRIMARY KEY, at INTEGER NOT NULL, task TEXT NOT NULL, body TEXT NOT NULL
+    ) WITHOUT ROWID;
+",
 ];
 
 /// The schema version this program writes.

@@ -3,8 +3,9 @@
 use crate::home::Home;
 use crate::random::Random;
 use flotilla_core::fleet::Kept;
-use flotilla_core::ids::{AgentId, PrincipalId, WorkspaceId};
+use flotilla_core::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
+use flotilla_core::ports::{MOST_OWED, Owed};
 use flotilla_core::registry::{Added, Registration, Visibility};
 use flotilla_core::rights::{Right, Rights};
 use flotilla_protocol::a2a::profile::Profile;
@@ -228,4 +229,22 @@ pub async fn workers_are_there_with_what_they_last_announced(home: &impl Home) {
     store.keep_worker(kept(1, "{}", false)).await.unwrap();
     store.keep_worker(kept(2, r#"{"epoch":2}"#, true)).await.unwrap();
     assert_eq!(store.workers().await.unwrap(), [kept(1, "{}", false), kept(2, r#"{"epoch":2}"#, true)]);
+}
+
+pub async fn alerts_are_owed_until_they_are_told(home: &impl Home) {
+    let store = home.open();
+    let ids: Vec<TaskId> = (0..=MOST_OWED).map(|_| TaskId::fresh()).collect();
+    let owed = |id: TaskId| Owed { id, at: Millis(7), task: ids[0], body: format!("{{\"id\":\"{id}\"}}") };
+    assert_eq!(store.owed().await.unwrap(), []);
+    for id in ids.iter().take(3) {
+        store.owe(owed(*id)).await.unwrap();
+    }
+    store.forget_owed(ids[1]).await.unwrap();
+    store.forget_owed(ids[1]).await.unwrap();
+    assert_eq!(store.owed().await.unwrap(), [owed(ids[0]), owed(ids[2])]);
+    for id in &ids {
+        store.owe(owed(*id)).await.unwrap();
+    }
+    let kept: Vec<TaskId> = store.owed().await.unwrap().into_iter().map(|owed| owed.id).collect();
+    assert_eq!(kept, ids[1..], "the oldest goes");
 }

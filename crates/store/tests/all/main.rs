@@ -56,7 +56,7 @@ macro_rules! suite {
                  a_name_is_somebody_else_in_another_workspace every_change_of_keys_has_its_revision
                  agents_keep_their_numbers agents_that_registered_are_there_with_what_they_last_said
                  agents_that_were_added_stay_until_they_are_removed
-                 workers_are_there_with_what_they_last_announced;
+                 workers_are_there_with_what_they_last_announced alerts_are_owed_until_they_are_told;
             ledger: approvals_follow_the_log_and_are_their_owner_s usage_is_summed_by_day_and_outlives_its_task
                     usage_is_booked_on_whoever_does_the_work;
             lineage: a_delegated_task_is_read_back_whole deadlines_are_of_tasks_that_have_not_ended;

@@ -34,8 +34,9 @@ struct TaskLine<'a> {
     message: &'a Message,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     accepted_output_modes: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<&'a Object>,
+    /// The request's, with the ancestry that calls made for the task are to tell.
+    metadata: Object,
+    traceparent: String,
 }
 
 pub fn task_line(assignment: &Assignment) -> Result<String, String> {
@@ -46,7 +47,8 @@ pub fn task_line(assignment: &Assignment) -> Result<String, String> {
         turn: assignment.turn,
         message: &assignment.message,
         accepted_output_modes: &assignment.accepted_output_modes,
-        metadata: assignment.metadata.as_ref(),
+        metadata: assignment.lineage.onward().request_metadata(assignment.metadata.as_ref()),
+        traceparent: assignment.lineage.trace.traceparent(),
     };
     let json = serde_json::to_string(&line).map_err(|error| format!("the task cannot be written as JSON: {error}"))?;
     Ok(format!("{json}\n"))

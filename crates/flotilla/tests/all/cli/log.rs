@@ -45,6 +45,7 @@ fn the_owner_reads_everything_in_human_form() {
     }
     assert!(shown.field("Event").starts_with("1 20"), "number and time: {shown:?}");
     assert_eq!((shown.field("Task"), shown.field("State")), (id(&sent["task"]), "TASK_STATE_COMPLETED"));
+    assert_eq!(shown.field("Provenance"), "local");
     assert_eq!(shown.field("Context"), sent["task"]["contextId"]);
     let entries = place.lines(&["task", "log", id(&sent["task"])]);
     let whole = place.json(&["task", "log", id(&sent["task"])]);

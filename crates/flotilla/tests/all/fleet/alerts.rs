@@ -2,7 +2,7 @@
 
 use super::{dispatch, give, owner, steps, worker};
 use crate::cast::{CONFIG, hub_with, id, reached, setup};
-use flotilla_testkit::{Binding, Receiver, until};
+use flotilla_testkit::{Binding, Reaction, Receiver, until};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -31,6 +31,27 @@ fn work_nobody_takes_is_told_to_webhooks_and_programs() {
         let metrics = hub.stranger(Binding::HttpJson).get("/metrics").text().to_owned();
         metrics.contains(r#"flotilla_notifications_total{outcome="delivered"} 2"#).then_some(())
     });
+}
+
+#[test]
+fn an_alert_that_waits_for_its_receiver_is_told_after_a_restart() {
+    let receiver = Receiver::doing(|number, _| if number == 0 { Reaction::Hang } else { Reaction::Status(200) });
+    let config = format!("fleet: {{notify: [{{webhook: '{}'}}]}}\ntargets: {{allow: [127.0.0.1]}}", receiver.url());
+    let mut hub = hub_with(&config);
+    let work = json!({"to": "label:moon", "on_blocked": ["alert"]});
+    let (task, _) = give(&hub, &work);
+    receiver.wait(1);
+    hub.restart();
+    let told = receiver.wait(2).remove(1);
+    assert_eq!(told.json()["taskId"], json!(task));
+    assert_eq!(told.id(), receiver.received()[0].id(), "the same alert, under the same id");
+    until("it is told", || {
+        let metrics = hub.stranger(Binding::HttpJson).get("/metrics").text().to_owned();
+        metrics.contains(r#"flotilla_notifications_total{outcome="delivered"} 1"#).then_some(())
+    });
+    hub.restart();
+    let (next, _) = give(&hub, &work);
+    assert_eq!(receiver.wait(3).remove(2).json()["taskId"], json!(next), "what was told is not told again");
 }
 
 #[test]

@@ -193,6 +193,21 @@ fn policies_are_followed_in_their_order() {
 }
 
 #[test]
+fn work_with_a_deadline_waits_until_then_and_not_for_the_usual_time() {
+    let hub = hub_with("fleet: {wait: 1s}");
+    let later = crate::lineage::in_time(Duration::from_secs(3600));
+    let (patient, client) = give(&hub, &json!({"deadline": later}));
+    let (usual, impatient) = give(&hub, &json!({}));
+    reached(&impatient, &usual, "TASK_STATE_REJECTED");
+    assert_eq!((state(&client.task(&patient)), steps(&hub, &patient)), ("TASK_STATE_SUBMITTED", "queued".into()));
+    assert_eq!(why(&hub, &patient)[0]["until"], json!(later));
+    let mut ada = worker(&hub, "ada");
+    let message = ada.kind("message");
+    result(&mut ada, &message, &json!({"status": "done"}));
+    reached(&client, &patient, "TASK_STATE_COMPLETED");
+}
+
+#[test]
 fn a_deadline_ends_the_wait() {
     let hub = hub();
     let soon = crate::lineage::in_time(Duration::from_millis(700));

@@ -66,6 +66,39 @@ fn work_of_the_fleet_is_a_parent_like_any_other() {
 }
 
 #[test]
+fn a_worker_hands_on_what_it_was_told_and_the_part_has_its_parent() {
+    let hub = hub();
+    let (mut ada, mut bob) = (member(&hub, "ada", "first"), member(&hub, "bob", "second"));
+    let soon = crate::lineage::in_time(std::time::Duration::from_secs(3600));
+    let budget = json!({"max_total_tokens": 1000, "hard": true});
+    let (parent, _) = give(&hub, &json!({"to": "label:first", "deadline": soon, "task": {"budget": budget}}));
+    let given = ada.kind("message");
+    let own = given["payload"]["metadata"].as_object().expect("metadata");
+    assert_eq!(own.keys().collect::<Vec<_>>(), [URI], "the message's own is as it was");
+    let of_parent = log(&hub, &json!({"id": parent}));
+    assert_eq!((&of_parent["provenance"], &of_parent["parentTaskId"]), (&json!("local"), &Value::Null));
+    ada.send(&json!({"type": "message", "id": "f-1", "to": "bob", "metadata": given["metadata"],
+        "traceparent": given["traceparent"], "payload": {"parts": [{"kind": "text", "text": "A part of it"}]}}));
+    let by_frame = bob.kind("message");
+    let metadata = given["metadata"].clone();
+    let (by_http, _) = delegate(&boss(&hub, "ada"), &json!({"to": "bob", "metadata": metadata}));
+    let dispatched = bob.kind("message");
+    let left = &dispatched["payload"]["metadata"][URI]["task"]["budget"]["max_total_tokens"];
+    assert_eq!((&dispatched["taskId"], left), (&by_http["id"], &json!(1000)), "under the budget of the whole");
+    for part in [&by_frame, &dispatched] {
+        let log = log(&hub, &json!({"id": part["taskId"]}));
+        let told = (&log["parentTaskId"], &log["provenance"], &log["deadline"], &log["origin"]["hops"]);
+        assert_eq!(told, (&json!(parent), &json!("local"), &json!(soon), &json!(1)), "{log}");
+        let chain = part["metadata"]["urn:flotilla:ext:ancestry:1.0"]["chain"].as_array().expect("a chain").clone();
+        let ends = |place: usize, task: &Value| {
+            chain[place].as_str().expect("a text").ends_with(&format!("/{}", task.as_str().expect("an id")))
+        };
+        assert!(chain.len() == 2 && ends(0, &json!(parent)) && ends(1, &part["taskId"]), "{part}");
+    }
+    assert_eq!(log(&hub, &json!({"id": by_frame["taskId"]}))["traceId"], of_parent["traceId"], "one trace");
+}
+
+#[test]
 fn what_a_part_is_part_of_counts_whether_it_is_told_or_not() {
     let hub = hub();
     let (mut ada, mut bob, mut eve) =

@@ -2,6 +2,7 @@
 
 use super::{dispatch, give, owner, post, told, worker};
 use crate::cast::{hub_with, id, reached};
+use crate::cli::program::Place;
 use crate::ledger::budgets::STEADY;
 use crate::lineage::in_time;
 use flotilla_testkit::HubProcess;
@@ -50,6 +51,27 @@ fn a_run_that_is_lost_says_so() {
     ada.cut();
     let told = is_end(&reached(&client, &task, "TASK_STATE_FAILED"), "lost");
     assert_eq!((&told["retryable"], &told["tokens_spent"]), (&json!(true), &Value::Null), "what is not known is null");
+    assert_eq!(super::steps(&hub, &task), "assigned ada, lost");
+    let why = Place::at(&hub).run(&["task", "why", &task]).ok().out;
+    assert!(why.contains("lost: the agent went away and did not come back within 1 s"), "{why}");
+}
+
+#[test]
+fn a_run_that_is_lost_and_done_again_says_why_there_are_two() {
+    let hub = hub_with("sockets: {grace: 1s, on_lost: retry}");
+    let mut ada = worker(&hub, "ada");
+    let (task, client) = give(&hub, &named());
+    take(&mut ada);
+    reached(&client, &task, "TASK_STATE_WORKING");
+    ada.cut();
+    flotilla_testkit::until("the run is lost", || super::steps(&hub, &task).contains("lost").then_some(()));
+    let mut ada = worker(&hub, "ada");
+    let message = ada.kind("message");
+    assert_eq!(message["run"], 2, "{message}");
+    super::result(&mut ada, &message, &json!({"status": "done"}));
+    reached(&client, &task, "TASK_STATE_COMPLETED");
+    let told = super::steps(&hub, &task);
+    assert!(told.starts_with("assigned ada, lost, ") && told.contains("assigned ada, judged"), "{told}");
 }
 
 #[test]

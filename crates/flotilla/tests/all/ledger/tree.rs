@@ -47,6 +47,12 @@ fn a_tree_shows_all_that_a_task_has_led_to() {
     assert_eq!(tree(&hub, &grandchild)["ancestors"].as_array().unwrap().len(), 2);
     let text = hub.cli_ok(&["task", "tree", id(&root)]);
     assert!(text.contains(&format!("\n    {}: third", id(&grandchild))), "{text}");
+    let leaf = hub.cli_ok(&["task", "tree", id(&grandchild)]);
+    let line = |level: usize, task: &Value, agent: &str| {
+        format!("{}{}: {agent} TASK_STATE_COMPLETED local", "  ".repeat(level), id(task))
+    };
+    let whole = [line(0, &root, "spender"), line(1, &child, "echo"), line(2, &grandchild, "third")];
+    assert_eq!(leaf.lines().collect::<Vec<_>>(), whole, "what it is part of stands above it");
     assert_eq!(hub.caller(Binding::HttpJson, "peer").get(&format!("/api/tasks/{}/tree", id(&root))).status, 404);
 }
 
