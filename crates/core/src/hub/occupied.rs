@@ -15,11 +15,18 @@ struct Occupied {
 
 impl Hub {
     /// Does a run that is under no contract.
-    pub(super) async fn plainly(self: &Arc<Self>, agent: Arc<Agent>, work: Assignment, run: RunHandle, start: Start) {
+    pub(super) async fn plainly(
+        self: &Arc<Self>,
+        agent: Arc<Agent>,
+        mut work: Assignment,
+        run: RunHandle,
+        start: Start,
+    ) {
         let Some(run) = Box::pin(self.affordable_again(run, &agent, start)).await else { return };
         self.fleet.occupy(&agent.name);
         let _place = Occupied { hub: Arc::clone(self), agent: Arc::clone(&agent) };
         run.goes_on_elsewhere(&agent);
+        work.max_cost_usd = Box::pin(self.money_left(&agent, &run)).await;
         agent.link.run(work, run).await;
     }
 }
