@@ -144,6 +144,26 @@ class ClaudeCode(unittest.TestCase):
             self.assertEqual(state(task), "FAILED", words)
             self.assertIn(expected, task["status"]["message"]["parts"][0]["text"])
 
+    def contract(self, budget):
+        dispatch = {"type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": "", "task": {"budget": budget | {"hard": True}}}
+        return lambda words: {"urn:flotilla:ext:fleet-handshake:2.0": dispatch | {"brief": words}}
+
+    def used(self, task):
+        return self.hub.http(f"/api/usage?by=task&task={task['id']}")["total"]
+
+    def test_each_call_counts_once_and_a_hard_budget_stops_the_turn(self):
+        tools = 'use Bash {"command": "true"}\n'
+        whole = self.hub.send("steered", tools * 3 + "say x")
+        used = self.used(whole)
+        self.assertEqual((used["inputTokens"], used["outputTokens"], used["incomplete"]), (44, 20, []), used)
+        for budget in ({"max_total_tokens": 50}, {"max_cost_usd": 0.0005}):
+            words = tools * 100 + "say x"
+            task = self.hub.send("steered", words, wait=False, metadata=self.contract(budget)(words))
+            self.hub.ended("steered", task, "FAILED")
+            until("nothing is left", lambda: alive(task) == 0)
+            self.assertLess(self.used(task)["inputTokens"], 1000)
+            self.assertGreater(self.used(task)["inputTokens"], 0, "also where the program's own sum is nothing")
+
     def test_a_usage_limit_is_told_with_the_time_the_model_says(self):
         task = self.hub.send("hasty", "limit 2 slow down")
         self.assertEqual(state(task), "FAILED", task)
@@ -156,6 +176,9 @@ class ClaudeCode(unittest.TestCase):
         until("the tool", lambda: "sleep 600" in self.hub.log(task) and alive(task) >= 3)
         canceled = self.hub.http(f"/agents/steered/tasks/{task['id']}:cancel", {})
         self.assertEqual((state(canceled), alive(task)), ("CANCELED", 0))
+        used = until("what was seen of it", lambda: self.used(task) if self.used(task)["inputTokens"] else None)
+        self.assertEqual(used["inputTokens"], 11, used)
+        self.assertIn("costUsd", used["incomplete"])
 
 
 if __name__ == "__main__":

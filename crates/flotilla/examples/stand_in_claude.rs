@@ -15,6 +15,7 @@ const HELP: &str = "Options:
                                   --output-format=stream-json
   --input-format <format>         in
   --json-schema <schema>          form
+  --max-budget-usd <amount>       most
   --model <model>                 model
   --output-format <format>        out
   --permission-mode <mode>        (choices: \"plan\", \"default\")
@@ -128,6 +129,8 @@ fn act(text: &str, arguments: &[String]) {
         "permission" => permission(),
         "question" => question(),
         "more" => more(),
+        "spend" => spend(text),
+        "broke" => broke(),
         "told" => spoken(&told(arguments)),
         _ => spoken(&format!("{} characters", text.len())),
     }
@@ -181,6 +184,55 @@ fn more() {
     let (text, line) = hear().unwrap_or_default();
     say(&json!({"type": "user", "isReplay": true, "uuid": line["uuid"], "message": {"content": text}}));
     spoken(&format!("You said {text}."));
+}
+
+/// Asks its model again and again: `spend CALLS`, and with `stall` it hears half of one more answer.
+fn spend(text: &str) {
+    let calls: u64 = text.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(1);
+    for number in 0..calls {
+        ask_model(number, true);
+        let result = json!([{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]);
+        say(&json!({"type": "user", "message": {"role": "user", "content": result}, "parent_tool_use_id": null}));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    if text.contains("stall") {
+        ask_model(calls, false);
+        wait();
+    }
+    let usage = json!({"input_tokens": 100 * calls, "output_tokens": 50 * calls, "cache_read_input_tokens": 7 * calls,
+        "cache_creation_input_tokens": 3 * calls});
+    say(&json!({"type": "result", "subtype": "success", "is_error": false, "result": "", "total_cost_usd": 0.5,
+        "usage": usage}));
+    while hear().is_some() {}
+    exit(0);
+}
+
+/// One call of the model in the frames of the real program: only the last of them tells all it used.
+fn ask_model(number: u64, is_whole: bool) {
+    let event = |event: Value| say(&json!({"type": "stream_event", "event": event, "parent_tool_use_id": null}));
+    let (id, usage) = (format!("msg_{number}"), |output: u64| {
+        json!({"input_tokens": 100, "output_tokens": output, "cache_read_input_tokens": 7,
+            "cache_creation_input_tokens": 3})
+    });
+    event(json!({"type": "message_start", "message": {"id": id, "content": [], "usage": usage(1)}}));
+    let content = json!([{"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}]);
+    let message = json!({"id": id, "role": "assistant", "content": content, "usage": usage(1)});
+    say(&json!({"type": "assistant", "message": message, "parent_tool_use_id": null}));
+    if is_whole {
+        event(json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": usage(50)}));
+        event(json!({"type": "message_stop"}));
+    }
+}
+
+/// Ends by its own budget, as the real program does: its sum is nothing, and the models' figures are the truth.
+fn broke() {
+    let usage = json!({"input_tokens": 0, "output_tokens": 0, "cache_read_input_tokens": 0,
+        "cache_creation_input_tokens": 0});
+    let model = json!({"inputTokens": 100, "outputTokens": 50, "cacheReadInputTokens": 7,
+        "cacheCreationInputTokens": 3, "costUSD": 0.5, "contextWindow": 200_000});
+    say(&json!({"type": "result", "subtype": "error_max_budget_usd", "is_error": true, "total_cost_usd": 0.5,
+        "usage": usage, "modelUsage": {"stand-in": model}}));
+    exit(1);
 }
 
 /// The next thing it is told: its text, and all of it. None at the end.

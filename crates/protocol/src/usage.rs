@@ -2,13 +2,17 @@
 
 use crate::block::{Block, Kind};
 use crate::event::{Event, Said};
-use serde_json::Value;
+use crate::wire::Json;
+use serde_json::{Value, json};
 
 /// How many figures there are.
 pub const FIGURES: usize = 5;
 /// The figures by name, as answers and gaps name them.
 pub const NAMES: [&str; FIGURES] = ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "costUsd"];
-/// What each is called in a `usage` block; agents have more than one name for some.
+/// What each is called where agents tell it.
+pub const TOLD: [&str; FIGURES] =
+    ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd"];
+/// The same in a `usage` block; agents have more than one name for some.
 const TOLD_AS: [&[&str]; FIGURES] = [
     &["input_tokens"],
     &["output_tokens"],
@@ -16,7 +20,7 @@ const TOLD_AS: [&[&str]; FIGURES] = [
     &["cache_creation_input_tokens", "cache_write_tokens"],
     &["cost_usd", "total_cost_usd"],
 ];
-const COST: usize = 4;
+pub const COST: usize = 4;
 /// The bits of the figures that make the sum of tokens, and what that is called.
 const TOKENS: u8 = 0b1011;
 const TOTAL: &str = "totalTokens";
@@ -47,13 +51,30 @@ impl Usage {
         }
         let value: Value = serde_json::from_str(block.json().text()).ok()?;
         let mut usage = Self { reports: 1, ..Self::default() };
+        let later = value["later"].as_array().map_or(&[][..], Vec::as_slice);
         for (index, names) in TOLD_AS.iter().enumerate() {
             let told = names.iter().find_map(|name| figure(&value[*name], index == COST));
             let most = if index == COST { MOST_COST } else { MOST_TOKENS };
             usage.figures[index] = told.map(|told| told.min(most));
-            usage.gaps |= u8::from(told.is_none_or(|told| told > most)) << index;
+            let comes_later = || later.iter().any(|name| names.iter().any(|known| name == known));
+            let is_gap = told.map_or_else(|| !comes_later(), |told| told > most);
+            usage.gaps |= u8::from(is_gap) << index;
         }
         Some(usage)
+    }
+
+    /// A block that tells of this while the work goes on: what it leaves out, a later one tells for all until then. None
+    /// if there is nothing to tell.
+    pub fn so_far(&self) -> Option<Block> {
+        if self.figures.iter().flatten().all(|figure| *figure == 0) {
+            return None;
+        }
+        let later: Vec<&str> = (0..FIGURES).filter(|index| self.figures[*index].is_none()).map(|i| TOLD[i]).collect();
+        let mut told = json!({"type": "usage", "later": later});
+        for index in (0..FIGURES).filter(|index| self.figures[*index].is_some()) {
+            told[TOLD[index]] = self.shown(index);
+        }
+        Block::new(Json::of(&told).ok()?).ok()
     }
 
     /// What the events of a change tell; none if they tell nothing.
@@ -186,6 +207,19 @@ mod tests {
         let whole = r#"{"type":"usage","input_tokens":1,"output_tokens":2,"cache_write_tokens":0}"#;
         assert_eq!(Usage::of(&[noted(&[whole])]).unwrap().incomplete(), ["cacheReadTokens", "costUsd"]);
         assert_eq!((usage.shown(3), usage.shown(4)), (serde_json::Value::Null, 0.3.into()));
+    }
+
+    #[test]
+    fn what_is_told_later_is_no_gap_until_the_work_ends_without_it() {
+        let part = Usage { figures: [Some(7), None, None, Some(0), None], ..Usage::default() }.so_far().unwrap();
+        assert_eq!(Usage::default().so_far(), None);
+        let so_far = Usage::of_blocks(std::slice::from_ref(&part));
+        assert_eq!((so_far.figures, so_far.gaps), ([Some(7), None, None, Some(0), None], 0), "{part:?}");
+        let rest = r#"{"type":"usage","input_tokens":0,"output_tokens":2,"cost_usd":0.1}"#;
+        let Event::Noted { blocks: rest, .. } = noted(&[rest]) else { unreachable!() };
+        let whole = Usage::of_blocks(&[vec![part], rest].concat());
+        assert_eq!(whole.figures, [Some(7), Some(2), None, Some(0), Some(100_000_000)]);
+        assert_eq!(whole.incomplete(), ["cacheReadTokens", "cacheWriteTokens", "totalTokens"]);
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct Assignment {
     pub ttl: Option<u32>,
     /// Somebody may see how the work goes, and not only what comes of it.
     pub watched: bool,
+    /// What the run may cost, by what is left under the hard ceilings it counts against.
+    pub max_cost_usd: Option<f64>,
     /// For an agent elsewhere: what was said before.
     pub trail: Trail,
     /// Where the task comes from, and what calls made for it are to tell.

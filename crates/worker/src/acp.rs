@@ -130,21 +130,23 @@ impl Acp {
         };
         let (mut running, streams) = launch.start(&self.reaper).map_err(Halt::Failed)?;
         let wire = Wire::new(streams, self.bounds);
-        let mut conversation = Conversation::new(self, wire, assignment, outbox, last_words);
+        let mut conversation = Conversation::new(self, wire, assignment, outbox, held, last_words);
         let result = tokio::select! {
-            result = conversation.hold(&site.folder, held) => result,
+            result = conversation.hold(&site.folder) => result,
             () = stop.asked() => Err(Halt::Stopped),
             () = tokio::time::sleep(self.bounds.whole) => {
                 let seconds = self.bounds.whole.as_secs();
                 Err(Halt::Failed(format!("the agent did not end its turn within {seconds} s and was stopped")))
             }
         };
-        if result.is_err() {
-            conversation.cancel(self.bounds.grace).await;
-        }
+        let mut reports = match &result {
+            Ok(_) => Vec::new(),
+            Err(_) => conversation.break_off(self.bounds.grace).await,
+        };
         let wire = conversation.leave();
-        if let Some(used) = running.meter().look().block() {
-            outbox.report(Report::Note { blocks: vec![used] }).await?;
+        reports.extend(running.meter().look().block().map(|used| Report::Note { blocks: vec![used] }));
+        for report in reports {
+            outbox.report(report).await?;
         }
         let exit = end(&mut running, wire, result.is_ok()).await;
         match result {

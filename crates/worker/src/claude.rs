@@ -1,5 +1,6 @@
 //! Claude Code as an agent: run headless, spoken to in lines of JSON over pipes (docs/claude-code.md).
 
+mod calls;
 mod facts;
 mod frame;
 mod installed;
@@ -157,7 +158,7 @@ impl Claude {
         let settings = &self.settings;
         Launch {
             program: settings.program.clone(),
-            arguments: settings.wishes.arguments(&self.installed, held),
+            arguments: settings.wishes.arguments(&self.installed, held, assignment.max_cost_usd),
             environment: settings.environment.clone(),
             folder: folder.to_owned(),
             mark: format!("{}.{}", assignment.task_id, assignment.run),

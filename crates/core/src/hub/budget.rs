@@ -1,6 +1,7 @@
 //! Budgets: what work has used is held against its ceilings, its parents' and the day's; told at levels, and stopped.
 
 use super::halt::Under;
+use super::run::RunHandle;
 use super::{Hub, LiveRef};
 use crate::budget::{ABOVE, Broke, Budgets, Ceiling, Figure, Held, OWN, TODAY};
 use crate::caller::Scope;
@@ -15,7 +16,7 @@ use arc_swap::ArcSwap;
 use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::lineage::Origin;
-use flotilla_protocol::usage::Usage;
+use flotilla_protocol::usage::{Usage, dollars};
 use metrics::counter;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -244,6 +245,16 @@ impl Hub {
         let purses = purses.inspect_err(|fault| tracing::error!(task = %head.id, %fault, "its budget cannot be read"));
         let hard = purses.ok()?.into_iter().filter(|purse| purse.ceiling.hard);
         Some(hard.map(|Purse { whose, ceiling, used, .. }| Held { whose, ceiling, used }).collect())
+    }
+
+    /// What work may still cost under all hard ceilings it counts against, in dollars.
+    pub(super) async fn money_left(&self, doer: &Agent, run: &RunHandle) -> Option<f64> {
+        let head = run.live.committed()?;
+        if !run.capped && !self.may_be_broke(head.origin.as_deref()) {
+            return None;
+        }
+        let held = self.hard_ceilings(doer, &head, run.capped).await?;
+        held.iter().filter_map(|held| held.ceiling.left(&held.used).cost).min().map(dollars)
     }
 
     /// What is left under the hard ceilings of the tasks a task is part of.

@@ -29,13 +29,17 @@ impl Hub {
         self.fleet.occupy(&agent.name);
         let _place = Occupied { hub: Arc::clone(self), agent: Arc::clone(&agent) };
         run.goes_on_elsewhere(&agent);
+        work.max_cost_usd = Box::pin(self.money_left(&agent, &run)).await;
         let mut doing = agent.link.run(work, run);
-        // Only then may the next one come: it is with the agent, or in its queue.
-        let begun = poll_fn(|context| Poll::Ready(doing.as_mut().poll(context))).await;
-        drop(turn);
-        if begun.is_pending() {
-            doing.await;
+        if let Some(turn) = turn {
+            // Only then may the next one come: it is with the agent, or in its queue.
+            let begun = poll_fn(|context| Poll::Ready(doing.as_mut().poll(context))).await;
+            drop(turn);
+            if begun.is_ready() {
+                return;
+            }
         }
+        doing.await;
     }
 }
 

@@ -319,6 +319,7 @@ impl Hub {
             from: from.clone(),
             ttl: *ttl,
             watched: start.watched,
+            max_cost_usd: None,
             trail: Trail { extensions: extensions.clone(), ..Trail::default() },
             lineage: self.lineage(head, agent, start.run),
         })

@@ -17,6 +17,7 @@ impl Hub {
         let (live, number, deadline) = (run.live.clone(), run.run, work.lineage.deadline);
         let (turn, resumed) = (run.turn(), work.trail.resumed);
         run.goes_on_elsewhere(agent);
+        work.max_cost_usd = self.money_left(agent, &run).await;
         agent.link.run(work, run).await;
         let now = self.clock.now();
         let told = std::mem::take(&mut *turn.lock().expect("no panic while holding a turn"));

@@ -26,6 +26,7 @@ fn work(task: TaskId, trail: Trail) -> Arc<Assignment> {
         from: String::new(),
         ttl: None,
         watched: false,
+        max_cost_usd: None,
         trail,
         lineage: Lineage { here, origin: None, deadline: None, trace },
     })

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 const AGENT: &str = r#"
 say() { echo "{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"$s\",\"update\":$1}}"; }
 chunk() { say "{\"sessionUpdate\":\"$1\",\"content\":{\"type\":\"text\",\"text\":\"$2\"}}"; }
+cost() { say "{\\"sessionUpdate\\":\\"usage_update\\",\\"used\\":9,\\"size\\":99,\\"cost\\":{\\"amount\\":$1,\\"currency\\":\\"USD\\"}}"; }
 answer() { echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":$1}"; }
 fail() { echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":$1,\"message\":\"$2\"}}"; }
 next() { read -r line || exit 0; echo "$line" >> told; rest=${line#*'"id":'}; id=${rest%%,*}; }
@@ -45,6 +46,10 @@ case "$line" in
   *refuse*) answer '{"stopReason":"refusal"}' ;;
   *tokens*) answer '{"stopReason":"max_tokens"}' ;;
   *linger*) chunk agent_message_chunk done; answer '{"stopReason":"end_turn"}'; trap '' TERM; exec <&-; sleep 600 ;;
+  *spend*) n=0; while [ $n -lt 2000 ]; do
+      n=$((n + 1)); cost "$((n / 1000)).$(printf %03d $((n % 1000)))"; sleep 0.01
+    done; answer '{"stopReason":"end_turn"}' ;;
+  *price*) n=$(($(cat paid 2>/dev/null || echo 0) + 1)); echo $n > paid; cost "$n.5"; answer '{"stopReason":"end_turn"}' ;;
   *change*) echo more >> tracked.txt; echo new > new.txt; answer '{"stopReason":"end_turn"}' ;;
   *)
     echo 'this is no JSON'
@@ -321,4 +326,43 @@ fn what_cannot_work_is_told_at_the_start() {
         let log = refused(acp);
         assert!(log.contains(told), "{acp}: {log}");
     }
+}
+
+fn used(hub: &HubProcess, query: &str) -> Value {
+    hub.owner(Binding::HttpJson).get(&format!("/api/usage?{query}")).json()["total"].clone()
+}
+
+#[test]
+fn a_hard_ceiling_on_cost_stops_a_turn_that_goes_on() {
+    let hub = hub("");
+    let mut request = message("m", "spend");
+    let dispatch = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": "spend",
+        "task": {"budget": {"max_cost_usd": 0.05, "hard": true}}});
+    request["message"]["metadata"] = json!({"urn:flotilla:ext:fleet-handshake:2.0": dispatch});
+    request["configuration"] = json!({"returnImmediately": true});
+    let task = coder(&hub).call("SendMessage", &request).expect("a task")["task"].clone();
+    let failed = reached(&coder(&hub), id(&task), "TASK_STATE_FAILED");
+    assert!(failed["status"].to_string().contains("budget_exhausted"), "{failed}");
+    until("nothing of it is left", || (alive(id(&task)) == 0).then_some(()));
+    let used = used(&hub, &format!("by=task&task={}", id(&task)));
+    let cost = used["costUsd"].as_f64().expect("a cost");
+    assert!((0.05..1.0).contains(&cost), "{used}");
+    assert!(used["incomplete"].to_string().contains("costUsd"), "it was broken off: {used}");
+}
+
+#[test]
+fn a_session_is_paid_for_once_over_turns_and_restarts() {
+    let mut hub = hub("");
+    let pay = |hub: &HubProcess, number: u32| {
+        assert_eq!(state(&in_context(&coder(hub), number, "c", "price")), "TASK_STATE_COMPLETED");
+        used(hub, "agent=coder")["costUsd"].clone()
+    };
+    assert_eq!((pay(&hub, 1), pay(&hub, 2)), (json!(1.5), json!(2.5)), "the session has cost 2.5 by then");
+    let file = hub.data().join("agents/coder/sessions.json");
+    until("it is on record", || std::fs::read_to_string(&file).is_ok_and(|text| text.contains("2.5")).then_some(()));
+    hub.kill();
+    hub.restart();
+    assert_eq!(pay(&hub, 3), json!(3.5));
+    std::fs::remove_file(hub.dir().join("paid")).expect("the agent's own record");
+    assert_eq!(pay(&hub, 4), json!(5.0), "it counts anew");
 }

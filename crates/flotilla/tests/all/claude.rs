@@ -1,5 +1,7 @@
 //! Claude Code as an agent, by a stand-in that does what the real program will not do on demand.
 
+mod spending;
+
 use crate::cast::{id, reached, setup, state, text};
 use flotilla_testkit::client::message;
 

@@ -135,16 +135,12 @@ pub struct Usage {
     pub more: More,
 }
 
-/// The figures of a result, in the order of the ledger's.
-const FIGURES: [&str; ledger::FIGURES] =
-    ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd"];
-
 impl Usage {
     /// What the ledger knows, as a result tells it.
     pub fn counted(ledger: &ledger::Usage) -> Self {
         let [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost] = ledger.figures;
         let is_part = |index: &usize| ledger.figures[*index].is_some() && ledger.gaps & (1 << index) != 0;
-        let parts = (0..ledger::FIGURES).filter(is_part).map(|index| FIGURES[index]);
+        let parts = (0..ledger::FIGURES).filter(is_part).map(|index| ledger::TOLD[index]);
         let tokens = (ledger.tokens().is_some() && !ledger.has_all_tokens()).then_some("tokens_spent");
         Self {
             input_tokens,

@@ -159,6 +159,8 @@ pub struct RunFrame {
     pub from: String,
     #[serde(default)]
     pub watched: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost_usd: Option<f64>,
     pub lineage: Lineage,
 }
 
@@ -177,6 +179,7 @@ impl RunFrame {
             asked_at: work.asked_at,
             from: work.from.clone(),
             watched: work.watched,
+            max_cost_usd: work.max_cost_usd,
             lineage: work.lineage.clone(),
         }
     }
@@ -199,6 +202,7 @@ impl RunFrame {
             from: self.from,
             ttl: None,
             watched: self.watched,
+            max_cost_usd: self.max_cost_usd,
             trail: Trail::default(),
             lineage: self.lineage,
         }

@@ -36,6 +36,8 @@ pub struct Conversation<'a> {
     session: Option<String>,
     /// The prompt that is being worked on.
     prompted: Option<u64>,
+    /// The context that is spoken in, and its session.
+    held: &'a mut Held,
     last_words: &'a mut Vec<String>,
     /// Questions that its owner has not answered yet.
     asking: JoinSet<Decided>,
@@ -67,28 +69,38 @@ impl<'a> Conversation<'a> {
         wire: Wire,
         assignment: &'a Assignment,
         outbox: &'a Outbox,
+        held: &'a mut Held,
         last_words: &'a mut Vec<String>,
     ) -> Self {
-        let turn = Turn::new(assignment);
-        let asking = JoinSet::new();
-        Self { agent, wire, assignment, outbox, turn, session: None, prompted: None, last_words, asking, questions: 0 }
+        Self {
+            agent,
+            wire,
+            assignment,
+            outbox,
+            turn: Turn::new(assignment),
+            session: None,
+            prompted: None,
+            held,
+            last_words,
+            asking: JoinSet::new(),
+            questions: 0,
+        }
     }
 
     /// From the handshake to the end of the turn.
-    pub async fn hold(&mut self, folder: &Path, held: &mut Held) -> Result<Outcome, Halt> {
+    pub async fn hold(&mut self, folder: &Path) -> Result<Outcome, Halt> {
         let capabilities = self.greet().await?;
         let blocks = prompt::blocks(&self.assignment.message, Takes::of(&capabilities)).map_err(Halt::Rejected)?;
-        let session = self.open(folder, held, &capabilities).await?;
-        held.begun(&session);
+        let session = self.open(folder, &capabilities).await?;
+        self.held.begun(&session);
         self.session = Some(session.clone());
-        self.turn.begin();
+        self.turn.begin(&self.held.memo);
         let prompt = json!({"sessionId": session, "prompt": blocks});
         let answer = self.ask("session/prompt", &prompt).await;
-        let usage = answer.as_ref().map(|answer| answer["usage"].clone()).unwrap_or_default();
-        for report in self.turn.end(&usage) {
+        let answer = answer.map_err(|trouble| self.plain("worked on the message", trouble))?;
+        for report in self.turn.end(&answer["usage"]) {
             self.outbox.report(report).await?;
         }
-        let answer = answer.map_err(|trouble| self.plain("worked on the message", trouble))?;
         Ok(outcome(answer["stopReason"].as_str().unwrap_or_default()))
     }
 
@@ -115,7 +127,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// The session of the context, gone on with if there is one and the agent can.
-    async fn open(&mut self, folder: &Path, held: &mut Held, capabilities: &Value) -> Result<String, Halt> {
+    async fn open(&mut self, folder: &Path, capabilities: &Value) -> Result<String, Halt> {
         let servers = servers::listed(&self.agent.mcp_servers, capabilities)?;
         let mut params = json!({"cwd": folder, "mcpServers": servers});
         let method = if capabilities["sessionCapabilities"]["resume"].is_object() {
@@ -123,7 +135,7 @@ impl<'a> Conversation<'a> {
         } else {
             (capabilities["loadSession"] == true).then_some("session/load")
         };
-        let opened = match (held.known.clone(), method) {
+        let opened = match (self.held.known.clone(), method) {
             (Some(session), Some(method)) => {
                 params["sessionId"] = session.as_str().into();
                 match self.ask(method, &params).await {
@@ -134,7 +146,7 @@ impl<'a> Conversation<'a> {
                             refused.message
                         );
                         self.outbox.report(aside(&words)).await?;
-                        held.lost();
+                        self.held.lost();
                         None
                     }
                     Err(trouble) => return Err(self.plain("went on with its session", trouble)),
@@ -234,7 +246,21 @@ impl<'a> Conversation<'a> {
         for report in self.turn.update(&params["update"]) {
             self.outbox.report(report).await?;
         }
+        if is_cost {
+            self.remember();
+        }
         Ok(())
+    }
+
+    /// Keeps with the session what of it is booked.
+    fn remember(&mut self) {
+        // What is told before there is one is of another, or not booked.
+        if self.session.is_none() {
+            return;
+        }
+        if let Some(memo) = self.turn.memo().filter(|memo| *memo != self.held.memo) {
+            self.held.remember(memo);
+        }
     }
 
     async fn serve(&mut self, id: &Value, method: &str, params: &Value) -> Result<(), Halt> {
@@ -297,17 +323,34 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Asks the agent to end its turn, and waits for that a moment: it may have something to put back.
-    pub async fn cancel(&mut self, patience: Duration) {
-        let (Some(session), Some(prompt)) = (self.session.clone(), self.prompted.take()) else { return };
+    /// Breaks the turn off, and gives what is left to say of it.
+    pub async fn break_off(&mut self, patience: Duration) -> Vec<Report> {
+        let mut reports = Vec::new();
+        let usage = self.cancel(patience, &mut reports).await;
+        self.remember();
+        reports.extend(if usage.is_null() { self.turn.break_off() } else { self.turn.end(&usage) });
+        reports
+    }
+
+    /// Asks the agent to end its turn, and waits for that a moment: it may have something to put back. Gives what it says
+    /// it used.
+    async fn cancel(&mut self, patience: Duration, reports: &mut Vec<Report>) -> Value {
+        let (Some(session), Some(prompt)) = (self.session.clone(), self.prompted.take()) else { return Value::Null };
         if self.wire.tell("session/cancel", &json!({"sessionId": session})).is_err() {
-            return;
+            return Value::Null;
         }
         self.asking.shutdown().await;
+        let mut usage = Value::Null;
         let answered = async {
             while let Ok(Some(heard)) = self.wire.next().await {
                 match heard {
-                    Heard::Answer { id, .. } if id == prompt => return,
+                    Heard::Answer { id, result } if id == prompt => {
+                        usage = result.map(|answer| answer["usage"].clone()).unwrap_or_default();
+                        return;
+                    }
+                    Heard::Notice { params, .. } if params["update"]["sessionUpdate"] == "usage_update" => {
+                        reports.extend(self.turn.update(&params["update"]));
+                    }
                     Heard::Request { id, method, .. } if method == "session/request_permission" => {
                         let _ = self.wire.answer(&id, &taken_back());
                     }
@@ -316,6 +359,7 @@ impl<'a> Conversation<'a> {
             }
         };
         let _ = tokio::time::timeout(patience, answered).await;
+        usage
     }
 
     pub fn leave(self) -> Wire {

@@ -2,6 +2,7 @@
 
 use flotilla_protocol::a2a::model::Artifact;
 use flotilla_protocol::block::{Block, Kind};
+use flotilla_protocol::usage::{Usage, dollars, nanos};
 use flotilla_protocol::wire::Json;
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use serde_json::{Map, Value, json};
@@ -10,6 +11,7 @@ use std::collections::HashMap;
 /// Thoughts come in pieces; so many bytes of them are kept together.
 const THOUGHT: usize = 4096;
 
+#[derive(Default)]
 pub struct Turn {
     artifact_id: String,
     /// Something was made, so the artifact is open.
@@ -17,26 +19,52 @@ pub struct Turn {
     thought: String,
     /// What tools were last said to be used with, by the name of the use.
     uses: HashMap<String, Value>,
-    /// What the session has cost so far, and what it had cost before this turn.
-    cost: Option<f64>,
-    cost_before: f64,
+    cost: Cost,
+}
+
+/// What a session costs: the agent tells what all of it has cost, again and again. In billionths of a dollar.
+#[derive(Default)]
+struct Cost {
+    /// It is this turn that is told of.
+    begun: bool,
+    /// The agent tells what it costs.
+    is_told: bool,
+    /// What of the session is told to the owner, or belongs to earlier turns; none if nothing is known of it.
+    booked: Option<u64>,
+}
+
+impl Cost {
+    /// What is new; none if that is nothing.
+    fn told(&mut self, amount: u64) -> Option<Usage> {
+        if !self.begun {
+            self.booked = Some(amount);
+            return None;
+        }
+        self.is_told = true;
+        // A session that costs less than before is counted anew.
+        let before = self.booked.filter(|booked| *booked <= amount).unwrap_or(0);
+        self.booked = Some(amount);
+        let new = amount - before;
+        let figures = [None, None, None, None, Some(new)];
+        (new > 0).then(|| Usage { figures, ..Usage::default() })
+    }
 }
 
 impl Turn {
     pub fn new(assignment: &Assignment) -> Self {
-        Self {
-            artifact_id: format!("output-{}", assignment.turn),
-            printed: false,
-            thought: String::new(),
-            uses: HashMap::new(),
-            cost: None,
-            cost_before: 0.0,
-        }
+        Self { artifact_id: format!("output-{}", assignment.turn), ..Self::default() }
     }
 
-    /// What was told until now belongs to earlier turns.
-    pub fn begin(&mut self) {
-        self.cost_before = self.cost.unwrap_or_default();
+    /// What was told until now belongs to earlier turns, and so does what is remembered of them.
+    pub fn begin(&mut self, remembered: &Value) {
+        let booked = remembered["cost_usd"].as_f64().map(nanos);
+        self.cost.booked = self.cost.booked.or(booked);
+        self.cost.begun = true;
+    }
+
+    /// What is to be remembered with the session; none if there is nothing.
+    pub fn memo(&self) -> Option<Value> {
+        self.cost.booked.map(|booked| json!({"cost_usd": dollars(booked)}))
     }
 
     /// What an update says, in the order it is to be reported.
@@ -52,8 +80,9 @@ impl Turn {
             "tool_call" | "tool_call_update" => note(self.tool(update)),
             "plan" => note(vec![plan(&update["entries"])]),
             "usage_update" => {
-                self.cost = update["cost"]["amount"].as_f64().filter(|_| in_dollars(update)).or(self.cost);
-                None
+                let amount = update["cost"]["amount"].as_f64().filter(|_| in_dollars(update));
+                let new = amount.and_then(|amount| self.cost.told(nanos(amount))?.so_far());
+                new.map(|block| Report::Note { blocks: vec![block] })
             }
             // What the agent could be asked for, and what the caller said: nothing that it did.
             "available_commands_update" | "config_option_update" | "session_info_update" | "user_message_chunk" => None,
@@ -137,16 +166,29 @@ impl Turn {
                 used[name] = count.into();
             }
         }
-        if let Some(cost) = self.cost.take() {
-            used["cost_usd"] = (cost - self.cost_before).max(0.0).into();
+        // What it cost is told already, and no more than that.
+        if std::mem::take(&mut self.cost.is_told) {
+            used["cost_usd"] = 0.into();
         }
         if used.as_object().is_some_and(|used| used.len() > 1) {
             reports.extend(note(vec![used]));
         }
-        if std::mem::take(&mut self.printed) {
-            reports.push(self.artifact(Contents::Parts(Vec::new()), true, true));
-        }
+        reports.extend(self.close());
         reports
+    }
+
+    /// The same of a turn that is broken off: what it used may be more than was told.
+    pub fn break_off(&mut self) -> Vec<Report> {
+        let mut reports = self.thought_over();
+        if std::mem::take(&mut self.cost.is_told) {
+            reports.extend(note(vec![json!({"type": "usage"})]));
+        }
+        reports.extend(self.close());
+        reports
+    }
+
+    fn close(&mut self) -> Option<Report> {
+        std::mem::take(&mut self.printed).then(|| self.artifact(Contents::Parts(Vec::new()), true, true))
     }
 }
 

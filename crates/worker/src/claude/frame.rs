@@ -1,8 +1,8 @@
 //! The frames Claude Code prints, one JSON object a line: those that mean something to a hub, and the rest as they are.
 
 use flotilla_protocol::wire::Json;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
 /// One line. What has another shape than expected is kept as unknown: versions differ.
@@ -73,6 +73,11 @@ pub struct Spoken {
 #[derive(Debug, Deserialize)]
 pub struct Message {
     pub content: Json,
+    /// Of the model's call that made it; its frames have it in common.
+    #[serde(default, deserialize_with = "if_readable")]
+    pub id: Option<String>,
+    #[serde(default, deserialize_with = "if_readable")]
+    pub usage: Option<Tokens>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -84,8 +89,23 @@ pub struct Piece {
 
 #[derive(Debug, Deserialize)]
 pub struct PieceEvent {
+    #[serde(default, rename = "type")]
+    pub kind: String,
     #[serde(default)]
     pub delta: Option<Delta>,
+    /// With which a call begins.
+    #[serde(default, deserialize_with = "if_readable")]
+    pub message: Option<Begun>,
+    /// With which it ends.
+    #[serde(default, deserialize_with = "if_readable")]
+    pub usage: Option<Tokens>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Begun {
+    pub id: String,
+    #[serde(default, deserialize_with = "if_readable")]
+    pub usage: Option<Tokens>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -191,6 +211,12 @@ impl Frame {
             Err(_) => Self::Garbage(line.to_owned()),
         })
     }
+}
+
+/// What has another shape than expected does not make its frame another one.
+fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let json = Json::deserialize(deserializer)?;
+    Ok(serde_json::from_str(json.text()).ok())
 }
 
 fn as_is<T: DeserializeOwned>(line: &str, make: impl Fn(T) -> Frame) -> Option<Frame> {

@@ -22,6 +22,7 @@ const UNLISTED: [(&str, &str); 2] = [(PERMISSIONS, "stdio"), (TURNS, "1")];
 
 pub const PERMISSIONS: &str = "--permission-prompt-tool";
 pub const TURNS: &str = "--max-turns";
+pub const BUDGET: &str = "--max-budget-usd";
 pub const PIECES: &str = "--include-partial-messages";
 /// It says again what it was told, once it takes it up.
 pub const REPLAY: &str = "--replay-user-messages";

@@ -1,6 +1,6 @@
 //! What an owner may ask of Claude Code, and the options of the program that say it.
 
-use super::installed::{Installed, PERMISSIONS, PIECES, REPLAY, TURNS};
+use super::installed::{BUDGET, Installed, PERMISSIONS, PIECES, REPLAY, TURNS};
 use super::session::Held;
 use flotilla_protocol::wire::Json;
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ pub struct Wishes {
 
 impl Wishes {
     /// Each wish by the name of its setting, with the option and its value.
-    fn options(&self) -> Vec<(&'static str, &'static str, Option<OsString>)> {
+    fn options(&self, max_budget_usd: Option<f64>) -> Vec<(&'static str, &'static str, Option<OsString>)> {
         let text = |text: &Option<String>| text.as_ref().map(|text| text.into());
         let list = |list: &[String]| (!list.is_empty()).then(|| list.join(",").into());
         let wished: [(&str, &str, Option<OsString>); 10] = [
@@ -42,7 +42,7 @@ impl Wishes {
             ("append_system_prompt", "--append-system-prompt", text(&self.append_system_prompt)),
             ("setting_sources", "--setting-sources", text(&self.setting_sources)),
             ("json_schema", "--json-schema", self.json_schema.as_ref().map(|schema| schema.text().into())),
-            ("max_budget_usd", "--max-budget-usd", self.max_budget_usd.map(|most| most.to_string().into())),
+            ("max_budget_usd", BUDGET, max_budget_usd.map(|most| most.to_string().into())),
             ("max_turns", TURNS, self.max_turns.map(|most| most.to_string().into())),
         ];
         let mut options: Vec<_> = wished
@@ -61,7 +61,7 @@ impl Wishes {
     /// The first wish that the installed program cannot grant.
     pub fn check(&self, installed: &Installed) -> Result<(), String> {
         let version = &installed.version;
-        let unmet = self.options().into_iter().find(|(_, option, _)| !installed.offers(option));
+        let unmet = self.options(self.max_budget_usd).into_iter().find(|(_, option, _)| !installed.offers(option));
         if let Some((setting, option, _)) = unmet {
             return Err(format!(
                 "{setting}: the installed Claude Code ({version}) has no option {option}; leave the setting out, or \
@@ -76,8 +76,8 @@ impl Wishes {
         }
     }
 
-    /// Everything a run is started with. What the caller says is not among it.
-    pub fn arguments(&self, installed: &Installed, held: &Held) -> Vec<OsString> {
+    /// Everything a run is started with, held to what its ceilings leave it. What the caller says is not among it.
+    pub fn arguments(&self, installed: &Installed, held: &Held, left_usd: Option<f64>) -> Vec<OsString> {
         let fixed = ["--print", "--input-format=stream-json", "--output-format=stream-json", "--verbose"];
         let mut arguments: Vec<OsString> = fixed.iter().map(OsString::from).collect();
         if installed.offers(PIECES) {
@@ -88,7 +88,9 @@ impl Wishes {
         }
         let opening = if held.is_known { "--resume" } else { "--session-id" };
         arguments.push(format!("{opening}={}", held.id).into());
-        for (_, option, value) in self.options() {
+        let left_usd = left_usd.filter(|_| installed.offers(BUDGET));
+        let max_budget_usd = self.max_budget_usd.into_iter().chain(left_usd).reduce(f64::min);
+        for (_, option, value) in self.options(max_budget_usd) {
             let mut argument = OsString::from(option);
             // In one word: some options take all the words that follow.
             if let Some(value) = value {

@@ -370,7 +370,7 @@ impl<'a> Run<'a> {
 
     /// What there is to tell of a program that is gone and did not say what became of its work.
     pub async fn rest(&mut self) -> Result<(), Stopped> {
-        let mut reports: Vec<Report> = self.turn.flush(true).into_iter().collect();
+        let mut reports = self.turn.break_off();
         reports.extend(self.close(false).await);
         reports.extend(self.used.block().map(|used| Report::Note { blocks: vec![used] }));
         for report in reports {

@@ -1,10 +1,12 @@
 //! A turn of Claude Code as reports to the hub: what each frame means, whoever runs the program.
 
+use super::calls::Calls;
 use super::facts::Facts;
-use super::frame::{Frame, Outcome, Piece, RateLimitInfo, Request, Retry, Spoken, Tokens};
+use super::frame::{Frame, Outcome, Piece, RateLimitInfo, Request, Retry, Spoken};
 use flotilla_protocol::a2a::model::{Artifact, Part, TaskState};
 use flotilla_protocol::block::{Block, Kind};
 use flotilla_protocol::fleet::HANDSHAKE;
+use flotilla_protocol::usage::{TOLD, Usage};
 use flotilla_protocol::wire::{AnyValue, Json, Object};
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use serde_json::json;
@@ -38,8 +40,8 @@ pub struct Turn {
     waited: Option<f64>,
     /// What the caller is asked.
     question: Option<Contents>,
-    /// What was told of the cost: the program counts on from turn to turn.
-    cost: f64,
+    /// What the model's calls used.
+    calls: Calls,
 }
 
 impl Turn {
@@ -56,14 +58,20 @@ impl Turn {
         match frame {
             Frame::Piece(piece) => {
                 self.piece(&piece);
-                (Vec::new(), Next::GoOn)
+                self.calls.piece(&piece);
+                (note(self.calls.due()), Next::GoOn)
             }
             Frame::Heartbeat => (Vec::new(), Next::GoOn),
             Frame::Init(init) => {
                 let facts = Facts::of(&init);
                 (note(facts.block()), Next::Begun(facts))
             }
-            Frame::Assistant(spoken) => (self.spoken(&spoken), Next::GoOn),
+            Frame::Assistant(spoken) => {
+                self.calls.spoken(&spoken);
+                let mut reports = self.spoken(&spoken);
+                reports.extend(note(self.calls.due()));
+                (reports, Next::GoOn)
+            }
             Frame::User(spoken) if spoken.is_replay => (Vec::new(), Next::TookUp(spoken.uuid)),
             Frame::User(spoken) => (note(blocks(&spoken)), Next::GoOn),
             Frame::Request(request) => (self.flush(false).into_iter().collect(), Next::Answer(request)),
@@ -178,23 +186,25 @@ impl Turn {
         reports
     }
 
-    /// Counted from what the program tells, in the words of the handshake.
-    fn usage(&mut self, outcome: &Outcome) -> Option<Block> {
-        let tokens = outcome.usage;
-        let total = outcome.total_cost_usd;
-        if total.is_none() && tokens == Tokens::default() {
-            return None;
-        }
-        let cost = total.map(|total| (total - self.cost).max(0.0));
-        self.cost = total.unwrap_or(self.cost);
-        let usage = json!({
-            "type": "usage", "input_tokens": tokens.input_tokens, "output_tokens": tokens.output_tokens,
-            "cache_read_tokens": tokens.cache_read_input_tokens,
-            "cache_write_tokens": tokens.cache_creation_input_tokens,
-            "cost_usd": cost, "turns": outcome.num_turns, "duration_ms": outcome.duration_ms,
-            "models": outcome.model_usage,
-        });
-        Block::new(Json::of(&usage).ok()?).ok()
+    /// What the model used that was not told yet, in the words of the handshake.
+    fn usage(&mut self, outcome: &Outcome) -> Vec<Block> {
+        let (seen, rest) = self.calls.settle(outcome);
+        let block = |rest: Usage| {
+            let mut told = json!({
+                "type": "usage", "turns": outcome.num_turns, "duration_ms": outcome.duration_ms,
+                "models": outcome.model_usage,
+            });
+            TOLD.iter().enumerate().for_each(|(index, name)| told[*name] = rest.shown(index));
+            Block::new(Json::of(&told).ok()?).ok()
+        };
+        seen.into_iter().chain(rest.and_then(block)).collect()
+    }
+
+    /// The program is gone, and does not say any more what it used.
+    pub fn break_off(&mut self) -> Vec<Report> {
+        let mut reports: Vec<Report> = self.flush(true).into_iter().collect();
+        reports.extend(note(self.calls.break_off()));
+        reports
     }
 
     fn status(&mut self, outcome: &Outcome, succeeded: bool, now: u64) -> Report {

@@ -191,6 +191,7 @@ mod tests {
             from: String::new(),
             ttl: None,
             watched: true,
+            max_cost_usd: None,
             trail: Trail::default(),
             lineage: Lineage {
                 here: Ancestor { hub: "h".into(), agent: "a".into(), task: "t".into() },

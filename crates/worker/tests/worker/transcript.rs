@@ -31,6 +31,7 @@ pub fn sending(message_id: &str, parts: Vec<Part>) -> Assignment {
         from: String::new(),
         ttl: None,
         watched: true,
+        max_cost_usd: None,
         trail: Trail::default(),
         lineage: lineage(),
     }

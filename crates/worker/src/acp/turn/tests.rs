@@ -1,19 +1,12 @@
 //! Updates in, reports out.
 
 use super::Turn;
+use flotilla_protocol::usage::Usage;
 use flotilla_protocol::work::{Contents, Report};
 use serde_json::{Value, json};
-use std::collections::HashMap;
 
 fn turn() -> Turn {
-    Turn {
-        artifact_id: "output-1".into(),
-        printed: false,
-        thought: String::new(),
-        uses: HashMap::new(),
-        cost: None,
-        cost_before: 0.0,
-    }
+    Turn { artifact_id: "output-1".into(), ..Turn::default() }
 }
 
 fn shown(report: &Report) -> String {
@@ -89,17 +82,63 @@ fn plans_are_progress_and_what_is_new_is_kept() {
     assert!(told(&mut turn, json!({"sessionUpdate": "hologram", "x": 1}))[0].contains("hologram"));
 }
 
+fn cost(amount: f64) -> Value {
+    json!({"sessionUpdate": "usage_update", "used": 9, "cost": {"amount": amount, "currency": "USD"}})
+}
+
+/// What updates add to the ledger, in billionths of a dollar, and what is remembered then.
+fn booked(turn: &mut Turn, amounts: &[f64]) -> (u64, Value) {
+    let reports = amounts.iter().flat_map(|amount| turn.update(&cost(*amount))).collect::<Vec<_>>();
+    let blocks = reports.into_iter().filter_map(|report| match report {
+        Report::Note { blocks } => Some(blocks),
+        _ => None,
+    });
+    let usage = Usage::of_blocks(&blocks.flatten().collect::<Vec<_>>());
+    assert_eq!(usage.gaps, 0, "tokens are told at the end");
+    (usage.cost().unwrap_or(0), turn.memo().unwrap_or_default())
+}
+
 #[test]
-fn usage_is_told_once_and_the_cost_is_this_turns() {
+fn cost_is_told_as_it_comes_and_is_this_turns() {
     let mut turn = turn();
-    let cost = |amount: f64| json!({"sessionUpdate": "usage_update", "cost": {"amount": amount, "currency": "USD"}});
     assert!(told(&mut turn, cost(1.0)).is_empty());
-    turn.begin();
-    told(&mut turn, cost(1.5));
-    told(&mut turn, json!({"sessionUpdate": "usage_update", "cost": {"amount": 9, "currency": "EUR"}}));
+    turn.begin(&Value::Null);
+    let later = r#""later":["input_tokens","output_tokens","cache_read_tokens","cache_write_tokens"],"type":"usage"}"#;
+    assert_eq!(told(&mut turn, cost(1.25)), [format!(r#"{{"cost_usd":0.25,{later}"#)]);
+    assert_eq!(told(&mut turn, cost(1.5)), [format!(r#"{{"cost_usd":0.25,{later}"#)]);
+    assert!(told(&mut turn, cost(1.5)).is_empty(), "nothing new");
+    assert!(
+        told(&mut turn, json!({"sessionUpdate": "usage_update", "cost": {"amount": 9, "currency": "EUR"}})).is_empty()
+    );
     let usage = json!({"inputTokens": 5, "outputTokens": 7, "cachedReadTokens": 0});
     let rest: Vec<String> = turn.end(&usage).iter().map(shown).collect();
-    let used = r#"{"cache_read_tokens":0,"cost_usd":0.5,"input_tokens":5,"output_tokens":7,"type":"usage"}"#;
-    assert_eq!(rest, [used]);
+    assert_eq!(rest, [r#"{"cache_read_tokens":0,"cost_usd":0,"input_tokens":5,"output_tokens":7,"type":"usage"}"#]);
     assert!(turn.end(&Value::Null).is_empty(), "what is not known is not told");
+}
+
+#[test]
+fn a_session_is_paid_for_once_however_many_turns_it_has() {
+    let mut first = turn();
+    first.begin(&Value::Null);
+    let (paid, memo) = booked(&mut first, &[0.125, 0.5]);
+    assert_eq!((paid, &memo), (500_000_000, &json!({"cost_usd": 0.5})));
+    let mut second = turn();
+    second.begin(&memo);
+    let (paid, memo) = booked(&mut second, &[0.75]);
+    assert_eq!((paid, &memo), (250_000_000, &json!({"cost_usd": 0.75})), "the difference");
+    let mut anew = turn();
+    anew.begin(&memo);
+    assert_eq!(booked(&mut anew, &[0.25, 1.0]).0, 1_000_000_000, "a session that costs less was begun anew");
+    let mut quiet = turn();
+    quiet.begin(&memo);
+    assert_eq!(booked(&mut quiet, &[]), (0, memo), "what was remembered stays");
+}
+
+#[test]
+fn what_a_turn_cost_that_is_broken_off_may_be_more() {
+    let mut turn = turn();
+    turn.begin(&Value::Null);
+    assert!(turn.break_off().is_empty());
+    told(&mut turn, cost(0.5));
+    assert_eq!(turn.break_off().iter().map(shown).collect::<Vec<_>>(), [r#"{"type":"usage"}"#]);
 }
