@@ -132,6 +132,12 @@ fn act(text: &str, arguments: &[String]) {
         "spend" => spend(text),
         "broke" => broke(),
         "told" => spoken(&told(arguments)),
+        "form" => {
+            let schema = arguments.iter().find_map(|argument| argument.strip_prefix("--json-schema="));
+            say(&json!({"type": "result", "subtype": "success", "result": "", "structured_output": {
+                "schema": schema, "told": text.contains("JSON Schema")}}));
+            exit(0);
+        }
         _ => spoken(&format!("{} characters", text.len())),
     }
 }

@@ -106,7 +106,7 @@ async fn link(
         Kind::Socket => Ok(Arc::new(Dialed::new(place.roster, id, agent.terms(&config.sockets)))),
         _ => {
             let state = place.state.join("agents").join(name);
-            Ok(Arc::new(InProcess::new(name, find(name, agent, Some(&state)).await?, place.here)))
+            Ok(Arc::new(InProcess::new(name, find(agent, Some(&state)).await?, place.here)))
         }
     }
 }
@@ -127,10 +127,10 @@ async fn doer(agent: &AgentConfig, state: Option<&Path>) -> Result<Doer> {
 }
 
 /// Whoever does the work of an agent on this machine, if all it needs is there now, and what is looked at of it.
-pub async fn find(name: &str, agent: &AgentConfig, state: Option<&Path>) -> Result<Found> {
+pub async fn find(agent: &AgentConfig, state: Option<&Path>) -> Result<Found> {
     agent.check_places()?;
     let doer = doer(agent, state).await?;
-    let looks = inspect::looks(name, agent)?;
+    let looks = inspect::looks(agent)?;
     let trials = agent.probe_terms().map(|terms| Trials::open(terms, state.map(|state| state.join("probe.json"))));
     Ok(Found { doer, looks, trials })
 }

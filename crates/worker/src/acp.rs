@@ -14,6 +14,7 @@ pub use permission::Permission;
 
 use crate::agent::{Outbox, Stop, Stopped};
 use crate::command::Bounds;
+use crate::command::aside::LastWords;
 use crate::evidence::site::{Plan, Site};
 use crate::probe::mcp::definition::Definition;
 use crate::sessions::Sessions;
@@ -93,7 +94,7 @@ impl Acp {
             Err(problem) => return ended(outbox, Outcome::failed(problem)).await,
         };
         let outbox = &site.listen(outbox);
-        let mut last_words = Vec::new();
+        let mut last_words = LastWords::default();
         let result = self.run(assignment, outbox, &mut stop, &site, &mut held, &mut last_words).await;
         let is_done = result.as_ref().is_ok_and(|outcome| outcome.state == TaskState::Completed);
         for report in site.close(is_done).await {
@@ -117,7 +118,7 @@ impl Acp {
         stop: &mut Stop,
         site: &Site,
         held: &mut crate::sessions::Held,
-        last_words: &mut Vec<String>,
+        last_words: &mut LastWords,
     ) -> Result<Outcome, Halt> {
         let launch = Launch {
             program: self.program.clone(),
@@ -180,9 +181,10 @@ async fn end(running: &mut Running, wire: Wire, is_done: bool) -> Exit {
     tokio::join!(ending, draining).0
 }
 
-fn told(exit: Exit, last_words: &[String]) -> String {
+fn told(exit: Exit, last_words: &LastWords) -> String {
     let how = format!("the agent's program {}", exit.told());
-    if last_words.is_empty() { how } else { format!("{how}: {}", last_words.join("\n")) }
+    let words = last_words.told();
+    if words.is_empty() { how } else { format!("{how}: {words}") }
 }
 
 fn aside(words: &str) -> Report {

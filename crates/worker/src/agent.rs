@@ -58,11 +58,11 @@ impl Agent {
     }
 
     /// Whether it sees the contract its work comes under, or has the form of its replies from its settings.
-    fn reads_contracts(&self) -> bool {
+    fn reads_contract(&self, message: &Message) -> bool {
         match self {
             Self::Echo | Self::Script(_) => true,
             Self::Command(program) => program.talk == Talk::JsonLines,
-            Self::Claude(claude) => claude.has_schema(),
+            Self::Claude(claude) => claude.schema(message).is_some(),
             Self::Acp(_) | Self::Codex(_) => false,
         }
     }
@@ -84,7 +84,7 @@ impl Agent {
     }
 
     async fn work_on(&self, mut assignment: Box<Assignment>, outbox: Outbox, stop: Stop) {
-        if !self.reads_contracts() {
+        if !self.reads_contract(&assignment.message) {
             tell_how_to_end(&mut assignment);
         }
         // Programs in boxes, so that a run of the simplest is not as large as one of theirs. An agent whose hub stopped

@@ -5,14 +5,16 @@ mod ask;
 pub mod dial;
 mod hand;
 mod leftover;
+mod look;
 mod post;
 mod profile;
 pub mod receipt;
 mod spool;
 mod talk;
 
+pub use look::{Looking, PAUSE, look_for, see};
 pub use post::LocalAgent;
-pub use profile::{Find, Found, Looks, PAUSE, Profile, now, see};
+pub use profile::{Find, Found, Looks, Profile, now};
 
 use dial::{Hub, NoWay};
 use post::Post;
@@ -80,7 +82,7 @@ pub async fn attach(
     }
     let mut looking = JoinSet::new();
     for post in &posts {
-        looking.spawn(profile::keep_looking(Arc::clone(post), options.look));
+        looking.spawn(look::keep_looking(Arc::clone(post), options.look));
     }
     let mut until: Option<Instant> = None;
     let mut stopped = false;

@@ -23,8 +23,9 @@ use crate::agent::{Outbox, Stop, Stopped};
 use crate::command::Bounds;
 use crate::evidence::site::Plan;
 use crate::supervise::{Launch, Limits, Recorded, Records, Running, Streams, confined};
-use flotilla_protocol::a2a::model::TaskState;
+use flotilla_protocol::a2a::model::{Message, TaskState};
 use flotilla_protocol::block::Block;
+use flotilla_protocol::wire::Json;
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use run::{Ended, Halt, Run};
 use session::{Held, Sessions};
@@ -81,9 +82,10 @@ impl Claude {
         self.settings.wishes.steer
     }
 
-    /// Whether the form of its replies is settled.
-    pub(crate) fn has_schema(&self) -> bool {
-        self.settings.wishes.json_schema.is_some()
+    /// The form that the program itself holds its reply to a message to: its owner's, or else that of the contract the
+    /// message comes under, if the program can.
+    pub(crate) fn schema(&self, message: &Message) -> Option<Json> {
+        self.settings.wishes.json_schema.clone().or_else(|| self.installed.contracted(message))
     }
 
     /// What the latest session said of itself.
@@ -156,9 +158,10 @@ impl Claude {
 
     fn launch(&self, assignment: &Assignment, held: &Held, folder: &Path) -> Launch {
         let settings = &self.settings;
+        let wishes = Wishes { json_schema: self.schema(&assignment.message), ..settings.wishes.clone() };
         Launch {
             program: settings.program.clone(),
-            arguments: settings.wishes.arguments(&self.installed, held, assignment.max_cost_usd),
+            arguments: wishes.arguments(&self.installed, held, assignment.max_cost_usd),
             environment: settings.environment.clone(),
             folder: folder.to_owned(),
             mark: format!("{}.{}", assignment.task_id, assignment.run),

@@ -3,6 +3,7 @@
 mod items;
 
 use crate::agent::{Outbox, Stop, Stopped};
+use crate::command::aside::LastWords;
 use crate::command::lines::{Heard, text_of};
 use crate::command::watch::{Reader, Silence};
 use crate::command::{Bounds, Talk};
@@ -18,8 +19,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::io::AsyncWriteExt as _;
 
-/// The last lines on standard error that are told when the program fails.
-const LAST_WORDS: usize = 5;
 /// What the program says of a session that it does not have.
 const NOT_FOUND: &str = "no rollout found";
 
@@ -148,7 +147,7 @@ impl Codex {
             let _ = stdin.shutdown().await;
         };
         let mut reader = Reader::new(stdout, stderr, self.bounds);
-        let mut course = Course { turn: Turn::new(assignment.turn), settled: None, last_words: Vec::new() };
+        let mut course = Course { turn: Turn::new(assignment.turn), settled: None, last_words: LastWords::default() };
         let talking = async {
             let ((), heard) = tokio::join!(telling, self.hear(&mut reader, outbox, held, &mut course));
             heard
@@ -191,10 +190,7 @@ impl Codex {
                 Ok(Some(Heard::Line(line))) => line,
                 Ok(Some(Heard::Aside(words) | Heard::Text(words))) => {
                     outbox.report(Report::Note { blocks: vec![Block::text(&words)] }).await?;
-                    course.last_words.push(words);
-                    if course.last_words.len() > LAST_WORDS {
-                        course.last_words.remove(0);
-                    }
+                    course.last_words.take(&words);
                     continue;
                 }
                 Ok(None) => return Ok(()),
@@ -232,15 +228,15 @@ impl Codex {
 struct Course {
     turn: Turn,
     settled: Option<Result<(), String>>,
-    last_words: Vec<String>,
+    last_words: LastWords,
 }
 
 async fn ended(outbox: &Outbox, state: TaskState, words: Option<String>) -> Result<(), Stopped> {
     outbox.report(Report::Status { state, contents: words.map(Contents::text), metadata: None }).await
 }
 
-fn told(exit: Exit, last_words: &[String], is_resumed: bool) -> Halt {
-    let words = last_words.join("\n");
+fn told(exit: Exit, last_words: &LastWords, is_resumed: bool) -> Halt {
+    let words = last_words.told();
     if is_resumed && words.contains(NOT_FOUND) {
         return Halt::NotFound;
     }

@@ -1,23 +1,25 @@
 //! Any program as an agent: told of a task on standard input, heard on standard output (docs/command-agent.md).
 
+pub(crate) mod aside;
 pub(crate) mod lines;
 pub(crate) mod watch;
 
 use crate::agent::{Outbox, Stop, Stopped};
 use crate::evidence::site::{Plan, Site};
 use crate::supervise::{Exit, Launch, Limits, Running, Streams, confined};
+use aside::LastWords;
 use flotilla_protocol::a2a::model::{Artifact, TaskState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::work::{Assignment, Contents, Report};
 use lines::{Heard, Line};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
-use watch::{Reader, Silence, leave};
+use watch::{Reader, Silence};
 
 /// How a program speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,9 +64,6 @@ pub struct Bounds {
     pub grace: Duration,
 }
 
-/// The last lines on standard error that are told when a program fails.
-const LAST_WORDS: usize = 5;
-
 /// Why a run went no further.
 enum Halt {
     Stopped,
@@ -84,7 +83,7 @@ struct Course {
     last: Option<Report>,
     /// Text was printed, so its artifact is open.
     printed: bool,
-    last_words: VecDeque<String>,
+    last_words: LastWords,
 }
 
 /// How a run ended, and a program that said so and is not gone yet.
@@ -119,28 +118,15 @@ impl Program {
         };
         // Its word ends the turn, even if the program lingers; where git is asked afterwards, as soon as it is gone.
         let (is_watched, is_done) = (site.is_watched(), is_done(&last));
-        if is_watched && let Some((running, reader)) = &mut lingering {
-            self.leave(running, reader, &mut stop).await;
+        if is_watched {
+            end(&mut lingering).await;
         }
         let mut told = Ok(());
         for report in site.end(last, is_done).await {
             told = told.and(outbox.report(report).await);
         }
-        if !is_watched && let Some((running, reader)) = &mut lingering {
-            self.leave(running, reader, &mut stop).await;
-        }
+        end(&mut lingering).await;
         told
-    }
-
-    /// Until a program is gone that has said how it went.
-    async fn leave(&self, running: &mut Running, reader: &mut Reader, stop: &mut Stop) {
-        let asked = tokio::select! {
-            _ = leave(running, reader, self.bounds.grace) => false,
-            () = stop.asked() => true,
-        };
-        if asked {
-            running.kill().await;
-        }
     }
 
     /// Where it works, wherever links lead now.
@@ -262,12 +248,9 @@ impl Program {
                 Err(Silence::TooMuch(what)) => return Err(Halt::Failed(format!("the program was stopped: {what}"))),
             };
             match heard {
-                Heard::Aside(line) => {
-                    course.last_words.push_back(line.clone());
-                    if course.last_words.len() > LAST_WORDS {
-                        course.last_words.pop_front();
-                    }
-                    outbox.report(Report::Note { blocks: vec![Block::text(&line)] }).await?;
+                Heard::Aside(text) => {
+                    course.last_words.take(&text);
+                    outbox.report(Report::Note { blocks: vec![Block::text(&text)] }).await?;
                 }
                 Heard::Text(text) => {
                     outbox.report(printed(assignment, text, course.printed, false)).await?;
@@ -303,7 +286,7 @@ impl Program {
         if course.printed {
             outbox.report(printed(assignment, String::new(), true, true)).await?;
         }
-        let words = course.last_words.make_contiguous().join("\n");
+        let words = course.last_words.told();
         let told = |problem: String| if words.is_empty() { problem } else { format!("{problem}: {words}") };
         let state = match exit {
             Exit::Code(code) => match self.exits.get(&code) {
@@ -315,6 +298,13 @@ impl Program {
         };
         let contents = (state != TaskState::Completed && !words.is_empty()).then(|| Contents::text(words));
         Ok(Report::Status { state, contents, metadata: None })
+    }
+}
+
+/// Asks a program to end that has said how it went; returns when nothing of it is left.
+async fn end(lingering: &mut Option<(Running, Reader)>) {
+    if let Some((mut running, mut reader)) = lingering.take() {
+        tokio::join!(running.stop(), reader.drain());
     }
 }
 

@@ -42,6 +42,9 @@ pub struct Evidence {
     /// New commits on local branches, the newest first.
     pub commits: Vec<Commit>,
     pub commit_count: usize,
+    /// Local branches that hold all of them, whatever is checked out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub branches: Vec<String>,
     pub diff: Diff,
     /// Commits that were there before are no longer in the branch: it was reset or rebased.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -69,7 +72,7 @@ pub struct Commit {
     pub subject: String,
 }
 
-/// How much changed in the files that did, against the commit the run started from.
+/// How much changed in the files that did: in what was committed on any branch, and in the working tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Diff {
     pub insertions: u64,
@@ -82,7 +85,7 @@ impl Evidence {
     /// Compares the repository with what it was.
     pub async fn since(before: &Snapshot, git: &Git) -> Result<Self, Trouble> {
         let after = Snapshot::since(before, git).await?;
-        let Differences { files, uncommitted, commits, diff, unseen } = compare(before, &after, git).await?;
+        let Differences { files, uncommitted, commits, branches, diff, unseen } = compare(before, &after, git).await?;
         let rewritten = match (&before.head, &after.head) {
             (Some(old), Some(new)) if before.branch == after.branch && old != new => {
                 !git.is(&["merge-base", "--is-ancestor", old, new]).await?
@@ -98,6 +101,7 @@ impl Evidence {
             uncommitted: named(uncommitted),
             commit_count: commits.len(),
             commits: named(commits),
+            branches: named(branches),
             diff,
             rewritten,
             unseen: named(unseen.difference(&before.unseen).cloned()),

@@ -7,5 +7,5 @@ pub mod presence;
 mod repository;
 pub mod trial;
 
-pub use observe::{Servers, Subject, Watch, observe};
+pub use observe::{Seen, Servers, Sight, Subject, Thing, Watch};
 pub use own::{Own, Sources};

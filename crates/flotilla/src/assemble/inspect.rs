@@ -6,7 +6,9 @@ use flotilla_worker::attach::Looks;
 use flotilla_worker::probe::mcp::Prober;
 use flotilla_worker::probe::presence::{Asked, Known, Product};
 use flotilla_worker::probe::{Own, Servers, Subject};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// How long a program may take to say what it is.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -16,7 +18,7 @@ const STEP: Duration = Duration::from_secs(20);
 const AT_ONCE: usize = 4;
 
 /// None for an agent that is no program.
-pub fn looks(name: &str, agent: &AgentConfig) -> Result<Option<Looks>> {
+pub fn looks(agent: &AgentConfig) -> Result<Option<Looks>> {
     let reaper = std::env::current_exe().context("this program's own file")?;
     let (product, program, arguments, environment, folder, servers, git) = match agent.kind {
         Kind::Acp | Kind::Opencode => {
@@ -46,7 +48,7 @@ pub fn looks(name: &str, agent: &AgentConfig) -> Result<Option<Looks>> {
         environment: asked.environment.clone(),
         folder: asked.folder.clone(),
         limit: STEP,
-        at_once: AT_ONCE,
+        room: Arc::new(Semaphore::new(AT_ONCE)),
     };
     let own = match agent.kind {
         Kind::Codex => Some(Own::codex(asked.clone())),
@@ -54,13 +56,7 @@ pub fn looks(name: &str, agent: &AgentConfig) -> Result<Option<Looks>> {
         _ => servers.own.clone(),
     };
     let servers = Servers { own, ..servers };
-    let subject = Subject {
-        agent_id: name.to_owned(),
-        folder: asked.folder.clone(),
-        servers,
-        max_concurrent: None,
-        apart: git.worktrees.is_some(),
-    };
+    let subject = Subject { folder: asked.folder.clone(), servers, apart: git.worktrees.is_some() };
     let known = product.map(|product| Known::new(product, asked));
     Ok(Some(Looks { subject, prober, known }))
 }

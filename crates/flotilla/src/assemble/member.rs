@@ -8,7 +8,7 @@ use flotilla_core::hub::Hub;
 use flotilla_core::registry::Agent;
 use flotilla_protocol::work::Assignment;
 use flotilla_worker::attach::receipt::{self, Blocked, Now};
-use flotilla_worker::attach::{Found, PAUSE, Profile, now, see};
+use flotilla_worker::attach::{Found, Looking, PAUSE, Profile, look_for, now};
 use flotilla_worker::sessions::seconds_now;
 use flotilla_worker::{Outbox, Stop};
 use std::collections::BTreeMap;
@@ -74,8 +74,12 @@ impl Member {
     /// Why work that comes under a contract cannot be begun.
     pub async fn objection(&self, assignment: &Assignment) -> Option<Blocked> {
         let dispatch = receipt::dispatch(&assignment.message)?;
-        if receipt::wants_a_look(&dispatch) {
-            self.look().await;
+        if receipt::wants_a_look(&dispatch)
+            && let Some(looks) = &self.found.looks
+        {
+            look_for(&dispatch.requirements, looks, &self.profile).await;
+            let found = self.found();
+            self.profile.announce(&self.name, PLACES, found.as_ref().map(|found| *found).map_err(String::as_str));
             self.worked();
         }
         let profile = self.profile.current();
@@ -83,9 +87,8 @@ impl Member {
         receipt::objection(&dispatch, &Now { profile: profile.as_ref(), working: 0, places: usize::MAX, time: now() })
     }
 
-    async fn look(&self) {
-        let found = self.found.doer.missing().map_or(Ok(&self.found), Err);
-        self.profile.take(see(&self.name, PLACES, found).await);
+    fn found(&self) -> Result<&Found, String> {
+        self.found.doer.missing().map_or(Ok(&self.found), Err)
     }
 
     /// Announces what was seen, and asks for a probe turn if one is due.
@@ -110,9 +113,9 @@ impl Member {
     }
 }
 
-struct Looking(Arc<Member>, JoinHandle<()>);
+struct LookedAt(Arc<Member>, JoinHandle<()>);
 
-impl Drop for Looking {
+impl Drop for LookedAt {
     fn drop(&mut self) {
         self.1.abort();
     }
@@ -120,32 +123,46 @@ impl Drop for Looking {
 
 /// Looks at the hub's own programs for as long as it runs.
 pub async fn look_after(hub: Arc<Hub>, here: Arc<Here>) {
-    let mut looking: BTreeMap<String, Looking> = BTreeMap::new();
+    let mut looking: BTreeMap<String, LookedAt> = BTreeMap::new();
     loop {
         let mut changed = pin!(here.changed.notified());
         changed.as_mut().enable();
         let members = here.members().now.clone();
-        looking.retain(|name, Looking(member, _)| members.get(name).is_some_and(|now| Arc::ptr_eq(now, member)));
+        looking.retain(|name, LookedAt(member, _)| members.get(name).is_some_and(|now| Arc::ptr_eq(now, member)));
         for (name, member) in members {
             let (hub, own) = (Arc::clone(&hub), Arc::clone(&member));
-            looking.entry(name).or_insert_with(|| Looking(member, tokio::spawn(look_at(hub, own))));
+            looking.entry(name).or_insert_with(|| LookedAt(member, tokio::spawn(look_at(hub, own))));
         }
         changed.await;
     }
 }
 
 async fn look_at(hub: Arc<Hub>, member: Arc<Member>) {
-    loop {
-        let mut woken = pin!(member.profile.look.notified());
-        woken.as_mut().enable();
-        member.look().await;
+    let tell = async || {
         if let Some(agent) = hub.registry().by_name(&member.name).cloned()
             && let Err(error) = member.tell(&hub, &agent).await
         {
             tracing::error!(agent = member.name, %error, "what was seen of an agent cannot be told");
         }
-        let _ = tokio::time::timeout(EVERY, woken).await;
-        // Many runs may end together, and one look is enough for all of them.
-        tokio::time::sleep(PAUSE).await;
+    };
+    let mut looking = Looking::default();
+    loop {
+        let mut woken = pin!(member.profile.look.notified());
+        woken.as_mut().enable();
+        let found = member.found();
+        let found = found.as_ref().map(|found| *found).map_err(String::as_str);
+        looking.begin(found, &member.profile);
+        let mut over = pin!(async {
+            let _ = tokio::time::timeout(EVERY, woken).await;
+            // Many runs may end together, and one look is enough for all of them.
+            tokio::time::sleep(PAUSE).await;
+        });
+        loop {
+            tokio::select! {
+                () = looking.news(&member.name, PLACES, found, &member.profile) => tell().await,
+                () = &mut over => break,
+            }
+        }
+        tell().await;
     }
 }

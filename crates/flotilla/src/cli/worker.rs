@@ -160,11 +160,11 @@ fn local(name: &str, agent: &AgentConfig, worker: &WorkerConfig, state: PathBuf)
         skills: agent.skills.iter().map(skill).collect(),
     };
     let card = serde_json::to_string(&profile)?;
-    let found = (name.to_owned(), agent.clone(), state);
+    let found = (agent.clone(), state);
     let find: Find = Arc::new(move || {
-        let (name, agent, state) = found.clone();
+        let (agent, state) = found.clone();
         Box::pin(async move {
-            let found = assemble::find(&name, &agent, Some(&state)).await;
+            let found = assemble::find(&agent, Some(&state)).await;
             found.map_err(|error| format!("{error:#}"))
         })
     });

@@ -97,6 +97,18 @@ fn what_does_not_fit_is_told_in_words_and_not_in_our_types() {
     assert!(told("arguments: [a, ~]").contains("nothing where a text must be"));
 }
 
+#[test]
+fn sizes_stand_in_the_documents_as_they_are_written_in_the_file() {
+    let (programs, worker) = (include_str!("../../../../docs/programs.md"), include_str!("../../../../docs/worker.md"));
+    let config = parse("agents: {a: {kind: command, command: {program: x}}}\n").unwrap();
+    let shown = serde_json::to_value(&config.agents["a"]).unwrap()["command"].clone();
+    for name in ["output_bytes", "memory_bytes"] {
+        let row = programs.lines().find(|line| line.starts_with(&format!("| `{name}`"))).unwrap();
+        assert!(row.contains(&format!("`{}`", shown[name])), "{row}");
+    }
+    assert!(worker.contains("`buffer_bytes` | `67108864`"));
+}
+
 /// Each section of a program, with the least that must stand in it.
 const SECTIONS: [(&str, &str, &str); 5] = [
     ("command", "command", "program: x"),

@@ -3,6 +3,7 @@
 mod spending;
 
 use crate::cast::{id, reached, setup, state, text};
+use flotilla_protocol::fleet::HANDSHAKE;
 use flotilla_testkit::client::message;
 
 use flotilla_testkit::{Binding, Client, HubProcess, Request, until};
@@ -157,6 +158,22 @@ fn garbage_and_unknown_frames_are_kept_for_the_owner_and_change_nothing() {
     for expected in ["this is no frame", "hologram", "an aside"] {
         assert!(log.contains(expected) && !task.to_string().contains(expected), "{expected}");
     }
+}
+
+#[test]
+fn a_form_that_a_contract_asks_for_is_handed_to_the_program() {
+    let hub = hub("");
+    let schema = json!({"type": "object", "required": ["schema"]});
+    let contract = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": "form",
+        "task": {"reply_schema": "json", "json_schema": schema}});
+    let mut request = message("m", "form");
+    request["message"]["metadata"] = json!({HANDSHAKE: contract});
+    let task = coder(&hub).call("SendMessage", &request).expect("a task")["task"].clone();
+    assert_eq!(state(&task), "TASK_STATE_COMPLETED", "{task}");
+    let artifacts = task["artifacts"].as_array().expect("artifacts");
+    let replies = artifacts.iter().filter(|artifact| artifact["name"] == "result");
+    let reply: Vec<&Value> = replies.map(|artifact| &artifact["parts"][0]["data"]).collect();
+    assert_eq!(reply, [&json!({"schema": schema.to_string(), "told": false})], "{task}");
 }
 
 #[test]

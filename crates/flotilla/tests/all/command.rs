@@ -178,7 +178,8 @@ fn a_program_that_is_silent_too_long_or_says_too_much_is_stopped() {
         ("echo hi; sleep 600", "      silence: 300ms\n", "said nothing"),
         ("while :; do echo x; sleep 0.01; done", "      timeout: 1s\n", "did not end within 1 s"),
         ("yes", "      output_bytes: 100000\n", "more than 100000 bytes"),
-        (HUNGRY, "      memory_bytes: 120000000\n", "used more than 120000000 bytes of memory"),
+        (HUNGRY, "      memory_bytes: 120000000\n", "used more than 120000000 bytes of memory (memory_bytes)"),
+        ("while :; do :; done", "      processor_time: 1s\n", "used more than 1 s of processor time (processor_time)"),
     ] {
         let hub = hub("text", &[("bad", script)], more);
         let task = agent(&hub, "bad").say("m", "x");
@@ -186,6 +187,31 @@ fn a_program_that_is_silent_too_long_or_says_too_much_is_stopped() {
         assert!(said(&task).contains(told), "{}", said(&task));
         assert_eq!(alive(id(&task)), 0);
     }
+}
+
+#[test]
+fn a_program_that_is_done_is_asked_to_end_and_has_its_grace() {
+    let done = r#"echo '{"type":"status","state":"completed"}'"#;
+    let polite = format!("trap 'echo bye > polite; exit' TERM; {done}; while :; do sleep 0.02; done");
+    let stubborn =
+        format!("trap 'echo no > stubborn' TERM; {done}; (setsid sleep 600 &); while :; do sleep 0.02; done");
+    let hub = hub("json-lines", &[("polite", &polite), ("stubborn", &stubborn)], "");
+    for name in ["polite", "stubborn"] {
+        let task = agent(&hub, name).say("m", "x");
+        assert_eq!(state(&task), "TASK_STATE_COMPLETED");
+        until("it was asked to end", || hub.dir().join(name).exists().then_some(()));
+        until("nothing of it is left", || (alive(id(&task)) == 0).then_some(()));
+    }
+}
+
+#[test]
+fn what_comes_together_on_standard_error_is_one_note() {
+    let hub = hub("text", &[("loud", "yes | head -n 100000 >&2; echo why >&2; exit 3")], "");
+    let task = agent(&hub, "loud").say("m", "x");
+    assert_eq!(said(&task), "the program ended with exit code 3: y\ny\ny\ny\nwhy");
+    let log = hub.owner(Binding::HttpJson).get(&format!("/api/tasks/{}/log", id(&task)));
+    let (notes, lines) = (log.text().matches("\"noted\"").count(), log.text().matches("\\ny").count());
+    assert!((1..500).contains(&notes) && lines > 90_000, "{notes} notes of {lines} lines");
 }
 
 #[test]

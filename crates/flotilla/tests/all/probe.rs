@@ -8,7 +8,10 @@ use flotilla_worker::probe::mcp::definition::{Definition, Place, Program};
 use flotilla_worker::reaper::tree;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 /// What the processes of these tests are found by.
 const SIGN: &str = "FLOTILLA_PROBE_TEST";
@@ -19,7 +22,7 @@ fn prober(limit: Duration) -> Prober {
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         folder: std::env::temp_dir(),
         limit,
-        at_once: 4,
+        room: Arc::new(Semaphore::new(4)),
     }
 }
 
@@ -207,7 +210,13 @@ async fn many_are_asked_side_by_side_and_each_gets_its_answer() {
     servers.insert("new".into(), Definition::Other("carrier-pigeon".into()));
     servers.insert("wrong".into(), Definition::Wrong("it names no command".into()));
     let started = Instant::now();
-    let seen = Prober { at_once: 3, ..prober(SHORT) }.probe(&servers).await;
+    let asker = Prober { room: Arc::new(Semaphore::new(3)), ..prober(SHORT) };
+    let mut asking = JoinSet::new();
+    for (name, definition) in servers {
+        let asker = asker.clone();
+        asking.spawn(async move { (name, asker.ask(&definition).await) });
+    }
+    let seen: BTreeMap<String, Observation> = asking.join_all().await.into_iter().collect();
     assert!(started.elapsed() >= 2 * SHORT, "no more than three at once");
     let words: Vec<&str> = seen.values().map(|one| one.status.name()).collect();
     let hung = ["timeout"; 6];

@@ -7,6 +7,7 @@ use super::turn::Turn;
 use super::wire::{Heard, Refused, Wire};
 use super::{Acp, Halt, Outcome, aside, servers};
 use crate::agent::{Outbox, Stopped};
+use crate::command::aside::LastWords;
 use crate::command::watch::Silence;
 use crate::sessions::Held;
 use flotilla_protocol::a2a::model::TaskState;
@@ -23,8 +24,6 @@ use tokio::task::JoinSet;
 const VERSION: u64 = 1;
 /// The code of "sign in first".
 const NOT_SIGNED_IN: i64 = -32000;
-/// The last lines on standard error that are told when a program ends too early.
-const LAST_WORDS: usize = 5;
 
 pub struct Conversation<'a> {
     agent: &'a Acp,
@@ -38,7 +37,7 @@ pub struct Conversation<'a> {
     prompted: Option<u64>,
     /// The context that is spoken in, and its session.
     held: &'a mut Held,
-    last_words: &'a mut Vec<String>,
+    last_words: &'a mut LastWords,
     /// Questions that its owner has not answered yet.
     asking: JoinSet<Decided>,
     questions: u64,
@@ -70,7 +69,7 @@ impl<'a> Conversation<'a> {
         assignment: &'a Assignment,
         outbox: &'a Outbox,
         held: &'a mut Held,
-        last_words: &'a mut Vec<String>,
+        last_words: &'a mut LastWords,
     ) -> Self {
         Self {
             agent,
@@ -301,12 +300,8 @@ impl<'a> Conversation<'a> {
     }
 
     async fn aside(&mut self, words: String) -> Result<(), Halt> {
-        self.outbox.report(aside(&words)).await?;
-        self.last_words.push(words);
-        if self.last_words.len() > LAST_WORDS {
-            self.last_words.remove(0);
-        }
-        Ok(())
+        self.last_words.take(&words);
+        Ok(self.outbox.report(aside(&words)).await?)
     }
 
     /// In words for the caller; what the owner can do about it stands with it.

@@ -1,6 +1,7 @@
 //! An agent's post at the hub: the runs it has in hand, and what is still to be told of them.
 
 use super::hand::{Hand, Key, finish};
+use super::look::look_for;
 use super::profile::{self, Find, Found, Profile};
 use super::receipt::{self, Now};
 use super::spool::{Room, Spool};
@@ -173,8 +174,10 @@ impl Post {
     /// The same after another look, where something may have changed since the last.
     async fn second_thoughts(&self, found: &Found, assignment: &Assignment) -> Option<receipt::Blocked> {
         let dispatch = receipt::dispatch(&assignment.message).filter(receipt::wants_a_look)?;
-        let seen = profile::see(&self.agent.name, self.agent.places, Ok(found)).await;
-        self.profile.take(seen);
+        if let Some(looks) = &found.looks {
+            look_for(&dispatch.requirements, looks, &self.profile).await;
+        }
+        self.profile.announce(&self.agent.name, self.agent.places, Ok(found));
         self.wake.notify_one();
         let profile = self.profile.current();
         let now = Now { profile: profile.as_ref(), working: 0, places: self.agent.places, time: profile::now() };

@@ -1,8 +1,11 @@
 //! What the installed Claude Code can do, found by asking it: versions differ, and nothing is assumed.
 
 use super::Settings;
+use crate::attach::receipt;
 use crate::sessions::seconds_now;
 use crate::supervise::{Launch, Limits, Streams};
+use flotilla_protocol::a2a::model::Message;
+use flotilla_protocol::wire::Json;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,6 +15,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// How long the program may take to say what it can.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest schema that is handed over, in bytes: the kernel takes no longer word than 128 KiB.
+const LONGEST_SCHEMA: usize = 100_000;
 /// What it may say of itself, in bytes.
 const MUCH: u64 = 1024 * 1024;
 
@@ -23,6 +28,7 @@ const UNLISTED: [(&str, &str); 2] = [(PERMISSIONS, "stdio"), (TURNS, "1")];
 pub const PERMISSIONS: &str = "--permission-prompt-tool";
 pub const TURNS: &str = "--max-turns";
 pub const BUDGET: &str = "--max-budget-usd";
+pub const SCHEMA: &str = "--json-schema";
 pub const PIECES: &str = "--include-partial-messages";
 /// It says again what it was told, once it takes it up.
 pub const REPLAY: &str = "--replay-user-messages";
@@ -70,6 +76,13 @@ impl Installed {
 
     pub fn offers(&self, option: &str) -> bool {
         self.options.contains(option)
+    }
+
+    /// The form that the contract of a message asks for, if this version can be held to it: it replies with objects only.
+    pub fn contracted(&self, message: &Message) -> Option<Json> {
+        let task = receipt::dispatch(message)?.task;
+        let schema = task.json_schema.filter(|schema| self.offers(SCHEMA) && schema["type"] == "object")?;
+        Json::of(&schema).ok().filter(|schema| schema.text().len() <= LONGEST_SCHEMA)
     }
 
     /// Whether a word stands among the choices of an option.
@@ -123,7 +136,29 @@ async fn text(from: impl AsyncRead + Unpin) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::listed;
+    use super::{Installed, SCHEMA, listed};
+    use flotilla_protocol::a2a::model::Message;
+    use flotilla_protocol::fleet::HANDSHAKE;
+    use flotilla_protocol::wire::Object;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn a_contract_s_schema_is_handed_over_where_the_version_takes_it() {
+        let asked = |schema: Value| {
+            let task = json!({"reply_schema": "json", "json_schema": schema});
+            let contract = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": "do it", "task": task});
+            let metadata = Some(Object::of(&json!({HANDSHAKE: contract})).unwrap());
+            Message { metadata, ..Message::default() }
+        };
+        let able = Installed { options: [SCHEMA.to_owned()].into(), ..Installed::default() };
+        let object = asked(json!({"type": "object", "required": ["n"]}));
+        let handed = able.contracted(&object).expect("a schema");
+        assert_eq!(serde_json::from_str::<Value>(handed.text()).unwrap(), json!({"type": "object", "required": ["n"]}));
+        assert_eq!(Installed::default().contracted(&object), None, "it has no such option");
+        assert_eq!(able.contracted(&asked(json!({"type": "array"}))), None, "told in words");
+        assert_eq!(able.contracted(&asked(json!({"type": "object", "title": "x".repeat(200_000)}))), None);
+        assert_eq!(able.contracted(&Message::default()), None);
+    }
 
     #[test]
     fn options_are_read_from_the_help() {

@@ -1,6 +1,6 @@
 //! What an owner may ask of Claude Code, and the options of the program that say it.
 
-use super::installed::{BUDGET, Installed, PERMISSIONS, PIECES, REPLAY, TURNS};
+use super::installed::{BUDGET, Installed, PERMISSIONS, PIECES, REPLAY, SCHEMA, TURNS};
 use super::session::Held;
 use flotilla_protocol::wire::Json;
 use std::ffi::OsString;
@@ -41,7 +41,7 @@ impl Wishes {
             ("mcp_config", "--mcp-config", self.mcp_config.as_ref().map(|file| file.into())),
             ("append_system_prompt", "--append-system-prompt", text(&self.append_system_prompt)),
             ("setting_sources", "--setting-sources", text(&self.setting_sources)),
-            ("json_schema", "--json-schema", self.json_schema.as_ref().map(|schema| schema.text().into())),
+            ("json_schema", SCHEMA, self.json_schema.as_ref().map(|schema| schema.text().into())),
             ("max_budget_usd", BUDGET, max_budget_usd.map(|most| most.to_string().into())),
             ("max_turns", TURNS, self.max_turns.map(|most| most.to_string().into())),
         ];

@@ -262,10 +262,8 @@ impl<'a> Run<'a> {
                     }
                     return Ok(None);
                 }
-                let asides = line.reader.asides().await;
-                if !asides.is_empty() {
-                    self.note(asides.iter().map(|aside| Block::text(aside)).collect()).await?;
-                }
+                let aside = line.reader.aside_now().await;
+                self.note(aside.iter().map(|aside| Block::text(aside)).collect()).await?;
                 self.end(&outcome).await?;
                 return Ok(Some(Ended::Done));
             }

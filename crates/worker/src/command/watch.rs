@@ -1,5 +1,6 @@
 //! A program's two streams, read together and within bounds.
 
+use super::aside::Aside;
 use super::lines::Heard;
 use super::{Bounds, Talk};
 use crate::supervise::{Exit, Running};
@@ -21,6 +22,7 @@ pub enum Silence {
 pub struct Reader {
     out: Stream<ChildStdout>,
     err: Stream<ChildStderr>,
+    aside: Aside,
     bounds: Bounds,
     read: usize,
     /// When something was last said.
@@ -43,6 +45,14 @@ impl<R: AsyncRead + Unpin> Stream<R> {
     async fn more(&mut self) -> usize {
         self.rest.reserve(CHUNK);
         self.from.read_buf(&mut self.rest).await.unwrap_or(0)
+    }
+
+    /// Whether something of it can be told.
+    fn has_more(&self, talk: Talk) -> bool {
+        match talk {
+            Talk::JsonLines if self.open => self.rest.contains(&b'\n'),
+            _ => !self.rest.is_empty(),
+        }
     }
 
     /// The next whole line, without its end; at the end of the stream also what has none.
@@ -73,7 +83,14 @@ impl<R: AsyncRead + Unpin> Stream<R> {
 
 impl Reader {
     pub fn new(out: ChildStdout, err: ChildStderr, bounds: Bounds) -> Self {
-        Self { out: Stream::new(out), err: Stream::new(err), bounds, read: 0, heard_at: Instant::now() }
+        Self {
+            out: Stream::new(out),
+            err: Stream::new(err),
+            aside: Aside::default(),
+            bounds,
+            read: 0,
+            heard_at: Instant::now(),
+        }
     }
 
     /// Whether a whole line is there without waiting.
@@ -89,8 +106,11 @@ impl Reader {
     /// What is said next on either stream; none when both have ended. May be dropped at any await.
     pub async fn next(&mut self, talk: Talk) -> Result<Option<Heard>, Silence> {
         loop {
-            if let Some(line) = self.err.line() {
-                return Ok(Some(Heard::Aside(line)));
+            self.gather();
+            // What was said aside before something else stands before it.
+            let is_pressing = !self.aside.is_empty() && self.out.has_more(talk);
+            if let Some(text) = self.aside.ready(is_pressing) {
+                return Ok(Some(Heard::Aside(text)));
             }
             let said = match talk {
                 Talk::Text => self.out.text().map(Heard::Text),
@@ -100,14 +120,20 @@ impl Reader {
                 return Ok(said);
             }
             if !self.out.open && !self.err.open {
-                return Ok(None);
+                return Ok(self.aside.rest().map(Heard::Aside));
             }
             self.read_some().await?;
         }
     }
 
+    fn gather(&mut self) {
+        while let Some(line) = self.err.line() {
+            self.aside.add(&line);
+        }
+    }
+
     /// What has been said aside by now, without waiting for more.
-    pub async fn asides(&mut self) -> Vec<String> {
+    pub async fn aside_now(&mut self) -> Option<String> {
         // What is there is seen only after the runtime has looked.
         tokio::task::yield_now().await;
         while self.err.open && self.read <= self.bounds.output {
@@ -120,7 +146,8 @@ impl Reader {
                 () = std::future::ready(()) => break,
             }
         }
-        std::iter::from_fn(|| self.err.line()).collect()
+        self.gather();
+        self.aside.rest()
     }
 
     /// Reads on to the end, for nobody.
@@ -137,7 +164,7 @@ impl Reader {
     }
 
     async fn read_some(&mut self) -> Result<(), Silence> {
-        let Self { out, err, bounds, read, heard_at } = self;
+        let Self { out, err, aside, bounds, read, heard_at } = self;
         let (out_open, err_open) = (out.open, err.open);
         let some = async {
             tokio::select! {
@@ -145,8 +172,13 @@ impl Reader {
                 count = err.more(), if err_open => (count, false),
             }
         };
-        let (count, is_out) =
-            tokio::time::timeout_at(*heard_at + bounds.silence, some).await.map_err(|_| Silence::Quiet)?;
+        let quiet_at = *heard_at + bounds.silence;
+        let until = aside.due().map_or(quiet_at, |due| due.min(quiet_at));
+        let (count, is_out) = match tokio::time::timeout_at(until, some).await {
+            Ok(read) => read,
+            Err(_) if until < quiet_at => return Ok(()),
+            Err(_) => return Err(Silence::Quiet),
+        };
         *heard_at = Instant::now();
         if count == 0 {
             if is_out { out.open = false } else { err.open = false }

@@ -82,7 +82,9 @@ pub fn hold(result: &mut TaskResult, evidence: &Evidence, ground: &Ground) -> Ve
     let flags = flags(result, evidence, ground);
     let made = &mut result.artifacts;
     made.files_changed.clone_from(&evidence.files_changed);
-    made.more.insert("branch".into(), json!(evidence.branch));
+    let claimed = made.more.get("branch").and_then(Value::as_str).filter(|claimed| is_where(evidence, claimed));
+    let branch = claimed.or(evidence.branch.as_deref()).map(str::to_owned);
+    made.more.insert("branch".into(), json!(branch));
     made.more.insert("commits".into(), json!(evidence.commits.iter().map(|commit| &commit.id).collect::<Vec<_>>()));
     made.more.insert("diff".into(), json!(evidence.diff));
     if !evidence.uncommitted.is_empty() {
@@ -99,6 +101,11 @@ pub fn unseen(result: &mut TaskResult) -> Vec<Flag> {
     let flags = vec![Flag::NotSeen { places: vec![".".into()] }];
     result.artifacts.more.insert("flags".into(), json!(flags));
     flags
+}
+
+/// Whether what was made is on this branch: it is checked out, or holds all the commits.
+fn is_where(evidence: &Evidence, branch: &str) -> bool {
+    evidence.branch.as_deref() == Some(branch) || evidence.branches.iter().any(|holds| holds == branch)
 }
 
 fn flags(result: &TaskResult, evidence: &Evidence, ground: &Ground) -> Vec<Flag> {
@@ -120,7 +127,7 @@ fn flags(result: &TaskResult, evidence: &Evidence, ground: &Ground) -> Vec<Flag>
         flags.push(Flag::ChangedNotClaimed { files });
     }
     if let Some(claimed) = made.more.get("branch").and_then(Value::as_str)
-        && evidence.branch.as_deref() != Some(claimed)
+        && !is_where(evidence, claimed)
     {
         flags.push(Flag::BranchDiffers { claimed: claimed.to_owned(), seen: evidence.branch.clone() });
     }
@@ -255,6 +262,14 @@ mod tests {
             let flags = hold(&mut result, &seen(changed), &ground("/repo/sub"));
             assert_eq!(flags.is_empty(), is_right, "{said:?} of {changed:?}: {flags:?}");
         }
+    }
+
+    #[test]
+    fn a_branch_that_holds_the_commits_is_where_they_are() {
+        let mut result = claimed(json!({"files_changed": ["a.rs", "b.rs"], "branch": "feat"}));
+        let seen = Evidence { branches: vec!["feat".into()], ..seen() };
+        assert_eq!(hold(&mut result, &seen, &ground("/repo")), []);
+        assert_eq!(result.artifacts.more["branch"], "feat");
     }
 
     #[test]

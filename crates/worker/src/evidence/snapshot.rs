@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 const READ: [&str; 8] =
     ["HEAD", "config", "config.worktree", "index", "info/exclude", "info/attributes", "packed-refs", "shallow"];
 
+/// What the names of working trees begin with among those that lead to commits.
+const TREES: &str = "worktrees/";
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
     pub root: PathBuf,
@@ -25,7 +28,7 @@ pub struct Snapshot {
     pub branch: Option<String>,
     /// Commits that are here and not upstream, and the other way round; none without an upstream.
     pub ahead_behind: Option<(u32, u32)>,
-    /// Local branches and those of remotes, by their full names.
+    /// Local branches and those of remotes, by their full names, and working trees that are on no branch.
     pub refs: BTreeMap<String, String>,
     /// Files that are not as committed, also those git does not know yet, but none it is told to ignore.
     pub dirty: BTreeMap<String, Print>,
@@ -138,6 +141,7 @@ impl Snapshot {
         let lines = String::from_utf8_lossy(&names);
         let refs = lines.lines().filter_map(|line| line.split_once(' '));
         taken.refs = refs.map(|(id, name)| (name.to_owned(), id.to_owned())).collect();
+        taken.refs.extend(detached(&taken.common));
         Ok(taken)
     }
 
@@ -146,6 +150,13 @@ impl Snapshot {
         let is_others = |name: &str| name.starts_with(OWN) && self.branch.as_deref() != Some(name);
         let is_meant = move |name: &str| name.strip_prefix("refs/heads/").is_some_and(|name| !is_others(name));
         self.refs.iter().filter(move |(name, _)| is_meant(name))
+    }
+
+    /// The commits that a run may have added to, each by the name of what leads to it.
+    pub(super) fn tips(&self) -> impl Iterator<Item = (&str, &String)> {
+        let trees = self.refs.iter().filter(|(name, _)| name.starts_with(TREES));
+        let own = self.head.as_ref().filter(|_| self.branch.is_none()).map(|head| ("HEAD", head));
+        self.heads().chain(trees).map(|(name, id)| (name.as_str(), id)).chain(own)
     }
 
     /// One piece of git's status: what is said of the branch, or a file.
@@ -202,6 +213,19 @@ impl Snapshot {
             ..RepoState::default()
         }
     }
+}
+
+/// Commits that other working trees of a repository have checked out without a branch.
+fn detached(common: &Path) -> Vec<(String, String)> {
+    let trees = std::fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
+    let one = |tree: std::fs::DirEntry| {
+        let file = tree.path().join("HEAD");
+        std::fs::symlink_metadata(&file).ok().filter(|facts| facts.is_file() && facts.len() < 256)?;
+        let id = std::fs::read_to_string(&file).ok()?.trim().to_owned();
+        let is_id = id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_id.then(|| (format!("{TREES}{}", tree.file_name().to_string_lossy()), id))
+    };
+    trees.filter_map(one).collect()
 }
 
 fn ahead_behind(counts: &str) -> Option<(u32, u32)> {

@@ -11,17 +11,18 @@ use definition::Definition;
 use flotilla_protocol::fleet::announce::{McpStatus, Observation};
 use flotilla_protocol::time::Millis;
 use secrets::Secrets;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use talk::{Greeted, Greeting, Problem, Wire};
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 /// Letters of a problem that are told.
 const TOLD: usize = 300;
+/// After so long it is a server's own matter how long it takes, and another is asked beside it.
+const LONG: Duration = Duration::from_secs(2);
 
 /// Who asks, and within what.
 #[derive(Debug, Clone)]
@@ -33,33 +34,26 @@ pub struct Prober {
     pub folder: PathBuf,
     /// For each step: starting with the handshake, and the ping.
     pub limit: Duration,
-    /// Servers that are asked at once.
-    pub at_once: usize,
+    /// For those that are asked at once: to start them costs this machine something.
+    pub room: Arc<Semaphore>,
 }
 
 impl Prober {
-    /// Asks all of them. Each gets an answer, and nothing of those that were started is left.
-    pub async fn probe(&self, servers: &BTreeMap<String, Definition>) -> BTreeMap<String, Observation> {
-        let room = Arc::new(Semaphore::new(self.at_once.max(1)));
-        let mut asking = JoinSet::new();
-        for (name, definition) in servers {
-            let (prober, room) = (self.clone(), Arc::clone(&room));
-            let (name, definition) = (name.clone(), definition.clone());
-            asking.spawn(async move {
-                let _room = room.acquire().await;
-                let observation = prober.ask(&definition).await;
-                (name, observation)
-            });
+    /// Asks one, when it is its turn; nothing of one that is started for it is left. One that takes long gives up
+    /// its place, so that it keeps nobody else from being asked.
+    pub async fn ask(&self, definition: &Definition) -> Observation {
+        let place = self.room.acquire().await;
+        let mut asking = pin!(self.ask_now(definition));
+        match tokio::time::timeout(LONG, &mut asking).await {
+            Ok(observation) => observation,
+            Err(_) => {
+                drop(place);
+                asking.await
+            }
         }
-        let mut seen = BTreeMap::new();
-        while let Some(asked) = asking.join_next().await {
-            seen.extend(asked);
-        }
-        seen
     }
 
-    /// Asks one.
-    pub async fn ask(&self, definition: &Definition) -> Observation {
+    async fn ask_now(&self, definition: &Definition) -> Observation {
         let mut seen = match definition {
             Definition::Disabled => observed(McpStatus::Disabled, None, None),
             Definition::Other(kind) => {

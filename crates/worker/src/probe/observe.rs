@@ -1,16 +1,17 @@
 //! An announcement made of what was seen, and the watch that tells whether something changed.
 
-use super::mcp::Prober;
 use super::mcp::definition::{self, Definition};
 use super::own::Own;
+use super::presence::Presence;
 use super::repository;
 use crate::evidence::git::{Git, Trouble};
 use crate::evidence::snapshot::Snapshot;
-use flotilla_protocol::fleet::announce::{Announce, McpHealth, RepoState};
+use flotilla_protocol::fleet::announce::{Announce, McpHealth, McpStatus, Observation, RepoState};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long git may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -18,10 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What is looked at.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    pub agent_id: String,
     pub folder: PathBuf,
     pub servers: Servers,
-    pub max_concurrent: Option<u32>,
     /// Each task has a working tree of its own: those that change files do not meet.
     pub apart: bool,
 }
@@ -39,7 +38,7 @@ pub struct Servers {
 
 impl Servers {
     /// Those it would have in a session that began now.
-    async fn now(
+    pub async fn now(
         &self,
         folder: &Path,
         environment: &[(OsString, OsString)],
@@ -66,41 +65,135 @@ impl Servers {
     }
 }
 
-/// Looks at an agent's servers and its repository. `learned` puts in what its own sessions have said of themselves; what
-/// was asked of a server just now counts more.
-pub async fn observe(subject: &Subject, prober: &Prober, learned: impl FnOnce(&mut Announce)) -> Announce {
-    let git = Git::new(&subject.folder, PATIENCE);
-    let (servers, problem) = match subject.servers.now(&subject.folder, &prober.environment).await {
-        Ok(servers) => (servers, None),
-        Err(problem) => (BTreeMap::new(), Some(problem)),
-    };
-    let (health, repository) = tokio::join!(prober.probe(&servers), Snapshot::take(&git));
-    let mut announce = Announce::default();
-    learned(&mut announce);
-    subject.servers.forget(&mut announce, &servers);
-    announce.session.broken = problem.or(announce.session.broken);
-    announce.worker.agent_id.clone_from(&subject.agent_id);
-    announce.capabilities.max_concurrent = subject.max_concurrent;
-    for (name, observation) in health {
-        if !announce.capabilities.mcp_servers.contains(&name) {
-            announce.capabilities.mcp_servers.push(name.clone());
+impl Subject {
+    /// The repository its folder is in, as it is announced.
+    pub async fn repository(&self) -> Option<RepoState> {
+        let git = Git::new(&self.folder, PATIENCE);
+        match Snapshot::take(&git).await {
+            Ok(seen) => {
+                let name = if self.apart { None } else { Some(repository::name(&seen, &git).await) };
+                Some(RepoState { repository: name, ..seen.repo_state() })
+            }
+            Err(Trouble::NoRepository) => None,
+            // One of the agent's own is made when it is needed.
+            Err(_) if !self.folder.exists() => None,
+            Err(problem) => {
+                tracing::warn!(%problem, folder = %self.folder.display(), "the repository cannot be looked at");
+                None
+            }
         }
-        announce.mcp_health.insert(name, McpHealth::Observed(observation));
     }
-    announce.session.repo_state = match repository {
-        Ok(seen) => {
-            let name = if subject.apart { None } else { Some(repository::name(&seen, &git).await) };
-            Some(RepoState { repository: name, ..seen.repo_state() })
+}
+
+/// What can be looked at by itself.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Thing {
+    Program,
+    Repository,
+    /// Which MCP servers there are.
+    Servers,
+    /// One of them, by its name.
+    Server(String),
+}
+
+/// A thing as it was seen.
+#[derive(Debug)]
+pub enum Seen {
+    Program(Presence),
+    Repository(Option<RepoState>),
+    /// Those of a session that began now, or why that cannot be told.
+    Servers(Result<BTreeMap<String, Definition>, String>),
+    Server(String, Definition, Observation),
+}
+
+impl Seen {
+    pub fn thing(&self) -> Thing {
+        match self {
+            Self::Program(_) => Thing::Program,
+            Self::Repository(_) => Thing::Repository,
+            Self::Servers(_) => Thing::Servers,
+            Self::Server(name, ..) => Thing::Server(name.clone()),
         }
-        Err(Trouble::NoRepository) => None,
-        // One of the agent's own is made when it is needed.
-        Err(_) if !subject.folder.exists() => None,
-        Err(problem) => {
-            tracing::warn!(%problem, folder = %subject.folder.display(), "the repository cannot be looked at");
-            None
+    }
+}
+
+/// What is known of an agent by looking. Each thing is as it was last seen, so that none waits for another.
+#[derive(Debug, Default)]
+pub struct Sight {
+    presence: Option<Presence>,
+    repository: Option<RepoState>,
+    servers: Option<BTreeMap<String, Definition>>,
+    /// Why it cannot be told which servers there are.
+    problem: Option<String>,
+    health: BTreeMap<String, Observation>,
+    /// When the look at each thing began.
+    began: BTreeMap<Thing, Instant>,
+}
+
+impl Sight {
+    /// Takes in what was seen by a look that began then. What a later look has told already counts more.
+    pub fn take(&mut self, began: Instant, seen: Seen) {
+        let thing = seen.thing();
+        if self.began.get(&thing).is_some_and(|last| *last > began) {
+            return;
         }
-    };
-    announce
+        self.began.insert(thing, began);
+        match seen {
+            Seen::Program(presence) => self.presence = Some(presence),
+            Seen::Repository(state) => self.repository = state,
+            Seen::Servers(listed) => {
+                let before = self.servers.take().unwrap_or_default();
+                let (now, problem) = match listed {
+                    Ok(servers) => (servers, None),
+                    Err(problem) => (BTreeMap::new(), Some(problem)),
+                };
+                // Under the same name, what is defined in another way is another server.
+                let is_same = |name: &String| now.contains_key(name) && now.get(name) == before.get(name);
+                self.health.retain(|name, _| is_same(name));
+                self.began.retain(|thing, _| !matches!(thing, Thing::Server(name) if !is_same(name)));
+                (self.servers, self.problem) = (Some(now), problem);
+            }
+            Seen::Server(name, asked, observation) => {
+                if self.definition(&name) == Some(&asked) {
+                    self.health.insert(name, observation);
+                }
+            }
+        }
+    }
+
+    /// The servers there are.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.servers.iter().flat_map(BTreeMap::keys)
+    }
+
+    pub fn definition(&self, name: &str) -> Option<&Definition> {
+        self.servers.as_ref()?.get(name)
+    }
+
+    /// Puts it into an announcement that holds what the agent's own sessions have said of themselves; what was asked of a
+    /// server counts more. One that has not answered yet is unknown.
+    pub fn fill(&self, subject: &Subject, announce: &mut Announce) {
+        if let Some(servers) = &self.servers {
+            subject.servers.forget(announce, servers);
+        }
+        for name in self.names() {
+            if !announce.capabilities.mcp_servers.contains(name) {
+                announce.capabilities.mcp_servers.push(name.clone());
+            }
+            match self.health.get(name) {
+                Some(seen) => drop(announce.mcp_health.insert(name.clone(), McpHealth::Observed(seen.clone()))),
+                None => {
+                    announce.mcp_health.entry(name.clone()).or_insert(McpHealth::Plain(McpStatus::Unknown));
+                }
+            }
+        }
+        announce.session.repo_state.clone_from(&self.repository);
+        announce.session.broken = self.problem.clone().or(announce.session.broken.take());
+        if let Some(presence) = &self.presence {
+            announce.worker.version.clone_from(&presence.version);
+            announce.session.broken = presence.problem.clone().or(announce.session.broken.take());
+        }
+    }
 }
 
 /// Keeps the latest announcement, so that a changed fact gets a new epoch and the same facts keep theirs.
@@ -134,10 +227,12 @@ fn facts(announce: &Announce) -> Announce {
 
 #[cfg(test)]
 mod tests {
-    use super::{Own, Servers, Watch};
+    use super::{Definition, Own, Seen, Servers, Sight, Subject, Watch};
     use crate::probe::Sources;
     use flotilla_protocol::fleet::announce::{Announce, McpHealth, McpStatus, Observation};
     use flotilla_protocol::time::Millis;
+    use std::time::Duration;
+    use tokio::time::Instant;
 
     fn seen(status: McpStatus, at: i64) -> Announce {
         let observed_at = Some(Millis(at));
@@ -177,6 +272,37 @@ mod tests {
         };
         assert_eq!(left(r#"{"mcpServers":{"docs":{"command":"x"}}}"#).await, ["docs", "plugin:a:b"]);
         assert_eq!(left("{}").await, ["plugin:a:b"], "nobody knows where those of plugins are");
+    }
+
+    #[test]
+    fn each_thing_is_as_it_was_last_seen_and_a_server_without_an_answer_is_unknown() {
+        let server = |name: &str| (name.to_owned(), Definition::Other(name.to_owned()));
+        let subject = Subject { folder: "/".into(), servers: Servers::default(), apart: false };
+        let (mut sight, start) = (Sight::default(), Instant::now());
+        let later = start + Duration::from_secs(1);
+        let told = |sight: &Sight| {
+            let mut announce = Announce::default();
+            sight.fill(&subject, &mut announce);
+            announce.mcp_health.iter().map(|(name, health)| (name.clone(), health.status())).collect::<Vec<_>>()
+        };
+        let answer = |name: &str, kind: &str, status| {
+            let observation =
+                Observation { status, observed_at: None, latency_ms: None, detail: None, more: Default::default() };
+            Seen::Server(name.into(), Definition::Other(kind.into()), observation)
+        };
+        assert_eq!(told(&sight), []);
+        sight.take(start, Seen::Servers(Ok([server("a"), server("b")].into())));
+        sight.take(later, answer("a", "a", McpStatus::Ok));
+        let (a, b) = ("a".to_owned(), "b".to_owned());
+        let known = vec![(a.clone(), McpStatus::Ok), (b.clone(), McpStatus::Unknown)];
+        assert_eq!(told(&sight), known);
+        sight.take(start, answer("a", "a", McpStatus::Timeout));
+        sight.take(start, answer("gone", "gone", McpStatus::Ok));
+        assert_eq!(told(&sight), known, "an older look, and one at what is not there, tell nothing");
+        let other = (a.clone(), Definition::Other("z".into()));
+        sight.take(later, Seen::Servers(Ok([other, server("b")].into())));
+        sight.take(later, answer("a", "a", McpStatus::Ok));
+        assert_eq!(told(&sight), [(a, McpStatus::Unknown), (b, McpStatus::Unknown)], "it is another server now");
     }
 
     #[test]

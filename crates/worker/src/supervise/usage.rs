@@ -30,8 +30,8 @@ pub enum Excess {
 impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Memory(bytes) => write!(f, "{bytes} bytes of memory"),
-            Self::Processor(time) => write!(f, "{} s of processor time", time.as_secs_f32()),
+            Self::Memory(bytes) => write!(f, "{bytes} bytes of memory (memory_bytes)"),
+            Self::Processor(time) => write!(f, "{} s of processor time (processor_time)", time.as_secs_f32()),
         }
     }
 }

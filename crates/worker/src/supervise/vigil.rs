@@ -1,8 +1,9 @@
 //! What is seen to while a program runs, whoever else looks: that it uses no more than it may, and that nothing of it is
 //! left when its end is told, also if its reaper was killed or halted.
 
-use super::{Exit, Limits, Meter, say, strays};
+use super::{Excess, Exit, Limits, Meter, say, strays};
 use crate::reaper::{Order, tree};
+use rustix::process::Signal;
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -50,6 +51,7 @@ impl Vigil {
             Ok(status) => exit(status),
             Err(_) => Exit::Unknown,
         };
+        let excess = excess.or_else(|| self.limits.reached(exit));
         if exit == Exit::Unknown {
             self.end_strays().await;
         }
@@ -67,6 +69,14 @@ impl Vigil {
     }
 }
 
+impl Limits {
+    /// The limit that the kernel ended a program for.
+    fn reached(self, exit: Exit) -> Option<Excess> {
+        let is_time = exit == Exit::Signal(Signal::XCPU.as_raw() as u8);
+        self.processor.filter(|_| is_time).map(Excess::Processor)
+    }
+}
+
 fn exit(status: ExitStatus) -> Exit {
     match status.code().and_then(|code| u8::try_from(code).ok()) {
         Some(127) => Exit::NotStarted,
@@ -76,5 +86,22 @@ fn exit(status: ExitStatus) -> Exit {
             tracing::debug!(signal = ?status.signal(), "a reaper did not end by itself");
             Exit::Unknown
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Excess, Exit, Limits};
+    use std::time::Duration;
+
+    #[test]
+    fn a_program_that_the_kernel_ends_for_its_time_used_too_much() {
+        let processor = Some(Duration::from_secs(2));
+        let limits = Limits { processor, ..Limits::default() };
+        let excess = limits.reached(Exit::Signal(24)).expect("the limit");
+        assert_eq!(excess, Excess::Processor(Duration::from_secs(2)));
+        let told = Exit::TooMuch(excess).told();
+        assert!(told.contains("more than 2 s of processor time (processor_time)"), "{told}");
+        assert_eq!((limits.reached(Exit::Signal(9)), Limits::default().reached(Exit::Signal(24))), (None, None));
     }
 }

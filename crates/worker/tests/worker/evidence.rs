@@ -139,6 +139,10 @@ async fn other_branches_resets_and_first_commits_are_seen() {
     repository.git("checkout -q main");
     let back = repository.since(&before).await;
     assert_eq!((back.files_changed.as_slice(), back.commit_count), (&["side.txt".to_owned()][..], 1));
+    assert_eq!(
+        (back.diff, back.branches),
+        (Diff { insertions: 1, deletions: 0, binary_files: 0 }, vec!["side".into()])
+    );
 
     let before = repository.now().await;
     repository.git("commit -q --amend -m other");
@@ -151,6 +155,47 @@ async fn other_branches_resets_and_first_commits_are_seen() {
     let seen = fresh.since(&before).await;
     assert_eq!((seen.files_changed.as_slice(), seen.commit_count), (&["a.bin".to_owned()][..], 1));
     assert_eq!(seen.diff, Diff { insertions: 0, deletions: 0, binary_files: 1 });
+}
+
+#[tokio::test]
+async fn what_was_made_elsewhere_counts_once_and_what_was_there_before_does_not() {
+    let repository = Repository::new();
+    repository.git("checkout -q -b develop");
+    repository.write("develop.txt", "d\n");
+    repository.commit("develop");
+    repository.git("checkout -q main");
+    let before = repository.now().await;
+    let line = |lines: u64| Diff { insertions: lines, deletions: 0, binary_files: 0 };
+
+    // From another branch than the one that is checked out; merged, so that two branches lead to it.
+    repository.git("checkout -q -b feat develop");
+    assert_eq!(repository.since(&before).await.files_changed, [""; 0], "nothing was made yet");
+    repository.write("feat.txt", "1\n2\n");
+    repository.commit("feat");
+    let seen = repository.since(&before).await;
+    assert_eq!((seen.files_changed.as_slice(), seen.diff), (&["feat.txt".to_owned()][..], line(2)));
+    repository.git("checkout -q -b more");
+    repository.write("more.txt", "3\n");
+    repository.commit("more");
+    repository.git("checkout -q main");
+    repository.write("a.txt", "1\n2\n3\n4\n");
+    let seen = repository.since(&before).await;
+    assert_eq!(seen.files_changed, ["a.txt", "feat.txt", "more.txt"]);
+    assert_eq!((seen.diff, seen.commit_count, seen.branches.as_slice()), (line(4), 2, &["more".to_owned()][..]));
+
+    // In another working tree, on a branch or on none, beside this one or inside it.
+    for (place, how, branches) in [("side", "-b side", &["side".to_owned()][..]), ("trees/on-none", "--detach", &[])] {
+        let repository = Repository::new();
+        let trees = tempfile::tempdir().unwrap();
+        let tree = if branches.is_empty() { repository.path(place) } else { trees.path().join(place) };
+        let before = repository.now().await;
+        repository.git(&format!("worktree add -q {how} {}", tree.display()));
+        std::fs::write(tree.join("b.txt"), "b\nc\n").unwrap();
+        git_in(&tree, "commit -q -a -m side");
+        let seen = repository.since(&before).await;
+        assert_eq!((seen.files_changed.as_slice(), seen.diff), (&["b.txt".to_owned()][..], line(1)), "{place}");
+        assert_eq!((seen.commit_count, seen.branches.as_slice()), (1, branches), "{place}");
+    }
 }
 
 #[tokio::test]

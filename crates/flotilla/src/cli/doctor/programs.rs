@@ -23,7 +23,7 @@ pub async fn examine(
         if matches!(agent.kind, Kind::Echo | Kind::Script | Kind::Socket | Kind::A2a) {
             continue;
         }
-        let found = assemble::find(name, agent, None).await.map_err(|error| format!("{error:#}"));
+        let found = assemble::find(agent, None).await.map_err(|error| format!("{error:#}"));
         match &found {
             Ok(found) => tell_found(findings, name, found).await,
             Err(problem) => {
@@ -31,9 +31,10 @@ pub async fn examine(
                 findings.problem(ABOUT, format!("{name}: {problem}"), advice);
             }
         }
-        let announce = see(name, places, found.as_ref().map_err(Clone::clone)).await;
-        tell_observed(findings, name, &announce);
-        announcements.insert(name.clone(), announce);
+        if let Some(announce) = see(name, places, found.as_ref().map_err(String::as_str)).await {
+            tell_observed(findings, name, &announce);
+            announcements.insert(name.clone(), announce);
+        }
     }
     announcements
 }
