@@ -10,6 +10,7 @@ mod ceilings;
 mod delegation;
 mod dispatch;
 mod ends;
+mod itself;
 mod kills;
 mod late;
 mod load;
