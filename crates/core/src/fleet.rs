@@ -24,7 +24,7 @@ use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::registry::{Agent, Registry};
 use arc_swap::ArcSwap;
 use contexts::Contexts;
-use flotilla_protocol::fleet::Announce;
+use flotilla_protocol::fleet::{Announce, Version};
 use flotilla_protocol::time::Millis;
 use metrics::gauge;
 use queue::{Given, Waiting};
@@ -59,6 +59,8 @@ pub struct Announced {
     /// Whether it said anything new.
     pub news: bool,
     pub epoch: Option<u64>,
+    /// The version of the handshake it is spoken to in; none if that is plain text.
+    pub version: Option<Version>,
     /// Be heard of again before this time.
     pub lease_until: Millis,
 }
@@ -273,10 +275,11 @@ impl Fleet {
             entry.open = true;
         }
         let news = taken && entry.worker.revision != before;
-        let (epoch, lease_until) = (entry.worker.announce.epoch, entry.worker.lease_until);
+        let known = &entry.worker.announce;
+        let (epoch, version, lease_until) = (known.epoch, known.spoken(), entry.worker.lease_until);
         drop(state);
         self.sooner.notify_one();
-        Announced { taken, news, epoch, lease_until }
+        Announced { taken, news, epoch, version, lease_until }
     }
 
     /// A worker did or said something: it is there.

@@ -302,6 +302,7 @@ impl Hub {
             epoch: worker.announce.epoch,
             lease_until: after(now, settings.take),
             form: form::form(&worker),
+            fallback: form::fallback(&worker),
             unverified: unverified.clone(),
             considered: listed(&choice),
         };

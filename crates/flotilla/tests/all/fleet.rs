@@ -22,6 +22,7 @@ mod roster;
 mod spending;
 mod standing;
 mod taken_back;
+mod versions;
 
 use crate::socket::{SCOPES, dial};
 use flotilla_testkit::socket::Socket;

@@ -114,7 +114,7 @@ impl Connection {
         let announced = self.app.hub.announce_worker(&agent, announce, Via::Socket).await?;
         let left = announced.lease_until.0.saturating_sub(self.app.now().0) / 1000;
         let lease = u64::try_from(left).unwrap_or(0);
-        self.say(hub_frame::announced(announced.taken, announced.epoch, lease));
+        self.say(hub_frame::announced(announced.taken, announced.epoch, announced.version, lease));
         Ok(())
     }
 

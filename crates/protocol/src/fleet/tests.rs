@@ -281,6 +281,26 @@ fn ceilings_and_schemas_in_hints_hold() {
 }
 
 #[test]
+fn a_worker_of_a_newer_version_is_known_for_what_it_speaks() {
+    let told = |versions: serde_json::Value| {
+        let announce = json!({"type": "SESSION_ANNOUNCE", "protocol_version": "3.0", "supported_versions": versions,
+            "worker": {"agent_id": "w", "model": "m"}, "epoch": 4, "mcp_health": {"mem": "ok"}});
+        match read(&announce.to_string()) {
+            Found::Handshake(Handshake::Announce(announce)) => announce,
+            other => panic!("{other:?}"),
+        }
+    };
+    let both = told(json!(["2.0", "3.0"]));
+    assert_eq!((both.spoken().unwrap().to_string(), both.worker.model.as_deref()), ("2.0".into(), Some("m")));
+    let other = told(json!([]));
+    assert_eq!((other.spoken(), other.worker.agent_id.as_str(), other.epoch), (None, "w", Some(4)));
+    assert!(other.worker.model.is_none() && other.mcp_health.is_empty(), "its words may mean something else");
+    assert_eq!(read(&write(&*other).unwrap()), Found::Handshake(Handshake::Announce(other)), "and it is kept so");
+    let nameless = json!({"type": "SESSION_ANNOUNCE", "protocol_version": "3.0", "who": "w"});
+    assert!(matches!(read(&nameless.to_string()), Found::Wrong(problem) if problem.contains("must name the worker")));
+}
+
+#[test]
 fn an_announcement_has_a_size() {
     let told = |worker: serde_json::Value, capabilities: serde_json::Value| {
         let announce = json!({"type": "SESSION_ANNOUNCE", "protocol_version": "2.0", "worker": worker,
