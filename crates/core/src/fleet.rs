@@ -262,8 +262,12 @@ impl Fleet {
         entry.worker.plain = plain.get(agent.name.as_str()).copied().unwrap_or(0);
         entry.look(Some(agent), now, &settings);
         let before = entry.worker.revision;
-        let taken = entry.worker.take(Arc::new(announce), settings.lease_from(now), now);
+        let line = if let Via::Socket(line) = via { line } else { entry.latest_line };
+        // A connection that another has taken the place of speaks for the agent no more.
+        let is_current = line == entry.latest_line;
+        let taken = is_current && entry.worker.take(Arc::new(announce), settings.lease_from(now), now);
         if taken {
+            entry.line = line;
             (entry.announced_at, entry.heard_at, entry.via) = (now, now, via);
             entry.describe(Some(agent), &settings);
             entry.look(Some(agent), now, &settings);

@@ -13,6 +13,7 @@ mod ends;
 mod itself;
 mod kills;
 mod late;
+mod lines;
 mod load;
 mod obstacles;
 mod order;
