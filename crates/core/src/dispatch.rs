@@ -9,6 +9,7 @@ pub use fit::{Distance, Unfit, fit};
 pub use policy::{Policy, Tiers};
 
 use flotilla_protocol::fleet::Announce;
+use flotilla_protocol::fleet::announce::McpStatus;
 use flotilla_protocol::time::Millis;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,6 +34,9 @@ pub struct Worker {
     pub present: bool,
     /// It was away since it last announced itself: what it says now is new, whatever its number.
     pub returned: bool,
+    /// It connected anew since it last announced itself, and may be another program: what holds of its MCP servers is not
+    /// known, and what it says now is new.
+    pub unconfirmed: bool,
     /// Runs of dispatched work the hub has given it that have not ended.
     pub active: u32,
     /// Its other runs of the hub's, of plain messages.
@@ -131,6 +135,7 @@ impl Worker {
             lease_until: Millis(i64::MAX),
             present: true,
             returned: false,
+            unconfirmed: false,
             active: 0,
             plain: 0,
             elsewhere: 0,
@@ -141,6 +146,11 @@ impl Worker {
             broke: None,
             repository_full: false,
         }
+    }
+
+    /// The health of an MCP server by any spelling of its name; none if it has no such server.
+    pub fn mcp(&self, server: &str) -> Option<McpStatus> {
+        if self.unconfirmed { Some(McpStatus::Unknown) } else { self.announce.mcp(server) }
     }
 
     /// The pause it is under, if that is not over.
@@ -203,7 +213,7 @@ impl Worker {
     /// new as its coming. Returns whether it was taken.
     pub fn take(&mut self, announce: Arc<Announce>, lease_until: Millis, now: Millis) -> bool {
         let is_older = matches!((announce.epoch, self.announce.epoch), (Some(new), Some(known)) if new < known);
-        if is_older && !self.returned && self.health(now) != Health::Offline {
+        if is_older && !self.returned && !self.unconfirmed && self.health(now) != Health::Offline {
             return false;
         }
         // Whoever comes back with something new to say is given another chance.
@@ -214,7 +224,8 @@ impl Worker {
         // Its clock may be ahead of the hub's.
         let own = announce.session.last_successful_turn.map(|at| at.min(now));
         self.turns.last_success = self.turns.last_success.max(own);
-        (self.announce, self.announced, self.returned) = (announce, true, false);
+        (self.announce, self.announced) = (announce, true);
+        (self.returned, self.unconfirmed) = (false, false);
         self.lease_until = self.lease_until.max(lease_until);
         true
     }

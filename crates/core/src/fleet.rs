@@ -26,7 +26,7 @@ use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::registry::{Agent, Registry};
 use arc_swap::ArcSwap;
 use contexts::Contexts;
-use flotilla_protocol::fleet::Announce;
+use flotilla_protocol::fleet::{Announce, Version};
 use flotilla_protocol::time::Millis;
 use metrics::gauge;
 use queue::{Given, Waiting};
@@ -61,6 +61,8 @@ pub struct Announced {
     /// Whether it said anything new.
     pub news: bool,
     pub epoch: Option<u64>,
+    /// The version of the handshake it is spoken to in; none if that is plain text.
+    pub version: Option<Version>,
     /// Be heard of again before this time.
     pub lease_until: Millis,
 }
@@ -267,8 +269,12 @@ impl Fleet {
         entry.worker.plain = plain.get(agent.name.as_str()).copied().unwrap_or(0);
         entry.look(Some(agent), now, &settings);
         let before = entry.worker.revision;
-        let taken = entry.worker.take(Arc::new(announce), settings.lease_from(now), now);
+        let line = if let Via::Socket(line) = via { line } else { entry.latest_line };
+        // A connection that another has taken the place of speaks for the agent no more.
+        let is_current = line == entry.latest_line;
+        let taken = is_current && entry.worker.take(Arc::new(announce), settings.lease_from(now), now);
         if taken {
+            entry.line = line;
             (entry.announced_at, entry.heard_at, entry.via) = (now, now, via);
             entry.describe(Some(agent), &settings);
             entry.look(Some(agent), now, &settings);
@@ -280,11 +286,12 @@ impl Fleet {
             entry.open = true;
         }
         let news = taken && entry.worker.revision != before;
-        let (epoch, lease_until) = (entry.worker.announce.epoch, entry.worker.lease_until);
+        let known = &entry.worker.announce;
+        let (epoch, version, lease_until) = (known.epoch, known.spoken(), entry.worker.lease_until);
         drop(state);
         self.sooner.notify_one();
         self.relief.notify_waiters();
-        Announced { taken, news, epoch, lease_until }
+        Announced { taken, news, epoch, version, lease_until }
     }
 
     /// A worker did or said something: it is there.

@@ -224,6 +224,8 @@ pub trait Store: HookStore + ApprovalStore + UsageStore + AlertStore {
     fn keep_proven(&self, agent: &str, place: Option<&str>) -> Later<()>;
     /// How many tasks with an agent have not ended.
     fn open_with(&self, agent: AgentId) -> Later<usize>;
+    /// Whether an agent was given a task, as far as that is remembered.
+    fn had_tasks(&self, agent: AgentId) -> Later<bool>;
     /// The latest announcement of each worker.
     fn workers(&self) -> Later<Vec<Kept>>;
     /// Keeps a worker's announcement in the place of the one before.

@@ -64,6 +64,9 @@ impl Default for Terms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Presence {
     pub connections: usize,
+    /// Connections that go on for each other, or stand beside each other, are of one line: the number of its first. Zero
+    /// as long as there is none but those that go on for what was there before the hub started.
+    pub line: u64,
     /// How long ago the oldest of its connections was opened.
     pub connected_for: Option<Duration>,
     /// How long ago the last of them was closed, if none is open; none if it was not here since the hub started.

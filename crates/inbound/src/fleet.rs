@@ -13,7 +13,7 @@ use flotilla_core::error::{Error, Fault};
 use flotilla_core::fleet::Via;
 use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::Refusal;
-use flotilla_protocol::fleet::announcement;
+use flotilla_protocol::fleet::{Version, announcement};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use serde::Serialize;
@@ -76,6 +76,8 @@ struct Taken {
     worker: String,
     taken: bool,
     epoch: Option<u64>,
+    /// The version of the handshake it is spoken to in; none if that is plain text.
+    version: Option<Version>,
     lease_seconds: u64,
     /// Whether work can be sent to it now, and what to do if it cannot.
     reachable: bool,
@@ -85,6 +87,9 @@ struct Taken {
 
 const NOTE: &str = "It is in the roster, and OFFLINE: no work can reach an agent that is not connected. Connect to /ws with \
                     this key.";
+
+const TEXT_ONLY: &str = "Version 2.0 of the handshake is spoken here. Work is sent to this worker as plain text, and of an \
+                         announcement in another major version only its agent_id and versions count.";
 
 /// The agent is the one of `?agent=NAME`, or else of the announcement's own `agent_id`.
 async fn announce(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Response<Body>, Error> {
@@ -105,9 +110,10 @@ async fn announce(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
         worker: agent.name.clone(),
         taken: announced.taken,
         epoch: announced.epoch,
+        version: announced.version,
         lease_seconds,
         reachable,
-        note: (!reachable).then_some(NOTE),
+        note: (!reachable).then_some(NOTE).or(announced.version.is_none().then_some(TEXT_ONLY)),
     })
 }
 

@@ -126,6 +126,9 @@ pub fn read(json: &str) -> Found {
     };
     match version.parse::<Version>() {
         Ok(version) if version.is_spoken() => {}
+        // Who speaks ours as well is understood; of any other worker only who it is and what it speaks is.
+        Ok(_) if kind == Kind::Announce && announce::speaks_ours(json) => {}
+        Ok(version) if kind == Kind::Announce => return announced(Announce::of_another_version(version, json)),
         Ok(_) => return Found::OtherVersion(kind, version),
         Err(problem) => return Found::Wrong(format!("{}: protocol_version: {problem}", kind.name())),
     }
@@ -145,15 +148,21 @@ pub fn read(json: &str) -> Found {
     }
 }
 
+fn announced(announce: Announce) -> Found {
+    match announce.check() {
+        Ok(()) => Found::Handshake(Handshake::Announce(Box::new(announce))),
+        Err(problem) => Found::Wrong(format!("{}: {problem}", Kind::Announce.name())),
+    }
+}
+
 /// Reads what must be an announcement; the error says what to do.
 pub fn announcement(json: &str) -> Result<Box<Announce>, String> {
     match read(json) {
         Found::Handshake(Handshake::Announce(announce)) => Ok(announce),
-        Found::OtherVersion(_, told) => {
-            Err(format!("protocol_version: {told} is not spoken here; announce in {}", version::CURRENT))
-        }
         Found::Wrong(problem) => Err(problem),
-        Found::Nothing | Found::Handshake(_) => Err("must be a SESSION_ANNOUNCE; docs/fleet.md shows one".into()),
+        Found::Nothing | Found::OtherVersion(..) | Found::Handshake(_) => {
+            Err("must be a SESSION_ANNOUNCE; docs/fleet.md shows one".into())
+        }
     }
 }
 

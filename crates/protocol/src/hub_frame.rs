@@ -7,7 +7,7 @@ use crate::a2a::error::{Reason, Refusal};
 use crate::approval::Asking;
 use crate::block::Block;
 use crate::decode::message;
-use crate::fleet::{self, Announce};
+use crate::fleet::{self, Announce, Version};
 use crate::gopherhole;
 use crate::lineage::{ANCESTRY, TRACEPARENT, TRACESTATE, find_member};
 use crate::wire::{Json, Object};
@@ -245,8 +245,9 @@ pub fn ack(id: Option<&FrameId>, task: &str, mark: Option<&str>) -> String {
 }
 
 /// What became of an announcement.
-pub fn announced(taken: bool, epoch: Option<u64>, lease_seconds: u64) -> String {
-    json!({"type": "announced", "taken": taken, "epoch": epoch, "leaseSeconds": lease_seconds}).to_string()
+pub fn announced(taken: bool, epoch: Option<u64>, version: Option<Version>, lease_seconds: u64) -> String {
+    json!({"type": "announced", "taken": taken, "epoch": epoch, "version": version, "leaseSeconds": lease_seconds})
+        .to_string()
 }
 
 pub fn task_update(task: &Value) -> String {
@@ -304,7 +305,8 @@ mod tests {
             assert!(matches!(said(&frame), Ok(Said::Announce(announce)) if announce.worker.agent_id == "w"));
         }
         assert!(said(r#"{"type":"announce"}"#).unwrap_err().contains("SESSION_ANNOUNCE"));
-        assert!(said(&announce.replace("2.0", "3.0")).unwrap_err().contains("announce in 2.0"));
+        let newer = announce.replace("2.0", "3.0");
+        assert!(matches!(said(&newer), Ok(Said::Announce(announce)) if announce.spoken().is_none()));
     }
 
     #[test]

@@ -185,6 +185,9 @@ impl Store for Memory {
     fn open_with(&self, agent: AgentId) -> Later<usize> {
         self.now(|tables| tables.tasks.values().filter(|task| task.head.agent == agent && !task.head.is_over()).count())
     }
+    fn had_tasks(&self, agent: AgentId) -> Later<bool> {
+        self.now(|tables| tables.tasks.values().any(|task| task.head.agent == agent))
+    }
     fn workers(&self) -> Later<Vec<Kept>> {
         self.now(|tables| tables.workers.values().cloned().collect())
     }

@@ -276,6 +276,9 @@ impl Store for Sqlite {
     fn open_with(&self, agent: AgentId) -> Later<usize> {
         self.read(move |connection| list::open_with(connection, agent))
     }
+    fn had_tasks(&self, agent: AgentId) -> Later<bool> {
+        self.read(move |connection| list::had_tasks(connection, agent))
+    }
     fn workers(&self) -> Later<Vec<Kept>> {
         self.read(|connection| worker::all(connection))
     }

@@ -92,7 +92,7 @@ fn mcp(
     unverified: &mut Vec<String>,
 ) {
     for server in &dispatch.requirements.required_mcp {
-        match worker.announce.mcp(server) {
+        match worker.mcp(server) {
             Some(McpStatus::Ok) => {}
             Some(McpStatus::Unknown) if addressed == Addressed::ByName => {
                 unverified.push(format!("MCP server {server}"));
@@ -101,7 +101,9 @@ fn mcp(
                 unverified.push(format!("MCP server {server}"));
             }
             Some(status) => {
-                let detail = format!("MCP server {server}: {}", status.name());
+                let since =
+                    if worker.unconfirmed { ", for it connected anew and has not announced itself" } else { "" };
+                let detail = format!("MCP server {server}: {}{since}", status.name());
                 unfit.push(Unfit::never(BlockedReason::MissingMcp, detail));
             }
             None => {

@@ -229,6 +229,19 @@ fn an_older_announcement_changes_nothing_and_a_newer_one_is_another_chance() {
 }
 
 #[test]
+fn what_was_announced_on_an_earlier_connection_is_hearsay() {
+    let mut anew = worker("w", "sonnet");
+    assert!(anew.take(with_epoch(&anew, 60), Millis(i64::MAX), NOW));
+    anew.unconfirmed = true;
+    let needs = json!({"required_mcp": ["mem"]});
+    assert_eq!(against(&anew, &needs, &Target::Any), "missing_mcp");
+    assert_eq!(against(&anew, &needs, &Target::Worker("w".into())), "fit MCP server mem");
+    assert!(anew.take(with_epoch(&anew, 1), Millis(i64::MAX), NOW), "whatever its number");
+    assert_eq!(against(&anew, &needs, &Target::Any), "fit");
+    assert!(!anew.take(with_epoch(&anew, 0), Millis(i64::MAX), NOW), "from then on it counts");
+}
+
+#[test]
 fn one_that_never_announced_is_tried_by_name_only() {
     let mut silent = Worker::unknown("w");
     silent.active = 7;

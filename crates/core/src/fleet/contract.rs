@@ -45,8 +45,9 @@ pub struct Past {
     pub asked_again: Option<(Arc<str>, Vec<String>)>,
     /// Somebody began it: what comes to nothing now was not refused.
     pub begun: bool,
-    /// Whether the run was heard of.
+    /// Whether the run was heard of, and whether it has made something.
     pub started: bool,
+    pub made: bool,
     pub queued_at: Option<Millis>,
     /// How often its owner was told that nobody takes it.
     pub alerts: usize,
@@ -202,7 +203,8 @@ impl Past {
                     }
                     Event::Routed { run, step } => past.step(*run, step, change.at),
                     Event::Descended { origin: None, deadline } => past.deadline = *deadline,
-                    Event::RunQueued { .. } => past.started = false,
+                    Event::RunQueued { .. } => (past.started, past.made) = (false, false),
+                    Event::Produced { .. } => past.made = true,
                     Event::RunStarted { .. } => past.started = true,
                     // Who lost a run does not have it any more, and may have done some of it.
                     Event::RunLost { .. } => (past.given, past.begun) = (None, past.begun || past.started),

@@ -5,6 +5,7 @@ use crate::budget::Ceiling;
 use crate::dispatch::Worker;
 use flotilla_protocol::a2a::model::{Message, Part};
 use flotilla_protocol::fleet::route::Form;
+use flotilla_protocol::fleet::version::CURRENT;
 use flotilla_protocol::fleet::{Dispatch, HANDSHAKE, hints};
 use flotilla_protocol::lineage;
 use flotilla_protocol::time::Millis;
@@ -17,6 +18,18 @@ pub fn form(worker: &Worker) -> Form {
         (true, Some(_)) => Form::Metadata,
         (true, None) => Form::Text,
         (false, _) => Form::Hints,
+    }
+}
+
+/// Why a worker is told less than the handshake has words for.
+pub fn fallback(worker: &Worker) -> Option<String> {
+    match form(worker) {
+        Form::Metadata => None,
+        Form::Hints => Some("it never announced itself".into()),
+        Form::Text => {
+            let versions: Vec<String> = worker.announce.versions().iter().map(ToString::to_string).collect();
+            Some(format!("it speaks version {} of the handshake, and not {CURRENT}", versions.join(", ")))
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a worker's reports come to: the result it tells in any of its forms, checked, and the state that follows.
 
+mod begun;
 mod beside;
+mod checks;
 mod evidence;
 mod heard;
 mod kept;
@@ -10,9 +12,10 @@ use super::contract::Past;
 use super::own::Titles;
 use super::spent::Spent;
 use super::{own, schema};
-use crate::budget::{self, Ceiling};
-use evidence::looked_at;
+use crate::budget;
+use begun::Begun;
 use flotilla_protocol::a2a::model::{Part, TaskState};
+use flotilla_protocol::block::Block;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::fleet::dispatch::ReplySchema;
 use flotilla_protocol::fleet::result::{BlockedReason, EndedBy, Status, retry_after};
@@ -40,6 +43,10 @@ pub struct Judge {
     /// What it called the artifact with its result.
     artifact: Option<String>,
     heard: Heard,
+    /// Results that cannot be read, for the owner's eyes.
+    aside: Vec<Block>,
+    /// What shows that its worker has begun.
+    begun: Begun,
     titles: Titles,
     spent: Spent,
     /// Hard ceilings beside the contract's, with what was told when they were looked at; none if nobody can say.
@@ -57,7 +64,8 @@ pub enum Ruling {
     /// The reply was not what was asked for; likewise.
     Again(Vec<String>, Vec<Report>),
     /// The work is over: with these reports, this judgement, and, where it is the worker's fault, what went wrong.
-    Over { reports: Vec<Report>, step: Step, fault: Option<String> },
+    /// What it said is kept if that was, after it had begun, that it is blocked.
+    Over { reports: Vec<Report>, step: Step, fault: Option<String>, blocked: Option<Box<TaskResult>> },
 }
 
 impl Judge {
@@ -70,6 +78,8 @@ impl Judge {
             wrong: None,
             artifact: None,
             heard: Heard::default(),
+            aside: Vec::new(),
+            begun: Begun::before(past),
             titles: past.titles.clone(),
             spent: past.spent,
             held: Some(Vec::new()),
@@ -92,24 +102,7 @@ impl Judge {
         for report in reports {
             self.spent.report(&report);
             match report {
-                Report::Artifact { artifact, contents, append, last_chunk, metadata } => {
-                    let span = match (append, last_chunk) {
-                        (_, true) => Span::End,
-                        (false, false) => Span::Beginning,
-                        (true, false) => Span::Middle,
-                    };
-                    let (parts, kept) =
-                        self.sift(&contents, span, (Some(artifact.artifact_id.as_str()), append), &mut announced);
-                    self.heard.artifact(&artifact.artifact_id, append, &kept);
-                    if self.told.is_some() && kept.is_empty() && !parts.is_empty() {
-                        // What was said under the same name before stays what it is.
-                        self.artifact = (!append).then(|| artifact.artifact_id.clone());
-                        continue;
-                    }
-                    self.titles.content(&artifact.artifact_id);
-                    let contents = if kept == parts { contents } else { Contents::Parts(kept) };
-                    passed.push(Report::Artifact { artifact, contents, append, last_chunk, metadata });
-                }
+                artifact @ Report::Artifact { .. } => passed.extend(self.artifact(artifact, &mut announced)),
                 Report::Answer { contents, metadata } => {
                     self.said(&contents, &mut announced);
                     self.told_beside(Some(&contents), metadata.as_ref());
@@ -137,6 +130,7 @@ impl Judge {
                     if state == TaskState::Canceled {
                         self.canceled(&mut passed);
                     }
+                    self.begun.said(contents.as_ref());
                     passed.push(Report::Status { state, contents, metadata });
                 }
                 Report::Note { blocks } => {
@@ -147,6 +141,30 @@ impl Judge {
             }
         }
         (Ruling::Pass(passed), announced)
+    }
+
+    /// What of an artifact is content. One that holds nothing but a result gives that its name.
+    fn artifact(&mut self, report: Report, announced: &mut Vec<Announce>) -> Option<Report> {
+        let Report::Artifact { artifact, contents, append, last_chunk, metadata } = report else { return Some(report) };
+        let span = match (append, last_chunk) {
+            (_, true) => Span::End,
+            (false, false) => Span::Beginning,
+            (true, false) => Span::Middle,
+        };
+        let (parts, kept) = self.sift(&contents, span, (Some(artifact.artifact_id.as_str()), append), announced);
+        self.heard.artifact(&artifact.artifact_id, append, &kept);
+        let has_result = self.told.is_some() || self.wrong.is_some();
+        if has_result && kept.is_empty() && !parts.is_empty() {
+            // What was said under the same name before stays what it is.
+            self.artifact = (!append).then(|| artifact.artifact_id.clone());
+            return None;
+        }
+        self.titles.content(&artifact.artifact_id);
+        if kept == parts {
+            self.begun.made(&artifact.artifact_id);
+        }
+        let contents = if kept == parts { contents } else { Contents::Parts(kept) };
+        Some(Report::Artifact { artifact, contents, append, last_chunk, metadata })
     }
 
     /// The parts there are, and what of them is content: all but results. An announcement stays, for it may be none.
@@ -164,13 +182,21 @@ impl Judge {
             match held(part, span) {
                 Held::Result(result, words) => {
                     self.told.add(result, place, !append);
+                    self.begun.ends(place);
                     self.wrong = None;
                     self.heard.settle();
                     kept.extend((!words.is_empty()).then(|| Part { text: Some(words), ..part.clone() }));
                     continue;
                 }
                 Held::Announce(announce) => announced.push(*announce),
-                Held::Wrong(problem) => self.wrong = Some(problem),
+                Held::Wrong(problem) => {
+                    let aside = refused::aside(part, &problem).filter(|_| place.is_some());
+                    self.wrong = Some(problem);
+                    if let Some(block) = aside {
+                        self.aside.push(block);
+                        continue;
+                    }
+                }
                 Held::Content => {}
             }
             kept.push(part.clone());
@@ -186,23 +212,44 @@ impl Judge {
     /// A result that was told in pieces is one when the worker has no more to say.
     fn gather(&mut self) {
         match self.heard.result() {
-            Held::Result(result, _) => {
+            (Held::Result(result, _), place) => {
                 self.told.add(result, None, false);
+                self.begun.ends(place);
                 self.wrong = None;
             }
-            Held::Wrong(problem) => self.wrong = self.wrong.take().or(Some(problem)),
-            Held::Announce(_) | Held::Content => {}
+            (Held::Wrong(problem), _) => self.wrong = self.wrong.take().or(Some(problem)),
+            (Held::Announce(_) | Held::Content, _) => {}
         }
     }
 
     fn over(&mut self, mut passed: Vec<Report>, state: TaskState, contents: Option<Contents>) -> Ruling {
         let told = self.told.take();
         let inferred = told.is_none();
-        let (mut result, differs) = told.unwrap_or_else(|| (self.inferred(state), None));
+        let (result, differs) = told.unwrap_or_else(|| (self.inferred(state), None));
         passed.extend(self.spent.result(&result));
         if result.status == Status::Blocked {
-            return Ruling::Blocked(Box::new(result.with_a_word()), notes(passed));
+            let blocked = Box::new(result.with_a_word());
+            let Some(how) = self.begun.shown(&self.spent, &blocked) else {
+                return Ruling::Blocked(blocked, notes(passed));
+            };
+            let (result, check) = begun::broken_off(&blocked, how);
+            let mut over = self.judge(passed, state, contents, (result, inferred, differs.or(Some(check))));
+            if let Ruling::Over { blocked: said, .. } = &mut over {
+                *said = Some(blocked);
+            }
+            return over;
         }
+        self.judge(passed, state, contents, (result, inferred, differs))
+    }
+
+    /// What a result comes to, told or inferred.
+    fn judge(
+        &mut self,
+        mut passed: Vec<Report>,
+        state: TaskState,
+        contents: Option<Contents>,
+        (mut result, inferred, differs): (TaskResult, bool, Option<Check>),
+    ) -> Ruling {
         let mut checks = self.checks(&result, state);
         checks.extend(differs);
         self.reconcile(&mut result, state);
@@ -239,7 +286,7 @@ impl Judge {
         let contents = contents.or_else(|| result.error.clone().map(Contents::text));
         passed.push(Report::Status { state, contents, metadata: None });
         let step = Step::Judged { worker: self.worker.to_string(), standing, checks };
-        Ruling::Over { reports: passed, step, fault }
+        Ruling::Over { reports: passed, step, fault, blocked: None }
     }
 
     /// What kept an agent from going on, where it says no more than that: a usage limit, say.
@@ -284,51 +331,6 @@ impl Judge {
             }
         }
         result
-    }
-
-    fn checks(&self, result: &TaskResult, state: TaskState) -> Vec<Check> {
-        let mut checks = Vec::new();
-        let mut check = |name: &str, ok: bool, detail: &str| {
-            let detail = if ok { String::new() } else { detail.to_owned() };
-            checks.push(Check { name: name.into(), ok, detail });
-        };
-        let missing = match &self.wrong {
-            Some(_) => "the worker's TASK_RESULT cannot be read",
-            None if self.heard.quotes_result() => "the worker speaks of a TASK_RESULT, and does not end with one",
-            None => "the worker sent no TASK_RESULT",
-        };
-        // Where JSON was asked for, that is the result, if it is valid.
-        let replies = self.dispatch.task.reply_schema == ReplySchema::Json && state == TaskState::Completed;
-        if !(result.inferred && replies && self.wrong.is_none() && !self.heard.quotes_result()) {
-            check("result", !result.inferred, missing);
-        }
-        if let (Some(wanted), Some(told)) = (&self.dispatch.task.task_id, &result.task_id) {
-            check("task_id", wanted == told, "it is of another task_id");
-        }
-        if let Some(contradiction) = contradiction(result.status, state) {
-            check("state", false, contradiction);
-        } else {
-            check("state", true, "");
-        }
-        if let Some(over) = self.overspent() {
-            check("budget", false, &over);
-        }
-        // What a worker program looked at itself: each either holds or does not.
-        if let Some(evidence) = result.more.get("evidence") {
-            looked_at("evidence", evidence, &mut |name, held| check(name, held, "the worker's own check did not hold"));
-        }
-        checks
-    }
-
-    /// By how much a hard ceiling was passed, if that came to be known with the result only.
-    fn overspent(&self) -> Option<String> {
-        let used = self.spent.total().unwrap_or_default();
-        let own = Ceiling::of(&self.dispatch).filter(|ceiling| ceiling.hard);
-        if let Some(over) = own.and_then(|own| own.marks(&used).find(|mark| mark.used > mark.most)) {
-            return Some(format!("it used {}", over.told()));
-        }
-        let Some(held) = &self.held else { return Some("what is left of the budget cannot be read".into()) };
-        held.iter().find_map(|held| held.passed(&used.beyond(&self.counted)))
     }
 
     /// A worker that stopped of its own accord says how far it came, or the hub does.

@@ -14,8 +14,8 @@ use std::time::Duration;
 /// How an announcement came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
-    /// In a frame of its own connection.
-    Socket,
+    /// In a frame of its own connection, of this line of them (`Presence::line`).
+    Socket(u64),
     /// By `POST /api/fleet/announce`.
     Http,
     /// By the hub itself, whose own agent it is.
@@ -29,7 +29,7 @@ pub enum Via {
 impl Via {
     pub fn name(self) -> &'static str {
         match self {
-            Self::Socket => "socket",
+            Self::Socket(_) => "socket",
             Self::Http => "http",
             Self::Here => "here",
             Self::Reply => "reply",
@@ -45,6 +45,9 @@ pub(crate) struct Entry {
     pub workspace: WorkspaceId,
     pub visibility: Visibility,
     pub via: Via,
+    /// The line of connections that its announcement is of, and the latest there is.
+    pub line: u64,
+    pub latest_line: u64,
     pub announced_at: Millis,
     pub heard_at: Millis,
     /// The health and revision that were last told.
@@ -81,6 +84,8 @@ impl Entry {
             workspace: agent.workspace,
             visibility: agent.visibility,
             via,
+            line: 0,
+            latest_line: 0,
             announced_at: now,
             heard_at: now,
             told: None,
@@ -158,12 +163,16 @@ impl Entry {
         };
         let link = &agent.link;
         let (is_dialed, reach) = (link.dialed().is_some(), link.reach());
+        let absent = link.absence().is_some();
+        // After that, or a connection that opens in between would be taken for the one before.
+        let presence = link.presence().unwrap_or_default();
+        self.latest_line = presence.line;
+        self.worker.unconfirmed = self.line != presence.line;
         // One that cannot work takes nothing, but is there to say why.
-        let says_why = self.worker.announce.session.broken.is_some()
-            && link.presence().is_some_and(|presence| presence.connections > 0);
+        let says_why = self.worker.announce.session.broken.is_some() && presence.connections > 0;
         let away = match &reach {
             Some(reach) => reach.breaker == Breaker::Open,
-            None => link.absence().is_some() && !says_why,
+            None => absent && !says_why,
         };
         self.worker.present = !away;
         let is_held = match reach {

@@ -86,6 +86,11 @@ impl Spent {
         self.run.reports > 0
     }
 
+    /// Whether this run has told of anything that costs.
+    pub fn run_used(&self) -> bool {
+        self.run.figures.iter().flatten().any(|figure| *figure > 0)
+    }
+
     /// All of it; none if nothing was told. What a run used that told nothing is not known, and never nothing.
     pub fn total(&self) -> Option<Usage> {
         let mut all = self.before;

@@ -29,6 +29,10 @@ use std::sync::Arc;
 /// So many workers are tried before work is given up, whatever its policy says.
 const MOST_TRIES: usize = 64;
 
+/// Whoever writes `hard` counts on being held to something.
+const NO_CEILING: &str = "is hard, and names no ceiling that is known here; write max_total_tokens, max_output_tokens or \
+                          max_cost_usd into it, or task.token_budget beside it";
+
 /// How a search for a worker ended.
 enum Search {
     Found(Box<Placed>),
@@ -53,6 +57,9 @@ impl Hub {
         };
         if agent.name == FLEET {
             contract::addressee(&dispatch)?;
+        }
+        if dispatch.task.budget.as_ref().is_some_and(|budget| budget.hard) && Ceiling::of(&dispatch).is_none() {
+            return Err(Refusal::invalid("task.budget", NO_CEILING));
         }
         match dispatch.task.json_schema.as_ref().and_then(schema::problem) {
             Some(problem) => Err(Refusal::invalid("task.json_schema", problem)),
@@ -292,6 +299,7 @@ impl Hub {
             epoch: worker.announce.epoch,
             lease_until: after(now, settings.take),
             form: form::form(&worker),
+            fallback: form::fallback(&worker),
             unverified: unverified.clone(),
             considered: listed(&choice),
         };

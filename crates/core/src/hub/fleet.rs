@@ -19,7 +19,7 @@ impl Hub {
         &self.fleet
     }
 
-    /// Founds the agent that stands for all workers. It is shown once there is one, or somebody dispatches.
+    /// Founds the agent that stands for all workers. It is shown once there is one, or somebody has dispatched.
     pub async fn found_fleet(self: &Arc<Self>) -> Result<(), Fault> {
         let owner = self.store.principal(FullName::owner()).await?;
         let id = self.store.agent(FLEET, owner.id).await?;
@@ -29,6 +29,9 @@ impl Hub {
             registry.hide(Arc::clone(&agent));
             registry
         });
+        if self.store.had_tasks(id).await? {
+            self.show_fleet();
+        }
         self.restore_fleet().await
     }
 

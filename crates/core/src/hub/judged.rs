@@ -1,5 +1,6 @@
 //! Reports of a worker under a contract: its result is looked at before anything is said to be done.
 
+use super::Hub;
 use super::run::{Fenced, RunHandle};
 use crate::fleet::outcome::Ruling;
 use crate::fleet::settings::after;
@@ -63,7 +64,13 @@ impl RunHandle {
                 self.end_with(Step::AskedAgain { worker: worker.to_string(), violations }).await;
                 Err(Fenced)
             }
-            Ruling::Over { reports, step, fault } => {
+            Ruling::Over { reports, step, fault, blocked } => {
+                if let Some(blocked) = blocked {
+                    let now = self.hub.clock.now();
+                    let reason = blocked.blocked_reason.unwrap_or(BlockedReason::MissingCapability);
+                    let until = retry_at(&reason, blocked.retryable, blocked.retry_after, now);
+                    self.hub.rests(&worker, &reason, until, &blocked.detail.unwrap_or_default()).await;
+                }
                 self.went(fault.map_or(Went::Well, Went::Wrong));
                 counter!("flotilla_dispatches_total", "outcome" => "ended").increment(1);
                 let hub = Arc::clone(&self.hub);
@@ -127,11 +134,7 @@ impl RunHandle {
         let patience = after(now, Duration::from_secs(1 << self.refusals.min(MOST_DOUBLINGS)));
         let until = retry_at.filter(|_| !lacks(&reason)).map(|at| at.max(patience));
         count_blocked(&reason);
-        if let (BlockedReason::UsageLimit, Some(until)) = (&reason, until) {
-            let paused = hub.fleet.pause(&worker, pause(until, &detail));
-            hub.look_at_workers();
-            hub.keep_workers(&paused).await;
-        }
+        hub.rests(&worker, &reason, until, &detail).await;
         let (revision, epoch) = self.profile;
         let worker = worker.to_string();
         self.end_with(Step::Blocked { worker, epoch, revision, reason, detail, until, retry_at, retryable }).await;
@@ -159,6 +162,17 @@ impl RunHandle {
         self.blocked(TaskResult { blocked_reason: Some(BlockedReason::OverCapacity), detail, ..TaskResult::default() })
             .await;
         true
+    }
+}
+
+impl Hub {
+    /// Pauses all of a worker's account if its usage limit is reached.
+    async fn rests(self: &Arc<Self>, worker: &str, reason: &BlockedReason, until: Option<Millis>, detail: &str) {
+        if let (BlockedReason::UsageLimit, Some(until)) = (reason, until) {
+            let paused = self.fleet.pause(worker, pause(until, detail));
+            self.look_at_workers();
+            self.keep_workers(&paused).await;
+        }
     }
 }
 

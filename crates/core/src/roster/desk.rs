@@ -128,6 +128,9 @@ struct State {
     /// Runs that were ended while nobody could be told, by the connection that had them; the latest last.
     unsaid: VecDeque<(u64, Order)>,
     next: u64,
+    /// The latest connection, and the first of its line (`Presence::line`).
+    latest: u64,
+    line: u64,
     /// Begins the tokens of this process, so that those of an earlier one are told from them.
     process: String,
     /// The connection that went on for those before the hub started; zero until one has.
@@ -183,6 +186,7 @@ impl Desk {
         let state = self.state();
         Presence {
             connections: state.seats.len(),
+            line: state.line,
             connected_for: state.seats.iter().map(|seat| seat.since.elapsed()).max(),
             gone_for: state.left.filter(|_| state.seats.is_empty()).map(|left| left.elapsed()),
             waiting: state.queue.len(),
@@ -247,6 +251,7 @@ impl Desk {
         let id = state.next;
         let shares = terms.connections == Connections::Share;
         let resumed = resume.and_then(|resume| state.take_token(resume).or_else(|| state.before(resume, shares, seal)));
+        state.line_up(id, resumed, shares);
         if let Some(old) = resumed {
             state.hand_over(old, id);
         }
@@ -275,8 +280,9 @@ impl Desk {
             acknowledges: false,
             asked: false,
         });
+        let line = state.line;
         drop(state);
-        Ok((Session::new(Arc::clone(self), id, token, wake), resumed.is_some()))
+        Ok((Session::new(Arc::clone(self), (id, line), token, wake), resumed.is_some()))
     }
 
     /// A connection is gone: what it did not take is sent again, what it took is held.

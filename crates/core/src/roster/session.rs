@@ -56,6 +56,7 @@ pub struct Unheard(pub Vec<Report>);
 pub struct Session {
     desk: Arc<Desk>,
     id: u64,
+    line: u64,
     token: String,
     wake: Arc<Notify>,
 }
@@ -67,8 +68,8 @@ impl Drop for Session {
 }
 
 impl Session {
-    pub(super) fn new(desk: Arc<Desk>, id: u64, token: String, wake: Arc<Notify>) -> Self {
-        Self { desk, id, token, wake }
+    pub(super) fn new(desk: Arc<Desk>, (id, line): (u64, u64), token: String, wake: Arc<Notify>) -> Self {
+        Self { desk, id, line, token, wake }
     }
 
     #[cfg(test)]
@@ -78,6 +79,11 @@ impl Session {
 
     pub fn desk(&self) -> &Arc<Desk> {
         &self.desk
+    }
+
+    /// The line of connections it is of (`Presence::line`).
+    pub fn line(&self) -> u64 {
+        self.line
     }
 
     /// What to show in order to go on after a cut.

@@ -396,3 +396,25 @@ async fn a_token_of_another_hub_or_agent_and_one_of_several_go_on_with_nothing_a
         assert!(!resumed && matches!(stands(&found), Standing::Away(_)), "{shown} {seal}");
     }
 }
+
+#[tokio::test]
+async fn connections_that_go_on_for_each_other_are_of_one_line() {
+    let script = Script::new();
+    let line = || script.desk.presence().line;
+    assert_eq!(line(), 0);
+    let (one, _) = script.open(None, Connections::Replace, 9);
+    assert_eq!(one.line(), line());
+    let (old, first) = (one.token().to_owned(), one.line());
+    drop(one);
+    let (two, _) = script.desk.open(Some(&old), Terms::default(), SEAL).expect("random numbers");
+    assert_eq!((two.line(), line()), (first, first), "with its token");
+    let (three, _) = script.open(None, Connections::Replace, 9);
+    assert!(three.line() != first && line() == three.line() && two.line() == first, "another takes its place");
+    let (four, resumed) = script.desk.open(Some(two.token()), Terms::default(), SEAL).expect("random numbers");
+    assert!(resumed && line() == four.line() && four.line() != first, "it has missed what the third said");
+    let (beside, _) = script.open(None, Connections::Share, 9);
+    assert_eq!((beside.line(), line()), (four.line(), four.line()), "beside it");
+    drop((two, three, four, beside));
+    let (after, _) = script.open(None, Connections::Share, 9);
+    assert!(after.line() == line() && line() != first, "there is nobody to stand beside");
+}

@@ -169,6 +169,10 @@ fn show(session: &Session, json: &str) -> Result<(), ClientError> {
     ] {
         shown.field(label, &joined(value));
     }
+    if worker["unconfirmed"] == true {
+        let note = "it connected anew; until it announces itself, its MCP servers count as unknown";
+        shown.field("Note", note);
+    }
     for (server, health) in worker["announce"]["mcp_health"].as_object().into_iter().flatten() {
         let status = health.as_str().or_else(|| health["status"].as_str()).unwrap_or("unknown");
         let detail = health["detail"].as_str().map(|detail| format!(" ({detail})")).unwrap_or_default();

@@ -7,7 +7,7 @@ use super::output::{Text, document};
 use super::session::Session;
 use clap::Args;
 use flotilla_outbound::client::error::ClientError;
-use flotilla_protocol::fleet::route::{Candidate, Considered, Step};
+use flotilla_protocol::fleet::route::{Candidate, Considered, Form, Step};
 use flotilla_protocol::time::Millis;
 use serde::Deserialize;
 
@@ -90,13 +90,25 @@ fn opinion(candidate: &Candidate) -> String {
     format!("could: {score:.2} ({})", points.collect::<Vec<_>>().join(", "))
 }
 
+fn told_as(form: Form) -> &'static str {
+    match form {
+        Form::Metadata => "told in the handshake",
+        Form::Hints => "told by hints in the text",
+        Form::Text => "told as plain text",
+    }
+}
+
 /// A decision in one line.
 pub fn summary(step: &Step) -> String {
     match step {
         Step::Queued { until, .. } => format!("queued until {until}"),
-        Step::Assigned { worker, unverified, .. } if unverified.is_empty() => format!("assigned to {worker}"),
-        Step::Assigned { worker, unverified, .. } => {
-            format!("assigned to {worker}, unverified: {}", unverified.join(", "))
+        Step::Assigned { worker, unverified, form, fallback, .. } => {
+            let told = fallback.as_ref().map(|why| format!(", {} ({why})", told_as(*form))).unwrap_or_default();
+            let unverified = match unverified.as_slice() {
+                [] => String::new(),
+                unverified => format!(", unverified: {}", unverified.join(", ")),
+            };
+            format!("assigned to {worker}{told}{unverified}")
         }
         Step::Resumed { worker } => format!("still with {worker} after a restart of the hub"),
         Step::Blocked { worker, reason, detail, .. } => {

@@ -10,8 +10,10 @@ mod ceilings;
 mod delegation;
 mod dispatch;
 mod ends;
+mod itself;
 mod kills;
 mod late;
+mod lines;
 mod load;
 mod obstacles;
 mod order;
@@ -22,6 +24,7 @@ mod roster;
 mod spending;
 mod standing;
 mod taken_back;
+mod versions;
 
 use crate::socket::{SCOPES, dial};
 use flotilla_testkit::socket::Socket;

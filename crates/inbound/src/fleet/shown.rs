@@ -41,6 +41,9 @@ pub struct Shown<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     last_failure: Option<&'a str>,
     success_rate: Option<f64>,
+    /// What it announced is of an earlier connection: its MCP servers count as unknown.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unconfirmed: bool,
     announce: &'a Announce,
 }
 
@@ -90,6 +93,7 @@ impl<'a> Shown<'a> {
             failures: worker.turns.failures,
             last_failure: worker.turns.last_failure.as_deref(),
             success_rate: worker.turns.success,
+            unconfirmed: worker.unconfirmed,
             announce: &worker.announce,
         }
     }

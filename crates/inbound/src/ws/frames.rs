@@ -110,11 +110,12 @@ impl Connection {
     /// What the agent of this connection is and has now, whatever it calls itself there.
     async fn announce(&mut self, announce: Announce) -> Result<(), Error> {
         self.app.hub.count_request(self.caller.principal)?;
-        let agent = Arc::clone(&self.place()?.agent);
-        let announced = self.app.hub.announce_worker(&agent, announce, Via::Socket).await?;
+        let place = self.place()?;
+        let (agent, via) = (Arc::clone(&place.agent), Via::Socket(place.session.line()));
+        let announced = self.app.hub.announce_worker(&agent, announce, via).await?;
         let left = announced.lease_until.0.saturating_sub(self.app.now().0) / 1000;
         let lease = u64::try_from(left).unwrap_or(0);
-        self.say(hub_frame::announced(announced.taken, announced.epoch, lease));
+        self.say(hub_frame::announced(announced.taken, announced.epoch, announced.version, lease));
         Ok(())
     }
 

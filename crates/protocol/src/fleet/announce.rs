@@ -247,6 +247,17 @@ impl RepoState {
     }
 }
 
+/// The versions a worker says it speaks, whatever else its announcement is.
+fn supported(announce: &Value) -> Vec<Version> {
+    serde_json::from_value(announce["supported_versions"].clone()).unwrap_or_default()
+}
+
+/// Whether an announcement of another version is of a worker that speaks ours too.
+pub(super) fn speaks_ours(json: &str) -> bool {
+    let announce: Value = serde_json::from_str(json).unwrap_or_default();
+    Version::common(&supported(&announce)).is_some()
+}
+
 /// The most entries of a list, the longest text, and the most bytes of JSON in an announcement: it is shown whole to its
 /// owner, and to all who follow the roster.
 const MOST_ENTRIES: usize = 1_000;
@@ -306,12 +317,30 @@ impl Announce {
         self.measure()
     }
 
+    /// What is understood of an announcement in a version that is not spoken here: that its worker speaks it.
+    pub(super) fn of_another_version(protocol_version: Version, json: &str) -> Self {
+        let announce: Value = serde_json::from_str(json).unwrap_or_default();
+        let agent_id = announce["worker"]["agent_id"].as_str().unwrap_or_default().to_owned();
+        Self {
+            protocol_version,
+            worker: Worker { agent_id, ..Worker::default() },
+            epoch: announce["epoch"].as_u64(),
+            supported_versions: supported(&announce),
+            ..Self::default()
+        }
+    }
+
+    /// Every version its worker says it speaks.
+    pub fn versions(&self) -> &[Version] {
+        match self.supported_versions.as_slice() {
+            [] => std::slice::from_ref(&self.protocol_version),
+            several => several,
+        }
+    }
+
     /// The highest version of the handshake both sides speak; none means plain text.
     pub fn spoken(&self) -> Option<Version> {
-        match self.supported_versions.as_slice() {
-            [] => Version::common(&[self.protocol_version]),
-            several => Version::common(several),
-        }
+        Version::common(self.versions())
     }
 
     /// What tells its repository from others, however it writes the address.

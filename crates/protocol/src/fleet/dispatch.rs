@@ -109,6 +109,17 @@ pub struct Budget {
     pub more: More,
 }
 
+impl Budget {
+    /// Takes over what another says; of two words on whether it is hard, the stricter counts.
+    pub(super) fn join(&mut self, other: Self) {
+        self.max_total_tokens = other.max_total_tokens.or(self.max_total_tokens);
+        self.max_output_tokens = other.max_output_tokens.or(self.max_output_tokens);
+        self.max_cost_usd = other.max_cost_usd.or(self.max_cost_usd);
+        self.hard |= other.hard;
+        self.more.extend(other.more);
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Requirements {
     #[serde(default)]

@@ -53,6 +53,9 @@ fn set(dispatch: &mut Dispatch, key: &str, value: &str) -> Result<(), String> {
         "priority" => task.priority = word(key, value)?,
         "reply_schema" => task.reply_schema = word(key, value)?,
         "token_budget" => task.token_budget = Some(number(key, value)?),
+        "json_schema" => task.json_schema = Some(json(key, value)?),
+        "budget" => budget(task).join(json(key, value)?),
+        "max_total_tokens" => budget(task).max_total_tokens = Some(number(key, value)?),
         "max_output_tokens" => budget(task).max_output_tokens = Some(number(key, value)?),
         "max_cost_usd" => {
             let cost = value.trim_start_matches('$').parse().map_err(|_| format!("{key}: '{value}' is no number"))?;
@@ -87,6 +90,14 @@ fn word<T: DeserializeOwned>(key: &str, value: &str) -> Result<T, String> {
     let folded = value.to_lowercase();
     let json = if matches!(folded.as_str(), "true" | "false") { Value::Bool(folded == "true") } else { folded.into() };
     serde_json::from_value(json).map_err(|error| format!("{key}: {}", crate::decode::plain(&error.to_string())))
+}
+
+/// What takes more than a word is JSON, as it would stand in a TASK_DISPATCH.
+fn json<T: DeserializeOwned>(key: &str, value: &str) -> Result<T, String> {
+    serde_json::from_str(value).map_err(|error| {
+        let problem = crate::decode::plain(&error.to_string());
+        format!("{key}: must be JSON in this one line: {problem}")
+    })
 }
 
 fn number(key: &str, value: &str) -> Result<u64, String> {

@@ -18,6 +18,9 @@ pub enum Step {
         /// It must take the work up by then.
         lease_until: Millis,
         form: Form,
+        /// Why it is told of its work in less than the handshake.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fallback: Option<String>,
         /// What nobody could check.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unverified: Vec<String>,

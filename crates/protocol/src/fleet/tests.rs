@@ -267,6 +267,40 @@ fn hints_carry_all_they_have_words_for() {
 }
 
 #[test]
+fn ceilings_and_schemas_in_hints_hold() {
+    let read = |hints: &str| hints::read(&format!("TASK DISPATCH (inline)\n{hints}\nBrief: x")).unwrap().unwrap();
+    let plain = read("max_total_tokens: 50\nhard: true");
+    let whole = read(r#"budget: {"max_total_tokens": 50, "hard": true}"#);
+    let mixed = read("hard: true\nbudget: {\"max_total_tokens\": 50}");
+    for dispatch in [plain, whole, mixed] {
+        assert_eq!((dispatch.most_tokens(), dispatch.task.budget.is_some_and(|b| b.hard)), (Some(50), true));
+        assert!(dispatch.more.is_empty(), "{:?}", dispatch.more);
+    }
+    let schema = read("reply_schema: json\njson_schema: {\"required\": [\"a\"]}");
+    assert_eq!(schema.task.json_schema, Some(json!({"required": ["a"]})));
+}
+
+#[test]
+fn a_worker_of_a_newer_version_is_known_for_what_it_speaks() {
+    let told = |versions: serde_json::Value| {
+        let announce = json!({"type": "SESSION_ANNOUNCE", "protocol_version": "3.0", "supported_versions": versions,
+            "worker": {"agent_id": "w", "model": "m"}, "epoch": 4, "mcp_health": {"mem": "ok"}});
+        match read(&announce.to_string()) {
+            Found::Handshake(Handshake::Announce(announce)) => announce,
+            other => panic!("{other:?}"),
+        }
+    };
+    let both = told(json!(["2.0", "3.0"]));
+    assert_eq!((both.spoken().unwrap().to_string(), both.worker.model.as_deref()), ("2.0".into(), Some("m")));
+    let other = told(json!([]));
+    assert_eq!((other.spoken(), other.worker.agent_id.as_str(), other.epoch), (None, "w", Some(4)));
+    assert!(other.worker.model.is_none() && other.mcp_health.is_empty(), "its words may mean something else");
+    assert_eq!(read(&write(&*other).unwrap()), Found::Handshake(Handshake::Announce(other)), "and it is kept so");
+    let nameless = json!({"type": "SESSION_ANNOUNCE", "protocol_version": "3.0", "who": "w"});
+    assert!(matches!(read(&nameless.to_string()), Found::Wrong(problem) if problem.contains("must name the worker")));
+}
+
+#[test]
 fn an_announcement_has_a_size() {
     let told = |worker: serde_json::Value, capabilities: serde_json::Value| {
         let announce = json!({"type": "SESSION_ANNOUNCE", "protocol_version": "2.0", "worker": worker,
@@ -300,6 +334,9 @@ fn only_hints_at_the_top_are_hints_and_slips_are_told() {
         ("do the thing", "no hint"),
         ("priority: low", "no hint"),
         ("Brief:", "brief: must say"),
+        ("budget: 4000\nBrief: x", "budget: must be JSON in this one line"),
+        ("json_schema: {\nBrief: x", "json_schema: must be JSON in this one line"),
+        ("json_schema: {}\nBrief: x", "task.json_schema: goes with reply_schema"),
     ] {
         let read = hints::read(&format!("TASK DISPATCH (inline)\n{text}")).unwrap();
         assert!(read.clone().unwrap_err().contains(told), "{text}: {read:?}");

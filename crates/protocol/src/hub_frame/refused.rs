@@ -1,8 +1,9 @@
 //! A frame with a result that could not be taken: noted on its run, so that what follows is not taken for done instead.
 
 use crate::a2a::error::Refusal;
+use crate::a2a::model::Part;
 use crate::block::Block;
-use crate::fleet::Kind;
+use crate::fleet::{self, Kind};
 use crate::wire::Json;
 use crate::work::Report;
 use serde::Deserialize;
@@ -33,6 +34,15 @@ impl RefusedResult {
         let block = Block::new(Json::of(&json!({"type": BLOCK, "reason": reason})).ok()?).ok()?;
         Some(Report::Note { blocks: vec![block] })
     }
+}
+
+/// A part that is a result and cannot be read, as the owner sees it: for a peer it would look like one that counts. None
+/// of words, which stay what they are.
+pub fn aside(part: &Part, problem: &str) -> Option<Block> {
+    let told = fleet::json(part)?;
+    let reason = problem.strip_prefix(Kind::Result.name()).map_or(problem, |rest| rest.trim_start_matches([':', ' ']));
+    let told: Value = serde_json::from_str(&told).unwrap_or_else(|_| told.into_owned().into());
+    Block::new(Json::of(&json!({"type": BLOCK, "reason": reason, "result": told})).ok()?).ok()
 }
 
 /// What is wrong with a result, as such a block tells it.

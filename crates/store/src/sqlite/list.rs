@@ -55,6 +55,13 @@ pub fn open_with(connection: &mut Connection, agent: AgentId) -> Result<usize, F
     count.map(|count| count as usize).map_err(fault("counting open tasks"))
 }
 
+/// Counters stay when what they counted is removed.
+pub fn had_tasks(connection: &mut Connection, agent: AgentId) -> Result<bool, Fault> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM counters WHERE agent = ?1)";
+    let mut statement = connection.prepare_cached(sql).map_err(fault("looking for tasks"))?;
+    statement.query_row([agent.0], |row| row.get(0)).map_err(fault("looking for tasks"))
+}
+
 pub fn agents(connection: &mut Connection, principal: PrincipalId) -> Result<Vec<AgentId>, Fault> {
     let sql =
         "SELECT DISTINCT agent FROM counters WHERE principal = ?1 AND n > 0 AND state BETWEEN 1 AND 8 ORDER BY agent";

@@ -296,6 +296,7 @@ fn given(run: u32) -> Command {
         epoch: None,
         lease_until: Millis(0),
         form: Form::Text,
+        fallback: Some("it never announced itself".into()),
         unverified: Vec::new(),
         considered: Considered::default(),
     };

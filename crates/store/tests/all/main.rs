@@ -63,7 +63,8 @@ macro_rules! suite {
             list: pages_agree_with_a_model totals_do_not_depend_on_the_page exchanges_are_not_listed
                   artifacts_are_left_out_when_not_wanted;
             scope: a_task_is_seen_by_its_caller_its_owner_and_the_hub lists_are_of_one_principal_and_agent
-                a_context_s_latest_exchanges_are_found an_agent_s_open_tasks_are_counted_over_all_callers;
+                a_context_s_latest_exchanges_are_found an_agent_s_open_tasks_are_counted_over_all_callers
+                an_agent_that_was_given_a_task_is_known;
             send: a_key_is_sent_once a_stale_send_was_not_made sends_are_forgotten_by_age sends_are_forgotten_by_number;
             sweep: long_logs_come_to_the_same_after_a_sweep ended_tasks_go_by_age ended_tasks_go_by_number
                    age_and_number_together_take_no_more_than_each open_tasks_do_not_shelter_ended_ones

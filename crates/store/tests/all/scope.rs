@@ -55,6 +55,14 @@ pub async fn an_agent_s_open_tasks_are_counted_over_all_callers(home: &impl Home
     assert_eq!((store.open_with(AGENT).await.unwrap(), store.open_with(other).await.unwrap()), (2, 1));
 }
 
+pub async fn an_agent_that_was_given_a_task_is_known(home: &impl Home) {
+    let store = home.open();
+    assert!(!store.had_tasks(AGENT).await.unwrap());
+    keep(&store, TaskId::fresh(), "say! work chunk done", 1).await;
+    assert!(store.had_tasks(AGENT).await.unwrap());
+    assert!(!store.had_tasks(AgentId(AGENT.0 + 1)).await.unwrap());
+}
+
 pub async fn lists_are_of_one_principal_and_agent(home: &impl Home) {
     let store = home.open();
     let mut random = Random::new(1);

@@ -135,19 +135,20 @@ impl Heard {
         }
     }
 
-    /// The result that was told in pieces.
-    pub(super) fn result(&self) -> Held {
+    /// The result that was told in pieces, and the artifact they are of.
+    pub(super) fn result(&self) -> (Held, Option<&str>) {
         let texts = || {
             let unsettled = self.spoken.iter().rev().filter(|spoken| !spoken.settled);
-            unsettled.map(|spoken| &spoken.text).chain([&self.words])
+            unsettled.map(|spoken| (&spoken.text, spoken.artifact.as_deref())).chain([(&self.words, None)])
         };
-        for text in texts() {
+        for (text, artifact) in texts() {
             match of_result((ending(text), String::new())) {
-                found @ (Held::Result(..) | Held::Wrong(_)) => return found,
+                found @ (Held::Result(..) | Held::Wrong(_)) => return (found, artifact),
                 Held::Announce(_) | Held::Content => {}
             }
         }
-        if texts().any(|text| is_cut_off(text)) { Held::Wrong(CUT.into()) } else { Held::Content }
+        let is_cut = texts().any(|(text, _)| is_cut_off(text));
+        (if is_cut { Held::Wrong(CUT.into()) } else { Held::Content }, None)
     }
 
     /// Whether its words speak of a result as one is written.

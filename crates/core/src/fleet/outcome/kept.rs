@@ -4,16 +4,28 @@ use super::{Judge, Ruling, own};
 use flotilla_protocol::fleet::Announce;
 use flotilla_protocol::work::Report;
 
+impl Ruling {
+    fn kept(&mut self) -> &mut Vec<Report> {
+        match self {
+            Self::Pass(kept) | Self::Over { reports: kept, .. } | Self::Blocked(_, kept) | Self::Again(_, kept) => kept,
+        }
+    }
+}
+
 impl Judge {
     /// Reads reports; what they come to, and what the worker announced in them. The number they came under is kept with
     /// what is kept of them, or what they tell would count again.
     pub fn rule(&mut self, mut reports: Vec<Report>) -> (Ruling, Vec<Announce>) {
         let received = reports.pop_if(|report| matches!(report, Report::Received { .. }));
         let (mut ruling, announced) = self.read(reports);
-        match &mut ruling {
-            Ruling::Pass(kept) | Ruling::Over { reports: kept, .. } => kept.extend(received),
-            Ruling::Blocked(_, kept) | Ruling::Again(_, kept) if !kept.is_empty() => kept.extend(received),
-            Ruling::Blocked(..) | Ruling::Again(..) => {}
+        let aside = std::mem::take(&mut self.aside);
+        let kept = ruling.kept();
+        if !aside.is_empty() {
+            kept.insert(0, Report::Note { blocks: aside });
+        }
+        let is_told = !kept.is_empty() || matches!(ruling, Ruling::Pass(_));
+        if is_told {
+            ruling.kept().extend(received);
         }
         (ruling, announced)
     }

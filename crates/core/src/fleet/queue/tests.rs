@@ -30,7 +30,7 @@ fn fleet(count: i64) -> (Fleet, Registry) {
         announce.worker.agent_id.clone_from(&agent.name);
         announce.capabilities.tools = ["bash", "edit", "grep"].map(str::to_owned).to_vec();
         announce.worker.model_tier = Some(["haiku", "sonnet", "opus"][(agent.id.0 % 3) as usize].to_owned());
-        fleet.announce(agent, announce, Via::Socket, NOW);
+        fleet.announce(agent, announce, Via::Socket(0), NOW);
     }
     (fleet, registry)
 }
@@ -220,7 +220,7 @@ fn who_comes_to_a_repository_finds_out_that_others_change_it() {
         announce.worker.agent_id = name.to_owned();
         let state = RepoState { clean: Some(true), repository: Some("git@x:repo".into()), ..RepoState::default() };
         announce.session.repo_state = Some(state);
-        fleet.announce(registry.by_name(name).expect("an agent"), announce, Via::Socket, NOW);
+        fleet.announce(registry.by_name(name).expect("an agent"), announce, Via::Socket(0), NOW);
     };
     says("w001");
     let first = write();

@@ -27,6 +27,17 @@ impl State {
         loads
     }
 
+    /// Whether a connection is of the line there is, or begins another: who comes in the place of somebody, without the
+    /// token of the latest, may be another program.
+    pub(super) fn line_up(&mut self, id: u64, resumed: Option<u64>, shares: bool) {
+        let goes_on = resumed.is_some_and(|old| shares || old == self.latest);
+        let stands_beside = shares && !self.seats.is_empty();
+        if !goes_on && !stands_beside {
+            self.line = id;
+        }
+        self.latest = id;
+    }
+
     /// The runs of one connection go on on another.
     pub(super) fn hand_over(&mut self, old: u64, new: u64) {
         let held = self.held.remove(&old).unwrap_or_default();

@@ -87,3 +87,49 @@ fn a_turn_that_nobody_goes_on_with_has_failed() {
     assert!(told["error"].as_str().is_some_and(|error| error.starts_with("The work was begun")), "{told}");
     assert_eq!(ended["artifacts"][0]["artifactId"], "half", "what was made is there");
 }
+
+#[test]
+fn a_worker_that_has_begun_is_not_blocked_any_more() {
+    let hub = hub_with("");
+    let (mut ada, mut bob) = (labelled(&hub, "ada"), labelled(&hub, "bob"));
+    let half = json!({"artifact": {"artifactId": "half", "parts": [{"kind": "text", "text": "Half of it"}]},
+        "lastChunk": true});
+    let speaks = json!({"status": {"state": "working", "message": "I am at it"}});
+    let uses = json!({"status": {"state": "working"}, "blocks": [{"type": "usage", "input_tokens": 800}]});
+    for (with, how) in [(&half, "made something of it"), (&speaks, "spoken of it"), (&uses, "used tokens for it")] {
+        let (task, client) = give(&hub, &json!({"to": "label:j"}));
+        let message = ada.kind("message");
+        let mut frame = json!({"type": "task_response", "taskId": message["taskId"], "run": message["run"]});
+        frame.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
+        ada.send(&frame);
+        let blocked = json!({"status": "blocked", "blocked_reason": "missing_mcp", "detail": "no mem"});
+        super::result(&mut ada, &message, &blocked);
+        let ended = reached(&client, &task, "TASK_STATE_FAILED");
+        let told = told(&ended);
+        let error = told["error"].as_str().unwrap_or_default();
+        assert!(error.contains("blocked (missing_mcp: no mem)") && error.contains(how), "{told}");
+        assert_eq!((&told["status"], &told["blocked_reason"]), (&json!("error"), &Value::Null), "{told}");
+        assert_eq!(steps(&hub, &task), "assigned ada, judged ada", "it is nobody else's");
+    }
+    let (_, _) = give(&hub, &json!({"to": "label:j"}));
+    let message = ada.kind("message");
+    super::begin(&mut ada, &message);
+    super::result(&mut ada, &message, &json!({"status": "blocked", "blocked_reason": "dirty_tree"}));
+    bob.kind("message");
+}
+
+#[test]
+fn a_usage_limit_in_the_middle_of_work_pauses_the_account_all_the_same() {
+    let hub = hub_with("");
+    let mut ada = worker(&hub, "ada");
+    let (task, client) = give(&hub, &json!({"to": "ada"}));
+    let message = ada.kind("message");
+    super::result(
+        &mut ada,
+        &message,
+        &json!({"status": "blocked", "blocked_reason": "usage_limit", "retry_after": 3600, "tokens_spent": 9}),
+    );
+    let told = told(&reached(&client, &task, "TASK_STATE_FAILED"));
+    assert_eq!((&told["status"], &told["retry_after"]), (&json!("error"), &json!(3600)), "{told}");
+    assert!(is(&hub, "ada", "BUSY")["paused"]["until"].is_string());
+}

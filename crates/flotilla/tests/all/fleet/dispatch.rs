@@ -240,3 +240,40 @@ fn the_command_line_dispatches_and_waits() {
     let slip = place.run(&["dispatch", "More", "--priority", "asap"]);
     assert!(slip.code != 0 && slip.err.contains("priority"), "{slip:?}");
 }
+
+#[test]
+fn hints_hold_as_the_same_in_json_does_and_a_hard_budget_names_its_ceiling() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let client = owner(&hub).agent("ada");
+    let send = |number: u32, hints: &str| {
+        let text = format!("TASK DISPATCH (inline)\n{hints}\nBrief: Do it");
+        let message = json!({"messageId": format!("h{number}"), "role": "ROLE_USER", "parts": [{"text": text}]});
+        client.call("SendMessage", &json!({"message": message, "configuration": {"returnImmediately": true}}))
+    };
+    let budget = json!({"max_total_tokens": 50, "hard": true});
+    for (number, hints) in (1..).zip(["max_total_tokens: 50\nhard: true".to_owned(), format!("budget: {budget}")]) {
+        let task = send(number, &hints).expect("it is taken")["task"].clone();
+        let message = ada.kind("message");
+        assert_eq!(message["payload"]["metadata"][URI]["task"]["budget"], budget, "{hints}");
+        result(&mut ada, &message, &json!({"status": "done"}));
+        reached(&client, id(&task), "TASK_STATE_COMPLETED");
+    }
+    let task =
+        send(3, "reply_schema: json\njson_schema: {\"required\": [\"a\"]}").expect("it is taken")["task"].clone();
+    for (reply, run) in [("{}", 1), (r#"{"a": 1}"#, 2)] {
+        let message = ada.kind("message");
+        assert_eq!(message["run"], run, "a reply that is not valid is asked for again");
+        answer(&mut ada, &message, reply);
+    }
+    reached(&client, id(&task), "TASK_STATE_COMPLETED");
+    let named = "write max_total_tokens, max_output_tokens or max_cost_usd";
+    let refused = send(4, "max_tokens: 50\nhard: true").expect_err("no ceiling holds");
+    assert!(refused.message.contains(named), "{refused:?}");
+    let body = dispatch(&json!({"to": "ada", "task": {"budget": {"max_tokens": 50, "hard": true}}}));
+    let refused = super::post(&owner(&hub), "/api/dispatch", &body);
+    assert!(refused.status == 400 && refused.text().contains(named), "{}", refused.text());
+    let soft = json!({"to": "ada", "task": {"budget": {"max_tokens": 50}}});
+    let (_, _) = give(&hub, &soft);
+    assert_eq!(ada.kind("message")["payload"]["metadata"][URI]["task"]["budget"]["max_tokens"], 50, "kept");
+}

@@ -241,7 +241,7 @@ fn a_quoted_result_is_content_and_a_reply_may_stand_before_a_real_one() {
 }
 
 #[test]
-fn what_a_worker_used_before_it_was_blocked_is_told() {
+fn what_a_worker_used_before_it_answered_blocked_is_told_and_was_work() {
     let hub = hub();
     let mut ada = worker(&hub, "ada");
     let (task, client) = give(&hub, &json!({"to": "ada", "on_blocked": []}));
@@ -251,8 +251,24 @@ fn what_a_worker_used_before_it_was_blocked_is_told() {
         &message,
         &json!({"status": "blocked", "blocked_reason": "missing_mcp", "usage": {"input_tokens": 50}}),
     );
-    let rejected = told(&reached(&client, &task, "TASK_STATE_REJECTED"));
-    assert_eq!((&rejected["tokens_spent"], &rejected["usage"]["input_tokens"]), (&json!(50), &json!(50)));
+    let failed = told(&reached(&client, &task, "TASK_STATE_FAILED"));
+    assert_eq!((&failed["tokens_spent"], &failed["usage"]["input_tokens"]), (&json!(50), &json!(50)));
+    assert!(failed["error"].as_str().is_some_and(|error| error.contains("used tokens for it")), "{failed}");
+}
+
+#[test]
+fn a_result_that_cannot_be_read_does_not_stand_beside_the_hub_s_word_on_it() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let (task, client) = give(&hub, &json!({}));
+    let message = ada.kind("message");
+    result(&mut ada, &message, &json!({"status": "done", "tokens_spent": -5}));
+    let failed = reached(&client, &task, "TASK_STATE_FAILED");
+    let artifacts = failed["artifacts"].as_array().expect("artifacts");
+    assert_eq!((artifacts.len(), &artifacts[0]["artifactId"]), (1, &json!("r")), "{failed}");
+    assert!(told(&failed)["error"].as_str().is_some_and(|error| error.contains("tokens_spent")), "{failed}");
+    let log = super::owner(&hub).get(&format!("/api/tasks/{task}/log")).text().to_owned();
+    assert!(log.contains("refused_result") && log.contains("-5"), "its owner sees what it was: {log}");
 }
 
 #[test]

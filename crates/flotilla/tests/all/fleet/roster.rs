@@ -97,13 +97,10 @@ fn what_is_wrong_with_an_announcement_is_said() {
         let response = post(&client, "/api/fleet/announce", body);
         (response.status, response.text().to_owned())
     };
-    let mut newer = announce("ada", 1);
-    newer["protocol_version"] = json!("3.0");
     let mut nameless = announce("ada", 1);
     nameless["worker"]["agent_id"] = json!("");
     for (body, status, told) in [
         (json!({}), 400, "must be a SESSION_ANNOUNCE"),
-        (newer, 400, "announce in 2.0"),
         (nameless, 400, "worker.agent_id: must name the worker"),
         (announce("nobody", 1), 404, "There is no agent 'nobody' of yours"),
         (announce("echo", 1), 404, "There is no agent 'echo' of yours"),
