@@ -1,6 +1,7 @@
 //! `flotilla send`: a message to an agent, and what comes of it.
 
 use super::args::{ClientArgs, switch};
+use super::asking::Pace;
 use super::failure::Failure;
 use super::follow::{self, Printed};
 use super::output::{Text, compact, document, warn};
@@ -61,7 +62,7 @@ impl Send {
         let request = self.request(session, continues.as_deref())?;
         let flag = if self.wait { Some(false) } else { self.r#async };
         let at_once = !self.stream && session.sources.truth(Setting::Async, flag)?;
-        let pace = follow::pace(session, self.poll_interval.clone())?;
+        let pace = Pace::of(session, self.poll_interval.clone())?;
         let client = session.client().await?;
         request.message.iter().for_each(|message| session.watch.sends(&client, message));
         let done = if at_once {
@@ -114,7 +115,7 @@ async fn wait(
     client: &Client,
     request: SendMessageRequest,
     session: &Session,
-    pace: follow::Pace,
+    pace: Pace,
 ) -> Result<(), Failure> {
     let sent = if client.card().capabilities.streaming {
         let follow = Follow::new(client, client.send_streaming(request).await?);
@@ -132,7 +133,7 @@ async fn stream(
     client: &Client,
     request: SendMessageRequest,
     session: &Session,
-    pace: follow::Pace,
+    pace: Pace,
 ) -> Result<(), Failure> {
     if !client.card().capabilities.streaming {
         warn("the agent does not stream; waiting for its answer instead");
