@@ -6,7 +6,7 @@ use super::download::Download;
 use super::failure::Failure;
 use super::follow::{self, Printed};
 use super::log::Log;
-use super::output::{Text, compact, document, object as print_object, warn};
+use super::output::{Text, compact, document, object as print_object, say, warn};
 use super::push::PushConfigCommand;
 use super::render::Detail;
 use super::send::{self, resume};
@@ -221,10 +221,13 @@ impl List {
                 }
             }
             if is_last {
+                let more = if next.is_empty() { String::new() } else { session.command(&self.next(&next)) };
                 if !session.is_json() {
                     let total = page.value.total_size.max(i64::try_from(shown).unwrap_or(i64::MAX));
-                    let more = if next.is_empty() { String::new() } else { session.command(&self.next(&next)) };
                     Text::default().field("Total", &total.to_string()).field("Next page", &more).print();
+                } else if self.stream && !more.is_empty() {
+                    // A document of one page has the token in it, and lines have no place for it.
+                    say(&format!("Next page: {more}"));
                 }
                 return Ok(());
             }
