@@ -6,9 +6,10 @@ use super::failure::Failure;
 use super::output::{Text, document, line};
 use super::session::{HUB_KEY, Session, hub_key};
 use super::settings::{Setting, Source};
+use crate::assemble;
 use crate::config::{AgentConfig, Config, Secret};
 use crate::run;
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use flotilla_outbound::net::address;
 use flotilla_outbound::net::redact::MASK;
@@ -156,6 +157,8 @@ pub fn check(settings: HubSettings) -> Result<()> {
     run::preset_secret(&config)?;
     for (name, agent) in &config.agents {
         agent.check_secrets(name)?;
+        // What is no program needs nothing that would have to be there.
+        super::block_on(assemble::find(name, agent, None)).with_context(|| format!("agents.{name}"))?;
     }
     if let Some(announce) = &config.announce {
         announce.key()?;
