@@ -120,7 +120,7 @@ impl Fold {
     }
 
     fn set_status(&mut self, state: TaskState, message: Option<Arc<Message>>, at: Millis) {
-        self.status = TaskStatus { state, message, timestamp: Some(at), ..TaskStatus::default() };
+        self.status = TaskStatus { state, message, timestamp: Some(at.into()), ..TaskStatus::default() };
     }
 
     fn produce(&mut self, artifact: Arc<Artifact>, append: bool) {
@@ -177,7 +177,7 @@ pub fn frame(head: &Head, event: &Event, at: Millis) -> Option<StreamResponse> {
             status: TaskStatus {
                 state: *state,
                 message: said.as_ref().and_then(Said::projected),
-                timestamp: Some(at),
+                timestamp: Some(at.into()),
                 ..TaskStatus::default()
             },
             metadata: metadata.clone(),

@@ -4,6 +4,7 @@ mod agents;
 mod announce;
 mod approvals;
 mod args;
+mod asking;
 mod auth;
 mod card;
 mod completion;

@@ -13,7 +13,7 @@ use flotilla_protocol::a2a::request::{
     SendMessageRequest, SubscribeToTaskRequest,
 };
 use flotilla_protocol::decode::too_deep;
-use flotilla_protocol::time::Millis;
+use flotilla_protocol::time::Moment;
 use flotilla_protocol::wire::{AnyValue, Base64, Int32, Object};
 use prost_types::{Struct, Timestamp};
 use std::sync::Arc;
@@ -176,7 +176,7 @@ impl Reader {
         Ok(TaskStatus {
             state: state("status.state", status.state)?,
             message: message.map(Arc::new),
-            timestamp: status.timestamp.map(|moment| millis("status.timestamp", moment)).transpose()?,
+            timestamp: status.timestamp.map(|told| moment("status.timestamp", told)).transpose()?,
             ..Default::default()
         })
     }
@@ -254,7 +254,7 @@ pub(crate) fn state(field: &str, number: i32) -> Result<TaskState, Refusal> {
 }
 
 fn list_tasks(request: pb::ListTasksRequest) -> Result<ListTasksRequest, Refusal> {
-    let after = request.status_timestamp_after.map(|moment| millis("statusTimestampAfter", moment));
+    let after = request.status_timestamp_after.map(|told| moment("statusTimestampAfter", told));
     Ok(ListTasksRequest {
         tenant: request.tenant,
         context_id: request.context_id,
@@ -262,7 +262,7 @@ fn list_tasks(request: pb::ListTasksRequest) -> Result<ListTasksRequest, Refusal
         page_size: request.page_size.map(Int32),
         page_token: request.page_token,
         history_length: request.history_length.map(Int32),
-        status_timestamp_after: after.transpose()?,
+        status_timestamp_after: after.transpose()?.map(Moment::millis),
         include_artifacts: request.include_artifacts.unwrap_or_default(),
         ..Default::default()
     })
@@ -290,13 +290,6 @@ impl Reader {
     }
 }
 
-/// A fraction finer than a millisecond rounds up, as it does in JSON.
-pub(crate) fn millis(field: &str, moment: Timestamp) -> Result<Millis, Refusal> {
-    let nanos = i64::from(moment.nanos);
-    let whole = moment.seconds.checked_mul(1_000).filter(|_| (0..1_000_000_000).contains(&nanos));
-    let fraction = nanos / 1_000_000 + i64::from(nanos % 1_000_000 != 0);
-    whole
-        .and_then(|whole| whole.checked_add(fraction))
-        .and_then(Millis::checked)
-        .ok_or_else(|| Refusal::invalid(field, "is not a moment"))
+pub(crate) fn moment(field: &str, told: Timestamp) -> Result<Moment, Refusal> {
+    Moment::checked(told.seconds, told.nanos).ok_or_else(|| Refusal::invalid(field, "is not a moment"))
 }

@@ -9,7 +9,7 @@ use flotilla_protocol::a2a::push::ListPushConfigsResponse;
 use flotilla_protocol::a2a::request::{
     ListTasksRequest, ListTasksResponse, PushConfig, SendMessageConfiguration, SendMessageRequest,
 };
-use flotilla_protocol::time::Millis;
+use flotilla_protocol::time::Moment;
 use flotilla_protocol::wire::Object;
 use prost_types::{Struct, Timestamp};
 
@@ -17,9 +17,9 @@ pub(crate) fn object(object: Option<&Object>) -> Option<Struct> {
     object.map(json::to_struct)
 }
 
-pub(crate) fn timestamp(moment: Millis) -> Timestamp {
-    let nanos = moment.0.rem_euclid(1_000) * 1_000_000;
-    Timestamp { seconds: moment.0.div_euclid(1_000), nanos: i32::try_from(nanos).unwrap_or_default() }
+pub(crate) fn timestamp(moment: Moment) -> Timestamp {
+    let (seconds, nanos) = moment.parts();
+    Timestamp { seconds, nanos }
 }
 
 fn part(part: &Part) -> pb::Part {
@@ -180,7 +180,7 @@ pub fn list_tasks(request: &ListTasksRequest) -> pb::ListTasksRequest {
         page_size: request.page_size.map(|size| size.0),
         page_token: request.page_token.clone(),
         history_length: request.history_length.map(|length| length.0),
-        status_timestamp_after: request.status_timestamp_after.map(timestamp),
+        status_timestamp_after: request.status_timestamp_after.map(|after| timestamp(after.into())),
         include_artifacts: request.include_artifacts.then_some(true),
     }
 }

@@ -23,7 +23,7 @@ pub use rest::{escape, segment};
 use crate::net::{Net, Outgoing, address};
 use card::Card;
 use choose::{Binding, Choice, Dialect, Versions, choose};
-use credential::{Attached, Credentials, attach};
+use credential::{Attached, Credentials, attach, is_any_carried};
 use error::ClientError;
 use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::model::Task;
@@ -91,6 +91,17 @@ fn null_is_absent<'de, D: serde::Deserializer<'de>, T: Deserialize<'de> + Defaul
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
+/// All members have a default, so that any object can be read as a task; one without an id is none.
+fn a_task(answer: Answer<Task>) -> Result<Answer<Task>, ClientError> {
+    if answer.value.id.is_empty() { Err(ClientError::malformed("it is no Task: id is missing")) } else { Ok(answer) }
+}
+
+/// The same of a push config, which is one for its URL.
+fn a_push_config(answer: Answer<PushConfig>) -> Result<Answer<PushConfig>, ClientError> {
+    let is_none = answer.value.url.is_empty();
+    if is_none { Err(ClientError::malformed("it is no push config: url is missing")) } else { Ok(answer) }
+}
+
 #[derive(Clone)]
 pub struct Client {
     net: Net,
@@ -113,13 +124,12 @@ impl Client {
     /// Chooses an interface of the card and places the credentials its schemes take.
     pub fn new(net: Net, card: Card, options: Options) -> Result<Self, ClientError> {
         let choice = choose(&card, &options.transports, options.version.as_deref(), options.versions)?;
-        if let Err(error @ ClientError::AddressWithPassword { .. }) = address::check(&choice.interface.url) {
-            return Err(ClientError::CardInvalid {
-                reference: address::shown(&card.source),
-                problem: error.to_string(),
-            });
+        if let Err(error) = address::check(&choice.interface.called_at(&card.source)) {
+            let problem = format!("the url of its interface for {}: {error}", choice.binding.name());
+            return Err(ClientError::CardInvalid { reference: address::shown(&card.source), problem });
         }
-        let attached = options.attached.map_or_else(|| attach(&card, &options.credentials), Ok)?;
+        let by_card = || attach(&card, &options.credentials, &options.parameters);
+        let attached = options.attached.map_or_else(by_card, Ok)?;
         net.note(|| {
             let Choice { binding, interface, version, .. } = &choice;
             format!("* {} at {}, A2A-Version {version}", binding.name(), interface.url)
@@ -187,6 +197,16 @@ impl Client {
         &self.attached
     }
 
+    /// Whether calls show who makes them.
+    fn shows_credential(&self) -> bool {
+        !self.attached.is_empty() || is_any_carried(&self.card, &self.parameters)
+    }
+
+    /// An error as it may be told, and with what the caller has to know of its own credentials.
+    fn told(&self, error: ClientError) -> ClientError {
+        error.masked(|text| self.clean(text)).withholding(&self.attached.unused)
+    }
+
     /// Text with every credential of this client masked.
     pub fn clean(&self, text: &str) -> String {
         self.net.clean(text)
@@ -215,7 +235,7 @@ impl Client {
 
     /// GetTask (spec 3.1.3).
     pub async fn task(&self, request: GetTaskRequest) -> Result<Answer<Task>, ClientError> {
-        self.call(Request::GetTask(request), Some(self.net.limits.answer)).await
+        self.call(Request::GetTask(request), Some(self.net.limits.answer)).await.and_then(a_task)
     }
 
     /// ListTasks (spec 3.1.4).
@@ -225,7 +245,7 @@ impl Client {
 
     /// CancelTask (spec 3.1.5).
     pub async fn cancel(&self, request: CancelTaskRequest) -> Result<Answer<Task>, ClientError> {
-        self.call(Request::CancelTask(request), Some(self.net.limits.answer)).await
+        self.call(Request::CancelTask(request), Some(self.net.limits.answer)).await.and_then(a_task)
     }
 
     /// SubscribeToTask (spec 3.1.6), from the state of now or, where the agent keeps event ids, after one of them.
@@ -238,13 +258,13 @@ impl Client {
     /// CreateTaskPushNotificationConfig (spec 3.1.7).
     pub async fn create_push(&self, config: PushConfig) -> Result<Answer<PushConfig>, ClientError> {
         self.must_push()?;
-        self.call(Request::CreatePushConfig(config), Some(self.net.limits.answer)).await
+        self.call(Request::CreatePushConfig(config), Some(self.net.limits.answer)).await.and_then(a_push_config)
     }
 
     /// GetTaskPushNotificationConfig (spec 3.1.8).
     pub async fn push(&self, request: PushConfigRequest) -> Result<Answer<PushConfig>, ClientError> {
         self.must_push()?;
-        self.call(Request::GetPushConfig(request), Some(self.net.limits.answer)).await
+        self.call(Request::GetPushConfig(request), Some(self.net.limits.answer)).await.and_then(a_push_config)
     }
 
     /// ListTaskPushNotificationConfigs (spec 3.1.9).
@@ -316,7 +336,7 @@ impl Client {
             Binding::HttpJson => Box::pin(rest::call(self, &request, patience)).await,
             Binding::Grpc => Box::pin(grpc::call(self, &request, patience)).await,
         };
-        answer.map_err(|error| error.masked(|text| self.clean(text)))
+        answer.map_err(|error| self.told(error))
     }
 
     /// Opens a stream.
@@ -336,7 +356,7 @@ impl Client {
             Binding::HttpJson => rest::open(self, &request, after).await,
             Binding::Grpc => grpc::open(self, &request, after).await,
         };
-        frames.map_err(|error| error.masked(|text| self.clean(text)))
+        frames.map_err(|error| self.told(error))
     }
 
     /// A request with all that every request to this agent carries.

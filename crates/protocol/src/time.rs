@@ -1,4 +1,4 @@
-//! Moments on the wire: UTC, millisecond precision, RFC 3339 (spec 5.6.1).
+//! Moments on the wire: UTC, RFC 3339 (spec 5.6.1). Ours have milliseconds, those of others what they were told with.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
@@ -8,6 +8,9 @@ pub struct Millis(pub i64);
 
 /// The beginning of the year 1, before which neither RFC 3339 nor protobuf has moments.
 const FIRST: i64 = -62_135_596_800_000;
+/// Nanoseconds in a millisecond, and in a second.
+const MILLI: i64 = 1_000_000;
+const SECOND: i128 = 1_000_000_000;
 
 impl Millis {
     /// A moment from outside, if it can be written again.
@@ -17,11 +20,77 @@ impl Millis {
 
     /// Reads an RFC 3339 time; a fraction finer than a millisecond rounds up, so that "at or after" stays exact.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not an RFC 3339 time such as 2026-01-31T12:00:00.000Z");
-        let parsed: jiff::Timestamp = text.parse().map_err(|_| wrong())?;
-        let nanos = parsed.as_nanosecond();
-        let millis = nanos.div_euclid(1_000_000) as i64 + i64::from(nanos.rem_euclid(1_000_000) != 0);
-        Self::checked(millis).ok_or_else(wrong)
+        Moment::parse(text).map(Moment::millis)
+    }
+}
+
+/// A moment as exact as somebody told it. This program's own are whole milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment {
+    seconds: i64,
+    nanos: i32,
+}
+
+impl Moment {
+    /// A moment from outside, if it and its millisecond can be written again.
+    pub fn checked(seconds: i64, nanos: i32) -> Option<Self> {
+        let fraction = i64::from(nanos).div_euclid(MILLI) + i64::from(i64::from(nanos).rem_euclid(MILLI) != 0);
+        let is_fraction = (0..1_000_000_000).contains(&nanos);
+        let millis = seconds.checked_mul(1_000)?.checked_add(fraction).filter(|_| is_fraction);
+        millis.and_then(Millis::checked).map(|_| Self { seconds, nanos })
+    }
+
+    /// Reads an RFC 3339 time.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let parsed: Option<jiff::Timestamp> = text.parse().ok();
+        let nanos = parsed.map(|parsed| parsed.as_nanosecond());
+        let split = nanos.map(|nanos| (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND)));
+        split
+            .and_then(|(seconds, nanos)| Self::checked(i64::try_from(seconds).ok()?, i32::try_from(nanos).ok()?))
+            .ok_or_else(|| format!("'{text}' is not an RFC 3339 time such as 2026-01-31T12:00:00.000Z"))
+    }
+
+    /// Seconds since the Unix epoch, and the nanoseconds after them.
+    pub fn parts(self) -> (i64, i32) {
+        (self.seconds, self.nanos)
+    }
+
+    /// What is finer than a millisecond rounds up, so that "at or after" stays exact.
+    pub fn millis(self) -> Millis {
+        let nanos = i64::from(self.nanos);
+        Millis(self.seconds * 1_000 + nanos / MILLI + i64::from(nanos % MILLI != 0))
+    }
+}
+
+impl From<Millis> for Moment {
+    fn from(at: Millis) -> Self {
+        let nanos = at.0.rem_euclid(1_000) * MILLI;
+        Self { seconds: at.0.div_euclid(1_000), nanos: i32::try_from(nanos).unwrap_or_default() }
+    }
+}
+
+impl std::fmt::Display for Moment {
+    /// With as many digits as it takes, and no fewer than the three of a millisecond.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Ok(moment) = jiff::Timestamp::new(self.seconds, self.nanos) else { return Millis(0).fmt(f) };
+        match self.nanos {
+            nanos if nanos % 1_000_000 == 0 => write!(f, "{moment:.3}"),
+            nanos if nanos % 1_000 == 0 => write!(f, "{moment:.6}"),
+            _ => write!(f, "{moment:.9}"),
+        }
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(D::Error::custom)
     }
 }
 
@@ -49,7 +118,26 @@ impl<'de> Deserialize<'de> for Millis {
 
 #[cfg(test)]
 mod tests {
-    use super::Millis;
+    use super::{Millis, Moment};
+
+    #[test]
+    fn a_moment_of_others_is_as_exact_as_it_was_told() {
+        for (told, shown, millis) in [
+            ("2026-01-31T12:00:00Z", "2026-01-31T12:00:00.000Z", 0),
+            ("2026-01-31T12:00:00.328Z", "2026-01-31T12:00:00.328Z", 328),
+            ("2026-01-31T13:00:00.328108+01:00", "2026-01-31T12:00:00.328108Z", 329),
+            ("2026-01-31T12:00:00.000000001Z", "2026-01-31T12:00:00.000000001Z", 1),
+        ] {
+            let moment = Moment::parse(told).unwrap();
+            assert_eq!(moment.to_string(), shown);
+            assert_eq!(moment.millis().0 % 1_000, millis);
+            assert_eq!(Moment::parse(shown), Ok(moment));
+        }
+        let early = Moment::parse("1969-12-31T23:59:59.9995Z").unwrap();
+        assert_eq!((early.parts(), early.millis()), ((-1, 999_500_000), Millis(0)));
+        assert_eq!(Moment::from(Millis(-1)).to_string(), "1969-12-31T23:59:59.999Z");
+        assert!(Moment::checked(0, 1_000_000_000).is_none() && Moment::checked(0, -1).is_none());
+    }
 
     #[test]
     fn writes_three_digits_and_rounds_up() {

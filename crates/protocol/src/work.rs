@@ -3,7 +3,7 @@
 use crate::a2a::model::{Artifact, Message, Part, Task, TaskState, TaskStatus};
 use crate::block::Block;
 use crate::lineage::Lineage;
-use crate::time::Millis;
+use crate::time::{Millis, Moment};
 use crate::wire::{Object, Unknown};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -70,14 +70,14 @@ impl Waits {
     /// Of a status that waits; none of any other.
     pub fn of(status: &TaskStatus) -> Option<Self> {
         let said = status.message.as_ref().map(|message| message.message_id.clone()).unwrap_or_default();
-        status.state.is_interrupted().then_some(Self { state: status.state, at: status.timestamp, said })
+        status.state.is_interrupted().then_some(Self { state: status.state, at: moment(status), said })
     }
 
     /// Whether the task is shown as it was: nothing has been answered since. Some put the question into the history as
     /// soon as it is answered, and leave the rest of the status as it is.
     pub fn is_still(&self, status: &TaskStatus) -> bool {
         let asks_the_same = status.message.as_ref().is_none_or(|message| message.message_id == self.said);
-        status.state == self.state && status.timestamp == self.at && asks_the_same
+        status.state == self.state && moment(status) == self.at && asks_the_same
     }
 
     /// Whether nothing of the whole task shows that it got a message, or went on without it. A later time alone does not
@@ -90,7 +90,7 @@ impl Waits {
         match status.message.as_ref().map(|asks| asks.message_id.as_str()) {
             Some(asks) if asks != self.said => false,
             Some(asks) if !asks.is_empty() => true,
-            _ => !history.is_empty() || status.timestamp == self.at,
+            _ => !history.is_empty() || moment(status) == self.at,
         }
     }
 
@@ -99,7 +99,7 @@ impl Waits {
     /// times at all and the wait was for a login, which is not told to the agent by its caller.
     pub fn is_after(&self, shown: &TaskStatus) -> bool {
         let under_way = matches!(shown.state, TaskState::Submitted | TaskState::Working);
-        match (self.at, shown.timestamp) {
+        match (self.at, moment(shown)) {
             _ if shown.state.is_terminal() => false,
             (Some(at), Some(shown)) => shown < at || under_way && shown == at,
             (Some(_), None) => under_way,
@@ -109,9 +109,14 @@ impl Waits {
 
     /// The same of an update, which is news as such: only its time can say that it is an old one.
     pub fn is_later_than(&self, update: &TaskStatus) -> bool {
-        let is_older = self.at.zip(update.timestamp).is_some_and(|(at, told)| told < at);
+        let is_older = self.at.zip(moment(update)).is_some_and(|(at, told)| told < at);
         is_older && !update.state.is_terminal()
     }
+}
+
+/// The time of a status, as it is kept.
+fn moment(status: &TaskStatus) -> Option<Millis> {
+    status.timestamp.map(Moment::millis)
 }
 
 /// What the logs say of an agent elsewhere: how far it was called, and what it has told already.

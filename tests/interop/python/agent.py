@@ -1,6 +1,7 @@
 """An agent of the official Python SDK over its three bindings, for the command line to talk to: does as it is told.
 
-python agent.py [--tls CERT KEY] prints its URL, serves, and ends when its standard input does.
+python agent.py [--tls CERT KEY] [--oauth SERVER] prints its URL, serves, and ends when its standard input does. With a
+token server it lets in only whom that server knows, and speaks HTTP alone.
 """
 
 import asyncio
@@ -21,11 +22,25 @@ from a2a.server.tasks import (
     InMemoryTaskStore,
     TaskUpdater,
 )
-from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Part
+from a2a.types import (
+    AgentCapabilities,
+    AgentCard,
+    AgentInterface,
+    AgentSkill,
+    ClientCredentialsOAuthFlow,
+    DeviceCodeOAuthFlow,
+    OAuth2SecurityScheme,
+    OAuthFlows,
+    Part,
+    SecurityRequirement,
+    SecurityScheme,
+)
 from a2a.types.a2a_pb2_grpc import add_A2AServiceServicer_to_server
 from google.protobuf.json_format import MessageToDict
 import httpx
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import JSONResponse
 
 
 class Obedient(AgentExecutor):
@@ -67,6 +82,41 @@ class Obedient(AgentExecutor):
         await TaskUpdater(events, context.task_id, context.context_id).cancel()
 
 
+class Admission:
+    """Shows the card to everybody, and lets in whom the token server knows."""
+
+    def __init__(self, app, server):
+        self.app, self.server = app, server
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] == "http" and not scope["path"].startswith("/.well-known/"):
+            shown = dict(scope["headers"]).get(b"authorization", b"")
+            async with httpx.AsyncClient() as client:
+                known = await client.get(f"{self.server}/known", headers={"Authorization": shown})
+            if known.status_code != 200:
+                return await JSONResponse({"error": "sign in first"}, 401)(scope, receive, send)
+        await self.app(scope, receive, send)
+
+
+def require_sign_in(card, server):
+    """Either flow of the server will do. A scheme has room for one."""
+    common = {"token_url": f"{server}/token", "scopes": {"use": "calls the agent"}}
+    device = DeviceCodeOAuthFlow(device_authorization_url=f"{server}/device", **common)
+    flows = {
+        "person": OAuthFlows(device_code=device),
+        "machine": OAuthFlows(client_credentials=ClientCredentialsOAuthFlow(**common)),
+    }
+    for name, flow in flows.items():
+        scheme = SecurityScheme(oauth2_security_scheme=OAuth2SecurityScheme(flows=flow))
+        card.security_schemes[name].CopyFrom(scheme)
+        requirement = SecurityRequirement()
+        requirement.schemes[name].list.append("use")
+        card.security_requirements.append(requirement)
+    spoken = [interface for interface in card.supported_interfaces if interface.protocol_binding != "GRPC"]
+    del card.supported_interfaces[:]
+    card.supported_interfaces.extend(spoken)
+
+
 def card(url, grpc_address):
     def interface(address, binding):
         return AgentInterface(url=address, protocol_binding=binding, protocol_version="1.0")
@@ -87,7 +137,7 @@ def card(url, grpc_address):
     )
 
 
-async def main(executor, tls=None, port=0):
+async def main(executor, tls=None, port=0, oauth=None):
     listener = socket.create_server(("127.0.0.1", port))
     url = f"{'https' if tls else 'http'}://127.0.0.1:{listener.getsockname()[1]}"
     server = grpc.aio.server()
@@ -98,6 +148,8 @@ async def main(executor, tls=None, port=0):
     else:
         grpc_port = server.add_insecure_port("127.0.0.1:0")
     shown = card(url, f"127.0.0.1:{grpc_port}")
+    if oauth:
+        require_sign_in(shown, oauth)
     configs = InMemoryPushNotificationConfigStore()
     handler = DefaultRequestHandler(
         agent_executor=executor,
@@ -114,7 +166,8 @@ async def main(executor, tls=None, port=0):
         *create_rest_routes(handler),
     ]
     files = {"ssl_certfile": tls[0], "ssl_keyfile": tls[1]} if tls else {}
-    config = uvicorn.Config(Starlette(routes=routes), log_level="warning", timeout_graceful_shutdown=1, **files)
+    app = Starlette(routes=routes, middleware=[Middleware(Admission, server=oauth)] if oauth else [])
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, **files)
     http = uvicorn.Server(config)
 
     def until_told():
@@ -128,4 +181,5 @@ async def main(executor, tls=None, port=0):
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Obedient(), sys.argv[2:] if sys.argv[1:2] == ["--tls"] else None))
+    options = {"--tls": {"tls": sys.argv[2:]}, "--oauth": {"oauth": "".join(sys.argv[2:])}}
+    asyncio.run(main(Obedient(), **options.get("".join(sys.argv[1:2]), {})))

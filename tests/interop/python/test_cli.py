@@ -1,7 +1,10 @@
 """The command line against an agent of the official Python SDK, over each of its bindings."""
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import httpx
 import pytest
 from program import Program, agent
 
@@ -152,6 +155,44 @@ def test_subscribe_follows_to_the_end(cli):
     assert state(lines[-1]["statusUpdate"]) == "TASK_STATE_COMPLETED"
     task = cli.ok("send", "slow", "--async").field("Task")
     assert state(cli.json("task", "subscribe", task)) == "TASK_STATE_COMPLETED"
+
+
+class Cut(BaseHTTPRequestHandler):
+    """Between the program and the agent: breaks each stream after its first event, and lets none begin again."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        method = json.loads(body)["method"]
+        self.server.asked.append(method)
+        if method == "SubscribeToTask":
+            return self.send_error(502)
+        kept = {name: self.headers[name] for name in ("Content-Type", "A2A-Version", "Accept") if name in self.headers}
+        with httpx.stream("POST", f"{self.server.agent}{self.path}", content=body, headers=kept) as answer:
+            self.send_response(answer.status_code)
+            self.send_header("Content-Type", answer.headers["Content-Type"])
+            self.end_headers()
+            for piece in answer.iter_bytes():
+                self.wfile.write(piece)
+                if method == "SendStreamingMessage":
+                    break
+
+    def log_message(self, *_):
+        pass
+
+
+def test_where_the_stream_fails_the_task_is_asked_for(url, tmp_path):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Cut) as server:
+        server.agent, server.asked = url, []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        card = Program(tmp_path, "--agent-card", url).json("card", "get")
+        card["supportedInterfaces"][0]["url"] = f"http://127.0.0.1:{server.server_port}/rpc"
+        (tmp_path / "cut.json").write_text(json.dumps(card))
+        program = Program(tmp_path, "--agent-card", "cut.json", "--poll-interval", "200ms")
+        ran = program.ok("send", "slow", "--stream", "-o", "json")
+        server.shutdown()
+    assert state(ran.lines()[-1]["task"]) == "TASK_STATE_COMPLETED"
+    assert "asking for the task" in ran.err
+    assert server.asked[0] == "SendStreamingMessage" and server.asked[-1] == "GetTask"
 
 
 def test_download(cli, tmp_path):

@@ -90,6 +90,10 @@ pub struct ClientArgs {
     /// A .env file with settings, in place of the nearest one
     #[arg(long, value_name = "FILE", global = true, help_heading = "Output")]
     pub config: Option<PathBuf>,
+
+    /// Where the hub is that a configuration at hand describes, if nobody names one.
+    #[arg(skip)]
+    pub configured_hub: Option<String>,
 }
 
 /// Options of commands that speak with the hub itself, and call no agent.

@@ -4,13 +4,15 @@ use super::HubSettings;
 use super::args::{ClientArgs, switch};
 use super::failure::Failure;
 use super::output::{Text, document, line};
-use super::session::Session;
-use super::settings::Setting;
+use super::session::{HUB_KEY, Session, hub_key};
+use super::settings::{Setting, Source};
+use crate::assemble;
 use crate::config::{AgentConfig, Config, Secret};
 use crate::run;
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use flotilla_outbound::net::address;
+use flotilla_outbound::net::redact::MASK;
 use flotilla_protocol::time::Millis;
 use serde_json::json;
 
@@ -64,11 +66,18 @@ struct Others {
     /// As of auth login
     #[arg(long, value_name = "SECRET")]
     client_secret: Option<String>,
+    /// As of task push-config create
+    #[arg(long, value_name = "TEXT")]
+    token: Option<String>,
+    /// As of task push-config create
+    #[arg(long, value_name = "TEXT")]
+    auth_credentials: Option<String>,
 }
 
 impl Show {
     pub fn run(&self, session: &Session) -> Result<(), Failure> {
-        let settings = Setting::ALL.map(|setting| self.setting(session, setting));
+        let settings = Setting::ALL.map(|setting| self.setting(session, setting)).into_iter();
+        let settings: Vec<_> = settings.chain(of_the_hub(session)).collect();
         let files: Vec<String> = session.sources.files().map(|file| file.display().to_string()).collect();
         let until = |at: Option<i64>| at.map_or_else(|| "unknown".to_owned(), |at| Millis(at).to_string());
         let tokens: Vec<(String, String)> =
@@ -120,6 +129,8 @@ impl Show {
             Setting::Metadata => self.others.metadata.clone(),
             Setting::ClientId => self.others.client_id.clone(),
             Setting::ClientSecret => self.others.client_secret.clone(),
+            Setting::Token => self.others.token.clone(),
+            Setting::AuthCredentials => self.others.auth_credentials.clone(),
         };
         let (value, source) = session.sources.resolve(setting, flag);
         let shown = match value {
@@ -130,6 +141,14 @@ impl Show {
     }
 }
 
+/// The hub, and the key that is shown to it: settings without a variable of A2ACLI_.
+fn of_the_hub(session: &Session) -> [(&'static str, Option<String>, String); 2] {
+    let (hub, source) = session.hub();
+    let key = hub_key().map(|_| MASK.to_owned());
+    let from = if key.is_some() { Source::Environment(HUB_KEY.to_owned()) } else { Source::Default };
+    [("hub", Some(address::shown(&hub)), source.to_string()), ("hub-key", key, from.to_string())]
+}
+
 /// What concerns the hub: its file, with flags and environment as `serve` takes them.
 pub fn check(settings: HubSettings) -> Result<()> {
     let path = settings.file.path();
@@ -138,6 +157,8 @@ pub fn check(settings: HubSettings) -> Result<()> {
     run::preset_secret(&config)?;
     for (name, agent) in &config.agents {
         agent.check_secrets(name)?;
+        // What is no program needs nothing that would have to be there.
+        super::block_on(assemble::find(name, agent, None)).with_context(|| format!("agents.{name}"))?;
     }
     if let Some(announce) = &config.announce {
         announce.key()?;

@@ -1,6 +1,7 @@
 //! `flotilla dispatch`: work for a worker, under a contract.
 
 use super::args::{ClientArgs, HubArgs};
+use super::asking::{Asking, Pace};
 use super::deliveries::hub;
 use super::failure::Failure;
 use super::follow;
@@ -134,8 +135,8 @@ impl Dispatch {
         session.watch.saw_task(&task.id, None);
         let asking = Session::new(ClientArgs { agent: Some(given.agent.clone()), ..self.client() })?;
         let client = asking.client().await?;
-        let pace = follow::pace(&asking, None)?;
-        let done = follow::ask(&asking, &client, &task.id, None, pace).await?;
+        let pace = Pace::of(&asking, None)?;
+        let done = Asking::new(&client, &task.id, None, pace).to_the_end(&asking).await?;
         let state = done.value.status.state;
         show(session, &given.agent, &done.value, &done.json)?;
         follow::warn_of_state(state);

@@ -26,7 +26,8 @@ pub struct Doctor {
     file: ConfigFile,
     #[command(flatten)]
     data: DataDir,
-    /// The hub to look at (FLOTILLA_URL) [default: http://127.0.0.1:7420]
+    /// The hub to look at (FLOTILLA_URL) [default: where the configuration has it
+    /// listen]
     #[arg(long, value_name = "URL")]
     hub: Option<String>,
     /// An agent to look at too: a host, the URL of its card, or a file
@@ -106,7 +107,9 @@ impl Doctor {
     /// What a command for agents would be told.
     pub fn client(&self) -> ClientArgs {
         let (hub, agent_card, output) = (self.hub.clone(), self.agent_card.clone(), self.output.clone());
-        ClientArgs { hub, agent_card, output, debug: self.debug, insecure: self.insecure, ..ClientArgs::default() }
+        let configured_hub = machine::hub_of(&self.file, &self.data);
+        let (debug, insecure) = (self.debug, self.insecure);
+        ClientArgs { hub, agent_card, output, debug, insecure, configured_hub, ..ClientArgs::default() }
     }
 
     pub async fn run(&self, session: &Session) -> Result<(), Failure> {

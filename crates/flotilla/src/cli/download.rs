@@ -1,7 +1,7 @@
 //! `flotilla task download`: a task's artifacts as files.
 
+use super::asking;
 use super::failure::Failure;
-use super::follow;
 use super::output::{Text, document, warn};
 use super::pretty::pretty;
 use super::session::Session;
@@ -28,7 +28,7 @@ pub struct Download {
 
 impl Download {
     pub async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
-        let task = client.task(follow::request(&self.id, Some(0))).await?;
+        let task = client.task(asking::request(&self.id, Some(0))).await?;
         let files = self.files(&task.value)?;
         std::fs::create_dir_all(&self.dir).map_err(|error| problem(&self.dir, &error))?;
         let mut text = Text::default();

@@ -113,6 +113,11 @@ impl Failure {
         self.code == kind.code()
     }
 
+    /// Whether an agent refused for this reason.
+    pub fn is_refused(&self, reason: Reason) -> bool {
+        self.code == name_of(reason)
+    }
+
     /// Whether an agent refused, under a name of the protocol.
     pub fn is_protocol(&self) -> bool {
         !self.code.contains("_ERR_")
@@ -173,9 +178,16 @@ impl From<ClientError> for Failure {
                 Self::new(Local::Unreachable, message)
                     .hint("check the address and that the agent runs; --debug shows what was sent")
             }
-            ClientError::CredentialsMissing { code, .. } => {
+            ClientError::CredentialsMissing { code, withheld, .. } => {
                 let failure = Self { a2a_code: code, ..Self::new(Local::CredentialsMissing, message) };
-                failure.hint("set A2ACLI_BEARER or A2ACLI_API_KEY, or sign in with: flotilla auth login")
+                match withheld.is_empty() {
+                    true => failure.hint("set A2ACLI_BEARER or A2ACLI_API_KEY, or sign in with: flotilla auth login"),
+                    false => failure.hint(format!(
+                        "yours is not sent, because its card declares no scheme that takes {}: whoever runs the agent \
+                         has to declare one; a card that does can be named as a file",
+                        withheld.join(" or ")
+                    )),
+                }
             }
             ClientError::AuthFailed { code, .. } => {
                 let failure = Self { a2a_code: Some(code), ..Self::new(Local::AuthFailed, message) };

@@ -1,35 +1,16 @@
 //! Waiting for a task: over its stream while that holds, by asking when it does not.
 
+use super::asking::{Asking, Look, Pace};
 use super::failure::Failure;
 use super::output::{Text, compact, say, warn};
 use super::render::Detail;
 use super::send::resume;
 use super::session::Session;
-use super::settings::Setting;
 use flotilla_outbound::client::fold::Fold;
 use flotilla_outbound::client::follow::{Follow, Next};
 use flotilla_outbound::client::frame::{Frame, Sent};
 use flotilla_outbound::client::{Answer, Client};
-use flotilla_protocol::a2a::model::TaskState;
-use flotilla_protocol::a2a::request::GetTaskRequest;
-use std::time::Duration;
-
-/// A task that does not change is asked about ever less often, down to this many intervals between.
-const SLOWEST: u32 = 5;
-/// Asking fails for good after so many failures in a row.
-const TRIES: u32 = 5;
-
-/// How often to ask.
-#[derive(Debug, Clone, Copy)]
-pub struct Pace(Duration);
-
-pub fn pace(session: &Session, flag: Option<String>) -> Result<Pace, Failure> {
-    let interval = session.sources.length(Setting::PollInterval, flag)?.unwrap_or_default();
-    if interval < Duration::from_millis(10) {
-        return Err(Failure::usage("--poll-interval must be at least 10ms").hint("such as --poll-interval 2s"));
-    }
-    Ok(Pace(interval))
-}
+use flotilla_protocol::a2a::model::{Task, TaskState};
 
 /// What is printed while waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,21 +30,33 @@ pub async fn to_the_end(
     let mut task = String::new();
     let mut fold = Fold::default();
     let mut is_last = false;
-    loop {
+    let mut asking: Option<Asking<'_>> = None;
+    let settled = loop {
         let frame = match follow.next().await {
             Ok(Next::Frame(frame)) => frame,
             Ok(Next::Again { problem }) => {
                 say(&format!("Stream: {problem}; taking it up again"));
                 continue;
             }
-            Ok(Next::End) if !task.is_empty() => break,
-            Ok(Next::End) => return Err(Failure::internal("the agent's stream ended without an event")),
+            Ok(Next::End) if is_last => break None,
+            Ok(next @ (Next::Lost { .. } | Next::End)) if !task.is_empty() => {
+                let asking = asking.get_or_insert_with(|| Asking::new(client, &task, None, pace));
+                let missed = tell_lost(&next, pace);
+                match meanwhile(session, &mut follow, asking, missed).await? {
+                    Some(settled) => break Some(settled),
+                    None => continue,
+                }
+            }
+            Ok(Next::Lost { .. } | Next::End) => {
+                return Err(Failure::internal("the agent's stream ended without an event"));
+            }
             Err(error) if task.is_empty() => return Err(error.into()),
             Err(error) => {
-                say(&format!("Stream: {error}; asking for the task every {} instead", crate::config::Span(pace.0)));
-                break;
+                say(&format!("Stream: {error}; asking for the task every {pace} instead"));
+                break None;
             }
         };
+        asking = None;
         session.watch.saw(&frame.sent);
         frame.sent.ids().0.clone_into(&mut task);
         fold.take(&frame.sent);
@@ -74,8 +67,13 @@ pub async fn to_the_end(
         if is_last && (printed == Printed::Events || matches!(frame.sent, Sent::Message(_))) {
             return Ok(Answer { value: frame.sent, json: frame.json });
         }
-    }
-    let last = match (ask(session, client, &task, None, pace).await, fold.task().filter(|_| is_last)) {
+    };
+    session.watch.speak();
+    let asked = match settled {
+        Some(settled) => Ok(settled),
+        None => Asking::new(client, &task, None, pace).to_the_end(session).await,
+    };
+    let last = match (asked, fold.task().filter(|_| is_last)) {
         (Ok(last), _) => last,
         // The agent streamed the task to its end, and does not keep it.
         (Err(failure), Some(folded)) if failure.is_protocol() => {
@@ -89,6 +87,43 @@ pub async fn to_the_end(
         print(session, &Frame { id: None, sent: whole.value.clone(), json: whole.json.replace(['\n', '\r'], " ") });
     }
     Ok(whole)
+}
+
+/// Says that the stream is away, where it is; whether events may have been missed then.
+fn tell_lost(next: &Next, pace: Pace) -> bool {
+    let Next::Lost { problem } = next else { return false };
+    say(&format!("Stream: {problem}; asking for the task every {pace} until it is there again"));
+    true
+}
+
+/// Asks for the task while its stream is away: until the stream is there again, or the task has ended or waits, which is
+/// given. Whoever answers may stream again, and where the agent gives event ids it has kept what was `missed`.
+async fn meanwhile(
+    session: &Session,
+    follow: &mut Follow<'_>,
+    asking: &mut Asking<'_>,
+    missed: bool,
+) -> Result<Option<Answer<Task>>, Failure> {
+    session.watch.speak();
+    loop {
+        match asking.look(session).await? {
+            Look::Settled(task) => {
+                let is_worth_it = missed && follow.has_cursor() && asking.is_first_end();
+                let is_back = is_worth_it && follow.retry().await.is_ok();
+                return Ok((!is_back).then_some(task));
+            }
+            Look::Going => match follow.retry().await {
+                Ok(()) => return Ok(None),
+                Err(error) if error.is_passing() => {}
+                Err(error) => {
+                    say(&format!("Stream: {error}; asking for the task alone"));
+                    return asking.to_the_end(session).await.map(Some);
+                }
+            },
+            Look::Unanswered => {}
+        }
+        asking.rest().await;
+    }
 }
 
 fn print(session: &Session, frame: &Frame) {
@@ -111,47 +146,8 @@ pub async fn settled(
     if sent.value.is_last() {
         return Ok(sent);
     }
-    let last = ask(session, client, sent.value.ids().0, None, pace).await?;
+    let last = Asking::new(client, sent.value.ids().0, None, pace).to_the_end(session).await?;
     Ok(Answer { json: format!("{{\"task\":{}}}", last.json), value: Sent::Task(Box::new(last.value)) })
-}
-
-/// Asks for the task until it has ended or waits for its caller.
-pub async fn ask(
-    session: &Session,
-    client: &Client,
-    id: &str,
-    history: Option<i32>,
-    pace: Pace,
-) -> Result<Answer<flotilla_protocol::a2a::model::Task>, Failure> {
-    let mut pause = pace.0;
-    let mut failures = 0;
-    let mut before: Option<TaskState> = None;
-    loop {
-        match client.task(request(id, history)).await {
-            Ok(answer) => {
-                failures = 0;
-                let state = answer.value.status.state;
-                session.watch.saw_whole(&answer.value);
-                if state.is_settled() {
-                    return Ok(answer);
-                }
-                pause = if before == Some(state) { (pause * 3 / 2).min(pace.0 * SLOWEST) } else { pace.0 };
-                before = Some(state);
-            }
-            Err(error) if error.is_passing() && failures < TRIES => {
-                failures += 1;
-                say(&format!("Asking: {error}; trying again"));
-                pause = (pause * 2).min(pace.0 * SLOWEST);
-            }
-            Err(error) => return Err(error.into()),
-        }
-        tokio::time::sleep(pause).await;
-    }
-}
-
-pub fn request(id: &str, history: Option<i32>) -> GetTaskRequest {
-    let history_length = history.map(flotilla_protocol::wire::Int32);
-    GetTaskRequest { id: id.to_owned(), history_length, ..GetTaskRequest::default() }
 }
 
 /// The command did its work; that the task did not do its own, or waits, is worth a word.

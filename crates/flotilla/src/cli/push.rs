@@ -3,6 +3,7 @@
 use super::failure::Failure;
 use super::output::{Text, document};
 use super::session::Session;
+use super::settings::Setting;
 use clap::{Args, Subcommand};
 use flotilla_outbound::client::Client;
 use flotilla_protocol::a2a::request::{AuthenticationInfo, ListPushConfigsRequest, PushConfig, PushConfigRequest};
@@ -39,13 +40,15 @@ pub struct Create {
     /// An id for the config [default: the agent chooses one]
     #[arg(long)]
     id: Option<String>,
-    /// A token the agent sends along, for the receiver to check
-    #[arg(long)]
+    /// A token the agent sends along, for the receiver to check. As visible to
+    /// others as --bearer: better set A2ACLI_TOKEN
+    #[arg(long, value_name = "TEXT")]
     token: Option<String>,
     /// Scheme the agent authenticates with at the URL, such as Bearer
-    #[arg(long, value_name = "SCHEME", requires = "auth_credentials")]
+    #[arg(long, value_name = "SCHEME")]
     auth_scheme: Option<String>,
-    /// Credentials the agent authenticates with at the URL
+    /// Credentials the agent authenticates with at the URL. As visible to others
+    /// as --bearer: better set A2ACLI_AUTH_CREDENTIALS
     #[arg(long, value_name = "TEXT", requires = "auth_scheme")]
     auth_credentials: Option<String>,
 }
@@ -62,7 +65,7 @@ impl PushConfigCommand {
     pub async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
         match self {
             Self::Create(create) => {
-                let made = client.create_push(create.config()).await?;
+                let made = client.create_push(create.config(session)?).await?;
                 show(session, &made.json, &[made.value]);
             }
             Self::Get(one) => {
@@ -97,20 +100,26 @@ impl PushConfigCommand {
 }
 
 impl Create {
-    fn config(self) -> PushConfig {
-        let authentication = self.auth_scheme.map(|scheme| AuthenticationInfo {
-            scheme,
-            credentials: self.auth_credentials.unwrap_or_default(),
-            ..AuthenticationInfo::default()
-        });
-        PushConfig {
+    fn config(self, session: &Session) -> Result<PushConfig, Failure> {
+        let credentials = session.sources.value(Setting::AuthCredentials, self.auth_credentials);
+        let authentication = match (self.auth_scheme, credentials) {
+            (Some(scheme), Some(credentials)) => {
+                Some(AuthenticationInfo { scheme, credentials, ..AuthenticationInfo::default() })
+            }
+            (Some(_), None) => {
+                let failure = Failure::usage("--auth-scheme is nothing without the credentials to show");
+                return Err(failure.hint("set A2ACLI_AUTH_CREDENTIALS, or name them with --auth-credentials"));
+            }
+            (None, _) => None,
+        };
+        Ok(PushConfig {
             id: self.id.unwrap_or_default(),
             task_id: self.task,
             url: self.url,
-            token: self.token.unwrap_or_default(),
+            token: session.sources.value(Setting::Token, self.token).unwrap_or_default(),
             authentication,
             ..PushConfig::default()
-        }
+        })
     }
 }
 

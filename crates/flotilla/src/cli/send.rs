@@ -1,6 +1,7 @@
 //! `flotilla send`: a message to an agent, and what comes of it.
 
 use super::args::{ClientArgs, switch};
+use super::asking::{self, Pace};
 use super::failure::Failure;
 use super::follow::{self, Printed};
 use super::output::{Text, compact, document, warn};
@@ -12,6 +13,7 @@ use clap::Args;
 use flotilla_outbound::client::follow::Follow;
 use flotilla_outbound::client::frame::Sent;
 use flotilla_outbound::client::{Answer, Client};
+use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::model::{Message, Role};
 use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
 use flotilla_protocol::wire::{Json, Object};
@@ -61,7 +63,7 @@ impl Send {
         let request = self.request(session, continues.as_deref())?;
         let flag = if self.wait { Some(false) } else { self.r#async };
         let at_once = !self.stream && session.sources.truth(Setting::Async, flag)?;
-        let pace = follow::pace(session, self.poll_interval.clone())?;
+        let pace = Pace::of(session, self.poll_interval.clone())?;
         let client = session.client().await?;
         request.message.iter().for_each(|message| session.watch.sends(&client, message));
         let done = if at_once {
@@ -72,10 +74,15 @@ impl Send {
             wait(&client, request, session, pace).await
         };
         // A rejected identifier is told as it is; no new task is made in its place.
-        done.map_err(|failure| match continues {
-            Some(_) if failure.is_protocol() => failure.and_hint("--debug shows the agent's own words"),
-            _ => failure,
-        })
+        match (done, continues) {
+            (Err(failure), Some(task)) if failure.is_refused(Reason::UnsupportedOperation) => {
+                Err(after_the_end(session, &client, &task, failure).await)
+            }
+            (Err(failure), Some(_)) if failure.is_protocol() => {
+                Err(failure.and_hint("--debug shows the agent's own words"))
+            }
+            (done, _) => done,
+        }
     }
 
     fn request(&self, session: &Session, task: Option<&str>) -> Result<SendMessageRequest, Failure> {
@@ -91,6 +98,20 @@ impl Send {
         let metadata = metadata(session, self.metadata.clone())?;
         Ok(SendMessageRequest { message: Some(message), metadata, ..SendMessageRequest::default() })
     }
+}
+
+/// A task that has ended takes no more; another can be begun beside it.
+async fn after_the_end(session: &Session, client: &Client, id: &str, failure: Failure) -> Failure {
+    let ended = client.task(asking::request(id, Some(0))).await.map(|answer| answer.value);
+    let ended = ended.ok().filter(|task| task.status.state.is_terminal() && !task.context_id.is_empty());
+    let failure = match ended {
+        Some(task) => {
+            let again = session.command(&format!("send --context-id {} \"<message>\"", quoted(&task.context_id)));
+            failure.hint(format!("the task has ended; begin another in its context with: {again}"))
+        }
+        None => failure,
+    };
+    failure.and_hint("--debug shows the agent's own words")
 }
 
 /// `--metadata` as the object it must be.
@@ -110,12 +131,7 @@ async fn send_at_once(client: &Client, request: SendMessageRequest, session: &Se
 }
 
 /// Waits over a stream where the agent has one, else over its answer; either way by asking when that falls short.
-async fn wait(
-    client: &Client,
-    request: SendMessageRequest,
-    session: &Session,
-    pace: follow::Pace,
-) -> Result<(), Failure> {
+async fn wait(client: &Client, request: SendMessageRequest, session: &Session, pace: Pace) -> Result<(), Failure> {
     let sent = if client.card().capabilities.streaming {
         let follow = Follow::new(client, client.send_streaming(request).await?);
         follow::to_the_end(session, client, follow, Printed::Nothing, pace).await?
@@ -128,12 +144,7 @@ async fn wait(
     Ok(())
 }
 
-async fn stream(
-    client: &Client,
-    request: SendMessageRequest,
-    session: &Session,
-    pace: follow::Pace,
-) -> Result<(), Failure> {
+async fn stream(client: &Client, request: SendMessageRequest, session: &Session, pace: Pace) -> Result<(), Failure> {
     if !client.card().capabilities.streaming {
         warn("the agent does not stream; waiting for its answer instead");
         let sent = follow::settled(session, client, client.send(request).await?, pace).await?;

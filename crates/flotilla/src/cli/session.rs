@@ -3,12 +3,12 @@
 use super::args::ClientArgs;
 use super::failure::{Failure, Local};
 use super::output::{Format, say, warn};
-use super::settings::{self, Setting, Sources};
+use super::settings::{self, Setting, Source, Sources};
 use super::svc_param;
 use super::tokens::Tokens;
 use super::watch::Watch;
 use flotilla_outbound::client::cache::Cache;
-use flotilla_outbound::client::card::Card;
+use flotilla_outbound::client::card::{Card, Scheme};
 use flotilla_outbound::client::choose::{Binding, Versions};
 use flotilla_outbound::client::credential::Credentials;
 use flotilla_outbound::client::error::ClientError;
@@ -22,6 +22,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const HUB: &str = "http://127.0.0.1:7420";
+const HUB_URL: &str = "FLOTILLA_URL";
+pub const HUB_KEY: &str = "FLOTILLA_KEY";
 const INSECURE: &str = "SECURITY: a credential is sent over a connection whose certificate is not checked (--insecure)";
 
 pub struct Session {
@@ -68,16 +70,25 @@ impl Session {
         let known = [credentials.bearer.clone(), credentials.api_key.clone(), hub_key()].into_iter().flatten();
         let hidden = parameters.iter().filter(|(name, _)| !redact::is_open(name));
         let values = hidden.map(|(_, value)| value.clone());
-        let secrets = known.chain(values).chain(tokens.secrets()).chain(text(Setting::ClientSecret, &None));
+        let others = [Setting::ClientSecret, Setting::Token, Setting::AuthCredentials];
+        let others = others.into_iter().filter_map(|setting| text(setting, &None));
+        let secrets = known.chain(values).chain(tokens.secrets()).chain(others);
         let net = Net::new(insecure, Redactor::new(secrets), debug.then(observer))?;
         let watch = Watch::default();
         Ok(Self { args, sources, format, verbose, timeout, watch, net, tokens, credentials, parameters })
     }
 
     pub fn hub_url(&self) -> String {
-        let configured = || std::env::var("FLOTILLA_URL").ok().filter(|url| !url.is_empty());
-        let named = self.args.hub.clone().or_else(configured).unwrap_or_else(|| HUB.to_owned());
+        let named = self.hub().0;
         if named.contains("://") { named } else { format!("{}://{named}", scheme_for(&named)) }
+    }
+
+    /// The hub as it is named, and where.
+    pub fn hub(&self) -> (String, Source) {
+        let by_variable = || Some((variable(HUB_URL)?, Source::Environment(HUB_URL.to_owned())));
+        let by_flag = self.args.hub.clone().map(|named| (named, Source::Flag));
+        let by_default = || self.args.configured_hub.clone().unwrap_or_else(|| HUB.to_owned());
+        by_flag.or_else(by_variable).unwrap_or_else(|| (by_default(), Source::Default))
     }
 
     /// The card that is named, or the hub's, or that of one of its agents.
@@ -211,19 +222,12 @@ impl Session {
 
     /// The exact way in, read from the card's schemes.
     fn sign_in_hint(&self, card: &Card) -> Option<String> {
-        let schemes = || card.security_schemes.values();
         if self.is_hub() {
             return Some(
                 "set FLOTILLA_KEY to a key of the hub; its owner makes one with: flotilla keys create NAME".into(),
             );
         }
-        if schemes().any(|scheme| scheme.oauth2_security_scheme.is_some()) {
-            return Some(format!("sign in with: {}", self.command("auth login")));
-        }
-        if schemes().any(|scheme| scheme.api_key_security_scheme.is_some()) {
-            return Some("set A2ACLI_API_KEY to your key for this agent".into());
-        }
-        Some("set A2ACLI_BEARER to your token for this agent".into())
+        Some(way_in(card, || self.command("auth login")))
     }
 
     /// A command to type next, with what this one was told about the agent. What is secret is left to be filled in.
@@ -255,6 +259,36 @@ impl Session {
     }
 }
 
+/// What meets a requirement of the card, of all that would the easiest.
+fn way_in(card: &Card, sign_in: impl Fn() -> String) -> String {
+    let required: Vec<&Scheme> = card
+        .security_requirements
+        .iter()
+        .flat_map(|requirement| requirement.schemes.keys())
+        .filter_map(|name| card.security_schemes.get(name))
+        .collect();
+    let any = |is: fn(&Scheme) -> bool| required.iter().any(|scheme| is(scheme));
+    if any(|scheme| scheme.oauth2_security_scheme.is_some()) {
+        return format!("sign in with: {}", sign_in());
+    }
+    if any(|scheme| scheme.api_key_security_scheme.is_some()) {
+        return "set A2ACLI_API_KEY to your key for this agent".into();
+    }
+    let http = || required.iter().find_map(|scheme| scheme.http_auth_security_scheme.as_ref());
+    match http().map(|http| http.scheme.as_str()) {
+        Some(scheme) if !scheme.eq_ignore_ascii_case("bearer") => format!(
+            "there is no flag for HTTP {scheme}: whoever knows the header sets it, as \
+             A2ACLI_SVC_PARAM='Authorization:{scheme} <credentials>'"
+        ),
+        None if any(|scheme| scheme.mtls_security_scheme.is_some()) => {
+            "this program shows no certificates: ask whoever runs the agent for another way in, or call it through a \
+             proxy that shows one"
+                .into()
+        }
+        _ => "set A2ACLI_BEARER to your token for this agent".into(),
+    }
+}
+
 /// A word as a shell takes it.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
@@ -265,7 +299,11 @@ pub fn quoted(word: &str) -> String {
 }
 
 pub fn hub_key() -> Option<String> {
-    std::env::var("FLOTILLA_KEY").ok().filter(|key| !key.is_empty())
+    variable(HUB_KEY)
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// What goes over the wire, with the time since the start.

@@ -30,12 +30,14 @@ pub enum Setting {
     ApiKey,
     ClientId,
     ClientSecret,
+    Token,
+    AuthCredentials,
     Insecure,
     Debug,
 }
 
 impl Setting {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::AgentCard,
         Self::Output,
         Self::Verbose,
@@ -52,6 +54,8 @@ impl Setting {
         Self::ApiKey,
         Self::ClientId,
         Self::ClientSecret,
+        Self::Token,
+        Self::AuthCredentials,
         Self::Insecure,
         Self::Debug,
     ];
@@ -75,6 +79,8 @@ impl Setting {
             Self::ApiKey => "api-key",
             Self::ClientId => "client-id",
             Self::ClientSecret => "client-secret",
+            Self::Token => "token",
+            Self::AuthCredentials => "auth-credentials",
             Self::Insecure => "insecure",
             Self::Debug => "debug",
         }
@@ -117,7 +123,8 @@ impl Setting {
     }
 
     pub fn is_secret(self) -> bool {
-        matches!(self, Self::Bearer | Self::ApiKey | Self::ClientSecret | Self::SvcParam)
+        let of_pushes = matches!(self, Self::Token | Self::AuthCredentials);
+        of_pushes || matches!(self, Self::Bearer | Self::ApiKey | Self::ClientSecret | Self::SvcParam)
     }
 }
 

@@ -1,11 +1,12 @@
 //! `flotilla task`: tasks of any agent.
 
 use super::args::{ClientArgs, at_least};
+use super::asking::{self, Asking, Pace};
 use super::download::Download;
 use super::failure::Failure;
 use super::follow::{self, Printed};
 use super::log::Log;
-use super::output::{Text, compact, document, object as print_object, warn};
+use super::output::{Text, compact, document, object as print_object, say, warn};
 use super::push::PushConfigCommand;
 use super::render::Detail;
 use super::send::{self, resume};
@@ -139,11 +140,11 @@ impl TaskArgs {
 
 impl Get {
     async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
-        let pace = follow::pace(session, self.poll_interval)?;
+        let pace = Pace::of(session, self.poll_interval)?;
         let task = if self.wait {
-            follow::ask(session, client, &self.id, self.history, pace).await?
+            Asking::new(client, &self.id, self.history, pace).to_the_end(session).await?
         } else {
-            client.task(follow::request(&self.id, self.history)).await?
+            client.task(asking::request(&self.id, self.history)).await?
         };
         show(session, task, self.history.is_some(), self.stream);
         Ok(())
@@ -170,7 +171,7 @@ async fn cancel(session: &Session, id: String, metadata: Option<String>, stream:
     if matches!(task, Err(ClientError::TooLarge { .. })) {
         // The agent did what it was asked to; only its answer, with all that was ever said, is too much.
         warn("the agent's answer is too large to be read; the task is shown without its messages");
-        task = client.task(follow::request(&id, Some(0))).await;
+        task = client.task(asking::request(&id, Some(0))).await;
     }
     let task = task.map_err(|error| {
         let is_there = !error.is(Reason::TaskNotFound);
@@ -220,10 +221,13 @@ impl List {
                 }
             }
             if is_last {
+                let more = if next.is_empty() { String::new() } else { session.command(&self.next(&next)) };
                 if !session.is_json() {
                     let total = page.value.total_size.max(i64::try_from(shown).unwrap_or(i64::MAX));
-                    let more = if next.is_empty() { String::new() } else { session.command(&self.next(&next)) };
                     Text::default().field("Total", &total.to_string()).field("Next page", &more).print();
+                } else if self.stream && !more.is_empty() {
+                    // A document of one page has the token in it, and lines have no place for it.
+                    say(&format!("Next page: {more}"));
                 }
                 return Ok(());
             }
@@ -278,7 +282,7 @@ fn state(name: &str) -> Result<TaskState, String> {
 
 impl Subscribe {
     async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
-        let pace = follow::pace(session, self.poll_interval.clone())?;
+        let pace = Pace::of(session, self.poll_interval.clone())?;
         session.watch.saw_task(&self.id, None);
         let again = || session.command(&format!("task get {}", quoted(&self.id)));
         let follow = Follow::task(client, &self.id, self.after.as_deref()).await;

@@ -109,6 +109,11 @@ impl Watch {
         self.change(|known| known.hushed = true);
     }
 
+    /// Gives signs of life again: nothing else does for now.
+    pub fn speak(&self) {
+        self.change(|known| known.hushed = false);
+    }
+
     /// Waits for whatever comes, and not for a task.
     pub fn waits_for(&self, pastime: Pastime) {
         self.change(|known| (known.hushed, known.pastime) = (true, Some(pastime)));

@@ -70,6 +70,11 @@ impl Served {
         self.terms.header_bytes + HEAD_MARGIN
     }
 
+    /// How long a connection may be quiet before it is asked whether it is still there.
+    pub fn keep_alive(&self) -> Duration {
+        self.app.settings().keep_alive
+    }
+
     /// A request under way, to be answered.
     pub fn begin(&self) -> Begun {
         Begun { app: Arc::clone(&self.app), terms: self.terms, busy: Activity::begin(&self.activity) }

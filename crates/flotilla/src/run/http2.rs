@@ -15,15 +15,12 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
 use tokio::sync::watch;
-
-/// How often a quiet connection is asked whether it is still there.
-const PING: Duration = Duration::from_secs(30);
 
 pub async fn serve(io: Watched, served: Served, stop: watch::Receiver<bool>) -> hyper::Result<()> {
     let most = u32::try_from(served.head_bytes()).unwrap_or(u32::MAX);
     let (activity, times) = (Arc::clone(&served.activity), served.terms.times);
+    let patience = served.keep_alive();
     let service = service_fn(move |request: Request<Incoming>| {
         let begun = served.begin();
         Box::pin(async move { Ok::<_, Infallible>(begun.answer(request.map(Body::new)).await) })
@@ -31,7 +28,7 @@ pub async fn serve(io: Watched, served: Served, stop: watch::Receiver<bool>) -> 
     let near = Near::default();
     let connection = http2::Builder::new(near.clone())
         .timer(TokioTimer::new())
-        .keep_alive_interval(Some(PING))
+        .keep_alive_interval(Some(patience))
         .max_header_list_size(most)
         .serve_connection(TokioIo::new(io), service);
     // In a box of its own, so that a connection takes the room of the version it speaks, and only once.

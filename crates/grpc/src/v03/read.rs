@@ -2,7 +2,7 @@
 
 use super::PACKAGE;
 use crate::a2a_v03::{self as pb, file_part::File, part::Part as Content};
-use crate::read::{decode_of, millis, role, state};
+use crate::read::{decode_of, moment, role, state};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::{
@@ -162,7 +162,7 @@ impl Reader {
         Ok(TaskStatus {
             state: state("status.state", status.state)?,
             message: message.map(Arc::new),
-            timestamp: status.timestamp.map(|moment| millis("status.timestamp", moment)).transpose()?,
+            timestamp: status.timestamp.map(|told| moment("status.timestamp", told)).transpose()?,
             ..Default::default()
         })
     }

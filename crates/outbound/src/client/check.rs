@@ -1,5 +1,8 @@
 //! A card against the specification's schema (spec 4.4): every required member, every type, every name that is used.
 
+use super::choose::Binding;
+use super::grpc;
+use crate::net::address;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -195,9 +198,17 @@ impl Checker {
             ("tenant", Kind::Text, false),
         ];
         self.all(interface, place, &members);
-        // A gRPC interface may be a bare HOST:PORT.
-        let grpc = interface.get("protocolBinding").and_then(Value::as_str) == Some("GRPC");
-        self.member(interface, place, "url", if grpc { Kind::Words } else { Kind::Url }, true);
+        let binding = interface.get("protocolBinding").and_then(Value::as_str).and_then(Binding::parse);
+        let kind = if binding.is_some() { Kind::Words } else { Kind::Url };
+        let url = self.member(interface, place, "url", kind, true).and_then(Value::as_str);
+        let called = url.zip(binding).map(|(url, binding)| match binding {
+            // It may be a bare HOST:PORT.
+            Binding::Grpc => grpc::address(url, ""),
+            Binding::JsonRpc | Binding::HttpJson => url.to_owned(),
+        });
+        if let Some(Err(error)) = called.map(|called| address::check(&called)) {
+            self.problem(place, "url", format_args!("must be an absolute URL that can be called: {error}"));
+        }
     }
 
     fn skills(&mut self, card: &Map<String, Value>) {
@@ -300,9 +311,14 @@ mod tests {
         "defaultInputModes":["text/plain"],"defaultOutputModes":[],
         "skills":[{"id":"i","name":"n","description":"d","tags":[]}]}"#;
 
+    const GRPC: (&str, &str) =
+        (r#""url":"http://h/x","protocolBinding":"JSONRPC""#, r#""url":"dns:///h","protocolBinding":"GRPC""#);
+
     #[test]
     fn a_whole_card_has_no_problems() {
         assert_eq!(problems(GOOD), [""; 0]);
+        assert_eq!(problems(&GOOD.replace(GRPC.0, &GRPC.1.replace("dns:///h", "h:50051"))), [""; 0]);
+        assert_eq!(problems(&GOOD.replace("http://h/x", "wss://h").replace("JSONRPC", "ODD")), [""; 0]);
     }
 
     #[test]
@@ -310,6 +326,9 @@ mod tests {
         for (from, to, told) in [
             ("\"name\":\"a\",", "", "name is missing"),
             ("http://h/x", "h", "supportedInterfaces[0].url must be an absolute URL"),
+            ("http://h/x", "", "supportedInterfaces[0].url must be a text that is not empty"),
+            ("http://h/x", "ftp://h", "supportedInterfaces[0].url must be an absolute URL that can be called: ftp://h"),
+            (GRPC.0, GRPC.1, "supportedInterfaces[0].url must be an absolute URL that can be called: dns:///h"),
             ("\"header\"", "\"body\"", "securitySchemes.k.apiKeySecurityScheme.location must be header"),
             ("\"schemes\":{\"k\"", "\"schemes\":{\"z\"", "securityRequirements[0].schemes names 'z'"),
             ("\"tags\":[]", "\"tags\":[1]", "skills[0].tags must be a list of texts"),

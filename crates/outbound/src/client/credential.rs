@@ -57,16 +57,52 @@ fn takes(scheme: &Scheme) -> Takes {
     }
 }
 
-/// Finds a requirement the credentials meet, and says where each goes.
-pub fn attach(card: &Card, credentials: &Credentials) -> Result<Attached, ClientError> {
+/// Whether one of these service parameters is the header that a scheme wants.
+fn is_carried(scheme: &Scheme, parameters: &[(String, String)]) -> bool {
+    let named = |name: &str| {
+        let is = move |(known, _): &&(String, String)| known.eq_ignore_ascii_case(name);
+        parameters.iter().filter(is).map(|(_, value)| value.as_str()).collect::<Vec<_>>()
+    };
+    let authorizes = |word: &str| {
+        let words = named("authorization").into_iter().filter_map(|value| value.split_once(' '));
+        words.into_iter().any(|(first, _)| first.eq_ignore_ascii_case(word))
+    };
+    if let Some(key) = &scheme.api_key_security_scheme {
+        return match key.location.as_str() {
+            "query" => false,
+            "cookie" => named("cookie").into_iter().any(|value| value.contains(&format!("{}=", key.name))),
+            _ => !named(&key.name).is_empty(),
+        };
+    }
+    match &scheme.http_auth_security_scheme {
+        Some(http) => authorizes(&http.scheme),
+        None => takes(scheme) == Takes::Bearer && authorizes("bearer"),
+    }
+}
+
+/// Whether a call with these service parameters shows who makes it, as far as names tell.
+pub fn is_any_carried(card: &Card, parameters: &[(String, String)]) -> bool {
+    let usual = |name: &str| ["authorization", "cookie", "x-api-key"].iter().any(|one| one.eq_ignore_ascii_case(name));
+    parameters.iter().any(|(name, _)| usual(name))
+        || card.security_schemes.values().any(|scheme| is_carried(scheme, parameters))
+}
+
+/// Finds a requirement that is met, by the credentials or by service parameters, and says where each credential goes.
+pub fn attach(
+    card: &Card,
+    credentials: &Credentials,
+    parameters: &[(String, String)],
+) -> Result<Attached, ClientError> {
     let has = |takes: Takes| match takes {
         Takes::Bearer => credentials.bearer.is_some(),
         Takes::ApiKey => credentials.api_key.is_some(),
         Takes::Nothing => false,
     };
-    let met = card.security_requirements.iter().find(|requirement| {
-        requirement.schemes.keys().all(|name| card.security_schemes.get(name).is_some_and(|scheme| has(takes(scheme))))
-    });
+    let is_met = |scheme: &Scheme| has(takes(scheme)) || is_carried(scheme, parameters);
+    let met = card
+        .security_requirements
+        .iter()
+        .find(|requirement| requirement.schemes.keys().all(|name| card.security_schemes.get(name).is_some_and(is_met)));
     let required = !card.security_requirements.is_empty();
     let names: Vec<&String> = match met {
         Some(requirement) if !requirement.schemes.is_empty() => requirement.schemes.keys().collect(),
@@ -79,6 +115,7 @@ pub fn attach(card: &Card, credentials: &Credentials) -> Result<Attached, Client
         }
     };
     let schemes = names.into_iter().filter_map(|name| card.security_schemes.get(name));
+    let schemes = schemes.filter(|scheme| has(takes(scheme)));
     let mut attached = Attached::default();
     let mut used = (false, false);
     for scheme in schemes {
@@ -118,7 +155,7 @@ fn missing(card: &Card) -> ClientError {
         let all: Vec<String> = requirement.schemes.keys().map(describe).collect();
         all.join(" and ")
     });
-    ClientError::CredentialsMissing { schemes: schemes.collect(), code: None }
+    ClientError::CredentialsMissing { schemes: schemes.collect(), code: None, withheld: Vec::new() }
 }
 
 #[cfg(test)]
@@ -129,17 +166,46 @@ mod tests {
     use serde_json::{Value, json};
 
     fn shown(required: &Value, bearer: Option<&str>, api_key: Option<&str>) -> Result<Attached, ClientError> {
+        let credentials = Credentials { bearer: bearer.map(Into::into), api_key: api_key.map(Into::into) };
+        attach(&card(required), &credentials, &[])
+    }
+
+    fn card(required: &Value) -> Card {
         let card = json!({
+            "name": "a",
             "securitySchemes": {
                 "b": {"httpAuthSecurityScheme": {"scheme": "bearer"}},
                 "q": {"apiKeySecurityScheme": {"location": "query", "name": "k"}},
                 "c": {"apiKeySecurityScheme": {"location": "cookie", "name": "k"}},
                 "m": {"mtlsSecurityScheme": {}},
+                "h": {"apiKeySecurityScheme": {"location": "header", "name": "X-Odd"}},
+                "w": {"httpAuthSecurityScheme": {"scheme": "Basic"}},
+                "o": {"oauth2SecurityScheme": {"flows": {}}},
             },
             "securityRequirements": required,
         });
-        let card = Card::parse(&card.to_string(), "x").unwrap();
-        attach(&card, &Credentials { bearer: bearer.map(Into::into), api_key: api_key.map(Into::into) })
+        Card::parse(&card.to_string(), "x").unwrap()
+    }
+
+    #[test]
+    fn a_service_parameter_that_is_a_scheme_s_header_counts() {
+        for (scheme, name, value, counts) in [
+            ("w", "authorization", "Basic dTpw", true),
+            ("w", "Authorization", "Bearer t", false),
+            ("b", "Authorization", "bearer t", true),
+            ("o", "Authorization", "Bearer t", true),
+            ("h", "x-odd", "k", true),
+            ("h", "x-other", "k", false),
+            ("c", "Cookie", "a=b; k=1", true),
+            ("q", "k", "1", false),
+            ("m", "Authorization", "Basic dTpw", false),
+        ] {
+            let parameters = [(name.to_owned(), value.to_owned())];
+            let met = attach(&card(&json!([needs(&[scheme])])), &Credentials::default(), &parameters);
+            assert_eq!(met.is_ok(), counts, "{scheme}: {name}: {value}");
+            // It goes as what it is, and nothing goes twice.
+            assert!(met.unwrap_or_default().is_empty());
+        }
     }
 
     fn needs(names: &[&str]) -> Value {
@@ -162,7 +228,7 @@ mod tests {
     fn what_is_missing_is_named_and_what_is_not_declared_is_not_shown() {
         let error = shown(&json!([needs(&["b", "m"]), needs(&["q"])]), Some("t"), None).unwrap_err().to_string();
         assert!(error.contains("HTTP bearer and mutual TLS, or API key (query k)"), "{error}");
-        let attached = attach(&Card::default(), &Credentials { bearer: Some("t".into()), api_key: None }).unwrap();
+        let attached = attach(&Card::default(), &Credentials { bearer: Some("t".into()), api_key: None }, &[]).unwrap();
         assert!(attached.is_empty() && attached.unused == ["a bearer token"]);
     }
 }

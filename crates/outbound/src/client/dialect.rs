@@ -210,7 +210,7 @@ mod tests {
                 "artifacts": [{"artifactId": "a", "parts": parts}]})
         };
         let mut expected = task("TASK_STATE_SUBMITTED", "ROLE_USER");
-        expected["status"]["timestamp"] = json!("2026-01-31T12:00:00.124Z");
+        expected["status"]["timestamp"] = json!("2026-01-31T12:00:00.123456Z");
         for (state, role) in [("TASK_STATE_SUBMITTED", "ROLE_USER"), ("submitted", "user")] {
             assert_eq!(up(Method::GetTask, &task(state, role)), expected);
             assert_eq!(up(Method::SendMessage, &json!({"task": task(state, role)})), json!({"task": expected}));

@@ -50,7 +50,12 @@ pub enum ClientError {
     #[error("the connection broke: {0}")]
     Broken(String),
     #[error("the agent wants a credential: {}", .schemes.join(", or "))]
-    CredentialsMissing { schemes: Vec<String>, code: Option<Code> },
+    CredentialsMissing {
+        schemes: Vec<String>,
+        code: Option<Code>,
+        /// Those the caller has, and the agent's card declares no use for: they were not shown.
+        withheld: Vec<&'static str>,
+    },
     #[error("the agent does not accept the credential: {message}")]
     AuthFailed { message: String, code: Code },
     /// The agent refused, under a name of the A2A specification.
@@ -104,6 +109,16 @@ impl ClientError {
             Self::Exhausted { message, code, retry } => Self::Exhausted { message: clean(&message), code, retry },
             Self::AuthFailed { message, code } => Self::AuthFailed { message: clean(&message), code },
             Self::NotJson { problem, body } => Self::NotJson { problem, body: clean(&body) },
+            other => other,
+        }
+    }
+
+    /// The same, with the credentials that were not shown.
+    pub(crate) fn withholding(self, unused: &[&'static str]) -> Self {
+        match self {
+            Self::CredentialsMissing { schemes, code, .. } => {
+                Self::CredentialsMissing { schemes, code, withheld: unused.to_vec() }
+            }
             other => other,
         }
     }
@@ -193,9 +208,9 @@ impl Told {
         let code = self.code();
         let message = if self.message.is_empty() { "no reason given".to_owned() } else { self.message.clone() };
         let reason = self.reason();
-        let unknown = reason == Reason::Unauthenticated;
-        if unknown && !credentials {
-            return ClientError::CredentialsMissing { schemes: vec![message], code };
+        let is_kept_out = matches!(reason, Reason::Unauthenticated | Reason::PermissionDenied);
+        if is_kept_out && !credentials {
+            return ClientError::CredentialsMissing { schemes: vec![message], code, withheld: Vec::new() };
         }
         match (reason, code) {
             (Reason::Unauthenticated | Reason::PermissionDenied, Some(code)) => {
@@ -340,7 +355,10 @@ mod tests {
 
     #[test]
     fn a_refused_stranger_lacks_a_credential() {
-        let told = Told { http: Some(401), ..Told::default() };
-        assert!(matches!(told.into_error(false), ClientError::CredentialsMissing { .. }));
+        for status in [401, 403] {
+            let told = || Told { http: Some(status), ..Told::default() };
+            assert!(matches!(told().into_error(false), ClientError::CredentialsMissing { .. }));
+            assert!(matches!(told().into_error(true), ClientError::AuthFailed { .. }));
+        }
     }
 }

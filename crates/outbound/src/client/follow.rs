@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
-/// How often in a row a broken stream is taken up again before it is given up.
-const TRIES: u32 = 5;
+/// How often in a row a broken stream is taken up again before that is left for later.
+const TRIES: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
 /// What a follower gets next.
@@ -16,6 +16,10 @@ pub enum Next {
     Frame(Box<Frame>),
     /// The stream broke and is taken up again; for those who tell people about it.
     Again {
+        problem: String,
+    },
+    /// It could not be taken up again for now. `retry` does, when there is reason to hope.
+    Lost {
         problem: String,
     },
     /// Nothing more has to come.
@@ -52,17 +56,21 @@ impl<'a> Follow<'a> {
         Self { client, frames: Some(frames), task, last, done: false, failures: 0, seen: HashSet::new() }
     }
 
-    /// The id to go on from in another call.
-    pub fn last(&self) -> Option<&str> {
-        self.last.as_deref()
+    /// Whether it can go on behind what was seen, so that nothing is missing. Without, what was missed is in the whole task
+    /// that a new stream begins with.
+    pub fn has_cursor(&self) -> bool {
+        self.last.is_some()
     }
 
+    /// The next frame, or what became of the stream; an error if it cannot be taken up again at any time.
     pub async fn next(&mut self) -> Result<Next, ClientError> {
         if self.done {
             return Ok(Next::End);
         }
-        if self.frames.is_none() {
-            self.reconnect().await?;
+        if self.frames.is_none()
+            && let Err(error) = self.reconnect().await
+        {
+            return lost(error);
         }
         let Some(frames) = &mut self.frames else { return Ok(Next::End) };
         let problem = match frames.next().await {
@@ -79,11 +87,24 @@ impl<'a> Follow<'a> {
             Err(error) => error,
         };
         self.failures += 1;
-        if self.task.is_empty() || !problem.is_passing() || self.failures > TRIES {
+        self.frames = None;
+        if self.task.is_empty() || !problem.is_passing() {
             return Err(problem);
         }
-        self.frames = None;
-        Ok(Next::Again { problem: problem.to_string() })
+        match self.failures > TRIES {
+            // Behind a cursor nothing is told twice, and a quiet stream may be cut as often as it likes.
+            true if self.last.is_some() => Ok(Next::Lost { problem: problem.to_string() }),
+            true => Err(problem),
+            false => Ok(Next::Again { problem: problem.to_string() }),
+        }
+    }
+
+    /// Takes a lost stream up again, or says why that is still not possible. What it brings comes with `next`.
+    pub async fn retry(&mut self) -> Result<(), ClientError> {
+        self.frames = Some(self.client.subscribe(&self.task, self.last.as_deref()).await?);
+        // It counts as one that was taken up again, and all tries are to be had once more.
+        self.failures = 1;
+        Ok(())
     }
 
     fn take(&mut self, frame: &Frame) {
@@ -112,6 +133,10 @@ impl<'a> Follow<'a> {
             }
         }
     }
+}
+
+fn lost(error: ClientError) -> Result<Next, ClientError> {
+    if error.is_passing() { Ok(Next::Lost { problem: error.to_string() }) } else { Err(error) }
 }
 
 fn hash(frame: &Frame) -> u64 {

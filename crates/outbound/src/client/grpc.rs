@@ -154,7 +154,7 @@ async fn start(
         }
     });
     let response = client.start(outgoing, patience).await?;
-    let credentials = !client.attached.is_empty();
+    let credentials = client.shows_credential();
     if !response.status().is_success() {
         let http = response.status().as_u16();
         let retry = Told::retry_in(response.headers());

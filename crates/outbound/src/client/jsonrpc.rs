@@ -98,7 +98,7 @@ fn whole(client: &Client, Received { status, headers, text }: &Received) -> Resu
     let retry = Told::retry_in(headers);
     let http = (!status.is_success()).then(|| status.as_u16());
     result(text, http).map_err(|told| match told {
-        Unanswered::Refused(told) => Told { retry, ..told }.into_error(!client.attached.is_empty()),
+        Unanswered::Refused(told) => Told { retry, ..told }.into_error(client.shows_credential()),
         Unanswered::Malformed(error) => error,
     })
 }

@@ -155,6 +155,7 @@ async fn fetch(
         return Err(ClientError::CredentialsMissing {
             schemes: vec![format!("{url} does not show its card to everyone (HTTP {})", status.as_u16())],
             code: Some(code),
+            withheld: Vec::new(),
         });
     }
     if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE {

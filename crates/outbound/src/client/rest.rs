@@ -162,7 +162,7 @@ fn whole(client: &Client, Received { status, headers, text }: Received) -> Resul
     }
     let http = status.as_u16();
     let told = old::refusal(client, &text, http).unwrap_or_else(|| refusal(&text, Some(http)));
-    Err(Told { retry, ..told }.into_error(!client.attached.is_empty()))
+    Err(Told { retry, ..told }.into_error(client.shows_credential()))
 }
 
 /// The `google.rpc.Status` form (spec 11.6), or whatever stood in its place.

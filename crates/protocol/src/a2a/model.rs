@@ -1,6 +1,6 @@
 //! The A2A data model (spec 4): tasks, messages, parts, artifacts and the events of a stream.
 
-use crate::time::Millis;
+use crate::time::Moment;
 use crate::wire;
 use crate::wire::{AnyValue, Base64, Object};
 use serde::de::{Deserializer, Error, Visitor};
@@ -190,7 +190,7 @@ wire! {
     pub struct TaskStatus {
         state: TaskState = "state",
         message: Option<Arc<Message>> = "message",
-        timestamp: Option<Millis> = "timestamp",
+        timestamp: Option<Moment> = "timestamp",
     }
 }
 

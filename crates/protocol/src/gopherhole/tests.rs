@@ -69,7 +69,7 @@ fn done() -> Task {
         status: TaskStatus {
             state: TaskState::Completed,
             message: Some(Arc::new(said)),
-            timestamp: Some(Millis(0)),
+            timestamp: Some(Millis(0).into()),
             ..TaskStatus::default()
         },
         history: vec![Arc::new(first)],

@@ -2,7 +2,7 @@
 
 use super::{V03, Write};
 use crate::a2a::model::{Role, TaskState};
-use crate::time::Millis;
+use crate::time::Moment;
 use serde::de::{Deserializer, Error};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -76,18 +76,18 @@ impl<'de> Deserialize<'de> for V03<Role> {
 
 /// A moment. In 0.3 it is any text: one without a zone is UTC, and what is no time at all is left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Moment(pub Option<Millis>);
+pub struct LooseMoment(pub Option<Moment>);
 
-impl Serialize for Moment {
+impl Serialize for LooseMoment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Moment {
+impl<'de> Deserialize<'de> for LooseMoment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
-        let read = Millis::parse(&text).or_else(|_| Millis::parse(&format!("{text}Z")));
+        let read = Moment::parse(&text).or_else(|_| Moment::parse(&format!("{text}Z")));
         Ok(Self(read.ok()))
     }
 }

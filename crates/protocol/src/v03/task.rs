@@ -1,7 +1,7 @@
 //! Tasks, their status, and the events of a stream, told apart by `kind`.
 
 use super::message::check_kind;
-use super::state::Moment;
+use super::state::LooseMoment;
 use super::{Out, V03, Write, carried, plain};
 use crate::a2a::model::{Artifact, ArtifactUpdate, Message, StatusUpdate, StreamResponse, Task, TaskState, TaskStatus};
 use crate::wire;
@@ -15,7 +15,7 @@ wire! {
     pub struct StatusFields {
         state: V03<TaskState> = "state",
         message: Option<V03<Message>> = "message",
-        timestamp: Option<Moment> = "timestamp",
+        timestamp: Option<LooseMoment> = "timestamp",
     }
 }
 

@@ -12,11 +12,14 @@ use flotilla_core::key::{is_key, sha256};
 use flotilla_core::ports::{Clock as _, Store as _};
 use flotilla_protocol::time::Millis;
 use flotilla_store::sqlite::Sqlite;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::Path;
 
 /// A clock before this has never been set: 2025-01-01.
 const TOO_EARLY: i64 = 1_735_689_600_000;
+
+/// How alike names are of which one may have been meant for the other.
+const ALIKE: f64 = 0.8;
 
 /// A mistyped variable is silently ignored by every program but this one.
 pub fn settings(findings: &mut Findings) {
@@ -24,23 +27,55 @@ pub fn settings(findings: &mut Findings) {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let unknown: Vec<String> = names.filter(|name| name.starts_with("A2ACLI_") && !known.contains(name)).collect();
     for name in &unknown {
-        let near = known.iter().max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
-        let near = near.map(String::as_str).unwrap_or_default();
-        findings.problem("settings", format!("{name} is set, and is no setting"), format!("did you mean {near}?"));
+        findings.problem("settings", format!("{name} is set, and is no setting"), instead_of(name));
     }
     if unknown.is_empty() {
         findings.ok("settings", "every A2ACLI_ variable is a setting");
     }
 }
 
+/// What to do about a variable that is no setting.
+fn instead_of(name: &str) -> String {
+    if name == "A2ACLI_STREAM" {
+        return "unset it: --stream is only ever written on the command line".into();
+    }
+    let written = name.trim_start_matches("A2ACLI_").to_ascii_lowercase().replace('_', "-");
+    let alike = |setting: &Setting| strsim::jaro(setting.flag(), &written);
+    let near = Setting::ALL.into_iter().max_by(|a, b| alike(a).total_cmp(&alike(b)));
+    match near.filter(|near| alike(near) > ALIKE) {
+        Some(near) => format!("did you mean {}?", near.variable()),
+        None => "unset it; flotilla config show lists the settings there are".into(),
+    }
+}
+
+/// Where the hub of a configuration is to be found from here, if that can be told.
+pub fn hub_of(file: &ConfigFile, data: &DataDir) -> Option<String> {
+    let listen = std::env::var("FLOTILLA_LISTEN").ok().and_then(|text| text.parse().ok());
+    let config = overrides(file, data, listen).apply().ok()?;
+    place_of(&config)
+}
+
+/// Where a hub with this configuration listens, as this machine calls it; none if that is decided when it starts.
+pub fn place_of(config: &Config) -> Option<String> {
+    let mut listen = config.hub.listen;
+    if listen.ip().is_unspecified() {
+        listen.set_ip(if listen.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
+    }
+    let scheme = if config.hub.tls.is_some() { "https" } else { "http" };
+    (listen.port() != 0).then(|| format!("{scheme}://{listen}"))
+}
+
+fn overrides(file: &ConfigFile, data: &DataDir, listen: Option<SocketAddr>) -> Overrides {
+    let public_url = std::env::var("FLOTILLA_PUBLIC_URL").ok();
+    let data_dir = data.data_dir.clone();
+    Overrides { config: file.path(), listen, data_dir, public_url, ..Overrides::default() }
+}
+
 /// The configuration as `serve` would have it: the file, and what the environment changes.
 pub fn config(findings: &mut Findings, file: &ConfigFile, data: &DataDir) -> Option<Config> {
     let path = file.path();
     let name = path.as_ref().map_or_else(|| "the defaults (no file)".to_owned(), |path| path.display().to_string());
-    let listen = listen(findings);
-    let public_url = std::env::var("FLOTILLA_PUBLIC_URL").ok();
-    let data_dir = data.data_dir.clone();
-    match (Overrides { config: path, listen, data_dir, public_url, ..Overrides::default() }).apply() {
+    match overrides(file, data, listen(findings)).apply() {
         Ok(config) => {
             findings.ok("configuration", format!("{name}, agents: {}", config.agent_names().join(", ")));
             if let Err(error) = preset_owner_key(&config) {

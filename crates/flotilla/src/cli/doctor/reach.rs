@@ -2,7 +2,7 @@
 
 use super::Findings;
 use super::beyond::Beyond;
-use super::machine::apart;
+use super::machine::{apart, place_of};
 use crate::cli::failure::{Failure, Local};
 use crate::cli::session::{Session, hub_key};
 use crate::config::{Config, Kind};
@@ -16,7 +16,6 @@ use flotilla_outbound::hub::Hub;
 use flotilla_outbound::net::address;
 use flotilla_protocol::a2a::request::ListTasksRequest;
 use flotilla_protocol::wire::Int32;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 const HUB_CARD: &str = "the hub's card";
@@ -56,15 +55,12 @@ pub async fn hub(findings: &mut Findings, session: &Session) -> bool {
 /// Whether a hub answers where the configuration has one listen. `asked` is where one was asked and answered: it may
 /// be the same, reached in a way that is not tried here.
 pub async fn is_hub_at(session: &Session, config: &Config, asked: Option<&str>) -> bool {
-    let mut listen = config.hub.listen;
-    if asked.is_some_and(|url| url.trim_end_matches('/').ends_with(&format!(":{}", listen.port()))) {
+    let port = config.hub.listen.port();
+    if asked.is_some_and(|url| url.trim_end_matches('/').ends_with(&format!(":{port}"))) {
         return true;
     }
-    if listen.ip().is_unspecified() {
-        listen.set_ip(if listen.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
-    }
-    let scheme = if config.hub.tls.is_some() { "https" } else { "http" };
-    let hub = Hub::new(session.net.clone(), &format!("{scheme}://{listen}"), None);
+    let Some(place) = place_of(config) else { return false };
+    let hub = Hub::new(session.net.clone(), &place, None);
     tokio::time::timeout(PATIENCE, hub.ready()).await.is_ok_and(|ready| ready.is_ok())
 }
 

@@ -155,3 +155,27 @@ fn all_that_is_wrong_with_a_card_is_told_at_once() {
     let ran = place.run(&["card", "get", "-a", &unforeseen]);
     assert!(ran.code == 1 && ran.err.contains("duplicate field `defaultInputModes`"), "{ran:?}");
 }
+
+#[test]
+fn an_interface_that_cannot_be_called_makes_a_card_invalid() {
+    let place = Place::new();
+    for (binding, url) in [("JSONRPC", "ftp://h"), ("HTTP+JSON", "not a url"), ("JSONRPC", ""), ("GRPC", "dns:///h")] {
+        let interface = json!([{"url": url, "protocolBinding": binding, "protocolVersion": "1.0"}]);
+        let file = place.file("card.json", card(json!({"supportedInterfaces": interface})).to_string());
+        for args in [&["send", "hi"][..], &["card", "get", "--validate"]] {
+            let ran = place.run(&[args, &["-a", &file, "-o", "json"]].concat());
+            assert_eq!((ran.code, ran.error().as_str()), (1, "A2ACLI_ERR_CARD_INVALID"), "{args:?} {binding} {url}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_card_at_all_is_not_shown_as_one() {
+    let place = Place::new();
+    for (text, code) in [(r#"{"a":1}"#, 1), (r#"{"name":"a","description":"b","url":"http://h","version":"1"}"#, 0)] {
+        let file = place.file("card.json", text);
+        let ran = place.run(&["card", "get", "-a", &file, "-o", "json"]);
+        assert_eq!(ran.code, code, "{ran:?}");
+        assert!(code == 0 || ran.error() == "A2ACLI_ERR_CARD_INVALID", "{ran:?}");
+    }
+}

@@ -114,3 +114,15 @@ fn every_setting_can_be_tried_out_as_a_flag() {
     let settings = place.run(&["config", "show", "-o", "json", "--async"]).ok().json();
     assert_eq!(shown(&settings, "async"), ("true", "flag"));
 }
+
+#[test]
+fn the_hub_and_its_key_are_among_the_settings() {
+    let place = Place::new().env("FLOTILLA_URL", "hub.example").env("FLOTILLA_KEY", "flk_secret");
+    let settings = place.run(&["config", "show", "-o", "json"]).ok().json();
+    assert_eq!(shown(&settings, "hub"), ("hub.example", "environment FLOTILLA_URL"));
+    assert_eq!(shown(&settings, "hub-key"), ("[redacted]", "environment FLOTILLA_KEY"));
+    let settings = place.run(&["config", "show", "-o", "json", "--hub", "other"]).ok().json();
+    assert_eq!(shown(&settings, "hub"), ("other", "flag"));
+    let settings = Place::new().run(&["config", "show", "-o", "json"]).ok().json();
+    assert_eq!(shown(&settings, "hub-key"), ("", "default"));
+}

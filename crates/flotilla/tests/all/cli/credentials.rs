@@ -171,3 +171,35 @@ fn an_unchecked_certificate_is_always_warned_of() {
     assert!(place.run(&["card", "get", "-a", &agent.url]).ok().err.contains("not checked"), "also when configured");
     assert!(place.run(&["card", "get", "-a", &agent.url, "--insecure=false"]).ok().err.is_empty());
 }
+
+#[test]
+fn a_service_parameter_can_be_what_a_scheme_wants() {
+    let basic = agent(json!({"w": {"httpAuthSecurityScheme": {"scheme": "Basic"}}}), "w");
+    let got = asked(&Place::new(), &basic, &["--svc-param", "Authorization:Basic dTpw"]);
+    assert_eq!(got.header("authorization"), Some("Basic dTpw"));
+    let mutual = agent(json!({"m": {"mtlsSecurityScheme": {}}}), "m");
+    for (agent, words) in [(&basic, "A2ACLI_SVC_PARAM='Authorization:Basic"), (&mutual, "certificates")] {
+        let ran = Place::new().run(&["send", "hi", "-a", &agent.url, "-o", "json"]);
+        assert_eq!((ran.code, ran.error().as_str()), (4, "A2ACLI_ERR_CREDENTIALS_MISSING"));
+        let hint = ran.json()["error"]["hint"].as_str().expect("a hint").to_owned();
+        assert!(hint.contains(words) && !hint.contains("A2ACLI_BEARER"), "{hint}");
+    }
+}
+
+#[test]
+fn who_is_kept_out_is_told_what_was_shown() {
+    for status in [401, 403] {
+        let strict = Agent::start(card(json!({})), move |_, _| Says::Status(status, json!({"error": "no"})));
+        let refused = |args: &[&str]| {
+            let ran = Place::new().run(&[&["send", "hi", "-a", &strict.url, "-o", "json"], args].concat());
+            (ran.error(), ran.json()["error"]["hint"].as_str().expect("a hint").to_owned())
+        };
+        let (code, hint) = refused(&[]);
+        assert!(code == "A2ACLI_ERR_CREDENTIALS_MISSING" && hint.contains("set A2ACLI_BEARER"), "{code}: {hint}");
+        let (code, hint) = refused(&["--bearer", "tok-1"]);
+        assert_eq!(code, "A2ACLI_ERR_CREDENTIALS_MISSING");
+        assert!(hint.contains("declares no scheme that takes a bearer token") && !hint.contains("set "), "{hint}");
+        let (code, _) = refused(&["--svc-param", "Authorization:Basic dTpw"]);
+        assert_eq!(code, "A2ACLI_ERR_AUTH_FAILED", "it was shown, and is not accepted");
+    }
+}

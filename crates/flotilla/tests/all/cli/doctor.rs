@@ -213,3 +213,28 @@ fn a_program_that_is_not_there_is_told_once() {
     let told = place.run(&[&args[..], &["-o", "json"]].concat()).json();
     assert!(told["announcements"]["y"]["session"]["broken"].is_string(), "{told}");
 }
+
+#[test]
+fn the_hub_that_is_looked_at_is_the_one_the_configuration_describes() {
+    let far = "  far: {kind: a2a, url: \"http://127.0.0.1:1\"}\n";
+    let hub = crate::cast::hub_with(far);
+    let place = Place::new().env("FLOTILLA_KEY", OWNER);
+    let config = format!("{CONFIG}\n{far}").replace("hub:\n", &format!("hub:\n  listen: {}\n", hub.address()));
+    let file = place.file("hub.yaml", config);
+    until("the agent that is away is found", || {
+        let ran = place.run(&["doctor", "--config", &file]);
+        assert!(ran.out.contains(&format!("Ok: hub: {} is ready", hub.url())), "{ran:?}");
+        ran.out.contains("finds the agent far unreachable").then_some(())
+    });
+    let ran = place.env("FLOTILLA_URL", "http://127.0.0.1:1").run(&["doctor", "--config", &file]);
+    assert!(ran.out.contains("no hub answers at http://127.0.0.1:1"), "what is named counts more: {ran:?}");
+}
+
+#[test]
+fn a_variable_that_is_no_setting_leads_to_none_that_is_unlike_it() {
+    let place = Place::new().env("A2ACLI_STREAM", "1").env("A2ACLI_ZZZ", "1");
+    let ran = place.run(&["doctor", "--hub", "http://127.0.0.1:1", "-o", "json"]);
+    let told = advice(&ran, "settings");
+    assert!(told.contains("--stream is only ever written on the command line"), "{told}");
+    assert!(told.contains("config show lists") && !told.contains("did you mean"), "{told}");
+}

@@ -139,3 +139,15 @@ fn the_command_to_go_on_with_says_how_the_agent_is_called() {
     let typed = resume.replacen("flotilla", env!("CARGO_BIN_EXE_flotilla"), 1).replace("<token>", hub.owner_key());
     assert_eq!(place.typed(&typed).ok().field("Context"), context);
 }
+
+#[test]
+fn a_task_that_has_ended_leads_to_its_context() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let ended = place.run(&["send", "complete"]).ok();
+    let ran = place.run(&["send", "more", "--task-id", ended.field("Task"), "-o", "json"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let hint = ran.json()["error"]["hint"].as_str().expect("a hint").to_owned();
+    let again = format!("flotilla send --context-id {} \"<message>\"", ended.field("Context"));
+    assert!(hint.contains(&again), "{hint}");
+}

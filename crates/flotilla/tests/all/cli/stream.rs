@@ -3,7 +3,13 @@
 use super::agent::{Agent, Says, card, streaming, task};
 use super::program::Place;
 use crate::cast::{hub, id, state};
+use flotilla_testkit::process::OWNER;
+use flotilla_testkit::{HubProcess, Proxy};
 use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader};
+use std::process::Child;
+use std::sync::mpsc;
+use std::time::Duration;
 
 fn kinds(frames: &[Value]) -> Vec<&str> {
     frames.iter().filter_map(|frame| frame.as_object()?.keys().next().map(String::as_str)).collect()
@@ -144,4 +150,81 @@ fn a_stream_that_only_repeats_itself_is_given_up() {
     let ran = Place::new().run(&["send", "hi", "-a", &agent.url, "-o", "json"]).ok();
     assert_eq!(state(&ran.json()["task"]), "TASK_STATE_COMPLETED");
     assert!(agent.asked().len() < 10, "{} requests", agent.asked().len());
+}
+
+/// A hub's card, with everything it names behind a proxy.
+fn card_behind(proxy: &Proxy, hub: &HubProcess) -> String {
+    let card = Place::at(hub).json(&["card", "get"]).to_string();
+    let address = |place: std::net::SocketAddr| place.to_string();
+    card.replace(&address(hub.address()), &address(proxy.address()))
+}
+
+/// What a program says to people, line by line, as it comes.
+fn aside(child: &mut Child) -> mpsc::Receiver<String> {
+    let (say, said) = mpsc::channel();
+    let lines = BufReader::new(child.stderr.take().expect("standard error")).lines();
+    std::thread::spawn(move || lines.map_while(Result::ok).all(|line| say.send(line).is_ok()));
+    said
+}
+
+fn heard(said: &mpsc::Receiver<String>, words: &str) {
+    let mut all = Vec::new();
+    while let Ok(line) = said.recv_timeout(Duration::from_secs(60)) {
+        all.push(line);
+        if all.last().is_some_and(|line| line.contains(words)) {
+            return;
+        }
+    }
+    panic!("no {words:?} in {all:?}");
+}
+
+/// The numbers of the chunks that events brought.
+fn chunks(frames: &[Value]) -> Vec<usize> {
+    let text = |frame: &Value| frame["artifactUpdate"]["artifact"]["parts"][0]["text"].as_str().map(str::to_owned);
+    let number = |text: String| text.trim_start_matches("chunk ").trim_end_matches(';').parse().expect("a number");
+    frames.iter().filter_map(text).map(number).collect()
+}
+
+const CHUNKS: usize = 300;
+
+#[test]
+fn a_stream_that_was_away_for_long_misses_nothing() {
+    let hub = hub();
+    let proxy = Proxy::to(hub.address());
+    let place = Place::new().env("A2ACLI_BEARER", OWNER);
+    let card = place.file("card.json", card_behind(&proxy, &hub));
+    let words = format!("trickle {CHUNKS}");
+    let mut children = ["JSONRPC", "HTTP+JSON", "GRPC"].map(|transport| {
+        let how = ["--transport", transport, "--poll-interval", "500ms", "--stream", "-o", "json"];
+        place.start(&[&["send", &words, "-a", &card], &how[..]].concat())
+    });
+    super::program::streams(&hub, 3);
+    let asides = children.each_mut().map(aside);
+    proxy.close();
+    asides.iter().for_each(|said| heard(said, "until it is there again"));
+    proxy.open();
+    for child in children {
+        let frames = super::program::finish(child).ok().lines();
+        let seen = chunks(&frames);
+        let first = CHUNKS + 1 - seen.len();
+        assert_eq!(seen, (first..=CHUNKS).collect::<Vec<_>>(), "each once, and none is missing");
+        assert!(first <= 2, "what came before the first chunk is the task itself: {:?}", frames.first());
+        assert_eq!(state(&frames.last().expect("the end")["statusUpdate"]), "TASK_STATE_COMPLETED");
+    }
+}
+
+#[test]
+fn an_agent_without_event_ids_is_streamed_from_again_when_it_is_back() {
+    let agent = Agent::start(streaming(), |asked, before| match (asked.method().as_str(), before) {
+        ("SendStreamingMessage", _) => Says::Events(vec![json!({"task": task("SUBMITTED")})]),
+        // Away for a while, then only to be asked, then whole again.
+        (_, 1..=4) => Says::Status(502, json!("away")),
+        ("GetTask", _) => Says::Result(task("WORKING")),
+        (_, 6) => Says::Status(503, json!("not yet")),
+        _ => Says::Events(vec![json!({"task": task("WORKING")}), update("COMPLETED")]),
+    });
+    let args = ["send", "hi", "-a", &agent.url, "--stream", "-o", "json", "--poll-interval", "20ms"];
+    let ran = Place::new().run(&args).ok();
+    assert_eq!(kinds(&ran.lines()), ["task", "task", "statusUpdate"], "{ran:?}");
+    assert!(ran.err.contains("until it is there again"), "{ran:?}");
 }

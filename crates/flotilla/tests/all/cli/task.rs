@@ -243,3 +243,55 @@ fn numbers_below_what_there_is_are_told_as_such() {
         );
     }
 }
+
+#[test]
+fn an_answer_that_is_nothing_is_no_task_and_no_config() {
+    let agent =
+        Agent::start(card(json!({"capabilities": {"pushNotifications": true}})), |_, _| Says::Result(json!({})));
+    let place = Place::new();
+    for args in [
+        &["task", "get", "t-1"][..],
+        &["task", "get", "t-1", "--wait"],
+        &["task", "cancel", "t-1"],
+        &["task", "push-config", "create", "t-1", "--url", "https://example.com"],
+        &["task", "push-config", "get", "t-1", "c-1"],
+    ] {
+        let ran = place.run(&[args, &["-a", &agent.url, "-o", "json"]].concat());
+        assert_eq!((ran.code, ran.error().as_str()), (1, "InvalidAgentResponseError"), "{args:?}");
+    }
+}
+
+#[test]
+fn secrets_of_a_push_config_come_from_the_environment_too() {
+    let agent = Agent::start(card(json!({"capabilities": {"pushNotifications": true}})), |asked, _| {
+        Says::Result(asked.json()["params"].clone())
+    });
+    let place = Place::new().env("A2ACLI_TOKEN", "tok-7").env("A2ACLI_AUTH_CREDENTIALS", "cred-7");
+    let create = ["task", "push-config", "create", "t-1", "--url", "https://example.com", "-a", &agent.url];
+    let sent = |args: &[&str]| {
+        place.run(&[&create[..], args].concat()).ok();
+        agent.asked().pop().expect("a request").json()["params"].clone()
+    };
+    let plain = sent(&[]);
+    assert!(plain["token"] == "tok-7" && plain["authentication"].is_null(), "{plain}");
+    let both = sent(&["--auth-scheme", "Bearer", "--token", "flag"]);
+    assert_eq!((&both["token"], &both["authentication"]["credentials"]), (&json!("flag"), &json!("cred-7")));
+    let ran = Place::new().run(&[&create[..], &["--auth-scheme", "Bearer"]].concat());
+    assert!(ran.code == 2 && ran.err.contains("A2ACLI_AUTH_CREDENTIALS"), "{ran:?}");
+    let shown = place.run(&["config", "show"]).ok().out;
+    assert!(shown.contains("token: [redacted] (environment A2ACLI_TOKEN)") && !shown.contains("tok-7"), "{shown}");
+}
+
+#[test]
+fn a_page_in_lines_tells_the_next_one_beside_them() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    for _ in 0..3 {
+        place.run(&["send", "complete"]).ok();
+    }
+    let ran = place.run(&["task", "list", "--page-size", "2", "-o", "json", "--stream"]).ok();
+    assert!(ran.lines().len() == 2 && ran.err.contains("Next page: flotilla task list --page-size 2"), "{ran:?}");
+    let token = ran.err.split("--page-token ").nth(1).expect("a token").split_whitespace().next().expect("one");
+    let ran = place.run(&["task", "list", "--page-token", token, "-o", "json", "--stream"]).ok();
+    assert!(ran.lines().len() == 1 && ran.err.is_empty(), "{ran:?}");
+}

@@ -62,6 +62,19 @@ fn other_mistakes_are_told_with_their_place() {
 }
 
 #[test]
+fn a_program_that_is_not_there_is_told_as_a_hub_does_that_starts() {
+    let hub = hub();
+    let text = "agents: {x: {kind: command, command: {program: /surely/not/there}}}";
+    let refused = setup().config(text).refused();
+    for said in [complaint(&hub, text), refused] {
+        assert!(said.contains("agents.x") || said.contains("'x'"), "{said}");
+        assert!(said.contains("there is no file /surely/not/there that may be run"), "{said}");
+    }
+    let there = file(&hub, &text.replace("/surely/not/there", "sh"));
+    assert!(hub.cli_ok(&["config", "check", "--config", &there]).contains("ok, agents: x"));
+}
+
+#[test]
 fn a_hub_does_not_start_with_a_mistake_in_its_file() {
     let said = setup().config("hub:\n  lisen: x\n").refused();
     assert!(said.contains("did you mean 'listen'"), "{said}");

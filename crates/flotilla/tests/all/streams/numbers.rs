@@ -3,6 +3,7 @@
 use super::{chunks, follow, known, numbers, produced, subscribe, task_of};
 use crate::cast::{hub, hub_set, id, reached};
 use flotilla_testkit::Binding;
+use std::io::{Read as _, Write as _};
 
 #[test]
 fn events_are_numbered_from_one_without_gaps() {
@@ -82,4 +83,29 @@ fn every_json_rpc_frame_answers_the_same_request() {
     assert!(events.iter().all(|event| event.json()["jsonrpc"] == "2.0" && event.json()["id"] == 1));
     let task = task_of(&events[0]);
     assert_eq!(hub.owner(Binding::JsonRpc).task(&task)["status"]["state"], "TASK_STATE_COMPLETED");
+}
+
+/// The kind of an HTTP/2 frame that asks whether the other side is there, and the flag of the answer to it.
+const PING: u8 = 6;
+const ACK: u8 = 1;
+
+#[test]
+fn a_quiet_connection_of_http_2_is_asked_as_often_as_streams_show_that_they_are_alive() {
+    let hub = hub_set("keep_alive: 50ms");
+    let mut connection = std::net::TcpStream::connect(hub.address()).expect("a connection");
+    connection.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("a time-out");
+    // The preface and settings without any.
+    connection.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").expect("it is taken");
+    let mut pings = 0;
+    while pings < 3 {
+        let mut head = [0; 9];
+        connection.read_exact(&mut head).expect("a frame before long");
+        let mut body = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+        connection.read_exact(&mut body).expect("the whole frame");
+        if head[3] == PING && head[4] & ACK == 0 {
+            pings += 1;
+            head[4] = ACK;
+            connection.write_all(&[&head[..], &body].concat()).expect("it is taken");
+        }
+    }
 }

@@ -4,10 +4,10 @@ use crate::client::error::ClientError;
 use flotilla_grpc::a2a as pb;
 use flotilla_grpc::{Reader, card_json, list_tasks, metadata, push_config, send_message};
 use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::a2a::push::ListPushConfigsResponse;
 use flotilla_protocol::a2a::request::Request;
 use prost::Message;
 use serde::Serialize;
-use serde_json::json;
 
 /// The message behind its flag and length.
 pub fn encode(request: &Request) -> Vec<u8> {
@@ -77,7 +77,7 @@ pub fn decode(request: &Request, bytes: &[u8], json_depth: usize) -> Result<Stri
         Request::ListPushConfigs(_) => {
             let page: pb::ListTaskPushNotificationConfigsResponse = read(bytes)?;
             let configs: Vec<_> = page.configs.into_iter().map(|config| reader.push_config(config)).collect();
-            Ok(json!({"configs": configs, "nextPageToken": page.next_page_token}).to_string())
+            json(Ok(ListPushConfigsResponse { configs, next_page_token: page.next_page_token }))
         }
         Request::DeletePushConfig(_) => Ok("{}".to_owned()),
         Request::GetExtendedAgentCard(_) => Ok(card_json(read(bytes)?).to_string()),
@@ -86,4 +86,23 @@ pub fn decode(request: &Request, bytes: &[u8], json_depth: usize) -> Result<Stri
 
 pub fn frame(bytes: &[u8], json_depth: usize) -> Result<String, ClientError> {
     json(Reader { json_depth }.frame(read(bytes)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decode;
+    use flotilla_grpc::a2a as pb;
+    use flotilla_protocol::a2a::request::{GetTaskRequest, ListPushConfigsRequest, Request};
+    use prost::Message as _;
+
+    #[test]
+    fn answers_are_what_the_other_bindings_bring() {
+        let timestamp = Some(prost_types::Timestamp { seconds: 1_769_860_800, nanos: 328_108_000 });
+        let status = Some(pb::TaskStatus { state: 3, timestamp, ..Default::default() });
+        let task = pb::Task { id: "t".into(), status, ..Default::default() };
+        let json = decode(&Request::GetTask(GetTaskRequest::default()), &task.encode_to_vec(), 9).unwrap();
+        assert!(json.contains(r#""timestamp":"2026-01-31T12:00:00.328108Z""#), "{json}");
+        let list = Request::ListPushConfigs(ListPushConfigsRequest::default());
+        assert_eq!(decode(&list, &[], 9).unwrap(), r#"{"configs":[]}"#, "no token where there is no other page");
+    }
 }

@@ -1,7 +1,7 @@
 //! The messages of 0.3's proto file as ProtoJSON has them.
 
 use crate::a2a::model::{Role, TaskState};
-use crate::time::Millis;
+use crate::time::Moment;
 use crate::wire;
 use crate::wire::{Base64, Int32, Object, WireField};
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -107,7 +107,7 @@ wire! {
     pub struct TaskStatus {
         state: State = "state",
         update: Option<Message> = "message" | "update",
-        timestamp: Option<Millis> = "timestamp",
+        timestamp: Option<Moment> = "timestamp",
     }
 }
 
