@@ -111,7 +111,7 @@ fn a_worker_that_has_begun_is_not_blocked_any_more() {
         assert_eq!((&told["status"], &told["blocked_reason"]), (&json!("error"), &Value::Null), "{told}");
         assert_eq!(steps(&hub, &task), "assigned ada, judged ada", "it is nobody else's");
     }
-    let (_, _) = give(&hub, &json!({"to": "label:j"}));
+    give(&hub, &json!({"to": "label:j"}));
     let message = ada.kind("message");
     super::begin(&mut ada, &message);
     super::result(&mut ada, &message, &json!({"status": "blocked", "blocked_reason": "dirty_tree"}));

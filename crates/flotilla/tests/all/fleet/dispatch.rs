@@ -274,6 +274,6 @@ fn hints_hold_as_the_same_in_json_does_and_a_hard_budget_names_its_ceiling() {
     let refused = super::post(&owner(&hub), "/api/dispatch", &body);
     assert!(refused.status == 400 && refused.text().contains(named), "{}", refused.text());
     let soft = json!({"to": "ada", "task": {"budget": {"max_tokens": 50}}});
-    let (_, _) = give(&hub, &soft);
+    give(&hub, &soft);
     assert_eq!(ada.kind("message")["payload"]["metadata"][URI]["task"]["budget"]["max_tokens"], 50, "kept");
 }

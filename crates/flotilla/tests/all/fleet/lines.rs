@@ -54,7 +54,6 @@ fn one_that_goes_on_with_its_token_keeps_its_profile_also_over_a_restart() {
     let message = back.kind("message");
     result(&mut back, &message, &json!({"status": "done"}));
     reached(&client, &task, "TASK_STATE_COMPLETED");
-    assert_eq!(say(&mut back, &sick(1))["taken"], false, "it is the same, and has said more");
 
     hub.restart();
     let mut anew = dial(&hub, &key).open();
@@ -62,7 +61,7 @@ fn one_that_goes_on_with_its_token_keeps_its_profile_also_over_a_restart() {
     let (task, client) = give(&hub, &needs_mem("any"));
     reached(&client, &task, "TASK_STATE_REJECTED");
     assert_eq!(say(&mut anew, &announce("ada", 1))["taken"], true);
-    let (_, _) = give(&hub, &needs_mem("any"));
+    give(&hub, &needs_mem("any"));
     anew.kind("message");
 }
 
