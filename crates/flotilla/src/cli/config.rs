@@ -99,7 +99,7 @@ impl Show {
             text.field("file", file);
         }
         for (card, at) in &tokens {
-            text.field("token", &format!("{card} (until {at})"));
+            text.field("signed in", &format!("{card} (until {at})"));
         }
         text.print();
         Ok(())

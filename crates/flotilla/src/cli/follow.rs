@@ -27,7 +27,6 @@ pub async fn to_the_end(
     printed: Printed,
     pace: Pace,
 ) -> Result<Answer<Sent>, Failure> {
-    let mut task = String::new();
     let mut fold = Fold::default();
     let mut is_last = false;
     let mut asking: Option<Asking<'_>> = None;
@@ -39,18 +38,20 @@ pub async fn to_the_end(
                 continue;
             }
             Ok(Next::End) if is_last => break None,
-            Ok(next @ (Next::Lost { .. } | Next::End)) if !task.is_empty() => {
-                let asking = asking.get_or_insert_with(|| Asking::new(client, &task, None, pace));
-                let missed = tell_lost(&next, pace);
-                match meanwhile(session, &mut follow, asking, missed).await? {
+            Ok(Next::Lost { .. } | Next::End) if follow.task_id().is_empty() => {
+                return Err(Failure::internal("the agent's stream ended without an event"));
+            }
+            Ok(next @ (Next::Lost { .. } | Next::End)) => {
+                if let Next::Lost { problem } = next {
+                    say(&format!("Stream: {problem}; asking for the task every {pace} until it is there again"));
+                }
+                let asking = asking.get_or_insert_with(|| Asking::new(client, follow.task_id(), None, pace));
+                match meanwhile(session, &mut follow, asking).await? {
                     Some(settled) => break Some(settled),
                     None => continue,
                 }
             }
-            Ok(Next::Lost { .. } | Next::End) => {
-                return Err(Failure::internal("the agent's stream ended without an event"));
-            }
-            Err(error) if task.is_empty() => return Err(error.into()),
+            Err(error) if follow.task_id().is_empty() => return Err(error.into()),
             Err(error) => {
                 say(&format!("Stream: {error}; asking for the task every {pace} instead"));
                 break None;
@@ -58,7 +59,6 @@ pub async fn to_the_end(
         };
         asking = None;
         session.watch.saw(&frame.sent);
-        frame.sent.ids().0.clone_into(&mut task);
         fold.take(&frame.sent);
         is_last = frame.sent.is_last();
         if printed == Printed::Events {
@@ -71,7 +71,7 @@ pub async fn to_the_end(
     session.watch.speak();
     let asked = match settled {
         Some(settled) => Ok(settled),
-        None => Asking::new(client, &task, None, pace).to_the_end(session).await,
+        None => Asking::new(client, follow.task_id(), None, pace).to_the_end(session).await,
     };
     let last = match (asked, fold.task().filter(|_| is_last)) {
         (Ok(last), _) => last,
@@ -89,26 +89,18 @@ pub async fn to_the_end(
     Ok(whole)
 }
 
-/// Says that the stream is away, where it is; whether events may have been missed then.
-fn tell_lost(next: &Next, pace: Pace) -> bool {
-    let Next::Lost { problem } = next else { return false };
-    say(&format!("Stream: {problem}; asking for the task every {pace} until it is there again"));
-    true
-}
-
 /// Asks for the task while its stream is away: until the stream is there again, or the task has ended or waits, which is
-/// given. Whoever answers may stream again, and where the agent gives event ids it has kept what was `missed`.
+/// given. Whoever answers may stream again, and where the agent gives event ids it has kept what was missed.
 async fn meanwhile(
     session: &Session,
     follow: &mut Follow<'_>,
     asking: &mut Asking<'_>,
-    missed: bool,
 ) -> Result<Option<Answer<Task>>, Failure> {
     session.watch.speak();
     loop {
         match asking.look(session).await? {
             Look::Settled(task) => {
-                let is_worth_it = missed && follow.has_cursor() && asking.is_first_end();
+                let is_worth_it = follow.has_cursor() && asking.is_first_end();
                 let is_back = is_worth_it && follow.retry().await.is_ok();
                 return Ok((!is_back).then_some(task));
             }

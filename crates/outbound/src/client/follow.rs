@@ -62,6 +62,11 @@ impl<'a> Follow<'a> {
         self.last.is_some()
     }
 
+    /// The task that is followed; empty as long as no frame has named it.
+    pub fn task_id(&self) -> &str {
+        &self.task
+    }
+
     /// The next frame, or what became of the stream; an error if it cannot be taken up again at any time.
     pub async fn next(&mut self) -> Result<Next, ClientError> {
         if self.done {

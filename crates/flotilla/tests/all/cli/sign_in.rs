@@ -86,7 +86,7 @@ fn tokens_are_kept_for_their_owner_and_shown_to_nobody() {
     let file = place.dir().join("home/.config/a2a-cli/tokens.json");
     assert_eq!(std::fs::metadata(&file).expect("the file").permissions().mode() & 0o777, 0o600);
     let shown = place.run(&["config", "show"]).ok();
-    assert!(shown.field("token").starts_with(&agent.url) && !shown.out.contains("tok-client"), "{shown:?}");
+    assert!(shown.field("signed in").starts_with(&agent.url) && !shown.out.contains("tok-client"), "{shown:?}");
     let other = self::agent(by_client(), |_| Says::Json(json!({})));
     assert_eq!(place.run(&["send", "hi", "-a", &other.url]).code, 4, "a token is for one agent");
     place.run(&["auth", "logout", "-a", &agent.url]).ok();
