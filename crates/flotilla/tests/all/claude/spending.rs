@@ -3,7 +3,7 @@
 use super::{alive, coder, config, hub};
 use crate::cast::{id, reached, setup, state};
 use flotilla_testkit::client::message;
-use flotilla_testkit::{Binding, Client, HubProcess, until};
+use flotilla_testkit::{Binding, HubProcess, until};
 use serde_json::{Value, json};
 
 const HANDSHAKE: &str = "urn:flotilla:ext:fleet-handshake:2.0";
@@ -14,13 +14,15 @@ fn used(hub: &HubProcess, task: &Value) -> Value {
     hub.owner(Binding::HttpJson).get(&format!("/api/usage?by=task&task={}", id(task))).json()["total"].clone()
 }
 
-/// Work under a contract with these terms.
-fn dispatched(client: &Client, words: &str, terms: &Value) -> Value {
+/// Work under a contract with these terms, once the hub knows that the agent reads contracts.
+fn dispatched(hub: &HubProcess, words: &str, terms: &Value) -> Value {
+    let shown = || hub.owner(Binding::HttpJson).get("/api/fleet/coder").json();
+    until("it is announced", || shown()["epoch"].is_u64().then_some(()));
     let mut params = message(words, words);
     let dispatch = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": words, "task": terms});
     params["message"]["metadata"] = json!({HANDSHAKE: dispatch});
     params["configuration"] = json!({"returnImmediately": true});
-    client.call("SendMessage", &params).unwrap_or_else(|refusal| panic!("{refusal:?}"))["task"].clone()
+    coder(hub).call("SendMessage", &params).unwrap_or_else(|refusal| panic!("{refusal:?}"))["task"].clone()
 }
 
 fn is_stopped_in_time(hub: &HubProcess, task: &Value) {
@@ -41,7 +43,7 @@ fn a_hard_budget_stops_a_turn_between_two_calls_of_the_model() {
         json!({"token_budget": 1000, "budget": {"hard": true}}),
     ] {
         let hub = hub("");
-        let task = dispatched(&coder(&hub), &words, &terms);
+        let task = dispatched(&hub, &words, &terms);
         is_stopped_in_time(&hub, &task);
         let used = used(&hub, &task);
         assert_eq!(used["costUsd"], Value::Null, "nobody told it: {used}");
@@ -80,7 +82,7 @@ fn what_was_seen_of_a_run_that_is_canceled_or_killed_is_booked_and_said_to_be_pa
 #[test]
 fn a_turn_that_ends_by_its_own_budget_is_booked_by_what_its_models_used() {
     let hub = hub("");
-    let task = dispatched(&coder(&hub), "broke", &json!({"task_id": "x"}));
+    let task = dispatched(&hub, "broke", &json!({"task_id": "x"}));
     let failed = reached(&coder(&hub), id(&task), "TASK_STATE_FAILED");
     let used = used(&hub, &task);
     assert_eq!((&used["totalTokens"], &used["costUsd"]), (&json!(153), &json!(0.5)), "{used}");
@@ -102,7 +104,7 @@ fn the_program_is_told_what_its_run_may_cost_where_it_has_an_option_for_it() {
         ("", json!({"budget": {"max_cost_usd": 0.5}}), None),
     ] {
         let hub = hub(more);
-        let task = dispatched(&coder(&hub), "told", &terms);
+        let task = dispatched(&hub, "told", &terms);
         assert_eq!(most(&hub, &task).as_deref(), expected, "{more} {terms}");
     }
     let hub = setup().config(&(config("") + "budgets: {agents: {coder: {cost_usd: 1}}}\n")).start();
