@@ -79,7 +79,7 @@ impl Member {
         {
             look_for(&dispatch.requirements, looks, &self.profile).await;
             let found = self.found();
-            self.profile.announce(&self.name, PLACES, found.as_ref().map(|found| *found).map_err(String::as_str));
+            self.profile.announce(&self.name, PLACES, found.as_ref().copied().map_err(String::as_str));
             self.worked();
         }
         let profile = self.profile.current();
@@ -150,7 +150,7 @@ async fn look_at(hub: Arc<Hub>, member: Arc<Member>) {
         let mut woken = pin!(member.profile.look.notified());
         woken.as_mut().enable();
         let found = member.found();
-        let found = found.as_ref().map(|found| *found).map_err(String::as_str);
+        let found = found.as_ref().copied().map_err(String::as_str);
         looking.begin(found, &member.profile);
         let mut over = pin!(async {
             let _ = tokio::time::timeout(EVERY, woken).await;
@@ -163,6 +163,8 @@ async fn look_at(hub: Arc<Hub>, member: Arc<Member>) {
                 () = &mut over => break,
             }
         }
+        // That a turn ended well is told too, and is no news by itself.
+        member.profile.announce(&member.name, PLACES, found);
         tell().await;
     }
 }

@@ -136,7 +136,7 @@ pub async fn keep_looking(post: Arc<Post>, every: Duration) {
         let mut woken = pin!(post.profile.look.notified());
         woken.as_mut().enable();
         let found = post.find().await;
-        let found = found.as_ref().map(|found| *found).map_err(String::as_str);
+        let found = found.as_ref().copied().map_err(String::as_str);
         let trials = found.ok().and_then(|found| found.trials.as_ref());
         if let Some((id, text)) = trials.and_then(|trials| trials.due(seconds_now())) {
             post.ask_for_turn(&id, &text);
