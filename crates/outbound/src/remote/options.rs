@@ -5,6 +5,7 @@ use crate::net::origin;
 use crate::oauth::Requester;
 use crate::signature::origin::Pins;
 use flotilla_protocol::a2a::VERSION;
+use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::v03;
 use flotilla_protocol::wire::Base64;
 use std::path::PathBuf;
@@ -181,6 +182,8 @@ pub struct Options {
     pub place: Place,
     pub transports: Vec<Binding>,
     pub protocol: Protocol,
+    /// How it has files in the proto of 0.3; found out if absent.
+    pub files: Option<Files>,
     pub auth: Auth,
     /// The same in words that may be shown: the kind, and the place of the secret.
     pub credential: Option<String>,

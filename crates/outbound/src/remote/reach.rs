@@ -122,6 +122,7 @@ impl Way {
             version: self.options.protocol.version(),
             versions: self.options.protocol.versions(),
             attached: Some(attached),
+            files: self.options.files,
             parameters: self.options.headers.clone(),
             ..client::Options::default()
         };

@@ -260,6 +260,50 @@ fn a_task_that_is_said_to_be_complete_and_no_more_is_asked_for() {
     }
 }
 
+/// The SDK for JavaScript has the bytes of a file where those for other languages have base64 text, and is known by
+/// what it is served with.
+#[test]
+fn files_are_written_as_an_agent_of_0_3_has_them() {
+    let rest = |url: &str| {
+        let mut card = old_card(url);
+        card["preferredTransport"] = json!("HTTP+JSON");
+        card
+    };
+    // The bytes 0, 1, 2: as they are in ProtoJSON, and the text 'AAEC' there.
+    let (bytes, text) = ("AAEC", "QUFFQw==");
+    for (header, settings, expected, asked_before) in [
+        ("x-powered-by: Express", "", bytes, 1),
+        ("server: uvicorn", "", text, 1),
+        ("x-powered-by: Express", "proto_files: text", text, 0),
+        ("server: uvicorn", "proto_files: bytes", bytes, 0),
+    ] {
+        let agent = StandIn::with_card(rest, move |asked: &Asked| {
+            let mirrored = asked.body["message"]["content"].clone();
+            let task = json!({"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"},
+                "artifacts": [{"artifactId": "a", "parts": mirrored}]}});
+            let is_send = asked.path.starts_with("/v1/message:");
+            let body = if is_send { Act::Body(200, task.to_string()) } else { Act::Body(404, "{}".into()) };
+            vec![Act::Header(header), body]
+        });
+        let near = before(&agent, settings);
+        let client = near.owner(Binding::JsonRpc);
+        for id in ["m-1", "m-2"] {
+            let mut params = message(id, "x");
+            params["message"]["parts"] = json!([{"raw": "AAEC", "mediaType": "a/b"}]);
+            let task = client.call("SendMessage", &params).expect("an answer")["task"].clone();
+            assert_eq!(state(&task), "TASK_STATE_COMPLETED", "{}", reason(&task));
+            assert_eq!(task["artifacts"][0]["parts"][0]["raw"], "AAEC", "{header} {settings}");
+        }
+        let sent = agent.asked("/v1/message:send");
+        assert_eq!(sent.len(), 2);
+        for asked in sent {
+            assert_eq!(asked.body["message"]["content"][0]["file"]["fileWithBytes"], expected, "{header} {settings}");
+        }
+        let before = agent.asked("/v1/tasks/00000000-0000-0000-0000-000000000000").len();
+        assert_eq!(before, asked_before, "{header} {settings}: once");
+    }
+}
+
 /// VoltAgent, where it does not know its own name.
 #[test]
 fn a_path_alone_is_one_where_the_card_came_from() {
