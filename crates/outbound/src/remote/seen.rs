@@ -87,6 +87,10 @@ impl Seen {
         !self.artifacts.is_empty() || !self.pieces.is_empty()
     }
 
+    pub fn has_artifacts(&self) -> bool {
+        !self.artifacts.is_empty()
+    }
+
     pub fn is_settled(&self) -> bool {
         self.settled
     }

@@ -260,6 +260,57 @@ fn a_task_that_is_said_to_be_complete_and_no_more_is_asked_for() {
     }
 }
 
+/// What a task came to is asked for, once, where its stream tells of statuses alone.
+#[test]
+fn what_a_stream_of_statuses_leaves_out_is_asked_for() {
+    let update = |state: &str, message: Value| {
+        json!({"kind": "status-update", "taskId": "t", "contextId": "c", "final": true,
+            "status": {"state": state, "message": message}})
+    };
+    let working = json!({"kind": "task", "id": "t", "contextId": "c", "status": {"state": "working"}});
+    let bare = json!({"kind": "task", "id": "t", "contextId": "c", "status": {"state": "completed"}});
+    for (stream, ends) in [
+        (vec![update("completed", Value::Null)], ("COMPLETED", "")),
+        (vec![working.clone(), update("completed", said("m-2", "done"))], ("COMPLETED", "done")),
+        (vec![update("failed", said("m-2", "half of it"))], ("FAILED", "half of it")),
+        (vec![bare], ("COMPLETED", "")),
+    ] {
+        let shown = json!({"kind": "task", "id": "t", "contextId": "c", "metadata": {"k": 1},
+            "status": stream[stream.len() - 1]["status"], "history": [said("m-1", "on the way"), said("m-2", "done")],
+            "artifacts": [{"artifactId": "a", "parts": [{"kind": "text", "text": "the result"}]}]});
+        let agent = StandIn::with_card(old_card, move |asked: &Asked| match asked.method.as_str() {
+            "message/stream" => stream.iter().map(|event| Act::Event(event.clone())).collect(),
+            _ => vec![Act::Answer(shown.clone())],
+        });
+        let (frames, task) = streamed(&agent);
+        assert_eq!(state(&task), format!("TASK_STATE_{}", ends.0), "{frames:?}");
+        assert_eq!(texts(&task["artifacts"][0]), ["the result"], "{frames:?}");
+        assert_eq!(task["metadata"]["k"], 1);
+        let history: Vec<&str> = task["history"].as_array().expect("messages").iter().map(text).collect();
+        assert!(history.contains(&"on the way"), "{history:?}");
+        if !ends.1.is_empty() {
+            assert_eq!(reason(&task), ends.1);
+            assert_eq!(words(&frames).iter().filter(|said| **said == ends.1).count(), 1, "once: {frames:?}");
+        }
+        assert_eq!(agent.asked("tasks/get").len(), 1);
+    }
+}
+
+#[test]
+fn a_stream_that_ends_with_words_is_believed_where_its_task_cannot_be_had() {
+    let end = json!({"kind": "status-update", "taskId": "t", "contextId": "c", "final": true,
+        "status": {"state": "completed", "message": said("m", "done")}});
+    for refusal in [Act::HangUp, Act::Refuse(-32001, "Task not found"), Act::Body(200, "<html>".into())] {
+        let end = end.clone();
+        let agent = StandIn::with_card(old_card, move |asked: &Asked| match asked.method.as_str() {
+            "message/stream" => vec![Act::Event(end.clone())],
+            _ => vec![refusal.clone()],
+        });
+        let (frames, task) = streamed(&agent);
+        assert_eq!((state(&task), reason(&task)), ("TASK_STATE_COMPLETED", "done"), "{frames:?}");
+    }
+}
+
 /// The SDK for JavaScript has the bytes of a file where those for other languages have base64 text, and is known by
 /// what it is served with.
 #[test]
