@@ -47,6 +47,9 @@ pub enum ClientError {
     Unconnected { url: String, problem: String },
     #[error("the certificate of {url} is not accepted: {problem}")]
     Untrusted { url: String, problem: String, advice: &'static str },
+    /// A token server answered, and gave none.
+    #[error("there is no token from {url}: {problem}")]
+    NoToken { url: String, problem: String },
     #[error("the connection broke: {0}")]
     Broken(String),
     #[error("the agent wants a credential: {}", .schemes.join(", or "))]

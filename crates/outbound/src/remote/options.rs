@@ -42,7 +42,10 @@ impl Auth {
         let value = match self {
             Self::None => return Vec::new(),
             Self::Header { value, .. } => value,
-            Self::OAuth2 { requester, .. } => return requester.secret.iter().cloned().collect(),
+            Self::OAuth2 { requester, .. } => {
+                let basic = requester.basic().and_then(|value| value.strip_prefix("Basic ").map(str::to_owned));
+                return requester.secret.iter().cloned().chain(basic).collect();
+            }
         };
         let mut secrets = vec![value.clone()];
         let Some((scheme, credential)) = value.split_once(' ') else { return secrets };
