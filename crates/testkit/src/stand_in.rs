@@ -48,6 +48,8 @@ pub enum Act {
     Line(String),
     /// Bytes of a stream that has begun, as they are.
     Raw(String),
+    /// An event's data as it is, which need not be text.
+    Garbled(Vec<u8>),
     /// A comment, again and again, until the other side hangs up.
     Hold,
     /// The connection is closed, whatever was sent so far.
@@ -190,6 +192,7 @@ fn perform(writer: &mut TcpStream, reader: &mut BufReader<TcpStream>, acts: Vec<
             }
             Act::Line(data) => event(writer, &mut streaming, &data),
             Act::Raw(bytes) => chunk(writer, &bytes),
+            Act::Garbled(bytes) => garbled(writer, &mut streaming, &bytes),
             Act::Hold => {
                 // Until the other side gives up.
                 let _ = reader.read(&mut [0]);
@@ -226,6 +229,12 @@ fn event(writer: &mut TcpStream, streaming: &mut bool, data: &str) -> std::io::R
         writer.write_all(b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")?;
     }
     if data.is_empty() { chunk(writer, "data: ") } else { chunk(writer, &format!("data: {data}\n\n")) }
+}
+
+fn garbled(writer: &mut TcpStream, streaming: &mut bool, data: &[u8]) -> std::io::Result<()> {
+    event(writer, streaming, "")?;
+    write!(writer, "{:x}\r\n", data.len() + 2)?;
+    writer.write_all(&[data, b"\n\n\r\n"].concat())
 }
 
 fn chunk(writer: &mut TcpStream, text: &str) -> std::io::Result<()> {

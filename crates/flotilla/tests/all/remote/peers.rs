@@ -311,6 +311,25 @@ fn a_stream_that_ends_with_words_is_believed_where_its_task_cannot_be_had() {
     }
 }
 
+#[test]
+fn a_task_whose_state_is_not_known_is_followed_until_it_says_more() {
+    let task = |state: &str| {
+        json!({"kind": "task", "id": "t", "contextId": "c", "status": {"state": state},
+            "artifacts": [{"artifactId": "a", "parts": [{"kind": "text", "text": "fine"}]}]})
+    };
+    let agent = StandIn::with_card(old_card, move |asked: &Asked| {
+        let task = task(if asked.method == "tasks/get" && asked.nth > 0 { "completed" } else { "unknown" });
+        vec![if asked.method == "message/stream" { Act::Event(task) } else { Act::Answer(task) }]
+    });
+    let near = before(&agent, "poll: {first: 10ms}");
+    let task = near.owner(Binding::JsonRpc).say("m-1", "go");
+    assert_eq!(state(&task), "TASK_STATE_COMPLETED", "{}", reason(&task));
+    assert_eq!(agent.asked("tasks/get").len(), 2);
+    let (frames, task) = streamed(&agent);
+    assert_eq!(state(&task), "TASK_STATE_COMPLETED", "{frames:?}");
+    assert_eq!(texts(&task["artifacts"][0]), ["fine"]);
+}
+
 /// The SDK for JavaScript has the bytes of a file where those for other languages have base64 text, and is known by
 /// what it is served with.
 #[test]
