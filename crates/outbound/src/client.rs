@@ -7,6 +7,7 @@ pub mod choose;
 pub mod credential;
 pub(crate) mod dialect;
 pub mod error;
+mod files;
 pub mod fold;
 pub mod follow;
 mod found;
@@ -31,7 +32,6 @@ use flotilla_protocol::a2a::request::{
     CancelTaskRequest, ExtendedCardRequest, GetTaskRequest, ListPushConfigsRequest, ListTasksRequest, PushConfig,
     PushConfigRequest, Request, SendMessageRequest, SubscribeToTaskRequest,
 };
-use flotilla_protocol::lineage::ANCESTRY;
 use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::wire::Json;
 use frame::{Frames, Sent};
@@ -53,6 +53,8 @@ pub struct Options {
     pub credentials: Credentials,
     /// Where credentials go, for those who know it without the card; the credentials above are not looked at then.
     pub attached: Option<Attached>,
+    /// How the agent has files in the proto of 0.3; found out if absent.
+    pub files: Option<Files>,
     /// Service parameters (spec 3.2.6).
     pub parameters: Vec<(String, String)>,
 }
@@ -114,6 +116,9 @@ pub struct Client {
     other_dialect: Arc<AtomicBool>,
     /// Where it turned out to read the other form of HTTP+JSON of 0.3 than most do.
     kind_form: Arc<AtomicBool>,
+    files: Option<Files>,
+    /// How its answers show that it has files.
+    shown_files: Arc<Mutex<Option<Files>>>,
     /// Where it turned out not to stream, whatever its card says.
     streamless: Arc<AtomicBool>,
     /// The extensions the agent says it activated, for those who listen.
@@ -143,6 +148,8 @@ impl Client {
             versions: options.versions,
             other_dialect: Arc::default(),
             kind_form: Arc::default(),
+            files: options.files,
+            shown_files: Arc::default(),
             streamless: Arc::default(),
             heard: None,
         })
@@ -152,13 +159,6 @@ impl Client {
     pub fn dialect(&self) -> Dialect {
         let chosen = self.choice.dialect;
         if self.other_dialect.load(Ordering::Relaxed) { chosen.other() } else { chosen }
-    }
-
-    /// How the agent has files in the proto of 0.3. A hub of ours, known by what every card of it declares, has them as
-    /// the proto file says; of all others we know no better than that most are made with an SDK that has base64 text.
-    fn files(&self) -> Files {
-        let is_ours = self.card.capabilities.extensions.iter().any(|extension| extension.uri == ANCESTRY);
-        if is_ours { Files::Bytes } else { Files::Text }
     }
 
     /// The version that is signalled.
@@ -319,6 +319,9 @@ impl Client {
     /// Performs an operation that answers once; the result's JSON as the agent wrote it.
     async fn raw(&self, mut request: Request, patience: Option<Duration>) -> Result<String, ClientError> {
         operation::set_tenant(&mut request, &self.choice.interface.tenant);
+        if self.choice.binding != Binding::JsonRpc {
+            Box::pin(self.learn_files(&request)).await?;
+        }
         let answer = match self.choice.binding {
             Binding::JsonRpc => {
                 let now = self.speaking(self.dialect());
@@ -342,6 +345,7 @@ impl Client {
     /// Opens a stream.
     async fn open(&self, mut request: Request, after: Option<&str>) -> Result<Frames, ClientError> {
         operation::set_tenant(&mut request, &self.choice.interface.tenant);
+        self.learn_files(&request).await?;
         let frames = match self.choice.binding {
             Binding::JsonRpc => {
                 let now = self.speaking(self.dialect());

@@ -3,8 +3,9 @@
 use crate::client::error::ClientError;
 use crate::client::escape;
 use crate::net::{Net, Outgoing};
-use reqwest::Method;
-use serde::{Deserialize, Serialize};
+use flotilla_protocol::wire::Base64;
+use reqwest::{Method, StatusCode};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::time::Duration;
 
 /// Who asks for a token.
@@ -13,6 +14,26 @@ pub struct Requester {
     pub id: String,
     pub secret: Option<String>,
     pub scopes: Vec<String>,
+    pub shows: Shows,
+}
+
+/// How the secret is shown (RFC 6749, 2.3.1): servers must take it by HTTP Basic, and many take it in the form.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Shows {
+    /// In the form, and by HTTP Basic to a server that does not know the client so.
+    #[default]
+    Either,
+    Basic,
+    Post,
+}
+
+impl Requester {
+    /// What a token request shows by HTTP Basic: both halves are escaped, as a colon stands between them.
+    pub fn basic(&self) -> Option<String> {
+        let secret = self.secret.as_ref()?;
+        let pair = format!("{}:{}", escape(&self.id), escape(secret));
+        Some(format!("Basic {}", Base64::encode(pair.as_bytes()).text()))
+    }
 }
 
 /// What a token endpoint gives.
@@ -22,8 +43,14 @@ pub struct Token {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<String>,
     /// Seconds from when it was given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     pub expires_in: Option<u64>,
+}
+
+/// A number, also as a text. What is none says nothing.
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(value.as_u64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok())))
 }
 
 /// What a person has to do to let this device in.
@@ -83,19 +110,26 @@ enum Said {
     Refused(Refusal),
 }
 
-async fn post(net: &Net, url: &str, form: &[(&str, &str)]) -> Result<(bool, String), ClientError> {
+/// What is asked for: a form, and by HTTP Basic who asks.
+struct Form<'a> {
+    fields: Vec<(&'static str, &'a str)>,
+    basic: Option<String>,
+}
+
+async fn post(net: &Net, url: &str, form: &Form<'_>) -> Result<(StatusCode, String), ClientError> {
     must_be_private(url)?;
-    let body: Vec<String> = form.iter().map(|(name, value)| format!("{name}={}", escape(value))).collect();
-    let headers = vec![
+    let body: Vec<String> = form.fields.iter().map(|(name, value)| format!("{name}={}", escape(value))).collect();
+    let mut headers = vec![
         ("Content-Type".to_owned(), "application/x-www-form-urlencoded".to_owned()),
         ("Accept".to_owned(), "application/json".to_owned()),
     ];
+    headers.extend(form.basic.iter().map(|value| ("Authorization".to_owned(), value.clone())));
     // The form holds secrets, so the wire log is told of the request without it.
-    net.note(|| format!("> POST {url} (a form with {} fields, not shown)", form.len()));
+    net.note(|| format!("> POST {url} (a form with {} fields, not shown)", form.fields.len()));
     let outgoing = Outgoing { method: Method::POST, url: url.to_owned(), headers, ..Outgoing::default() };
     let response = net.send_unseen(outgoing, body.join("&")).await?;
-    let good = response.status().is_success();
-    Ok((good, net.text(response).await?))
+    let status = response.status();
+    Ok((status, net.text(response).await?))
 }
 
 /// A secret over plain HTTP is no secret; on this machine it stays on this machine.
@@ -109,17 +143,27 @@ fn must_be_private(url: &str) -> Result<(), ClientError> {
     Err(ClientError::Setting(format!("{url} is not https: a credential would travel in the clear")))
 }
 
-async fn ask(net: &Net, url: &str, form: &[(&str, &str)]) -> Result<Said, ClientError> {
-    let (good, text) = post(net, url, form).await?;
-    if good {
-        return serde_json::from_str(&text).map(Said::Token).map_err(|error| strange(url, &error));
+async fn ask(net: &Net, url: &str, form: &Form<'_>) -> Result<(StatusCode, Said), ClientError> {
+    let (status, text) = post(net, url, form).await?;
+    let said = match status.is_success() {
+        true => serde_json::from_str(&text).map(Said::Token),
+        false => serde_json::from_str(&text).map(Said::Refused),
+    };
+    // Some say no more than HTTP does.
+    if said.is_err() && status == StatusCode::UNAUTHORIZED {
+        let refusal = Refusal { error: "invalid_client".into(), error_description: "HTTP 401".into() };
+        return Ok((status, Said::Refused(refusal)));
     }
-    serde_json::from_str(&text).map(Said::Refused).map_err(|error| strange(url, &error))
+    said.map(|said| (status, said)).map_err(|error| strange(url, status, &error))
 }
 
-fn strange(url: &str, error: &serde_json::Error) -> ClientError {
-    let problem = format!("it does not answer as an OAuth 2 server: {error}");
-    ClientError::Unreachable { url: url.to_owned(), problem }
+/// Another try does not help a server that speaks of something else, unless it is one that stands before it.
+fn strange(url: &str, status: StatusCode, error: &serde_json::Error) -> ClientError {
+    let problem = format!("it does not answer as an OAuth 2 server (HTTP {}): {error}", status.as_u16());
+    match status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+        true => ClientError::Unreachable { url: url.to_owned(), problem },
+        false => ClientError::NoToken { url: url.to_owned(), problem },
+    }
 }
 
 fn denied(refusal: &Refusal) -> ClientError {
@@ -135,21 +179,48 @@ fn whole(said: Said) -> Result<Token, ClientError> {
     }
 }
 
-fn form<'a>(requester: &'a Requester, scope: &'a str, kind: &'a str) -> Vec<(&'static str, &'a str)> {
-    let mut form = vec![("grant_type", kind), ("client_id", requester.id.as_str())];
-    if let Some(secret) = &requester.secret {
-        form.push(("client_secret", secret));
+/// A form of the requester's, its secret shown in one way.
+fn form<'a>(requester: &'a Requester, shows: Shows, kind: &'a str) -> Form<'a> {
+    let basic = requester.basic().filter(|_| shows == Shows::Basic);
+    let mut fields = vec![("grant_type", kind)];
+    if basic.is_none() {
+        fields.push(("client_id", requester.id.as_str()));
+        fields.extend(requester.secret.iter().map(|secret| ("client_secret", secret.as_str())));
     }
-    if !scope.is_empty() {
-        form.push(("scope", scope));
-    }
-    form
+    Form { fields, basic }
 }
 
-/// The client-credentials grant: no person involved.
-pub async fn client_credentials(net: &Net, token_url: &str, requester: &Requester) -> Result<Token, ClientError> {
+/// Asks for a token, and says in which way the secret was shown to get it.
+async fn token(
+    net: &Net,
+    url: &str,
+    requester: &Requester,
+    (kind, fields): (&str, &[(&'static str, &str)]),
+) -> Result<(Token, Shows), ClientError> {
+    let asked = async |shows: Shows| {
+        let mut form = form(requester, shows, kind);
+        form.fields.extend_from_slice(fields);
+        ask(net, url, &form).await
+    };
+    let first = if requester.shows == Shows::Basic { Shows::Basic } else { Shows::Post };
+    let (status, said) = asked(first).await?;
+    let is_unknown = |refusal: &Refusal| status == StatusCode::UNAUTHORIZED || refusal.error == "invalid_client";
+    let may_be_other = requester.shows == Shows::Either && requester.secret.is_some();
+    match said {
+        Said::Refused(refusal) if may_be_other && is_unknown(&refusal) => match asked(Shows::Basic).await {
+            Ok((_, Said::Token(token))) => Ok((token, Shows::Basic)),
+            Ok((_, Said::Refused(_))) | Err(_) => Err(denied(&refusal)),
+        },
+        said => Ok((whole(said)?, first)),
+    }
+}
+
+/// The client-credentials grant: no person involved. Says too in which way the server took the secret.
+pub async fn client_credentials(net: &Net, url: &str, requester: &Requester) -> Result<(Token, Shows), ClientError> {
     let scope = requester.scopes.join(" ");
-    whole(ask(net, token_url, &form(requester, &scope, "client_credentials")).await?)
+    let fields = [("scope", scope.as_str())];
+    let fields = if scope.is_empty() { &[][..] } else { &fields[..] };
+    token(net, url, requester, ("client_credentials", fields)).await
 }
 
 /// Asks for a code that a person enters elsewhere.
@@ -159,11 +230,12 @@ pub async fn invite(net: &Net, device_url: &str, requester: &Requester) -> Resul
     if !scope.is_empty() {
         fields.push(("scope", scope.as_str()));
     }
-    let (good, text) = post(net, device_url, &fields).await?;
-    if good {
-        return serde_json::from_str(&text).map_err(|error| strange(device_url, &error));
+    let (status, text) = post(net, device_url, &Form { fields, basic: None }).await?;
+    let strange = |error| strange(device_url, status, &error);
+    if status.is_success() {
+        return serde_json::from_str(&text).map_err(strange);
     }
-    Err(denied(&serde_json::from_str(&text).map_err(|error| strange(device_url, &error))?))
+    Err(denied(&serde_json::from_str(&text).map_err(strange)?))
 }
 
 /// Asks again and again, as slowly as the server wants, until the person has decided or the code has expired.
@@ -175,11 +247,11 @@ pub async fn await_consent(
 ) -> Result<Token, ClientError> {
     let mut pause = invitation.pause();
     let deadline = tokio::time::Instant::now() + invitation.lasts();
-    let mut fields = form(requester, "", "urn:ietf:params:oauth:grant-type:device_code");
-    fields.push(("device_code", &invitation.device_code));
+    let mut form = form(requester, requester.shows, "urn:ietf:params:oauth:grant-type:device_code");
+    form.fields.push(("device_code", &invitation.device_code));
     loop {
         tokio::time::sleep(pause).await;
-        match ask(net, token_url, &fields).await? {
+        match ask(net, token_url, &form).await?.1 {
             Said::Token(token) => return Ok(token),
             Said::Refused(refusal) if refusal.error == "authorization_pending" => {}
             Said::Refused(refusal) if refusal.error == "slow_down" => pause += Duration::from_secs(5),
@@ -195,9 +267,7 @@ pub async fn await_consent(
 
 /// A new token for an old one.
 pub async fn refresh(net: &Net, url: &str, requester: &Requester, old: &str) -> Result<Token, ClientError> {
-    let mut fields = form(requester, "", "refresh_token");
-    fields.push(("refresh_token", old));
-    let mut token = whole(ask(net, url, &fields).await?)?;
+    let (mut token, _) = token(net, url, requester, ("refresh_token", &[("refresh_token", old)])).await?;
     // A server that keeps the old refresh token does not repeat it.
     token.refresh_token.get_or_insert_with(|| old.to_owned());
     Ok(token)
@@ -205,7 +275,7 @@ pub async fn refresh(net: &Net, url: &str, requester: &Requester, old: &str) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::{Invitation, LONGEST_PAUSE, LONGEST_WAIT, Token};
+    use super::{Invitation, LONGEST_PAUSE, LONGEST_WAIT, Requester, Token};
     use std::time::Duration;
 
     #[test]
@@ -221,5 +291,20 @@ mod tests {
         assert_eq!(invitation(r#","interval":0"#).pause(), Duration::from_secs(1));
         let token = |seconds| Token { expires_in: seconds, ..Token::default() }.lasts();
         assert_eq!((token(None), token(Some(60)), token(Some(u64::MAX))), (None, Some(60_000), Some(i64::MAX)));
+    }
+
+    #[test]
+    fn a_time_may_be_a_text() {
+        for (said, read) in [("3600", Some(3600)), ("\"3600\"", Some(3600)), ("\"soon\"", None), ("null", None)] {
+            let text = format!(r#"{{"access_token":"t","expires_in":{said}}}"#);
+            assert_eq!(serde_json::from_str::<Token>(&text).unwrap().expires_in, read, "{said}");
+        }
+    }
+
+    #[test]
+    fn what_basic_shows_is_escaped() {
+        let requester = Requester { id: "a:b".into(), secret: Some("c d%".into()), ..Requester::default() };
+        // a%3Ab:c%20d%25
+        assert_eq!(requester.basic().as_deref(), Some("Basic YSUzQWI6YyUyMGQlMjU="));
     }
 }

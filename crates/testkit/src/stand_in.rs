@@ -14,6 +14,8 @@ pub struct Asked {
     pub method: String,
     pub path: String,
     pub params: Value,
+    /// All of the body, where it is JSON.
+    pub body: Value,
     pub headers: Vec<(String, String)>,
     /// How many of the same method came before.
     pub nth: usize,
@@ -36,6 +38,8 @@ pub enum Act {
     Body(u16, String),
     /// Not now: a status, and `Retry-After`.
     Later(u16, &'static str),
+    /// A line in the head of the answer that comes next.
+    Header(&'static str),
     /// Names an extension in the head of the answer that comes next.
     Activate(&'static str),
     /// An event of a stream; the first begins it.
@@ -44,6 +48,8 @@ pub enum Act {
     Line(String),
     /// Bytes of a stream that has begun, as they are.
     Raw(String),
+    /// An event's data as it is, which need not be text.
+    Garbled(Vec<u8>),
     /// A comment, again and again, until the other side hangs up.
     Hold,
     /// The connection is closed, whatever was sent so far.
@@ -164,6 +170,10 @@ fn perform(writer: &mut TcpStream, reader: &mut BufReader<TcpStream>, acts: Vec<
                 let body = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
                 answer_with(writer, 200, &more, &body)
             }
+            Act::Header(line) => {
+                more.push_str(&format!("{line}\r\n"));
+                continue;
+            }
             Act::Activate(uri) => {
                 more = format!("a2a-extensions: {uri}\r\n");
                 continue;
@@ -172,7 +182,7 @@ fn perform(writer: &mut TcpStream, reader: &mut BufReader<TcpStream>, acts: Vec<
                 let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
                 answer(writer, 200, &error.to_string())
             }
-            Act::Body(status, body) => answer(writer, status, &body),
+            Act::Body(status, body) => answer_with(writer, status, &more, &body),
             Act::Later(status, when) => {
                 write!(writer, "HTTP/1.1 {status} x\r\nretry-after: {when}\r\ncontent-length: 0\r\n\r\n")
             }
@@ -182,6 +192,7 @@ fn perform(writer: &mut TcpStream, reader: &mut BufReader<TcpStream>, acts: Vec<
             }
             Act::Line(data) => event(writer, &mut streaming, &data),
             Act::Raw(bytes) => chunk(writer, &bytes),
+            Act::Garbled(bytes) => garbled(writer, &mut streaming, &bytes),
             Act::Hold => {
                 // Until the other side gives up.
                 let _ = reader.read(&mut [0]);
@@ -220,6 +231,12 @@ fn event(writer: &mut TcpStream, streaming: &mut bool, data: &str) -> std::io::R
     if data.is_empty() { chunk(writer, "data: ") } else { chunk(writer, &format!("data: {data}\n\n")) }
 }
 
+fn garbled(writer: &mut TcpStream, streaming: &mut bool, data: &[u8]) -> std::io::Result<()> {
+    event(writer, streaming, "")?;
+    write!(writer, "{:x}\r\n", data.len() + 2)?;
+    writer.write_all(&[data, b"\n\n\r\n"].concat())
+}
+
 fn chunk(writer: &mut TcpStream, text: &str) -> std::io::Result<()> {
     write!(writer, "{:x}\r\n{text}\r\n", text.len())
 }
@@ -240,5 +257,6 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<(Asked, Value)> {
     reader.read_exact(&mut body).ok()?;
     let call: Value = serde_json::from_slice(&body).unwrap_or_default();
     let method = call["method"].as_str().map_or_else(|| path.clone(), str::to_owned);
-    Some((Asked { method, path, params: call["params"].clone(), headers, nth: 0 }, call["id"].clone()))
+    let (id, params) = (call["id"].clone(), call["params"].clone());
+    Some((Asked { method, path, params, body: call, headers, nth: 0 }, id))
 }

@@ -152,6 +152,8 @@ impl Hub {
         let held = known.iter().find(|hook| hook.holds(&new.target.url));
         let id = match by_url {
             Some(known) => known.id.clone(),
+            // In 0.3 a config nobody named is the one of its task, so that whoever knows the task finds it.
+            None if new.id.is_empty() && new.version == Version::V03 => head.id.to_string(),
             None if new.id.is_empty() => uid.to_string(),
             None => new.id,
         };

@@ -79,9 +79,11 @@ impl Login {
         let wanted = self.flow.unwrap_or(default);
         let flow = find(&card, wanted)?;
         let scopes = if self.scope.is_empty() { flow.scopes.keys().cloned().collect() } else { self.scope.clone() };
-        let requester = Requester { id, secret, scopes };
+        let requester = Requester { id, secret, scopes, ..Requester::default() };
         let token = match wanted {
-            FlowName::ClientCredentials => oauth::client_credentials(&session.net, &flow.token_url, &requester).await?,
+            FlowName::ClientCredentials => {
+                oauth::client_credentials(&session.net, &flow.token_url, &requester).await?.0
+            }
             FlowName::DeviceCode => by_device(session, &flow, &requester).await?,
         };
         let lasts = token.expires_in.map_or_else(|| "unknown".to_owned(), |seconds| format!("{seconds} s"));

@@ -174,6 +174,8 @@ impl From<ClientError> for Failure {
             ClientError::CardInvalid { .. } => Self::new(Local::CardInvalid, message)
                 .hint("whoever runs the agent has to mend its card; a card that is right can be named as a file"),
             ClientError::Untrusted { advice, .. } => Self::new(Local::Unreachable, message).hint(advice),
+            ClientError::NoToken { .. } => Self::new(Local::Unreachable, message)
+                .hint("whoever runs the agent's login server has to say where tokens are given"),
             ClientError::Unreachable { .. } | ClientError::Unconnected { .. } | ClientError::Broken(_) => {
                 Self::new(Local::Unreachable, message)
                     .hint("check the address and that the agent runs; --debug shows what was sent")

@@ -74,7 +74,7 @@ impl Tokens {
             return Ok(None);
         };
         let secret = session.sources.value(Setting::ClientSecret, None);
-        let requester = Requester { id: stored.client_id.clone(), secret, scopes: Vec::new() };
+        let requester = Requester { id: stored.client_id.clone(), secret, ..Requester::default() };
         let token = oauth::refresh(&session.net, &stored.token_url, &requester, refresh).await.map_err(|error| {
             Failure::from(error).hint(format!("sign in again with: {}", session.command("auth login")))
         })?;

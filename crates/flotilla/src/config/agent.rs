@@ -7,7 +7,7 @@ use super::claude::ClaudeConfig;
 use super::codex::CodexConfig;
 use super::command::CommandConfig;
 use super::kind::Kind;
-use super::remote::{BreakerConfig, PollConfig, RetriesConfig, TimeoutsConfig};
+use super::remote::{BreakerConfig, PollConfig, ProtoFiles, RetriesConfig, TimeoutsConfig};
 use super::sockets::{Connections, SocketsConfig, check_ttl};
 use anyhow::{Result, bail};
 use flotilla_core::key::FullName;
@@ -107,6 +107,9 @@ pub struct AgentConfig {
     /// The version of A2A to speak to an `a2a` agent; the highest both know if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol_version: Option<String>,
+    /// How an `a2a` agent of 0.3 has the bytes of files over gRPC and HTTP+JSON: `auto`, `text` or `bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proto_files: Option<ProtoFiles>,
     /// What proves to an `a2a` agent who calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<AuthConfig>,
@@ -272,6 +275,7 @@ impl AgentConfig {
             card_keys: Vec::new(),
             transports: Vec::new(),
             protocol_version: None,
+            proto_files: None,
             auth: None,
             headers: BTreeMap::new(),
             credentials_for: Vec::new(),

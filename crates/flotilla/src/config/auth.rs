@@ -2,7 +2,7 @@
 
 use super::remote::{check_header, check_url};
 use anyhow::{Context, Result, bail};
-use flotilla_outbound::oauth::Requester;
+use flotilla_outbound::oauth::{Requester, Shows};
 use flotilla_outbound::remote::options::Auth;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,6 +78,29 @@ pub struct OAuth2Config {
     pub client_secret: SecretPlace,
     #[serde(default)]
     pub scopes: Vec<String>,
+    /// How the secret is shown: `auto` (default), by HTTP `basic`, or in the form that is `post`ed.
+    #[serde(default)]
+    pub client_auth: ClientAuth,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientAuth {
+    /// In the form, and by HTTP Basic where the server does not know the client so.
+    #[default]
+    Auto,
+    Basic,
+    Post,
+}
+
+impl From<ClientAuth> for Shows {
+    fn from(auth: ClientAuth) -> Self {
+        match auth {
+            ClientAuth::Auto => Self::Either,
+            ClientAuth::Basic => Self::Basic,
+            ClientAuth::Post => Self::Post,
+        }
+    }
 }
 
 impl AuthConfig {
@@ -143,6 +166,7 @@ impl AuthConfig {
                     id: config.client_id.clone(),
                     secret: Some(config.client_secret.read("auth.oauth2.client_secret")?),
                     scopes: config.scopes.clone(),
+                    shows: config.client_auth.into(),
                 },
             },
         })

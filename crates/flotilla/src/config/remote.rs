@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use flotilla_outbound::client::choose::Binding;
 use flotilla_outbound::remote::options::{Auth, BreakerRules, Options, Place, Poll, Protocol, Retries, Times};
 use flotilla_outbound::signature::origin::Pins;
+use flotilla_protocol::proto03::file::Files;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -70,6 +71,29 @@ pub struct PollConfig {
     pub longest: Option<Span>,
 }
 
+/// How the bytes of a file are written where the proto of 0.3 has bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProtoFiles {
+    /// As the agent's answers show that it has them.
+    #[default]
+    Auto,
+    /// As base64 text, as the SDKs for Python, Go and Java do.
+    Text,
+    /// As they are, as the SDK for JavaScript does.
+    Bytes,
+}
+
+impl ProtoFiles {
+    fn known(self) -> Option<Files> {
+        match self {
+            Self::Auto => None,
+            Self::Text => Some(Files::Text),
+            Self::Bytes => Some(Files::Bytes),
+        }
+    }
+}
+
 fn or(span: Option<Span>, usual: Duration) -> Duration {
     span.map_or(usual, |span| span.0)
 }
@@ -124,13 +148,14 @@ impl AgentConfig {
     }
 
     /// What only an agent elsewhere takes, by name.
-    fn only_remote(&self) -> [(&'static str, bool); 13] {
+    fn only_remote(&self) -> [(&'static str, bool); 14] {
         [
             ("url", self.url.is_some()),
             ("card", self.card.is_some()),
             ("card_refresh", self.card_refresh.is_some()),
             ("transports", !self.transports.is_empty()),
             ("protocol_version", self.protocol_version.is_some()),
+            ("proto_files", self.proto_files.is_some()),
             ("auth", self.auth.is_some()),
             ("headers", !self.headers.is_empty()),
             ("credentials_for", !self.credentials_for.is_empty()),
@@ -245,6 +270,7 @@ impl AgentConfig {
             place,
             transports: self.transports.iter().filter_map(|text| Binding::parse(text)).collect(),
             protocol: self.protocol_version.as_deref().and_then(Protocol::parse).unwrap_or_default(),
+            files: self.proto_files.unwrap_or_default().known(),
             auth,
             credential: self.auth.as_ref().map(AuthConfig::described),
             headers: self.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),

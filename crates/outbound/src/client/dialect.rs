@@ -18,6 +18,7 @@ const WRAPPERS: [&str; 7] =
 
 /// An answer and its JSON. Some agents answer in 0.3 whatever they are asked in; that is read too.
 pub fn read<T: DeserializeOwned>(method: Method, json: String) -> Result<(T, String), ClientError> {
+    check_one(method, &json)?;
     let problem = match serde_json::from_str(&json) {
         Ok(value) if !holds_old_files(&json) => return Ok((value, json)),
         Ok(value) => return Ok(in_current(method, &json).unwrap_or((value, json))),
@@ -45,8 +46,45 @@ fn holds_old_files(json: &str) -> bool {
     json.contains("\"file\"") && json.contains("\"kind\"")
 }
 
+/// A list in the place of what is one thing is none.
+fn check_one(method: Method, json: &str) -> Result<(), ClientError> {
+    if is_one(method) && json.trim_start().starts_with('[') {
+        return Err(ClientError::malformed("it is a JSON array, and should be an object"));
+    }
+    Ok(())
+}
+
+/// Whether an operation brings a task, a message or an update, one at a time.
+fn is_one(method: Method) -> bool {
+    let tasks = matches!(method, Method::GetTask | Method::CancelTask);
+    tasks || matches!(method, Method::SendMessage | Method::SendStreamingMessage | Method::SubscribeToTask)
+}
+
+/// 0.3 has a word for a state that is not known, so one without any is none. In the proto form that word is left out.
+fn check_state(method: Method, json: &str) -> Result<(), ClientError> {
+    #[derive(Deserialize)]
+    struct Stated {
+        state: Option<IgnoredAny>,
+    }
+    #[derive(Deserialize)]
+    struct Shown {
+        kind: Option<String>,
+        status: Option<Stated>,
+    }
+    // What is no object, or holds something else there, is told of with its place.
+    let Ok(shown) = serde_json::from_str::<Shown>(json) else { return Ok(()) };
+    let place = match (shown.kind.as_deref(), &shown.status) {
+        _ if !is_one(method) || shown.status.as_ref().is_some_and(|status| status.state.is_some()) => return Ok(()),
+        (Some("status-update"), _) => "statusUpdate",
+        (Some("task"), _) | (None, Some(_)) => "task",
+        _ => return Ok(()),
+    };
+    Err(ClientError::malformed(format!("{place}.status.state is missing")))
+}
+
 /// The JSON of an answer of 0.3, in either of its forms, as 1.0 has it; files as the agent has them.
 pub fn upgraded(method: Method, json: &str, files: Files) -> Result<String, ClientError> {
+    check_one(method, json)?;
     if let [first, second, ..] = wrapped(method, json).as_slice() {
         return Err(ClientError::malformed(format!("it holds {first} and {second}, and may hold one of them")));
     }
@@ -54,7 +92,10 @@ pub fn upgraded(method: Method, json: &str, files: Files) -> Result<String, Clie
         return from_proto(method, json, files).map_err(|refusal| ClientError::malformed(refusal.message));
     }
     let inner = unwrapped(method, json);
-    v03::answer::upgraded(method, inner.as_deref().unwrap_or(json)).map_err(ClientError::malformed)
+    let inner = inner.as_deref().unwrap_or(json);
+    let upgraded = v03::answer::upgraded(method, inner).map_err(ClientError::malformed)?;
+    check_state(method, inner)?;
+    Ok(upgraded)
 }
 
 /// Whether it is ProtoJSON of the 0.3 proto: told by names the other form does not have.
@@ -233,6 +274,18 @@ mod tests {
             "artifact": {"artifactId": "a", "parts": [{"data": {"data": {"n": 1}}}]}}});
         let read = up(Method::SendStreamingMessage, &proto);
         assert_eq!(read["artifactUpdate"]["artifact"]["parts"][0], json!({"data": {"n": 1}}));
+    }
+
+    #[test]
+    fn what_is_not_one_thing_or_has_no_state_is_named() {
+        let told = |json: Value| upgraded(Method::SendMessage, &json.to_string(), Files::Text).unwrap_err().to_string();
+        assert!(told(json!([{"kind": "task"}])).contains("it is a JSON array"));
+        assert!(told(json!({"kind": "task", "id": "t"})).contains("task.status.state is missing"));
+        assert!(told(json!({"kind": "task", "id": "t", "status": {}})).contains("task.status.state is missing"));
+        let array = read::<Sent>(Method::SendMessage, "[{}]".to_owned()).unwrap_err();
+        assert!(array.to_string().contains("it is a JSON array"), "{array}");
+        let unknown = up(Method::GetTask, &json!({"kind": "task", "id": "t", "status": {"state": "unknown"}}));
+        assert_eq!(unknown["id"], "t");
     }
 
     #[test]

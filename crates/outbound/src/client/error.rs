@@ -47,6 +47,9 @@ pub enum ClientError {
     Unconnected { url: String, problem: String },
     #[error("the certificate of {url} is not accepted: {problem}")]
     Untrusted { url: String, problem: String, advice: &'static str },
+    /// A token server answered, and gave none.
+    #[error("there is no token from {url}: {problem}")]
+    NoToken { url: String, problem: String },
     #[error("the connection broke: {0}")]
     Broken(String),
     #[error("the agent wants a credential: {}", .schemes.join(", or "))]
@@ -242,7 +245,8 @@ impl Told {
         let by_http = || match self.http? {
             401 => Some(Reason::Unauthenticated),
             403 => Some(Reason::PermissionDenied),
-            400 => Some(Reason::InvalidParams),
+            // The message is at fault, if only by its size.
+            400 | 413 => Some(Reason::InvalidParams),
             // The path is there, and what it names is not.
             404 if self.grpc.as_deref() == Some("NOT_FOUND") => Some(Reason::TaskNotFound),
             404 | 405 | 501 => Some(Reason::MethodNotFound),
@@ -312,6 +316,7 @@ mod tests {
             "TaskNotFoundError"
         );
         assert_eq!(name(Told { http: Some(401), ..Told::default() }), "AuthFailed");
+        assert_eq!(name(Told { http: Some(413), ..Told::default() }), "InvalidParamsError", "it is too large");
         assert_eq!(name(Told { http: Some(500), ..Told::default() }), "InternalError");
         assert_eq!(name(Told { http: Some(502), ..Told::default() }), "Broken");
         let later = Some("in 5 s".to_owned());

@@ -1,9 +1,9 @@
-//! What calls find out about an agent that its card does not say: how it streams, and which extensions it activates.
+//! What calls find out about an agent that its card does not say: how it streams, how it has files, and which extensions it activates.
 
 use super::Client;
 use super::error::ClientError;
 use crate::net::{Outgoing, Received};
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 use reqwest::Response;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,8 @@ impl Client {
             return self;
         }
         let (other_dialect, kind_form) = (Arc::clone(&before.other_dialect), Arc::clone(&before.kind_form));
-        Self { other_dialect, kind_form, streamless: Arc::clone(&before.streamless), ..self }
+        let shown_files = Arc::clone(&before.shown_files);
+        Self { other_dialect, kind_form, shown_files, streamless: Arc::clone(&before.streamless), ..self }
     }
 
     /// Whether the agent streams, as far as is known.
@@ -46,7 +47,7 @@ impl Client {
     /// Sends, and listens to what the answer's head says.
     pub(super) async fn start(&self, outgoing: Outgoing, patience: Option<Duration>) -> Result<Response, ClientError> {
         let response = self.net.send(outgoing, patience).await?;
-        self.listen(response.headers());
+        self.listen(response.status(), response.headers());
         Ok(response)
     }
 
@@ -57,11 +58,12 @@ impl Client {
         patience: Option<Duration>,
     ) -> Result<Received, ClientError> {
         let received = self.net.exchange(outgoing, patience).await?;
-        self.listen(&received.headers);
+        self.listen(received.status, &received.headers);
         Ok(received)
     }
 
-    fn listen(&self, headers: &HeaderMap) {
+    fn listen(&self, status: StatusCode, headers: &HeaderMap) {
+        self.note_files(status, headers);
         let Some(heard) = &self.heard else { return };
         let named = ["a2a-extensions", "x-a2a-extensions"].into_iter();
         let values = named.flat_map(|name| headers.get_all(name)).filter_map(|value| value.to_str().ok());

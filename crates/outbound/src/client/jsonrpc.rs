@@ -125,18 +125,30 @@ fn result(text: &str, http: Option<u16>) -> Result<String, Unanswered> {
     let by_http = |status: u16| {
         Unanswered::Refused(Told { message: Told::words(status, text), http: Some(status), ..Told::default() })
     };
+    if http.is_none() && text.trim_start().starts_with('[') {
+        return Err(Unanswered::Malformed(ClientError::malformed("it is a JSON array, and should be one answer")));
+    }
     let envelope: Envelope<'_> = match serde_json::from_str(text) {
         Ok(envelope) => envelope,
         Err(error) => {
             return Err(http.map_or_else(|| Unanswered::Malformed(ClientError::unparsed(text, &error)), by_http));
         }
     };
+    if envelope.error.is_some() && envelope.result.is_some() {
+        let problem = "it holds result and error, and may hold one of them";
+        return Err(Unanswered::Malformed(ClientError::malformed(problem)));
+    }
     if let Some(failure) = envelope.error {
         // Who is not known or not allowed is told by HTTP; JSON-RPC has no code for it.
         let refused = http.filter(|status| matches!(status, 401 | 403));
         let rpc = if refused.is_some() { None } else { Some(failure.code) };
-        let too_much = (http == Some(429)).then(|| Reason::ResourceExhausted.row().reason.to_owned());
-        let reason = if refused.is_some() { None } else { too_much.or_else(|| Told::reason_in(&failure.data)) };
+        let by_http = match http {
+            Some(429) => Some(Reason::ResourceExhausted),
+            Some(413) => Some(Reason::InvalidParams),
+            _ => None,
+        };
+        let by_http = by_http.map(|reason| reason.row().reason.to_owned());
+        let reason = if refused.is_some() { None } else { by_http.or_else(|| Told::reason_in(&failure.data)) };
         return Err(Unanswered::Refused(Told {
             message: failure.message,
             reason,

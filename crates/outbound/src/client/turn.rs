@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A task that no agent has.
-const NOBODYS: &str = "00000000-0000-0000-0000-000000000000";
+pub(super) const NOBODYS: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Whether the agent knows neither the method nor the version. Nothing was begun by such a call.
 fn is_unknown(error: &ClientError) -> bool {

@@ -19,6 +19,10 @@ pub struct Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfinished;
 
+/// What an event holds is not UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotText;
+
 /// Turns bytes into events, whatever pieces they come in.
 #[derive(Debug, Default)]
 pub struct Decoder {
@@ -29,7 +33,7 @@ pub struct Decoder {
     /// The last line ended with a carriage return, to which a line feed that comes next belongs.
     returned: bool,
     id: Option<String>,
-    data: Option<String>,
+    data: Option<Vec<u8>>,
 }
 
 impl Decoder {
@@ -39,11 +43,11 @@ impl Decoder {
 
     /// How much is held that is not an event yet.
     pub fn held(&self) -> usize {
-        self.buffer.len() + self.data.as_ref().map_or(0, String::len)
+        self.buffer.len() + self.data.as_ref().map_or(0, Vec::len)
     }
 
     /// The next whole event among what was pushed.
-    pub fn take(&mut self) -> Option<Event> {
+    pub fn take(&mut self) -> Result<Option<Event>, NotText> {
         loop {
             if self.returned && !self.buffer.is_empty() {
                 self.returned = false;
@@ -54,7 +58,7 @@ impl Decoder {
             let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
             let Some(end) = self.buffer[self.searched..].iter().position(ends).map(|at| self.searched + at) else {
                 self.searched = self.buffer.len();
-                return None;
+                return Ok(None);
             };
             // Nothing is waited for: the byte after it may be long in coming.
             self.returned = self.buffer[end] == b'\r';
@@ -62,11 +66,11 @@ impl Decoder {
             if !std::mem::replace(&mut self.began, true) {
                 line = line.strip_prefix(MARK).unwrap_or(line);
             }
-            let line = String::from_utf8_lossy(line).into_owned();
+            let line = line.to_vec();
             self.buffer.drain(..=end);
             self.searched = 0;
-            if let Some(event) = self.line(&line) {
-                return Some(event);
+            if let Some(event) = self.line(&line)? {
+                return Ok(Some(event));
             }
         }
     }
@@ -77,34 +81,43 @@ impl Decoder {
         // Any other line that was cut, as one with an id, says something else than it was to say.
         if self.buffer.strip_prefix(MARK).unwrap_or(&self.buffer).starts_with(b"data") {
             self.push(b"\n");
-            self.take();
+            self.take().map_err(|NotText| Unfinished)?;
         }
         (self.buffer, self.searched) = (Vec::new(), 0);
-        let Some(data) = self.data.take().filter(|data| !data.trim().is_empty()) else { return Ok(None) };
+        let Some(data) = self.data.take() else { return Ok(None) };
+        // What was cut within a character is no text.
+        let data = String::from_utf8(data).map_err(|_| Unfinished)?;
+        if data.trim().is_empty() {
+            return Ok(None);
+        }
         let is_whole = data.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(&data).is_ok();
         if is_whole { Ok(Some(Event { id: self.id.clone(), data })) } else { Err(Unfinished) }
     }
 
-    fn line(&mut self, line: &str) -> Option<Event> {
+    fn line(&mut self, line: &[u8]) -> Result<Option<Event>, NotText> {
         if line.is_empty() {
-            return self.data.take().map(|data| Event { id: self.id.clone(), data });
+            let Some(data) = self.data.take() else { return Ok(None) };
+            let data = String::from_utf8(data).map_err(|_| NotText)?;
+            return Ok(Some(Event { id: self.id.clone(), data }));
         }
-        let (field, value) = line.split_once(':').unwrap_or((line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match field {
-            "data" => match &mut self.data {
-                Some(data) => {
-                    data.push('\n');
-                    data.push_str(value);
-                }
-                None => self.data = Some(value.to_owned()),
-            },
-            // The standard asks to pass over such an id, and no header could hold it.
-            "id" if value.contains('\0') => {}
-            "id" => self.id = Some(value.to_owned()),
+        let (field, value) = match line.iter().position(|byte| *byte == b':') {
+            Some(colon) => (&line[..colon], &line[colon + 1..]),
+            None => (line, &[][..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match (field, &mut self.data) {
+            (b"data", Some(data)) => {
+                data.push(b'\n');
+                data.extend_from_slice(value);
+            }
+            (b"data", none) => *none = Some(value.to_vec()),
+            // The standard asks to pass over an id with a zero in it, and no header could hold it.
+            (b"id", _) if !value.contains(&0) => {
+                self.id = std::str::from_utf8(value).ok().map(str::to_owned).or(self.id.take());
+            }
             _ => {}
         }
-        None
+        Ok(None)
     }
 }
 
@@ -128,7 +141,8 @@ impl Events {
     /// The next event; none when the other side has closed the stream.
     pub async fn next(&mut self) -> Result<Option<Event>, ClientError> {
         loop {
-            if let Some(event) = self.decoder.take() {
+            let garbled = |NotText| ClientError::malformed("an event of the stream is not UTF-8 text");
+            if let Some(event) = self.decoder.take().map_err(garbled)? {
                 self.net.note(|| format!("< {}", event.data));
                 self.net.limits.check_depth(&event.data)?;
                 return Ok(Some(event));
@@ -157,14 +171,14 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decoder, Unfinished};
+    use super::{Decoder, Event, NotText, Unfinished};
 
     fn events(pieces: &[&str]) -> Vec<String> {
         let mut decoder = Decoder::default();
         let mut events = Vec::new();
         for piece in pieces {
             decoder.push(piece.as_bytes());
-            while let Some(event) = decoder.take() {
+            while let Some(event) = decoder.take().expect("text") {
                 events.push(format!("{}={}", event.id.unwrap_or_default(), event.data));
             }
         }
@@ -188,13 +202,25 @@ mod tests {
         ] {
             let mut decoder = Decoder::default();
             decoder.push(format!("data: first\n\n{rest}").as_bytes());
-            assert_eq!(decoder.take().expect("the first").data, "first");
-            assert_eq!(decoder.take(), None);
+            assert_eq!(decoder.take().expect("text").expect("the first").data, "first");
+            assert_eq!(decoder.take(), Ok(None));
             let last = decoder.finish().map(|event| event.map(|event| event.data));
             assert_eq!(last, expected.map(|data: Option<&str>| data.map(str::to_owned)), "{rest:?}");
-            assert_eq!((decoder.finish(), decoder.take()), (Ok(None), None), "once");
+            assert_eq!((decoder.finish(), decoder.take()), (Ok(None), Ok(None)), "once");
             assert_eq!(decoder.id, None, "it may be cut");
         }
+    }
+
+    #[test]
+    fn what_is_no_text_is_no_event() {
+        let mut decoder = Decoder::default();
+        decoder.push(b": \xff\nid: \xff\ndata: \xc3\xa9\n\ndata: \xff\xfe\n\ndata: b\n\n");
+        let data = |taken: Result<Option<Event>, NotText>| taken.map(|event| event.map(|event| event.data));
+        assert_eq!(data(decoder.take()), Ok(Some("é".to_owned())), "what nobody reads may be anything");
+        assert_eq!(data(decoder.take()), Err(NotText));
+        assert_eq!(data(decoder.take()), Ok(Some("b".to_owned())), "and the next is one again");
+        decoder.push(b"data: {\"a\":\"\xff\"}");
+        assert_eq!(decoder.finish(), Err(Unfinished));
     }
 
     #[test]

@@ -103,6 +103,7 @@ pub fn bare(error: &ClientError) -> String {
             return without_places(problem, host(url));
         }
         ClientError::Broken(problem) => return without_places(&format!("the connection broke: {problem}"), None),
+        ClientError::NoToken { .. } => "what its token server answers cannot be read".into(),
         ClientError::Untrusted { .. } => "its certificate is not accepted".into(),
         ClientError::CardNotFound { .. } => "its card is not where it should be".into(),
         ClientError::CardInvalid { .. } | ClientError::NoInterface(_) => "its card cannot be used".into(),

@@ -5,6 +5,7 @@ use crate::net::origin;
 use crate::oauth::Requester;
 use crate::signature::origin::Pins;
 use flotilla_protocol::a2a::VERSION;
+use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::v03;
 use flotilla_protocol::wire::Base64;
 use std::path::PathBuf;
@@ -41,7 +42,10 @@ impl Auth {
         let value = match self {
             Self::None => return Vec::new(),
             Self::Header { value, .. } => value,
-            Self::OAuth2 { requester, .. } => return requester.secret.iter().cloned().collect(),
+            Self::OAuth2 { requester, .. } => {
+                let basic = requester.basic().and_then(|value| value.strip_prefix("Basic ").map(str::to_owned));
+                return requester.secret.iter().cloned().chain(basic).collect();
+            }
         };
         let mut secrets = vec![value.clone()];
         let Some((scheme, credential)) = value.split_once(' ') else { return secrets };
@@ -181,6 +185,8 @@ pub struct Options {
     pub place: Place,
     pub transports: Vec<Binding>,
     pub protocol: Protocol,
+    /// How it has files in the proto of 0.3; found out if absent.
+    pub files: Option<Files>,
     pub auth: Auth,
     /// The same in words that may be shown: the kind, and the place of the secret.
     pub credential: Option<String>,

@@ -10,7 +10,7 @@ use crate::client::{self, Client};
 use crate::guard::Guard;
 use crate::net::redact::Redactor;
 use crate::net::{Limits, Net, Outgoing, address};
-use crate::oauth;
+use crate::oauth::{self, Requester, Shows};
 use crate::signature::origin::{Fetch, judge};
 use crate::signature::verify::{Outcome, Word};
 use arc_swap::ArcSwapOption;
@@ -24,8 +24,17 @@ use tokio::sync::Mutex;
 const MARGIN: Duration = Duration::from_secs(30);
 /// How long a token is used whose server does not say.
 const USUAL: Duration = Duration::from_secs(300);
+/// How long a token is used at most, whatever its server says.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// What to do about a card that is worth less than before.
 const BEGIN_ANEW: &str = "if that is meant to be so, remove the agent and add it again";
+
+/// The token of now and until when, and how its server takes the client's secret where that is not as usual.
+#[derive(Default)]
+struct Tokens {
+    kept: Option<(String, Instant)>,
+    shows: Option<Shows>,
+}
 
 pub struct Way {
     options: Arc<Options>,
@@ -35,7 +44,7 @@ pub struct Way {
     /// The card is read anew at the next call: the last one did not get through.
     stale: AtomicBool,
     reading: Mutex<()>,
-    token: Mutex<Option<(String, Instant)>>,
+    token: Mutex<Tokens>,
     /// The last card whose signatures were judged, and what they are worth.
     judged: Mutex<Option<(String, Outcome)>>,
     /// Whether its card was verified once, and what for.
@@ -122,6 +131,7 @@ impl Way {
             version: self.options.protocol.version(),
             versions: self.options.protocol.versions(),
             attached: Some(attached),
+            files: self.options.files,
             parameters: self.options.headers.clone(),
             ..client::Options::default()
         };
@@ -257,8 +267,8 @@ impl Way {
     /// The token of now, where tokens are used.
     async fn bearer(&self, card: &Card) -> Result<Option<String>, ClientError> {
         let Auth::OAuth2 { token_url, requester } = &self.options.auth else { return Ok(None) };
-        let mut kept = self.token.lock().await;
-        if let Some((token, until)) = &*kept
+        let mut tokens = self.token.lock().await;
+        if let Some((token, until)) = &tokens.kept
             && Instant::now() < *until
         {
             return Ok(Some(token.clone()));
@@ -270,16 +280,20 @@ impl Way {
             }
             None => trust::token_url(&self.guard, card, &self.options).await?,
         };
-        let token = oauth::client_credentials(&self.net, &url, requester).await?;
-        let lasts = token.expires_in.map_or(USUAL, Duration::from_secs);
+        let requester = Requester { shows: tokens.shows.unwrap_or(requester.shows), ..requester.clone() };
+        let asked = oauth::client_credentials(&self.net, &url, &requester).await;
+        // What a server took it may not take for ever.
+        tokens.shows = asked.as_ref().ok().map(|(_, shows)| *shows).filter(|shows| *shows == Shows::Basic);
+        let (token, _) = asked?;
+        let lasts = token.expires_in.map_or(USUAL, Duration::from_secs).min(LONGEST);
         // One that does not outlast the margin is used for this call alone.
-        *kept = Some((token.access_token.clone(), Instant::now() + lasts.saturating_sub(MARGIN)));
+        tokens.kept = Some((token.access_token.clone(), Instant::now() + lasts.saturating_sub(MARGIN)));
         Ok(Some(token.access_token))
     }
 
     /// The agent did not take the token. Says whether another one may help.
     pub async fn drop_token(&self) -> bool {
-        self.token.lock().await.take().is_some()
+        self.token.lock().await.kept.take().is_some()
     }
 }
 

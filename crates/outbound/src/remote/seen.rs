@@ -5,6 +5,7 @@ mod before;
 mod lifted;
 mod remark;
 
+use crate::client::choose::Dialect;
 use crate::client::frame::Sent;
 use flotilla_protocol::a2a::model::{
     Artifact, ArtifactUpdate, Message, Part, Role, StatusUpdate, Task, TaskState, TaskStatus,
@@ -46,6 +47,8 @@ pub struct Seen {
     asks: bool,
     /// A Message in answer to what was said to a task, until it is known how the task is.
     message: Option<Arc<Message>>,
+    /// A state may be one that is not known, as in 0.3.
+    knows_unknown: bool,
     /// Nothing more has to come: the task ended or waits for its caller, or there was a Message.
     settled: bool,
 }
@@ -69,8 +72,14 @@ impl Seen {
             before: trail.upstream.waits.clone().filter(|_| trail.state == TaskState::Submitted),
             asks: false,
             message: None,
+            knows_unknown: false,
             settled: false,
         }
+    }
+
+    /// The language the agent speaks.
+    pub fn hear(&mut self, dialect: Dialect) {
+        self.knows_unknown = dialect == Dialect::Old;
     }
 
     pub fn upstream(&self) -> &Upstream {
@@ -85,6 +94,10 @@ impl Seen {
     /// Whether the agent has told anything that the task came to: artifacts, or messages within it.
     pub fn has_results(&self) -> bool {
         !self.artifacts.is_empty() || !self.pieces.is_empty()
+    }
+
+    pub fn has_artifacts(&self) -> bool {
+        !self.artifacts.is_empty()
     }
 
     pub fn is_settled(&self) -> bool {
@@ -154,7 +167,7 @@ impl Seen {
     /// The whole task as it is now: only what it holds beyond what was told is new.
     fn task(&mut self, task: Task) -> Result<Vec<Report>, Garbage> {
         let task = lifted(task);
-        let state = known(task.status.state, "task.status.state")?;
+        let state = self.known(task.status.state, "task.status.state")?;
         self.whole = true;
         let labels_changed = task.metadata.is_some() && task.metadata != self.metadata;
         let is_stale = self.is_stale(&task.id, &task.status);
@@ -169,8 +182,11 @@ impl Seen {
         }
         let before = reports.len();
         let latest = said.as_ref().map(|message| message.message_id.clone()).unwrap_or_default();
+        history(&task.history)?;
         for message in apart::messages(task.history, self, &latest) {
-            if message.role == Role::Agent && message.message_id != latest && self.is_new(&message) {
+            let is_echo = message.role == Role::Unspecified && message.message_id == self.asked;
+            let is_agents = message.role != Role::User && !is_echo;
+            if is_agents && message.message_id != latest && self.is_new(&message) {
                 reports.push(status(TaskState::Working, Some(message), None));
                 self.state = TaskState::Working;
             }
@@ -226,7 +242,7 @@ impl Seen {
     }
 
     fn status_update(&mut self, update: StatusUpdate) -> Result<Vec<Report>, Garbage> {
-        let state = known(update.status.state, "statusUpdate.status.state")?;
+        let state = self.known(update.status.state, "statusUpdate.status.state")?;
         // An update is news, whatever it says.
         self.before = None;
         let waits = self.waits(&update.status);
@@ -235,6 +251,15 @@ impl Seen {
         let link = link.or_else(|| waits.then(|| self.linked_report(Vec::new())));
         let said = said.filter(|message| self.is_news(state, message));
         Ok(link.into_iter().chain(self.status(state, said, update.metadata)).collect())
+    }
+
+    /// A state that is not known says no more than that there is a task, and is asked for again.
+    fn known(&self, state: TaskState, place: &str) -> Result<TaskState, Garbage> {
+        match state {
+            TaskState::Unspecified if self.knows_unknown => Ok(TaskState::Submitted),
+            TaskState::Unspecified => Err(Garbage(format!("{place} is missing"))),
+            state => Ok(state),
+        }
     }
 
     /// What the agent says with a status. Some put the message they were sent there, which is nothing they say.
@@ -334,18 +359,18 @@ impl Seen {
     }
 }
 
+/// What shows neither who said it nor what is no message.
+fn history(history: &[Arc<Message>]) -> Result<(), Garbage> {
+    let is_none = |message: &Arc<Message>| message.role == Role::Unspecified && message.parts.is_empty();
+    let place = |index| Garbage(format!("task.history[{index}] has neither role nor parts"));
+    history.iter().position(is_none).map_or(Ok(()), |index| Err(place(index)))
+}
+
 fn parts(parts: &[Part], place: &str) -> Result<(), Garbage> {
     for (index, part) in parts.iter().enumerate() {
         check_part(part).map_err(|problem| Garbage(format!("{place}.parts[{index}] {problem}")))?;
     }
     Ok(())
-}
-
-fn known(state: TaskState, place: &str) -> Result<TaskState, Garbage> {
-    match state {
-        TaskState::Unspecified => Err(Garbage(format!("{place} is missing"))),
-        state => Ok(state),
-    }
 }
 
 fn status(state: TaskState, message: Option<Arc<Message>>, metadata: Option<Object>) -> Report {

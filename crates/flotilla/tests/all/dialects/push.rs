@@ -2,6 +2,7 @@
 
 use super::{call, old_message};
 use crate::cast::hub_with;
+use flotilla_testkit::http::Request;
 use flotilla_testkit::{Binding, HubProcess, Receiver, until};
 use serde_json::{Value, json};
 
@@ -85,4 +86,24 @@ fn a_config_keeps_its_version_over_a_restart() {
     call(&client, "message/send", reply);
     is_done(&hub, &task["id"]);
     assert_eq!(states(&receiver).last().map(String::as_str), Some("completed"));
+}
+
+#[test]
+fn a_config_that_comes_with_a_message_is_named_after_its_task_too() {
+    let (hub, receiver) = (hub(), Receiver::start());
+    let client = hub.owner(Binding::JsonRpc).without("a2a-version");
+    let mut params = old_message("m-1", "ask");
+    params["configuration"] = json!({"pushNotificationConfig": {"url": receiver.url()}});
+    let first = call(&client, "message/send", params)["result"]["id"].clone();
+    let body = json!({"message": {"messageId": "m-2", "role": "ROLE_USER", "content": [{"text": "ask"}]},
+        "configuration": {"blocking": true, "pushNotification": {"url": receiver.url()}}});
+    let post = Request::post("/v1/message:send", body.to_string()).header("content-type", "application/json");
+    let second = client.send(post).json()["task"]["id"].clone();
+    for task in [first, second] {
+        let list = || call(&client, "tasks/pushNotificationConfig/list", json!({"id": task}))["result"].clone();
+        assert_eq!(list()[0]["pushNotificationConfig"]["id"], task, "{}", list());
+        let delete = json!({"id": task, "pushNotificationConfigId": task});
+        call(&client, "tasks/pushNotificationConfig/delete", delete);
+        assert_eq!(list(), json!([]));
+    }
 }

@@ -32,6 +32,18 @@ fn answers() -> Vec<(Act, &'static str)> {
             Act::Answer(json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}})),
             "message.role is ROLE_USER",
         ),
+        (
+            body(r#"{"jsonrpc":"2.0","id":1,"result":{"task":{}},"error":{"code":-32000,"message":"x"}}"#),
+            "InvalidAgentResponseError): the agent's answer is not A2A: it holds result and error",
+        ),
+        (body(r#"[{"jsonrpc":"2.0","id":1,"result":{"task":{}}}]"#), "it is a JSON array"),
+        (Act::Answer(json!([{"task": task("t", "COMPLETED")}])), "it is a JSON array"),
+        (
+            Act::Answer(
+                json!({"task": {"id": "t", "status": {"state": "TASK_STATE_COMPLETED"}, "history": [{"foo": 1}]}}),
+            ),
+            "task.history[0] has neither role nor parts",
+        ),
         (Act::Answer(json!(null)), "null"),
         (Act::Answer(json!({"tusk": {}})), "neither task"),
         (Act::Answer(json!(7)), "expected an object with 'task'"),
@@ -85,6 +97,7 @@ fn a_stream_of_garbage_fails_and_says_why() {
         (vec![first(), Act::Event(moved)], "statusUpdate.contextId is 'another'"),
         (vec![first(), Act::Line(foreign)], "id: it is \"theirs\""),
         (vec![first(), Act::Event(nameless)], "artifactUpdate.artifact.artifactId is missing"),
+        (vec![first(), Act::Garbled(b"{\"a\":\"\xff\xfe\"}".to_vec())], "an event of the stream is not UTF-8 text"),
         (vec![first(), Act::Flood], "larger than"),
     ];
     for (index, (acts, told)) in cases.into_iter().enumerate() {
@@ -111,7 +124,12 @@ fn refusals_are_told_as_what_they_are() {
         (Act::Body(404, "nothing".into()), "FAILED", "404"),
         (Act::Body(400, "too many words".into()), "REJECTED", "HTTP 400: too many words"),
         (Act::Body(418, "a teapot\n".into()), "FAILED", "HTTP 418: a teapot"),
-        (Act::Body(413, "<html>large</html>".into()), "FAILED", "HTTP 413"),
+        (Act::Body(413, "<html>large</html>".into()), "REJECTED", "HTTP 413"),
+        (
+            Act::Body(413, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"too large"}}"#.into()),
+            "REJECTED",
+            "too large",
+        ),
     ] {
         let agent = StandIn::start(false, move |_| vec![act.clone()]);
         let near = before(&agent, "");

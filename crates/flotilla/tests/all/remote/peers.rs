@@ -260,6 +260,120 @@ fn a_task_that_is_said_to_be_complete_and_no_more_is_asked_for() {
     }
 }
 
+/// What a task came to is asked for, once, where its stream tells of statuses alone.
+#[test]
+fn what_a_stream_of_statuses_leaves_out_is_asked_for() {
+    let update = |state: &str, message: Value| {
+        json!({"kind": "status-update", "taskId": "t", "contextId": "c", "final": true,
+            "status": {"state": state, "message": message}})
+    };
+    let working = json!({"kind": "task", "id": "t", "contextId": "c", "status": {"state": "working"}});
+    let bare = json!({"kind": "task", "id": "t", "contextId": "c", "status": {"state": "completed"}});
+    for (stream, ends) in [
+        (vec![update("completed", Value::Null)], ("COMPLETED", "")),
+        (vec![working.clone(), update("completed", said("m-2", "done"))], ("COMPLETED", "done")),
+        (vec![update("failed", said("m-2", "half of it"))], ("FAILED", "half of it")),
+        (vec![bare], ("COMPLETED", "")),
+    ] {
+        let shown = json!({"kind": "task", "id": "t", "contextId": "c", "metadata": {"k": 1},
+            "status": stream[stream.len() - 1]["status"], "history": [said("m-1", "on the way"), said("m-2", "done")],
+            "artifacts": [{"artifactId": "a", "parts": [{"kind": "text", "text": "the result"}]}]});
+        let agent = StandIn::with_card(old_card, move |asked: &Asked| match asked.method.as_str() {
+            "message/stream" => stream.iter().map(|event| Act::Event(event.clone())).collect(),
+            _ => vec![Act::Answer(shown.clone())],
+        });
+        let (frames, task) = streamed(&agent);
+        assert_eq!(state(&task), format!("TASK_STATE_{}", ends.0), "{frames:?}");
+        assert_eq!(texts(&task["artifacts"][0]), ["the result"], "{frames:?}");
+        assert_eq!(task["metadata"]["k"], 1);
+        let history: Vec<&str> = task["history"].as_array().expect("messages").iter().map(text).collect();
+        assert!(history.contains(&"on the way"), "{history:?}");
+        if !ends.1.is_empty() {
+            assert_eq!(reason(&task), ends.1);
+            assert_eq!(words(&frames).iter().filter(|said| **said == ends.1).count(), 1, "once: {frames:?}");
+        }
+        assert_eq!(agent.asked("tasks/get").len(), 1);
+    }
+}
+
+#[test]
+fn a_stream_that_ends_with_words_is_believed_where_its_task_cannot_be_had() {
+    let end = json!({"kind": "status-update", "taskId": "t", "contextId": "c", "final": true,
+        "status": {"state": "completed", "message": said("m", "done")}});
+    for refusal in [Act::HangUp, Act::Refuse(-32001, "Task not found"), Act::Body(200, "<html>".into())] {
+        let end = end.clone();
+        let agent = StandIn::with_card(old_card, move |asked: &Asked| match asked.method.as_str() {
+            "message/stream" => vec![Act::Event(end.clone())],
+            _ => vec![refusal.clone()],
+        });
+        let (frames, task) = streamed(&agent);
+        assert_eq!((state(&task), reason(&task)), ("TASK_STATE_COMPLETED", "done"), "{frames:?}");
+    }
+}
+
+#[test]
+fn a_task_whose_state_is_not_known_is_followed_until_it_says_more() {
+    let task = |state: &str| {
+        json!({"kind": "task", "id": "t", "contextId": "c", "status": {"state": state},
+            "artifacts": [{"artifactId": "a", "parts": [{"kind": "text", "text": "fine"}]}]})
+    };
+    let agent = StandIn::with_card(old_card, move |asked: &Asked| {
+        let task = task(if asked.method == "tasks/get" && asked.nth > 0 { "completed" } else { "unknown" });
+        vec![if asked.method == "message/stream" { Act::Event(task) } else { Act::Answer(task) }]
+    });
+    let near = before(&agent, "poll: {first: 10ms}");
+    let task = near.owner(Binding::JsonRpc).say("m-1", "go");
+    assert_eq!(state(&task), "TASK_STATE_COMPLETED", "{}", reason(&task));
+    assert_eq!(agent.asked("tasks/get").len(), 2);
+    let (frames, task) = streamed(&agent);
+    assert_eq!(state(&task), "TASK_STATE_COMPLETED", "{frames:?}");
+    assert_eq!(texts(&task["artifacts"][0]), ["fine"]);
+}
+
+/// The SDK for JavaScript has the bytes of a file where those for other languages have base64 text, and is known by
+/// what it is served with.
+#[test]
+fn files_are_written_as_an_agent_of_0_3_has_them() {
+    let rest = |url: &str| {
+        let mut card = old_card(url);
+        card["preferredTransport"] = json!("HTTP+JSON");
+        card
+    };
+    // The bytes 0, 1, 2: as they are in ProtoJSON, and the text 'AAEC' there.
+    let (bytes, text) = ("AAEC", "QUFFQw==");
+    for (header, settings, expected, asked_before) in [
+        ("x-powered-by: Express", "", bytes, 1),
+        ("server: uvicorn", "", text, 1),
+        ("x-powered-by: Express", "proto_files: text", text, 0),
+        ("server: uvicorn", "proto_files: bytes", bytes, 0),
+    ] {
+        let agent = StandIn::with_card(rest, move |asked: &Asked| {
+            let mirrored = asked.body["message"]["content"].clone();
+            let task = json!({"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"},
+                "artifacts": [{"artifactId": "a", "parts": mirrored}]}});
+            let is_send = asked.path.starts_with("/v1/message:");
+            let body = if is_send { Act::Body(200, task.to_string()) } else { Act::Body(404, "{}".into()) };
+            vec![Act::Header(header), body]
+        });
+        let near = before(&agent, settings);
+        let client = near.owner(Binding::JsonRpc);
+        for id in ["m-1", "m-2"] {
+            let mut params = message(id, "x");
+            params["message"]["parts"] = json!([{"raw": "AAEC", "mediaType": "a/b"}]);
+            let task = client.call("SendMessage", &params).expect("an answer")["task"].clone();
+            assert_eq!(state(&task), "TASK_STATE_COMPLETED", "{}", reason(&task));
+            assert_eq!(task["artifacts"][0]["parts"][0]["raw"], "AAEC", "{header} {settings}");
+        }
+        let sent = agent.asked("/v1/message:send");
+        assert_eq!(sent.len(), 2);
+        for asked in sent {
+            assert_eq!(asked.body["message"]["content"][0]["file"]["fileWithBytes"], expected, "{header} {settings}");
+        }
+        let before = agent.asked("/v1/tasks/00000000-0000-0000-0000-000000000000").len();
+        assert_eq!(before, asked_before, "{header} {settings}: once");
+    }
+}
+
 /// VoltAgent, where it does not know its own name.
 #[test]
 fn a_path_alone_is_one_where_the_card_came_from() {

@@ -59,6 +59,60 @@ fn a_token_is_fetched_kept_and_fetched_again_when_it_is_not_taken() {
     assert_eq!(agent.asked("/token").len(), 2);
 }
 
+/// A token server, and the agent it is for; what the hub is told of it.
+fn oauth(agent: &StandIn, more: &str) -> HubProcess {
+    let oauth = format!(
+        "auth: {{oauth2: {{token_url: '{}/token', client_id: me, client_secret: 'env:FAR_SECRET'{more}}}}}, retries: {{first: 10ms}}",
+        agent.url()
+    );
+    with_secret(agent, &oauth)
+}
+
+#[test]
+fn a_token_server_that_wants_http_basic_is_shown_it() {
+    // me:s3cret
+    const BASIC: Option<&str> = Some("Basic bWU6czNjcmV0");
+    for (more, tries) in [("", 3), (", client_auth: basic", 2)] {
+        let agent = StandIn::start(false, |asked: &Asked| match asked.method.as_str() {
+            "/token" if asked.header("authorization") == BASIC => {
+                let token = json!({"access_token": format!("t-{}", asked.nth), "expires_in": "1"});
+                vec![Act::Body(200, token.to_string())]
+            }
+            "/token" => vec![Act::Body(401, json!({"error": "invalid_client"}).to_string())],
+            _ => done("t-1"),
+        });
+        let near = oauth(&agent, more);
+        let client = near.owner(Binding::JsonRpc);
+        // A token that lasts a second is used once.
+        for id in ["m-1", "m-2"] {
+            let task = client.say(id, "go");
+            assert_eq!(state(&task), "TASK_STATE_COMPLETED", "{}", super::reason(&task));
+        }
+        assert_eq!(agent.asked("/token").len(), tries, "what worked is remembered");
+        assert!(!near.log().contains("s3cret"), "no log holds a secret");
+    }
+    let agent = StandIn::start(false, |asked: &Asked| match asked.method.as_str() {
+        "/token" => vec![Act::Body(401, json!({"error": "invalid_client"}).to_string())],
+        _ => done("t-1"),
+    });
+    let near = oauth(&agent, ", client_auth: post");
+    assert_eq!(state(&near.owner(Binding::JsonRpc).say("m-1", "go")), "TASK_STATE_FAILED");
+    assert!(agent.asked("/token").iter().all(|asked| asked.header("authorization").is_none()));
+}
+
+#[test]
+fn a_token_answer_that_cannot_be_read_is_named_and_not_asked_for_again() {
+    let agent = StandIn::start(false, |_: &Asked| vec![Act::Body(200, json!({"token": "t"}).to_string())]);
+    let near = oauth(&agent, "");
+    let client = near.owner(Binding::JsonRpc);
+    let task = client.say("m-1", "go");
+    assert_eq!(state(&task), "TASK_STATE_FAILED");
+    assert!(super::reason(&task).contains("what its token server answers cannot be read"), "{}", super::reason(&task));
+    assert_eq!(agent.asked("/token").len(), 1);
+    let log = client.get(&format!("/api/tasks/{}/log", id(&task))).text().to_owned();
+    assert!(log.contains("access_token"), "the owner is told what is missing: {log}");
+}
+
 #[test]
 fn what_travels_with_every_call() {
     let agent = StandIn::start(false, |_| done("t-1"));

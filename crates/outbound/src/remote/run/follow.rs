@@ -9,7 +9,7 @@ use crate::remote::fault::{End, Failure, bare};
 use crate::remote::look::may_subscribe;
 use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::error::Reason;
-use flotilla_protocol::a2a::model::{Role, StatusUpdate, TaskState, TaskStatus};
+use flotilla_protocol::a2a::model::{Role, StatusUpdate, Task, TaskState, TaskStatus};
 use std::time::{Duration, Instant};
 
 /// Streams in a row that bring nothing before the task is only asked for.
@@ -222,26 +222,22 @@ impl Run {
 
     async fn take(&mut self, client: &Client, mut frames: Vec<Frame>, exact: bool) -> Result<(), End> {
         self.frames += frames.len();
-        // How the task began may come together with its end: then it is known before that is looked into.
-        let begins = |frame: &Frame| frame.sent.state().is_some_and(|state| !state.is_settled());
-        if !self.seen.is_linked() && ends_empty(&frames, frames[0].sent.ids().0) && begins(&frames[0]) {
-            let rest = frames.split_off(1);
-            self.tell(frames.into_iter().map(|frame| frame.sent).collect()).await?;
-            frames = rest;
-        }
-        let settles = frames.iter().any(|frame| frame.sent.state().is_some_and(TaskState::is_settled));
         if let Some(id) = frames.iter().rev().find_map(|frame| frame.id.clone()) {
             self.cursor = Some(id);
         }
+        let end = end_without_artifact(&frames).filter(|_| exact && !self.seen.has_artifacts());
+        if let Some(end) = end {
+            let mut rest = frames.split_off(end);
+            self.tell(frames.into_iter().map(|frame| frame.sent).collect()).await?;
+            return self.take_end(client, rest.swap_remove(0).sent).await;
+        }
+        let settles = frames.iter().any(|frame| frame.sent.state().is_some_and(TaskState::is_settled));
         // A whole task can be told at any time: only what is new in it counts.
         let whole = frames.iter().all(|frame| matches!(frame.sent, Sent::Task(_)));
-        let has_gaps = !exact || (!self.seen.has_results() && ends_empty(&frames, &self.seen.upstream().task));
-        if has_gaps && !whole && self.seen.is_linked() {
-            // Nothing is lost if this fails: what settles the task is asked for again. An agent that cannot be asked is
-            // believed in what its first stream says.
+        if !exact && !whole && self.seen.is_linked() {
+            // Nothing is lost if this fails: what settles the task is asked for again.
             let failed = self.ask(client).await?;
-            let is_believed = exact && failed.as_ref().is_some_and(|error| !error.is_passing());
-            if failed.is_none() || (settles && !is_believed) {
+            if failed.is_none() || settles {
                 return Ok(());
             }
         }
@@ -257,25 +253,72 @@ impl Run {
         }
         self.tell(sent).await
     }
+
+    /// How a stream ends that brought no artifact. Some stream how a task goes and not what comes of it, so the task is
+    /// asked for before that is believed.
+    async fn take_end(&mut self, client: &Client, last: Sent) -> Result<(), End> {
+        let Sent::Status(update) = last else {
+            let fuller = if self.is_bare(&last) { fuller(client, &last).await } else { None };
+            return self.tell(vec![fuller.unwrap_or(last)]).await;
+        };
+        if !self.seen.is_linked() {
+            self.tell(vec![begun(&update)]).await?;
+        }
+        let upstream = self.seen.upstream();
+        let TaskStatus { state, message, .. } = &update.status;
+        if update.task_id == upstream.task {
+            if *state == TaskState::Completed && message.is_none() && !self.seen.has_results() {
+                // Nothing is lost if this fails: what settles the task is asked for again. An agent that cannot be asked
+                // is believed.
+                let failed = self.ask(client).await?;
+                if failed.is_none_or(|error| error.is_passing()) {
+                    return Ok(());
+                }
+            } else if let Some(task) = shown(client, &upstream.task, &upstream.context).await {
+                self.tell(vec![on_the_way(task, &update)]).await?;
+            }
+        }
+        self.tell(vec![Sent::Status(update)]).await
+    }
+}
+
+/// Word that there is a task, and no more, from a word of its end.
+fn begun(end: &StatusUpdate) -> Sent {
+    let status = TaskStatus { state: TaskState::Submitted, ..TaskStatus::default() };
+    let (task_id, context_id) = (end.task_id.clone(), end.context_id.clone());
+    Sent::Status(Box::new(StatusUpdate { task_id, context_id, status, ..StatusUpdate::default() }))
+}
+
+/// What a task came to but for its end, which a stream told of.
+fn on_the_way(mut task: Task, end: &StatusUpdate) -> Sent {
+    let last = end.status.message.as_ref().map_or("", |message| message.message_id.as_str());
+    task.history.retain(|message| message.message_id.is_empty() || message.message_id != last);
+    task.status = TaskStatus { state: TaskState::Submitted, ..TaskStatus::default() };
+    Sent::Task(Box::new(task))
+}
+
+/// The task as it is now, if it can be had soon.
+async fn shown(client: &Client, id: &str, context: &str) -> Option<Task> {
+    let asked = tokio::time::timeout(MOMENT, client.task(client.asking(id, context))).await;
+    Some(asked.ok()?.ok()?.value).filter(|task| task.id == id)
 }
 
 /// What a task came to that is complete with nothing to show: some answer with no more than its status.
 pub(super) async fn fuller(client: &Client, sent: &Sent) -> Option<Sent> {
     let (task, context) = sent.ids();
-    let asked = tokio::time::timeout(MOMENT, client.task(client.asking(task, context))).await;
-    let shown = asked.ok()?.ok()?.value;
-    (shown.id == task && shown.status.state == TaskState::Completed).then(|| Sent::Task(Box::new(shown)))
+    let shown = shown(client, task, context).await?;
+    (shown.status.state == TaskState::Completed).then(|| Sent::Task(Box::new(shown)))
 }
 
-/// Whether a task is said to be complete with nothing to show. Some stream how it goes and not what comes of it, so the
-/// task is asked for before that is believed.
-fn ends_empty(frames: &[Frame], task: &str) -> bool {
-    let is_silent = |update: &StatusUpdate| {
-        let TaskStatus { state, message, .. } = &update.status;
-        *state == TaskState::Completed && message.is_none() && update.task_id == task
+/// Where frames say that the task is over, if none up to there brings an artifact.
+fn end_without_artifact(frames: &[Frame]) -> Option<usize> {
+    let end = frames.iter().position(|frame| frame.sent.state().is_some_and(TaskState::is_terminal))?;
+    let has_artifact = |frame: &Frame| match &frame.sent {
+        Sent::Artifact(_) => true,
+        Sent::Task(task) => task.artifacts.as_ref().is_some_and(|artifacts| !artifacts.is_empty()),
+        Sent::Status(_) | Sent::Message(_) => false,
     };
-    frames.iter().any(|frame| matches!(&frame.sent, Sent::Status(update) if is_silent(update)))
-        && !frames.iter().any(|frame| matches!(frame.sent, Sent::Artifact(_) | Sent::Message(_)))
+    (!frames[..=end].iter().any(has_artifact)).then_some(end)
 }
 
 /// Whatever else the stream holds already, so that it is reported together.

@@ -34,7 +34,7 @@ pub fn messages(history: Vec<Arc<Message>>, seen: &Seen, latest: &str) -> Vec<Ar
     let mut met: HashMap<String, HashSet<u64>> = HashMap::new();
     let told = |message: Arc<Message>| {
         let id = &message.message_id;
-        if message.role != Role::Agent || id.is_empty() || id == latest || seen.pieces.contains(id) {
+        if message.role == Role::User || id.is_empty() || id == latest || seen.pieces.contains(id) {
             return Some(message);
         }
         let said = hash(&message.parts);

@@ -302,3 +302,17 @@ fn what_a_task_waits_or_ends_with_is_told_with_that_status() {
     let mut resumed = Seen::of(&trail, "v");
     assert_eq!(told(&mut resumed, &waiting("", "q")).unwrap()[1..], ["INPUT_REQUIRED q:?"]);
 }
+
+#[test]
+fn what_a_history_holds_is_told_or_named() {
+    let mut seen = Seen::of(&Trail::default(), "u");
+    let history = json!([
+        {"messageId": "u", "parts": [text("ask")]},
+        {"messageId": "m", "parts": [text("nobody's")]},
+    ]);
+    let reports = told(&mut seen, &task("COMPLETED", &json!([]), &history)).unwrap();
+    assert_eq!(reports, ["linked t/c", "WORKING m:nobody's", "COMPLETED"], "what has no role is the agent's");
+    let mut seen = Seen::of(&Trail::default(), "u");
+    let garbage = told(&mut seen, &task("COMPLETED", &json!([]), &json!([{"foo": 1}]))).unwrap_err();
+    assert_eq!(garbage, Garbage("task.history[0] has neither role nor parts".into()));
+}
