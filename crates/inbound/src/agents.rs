@@ -18,6 +18,7 @@ use http::{Method, Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shown::shown;
+pub(crate) use shown::signature_of;
 use std::sync::Arc;
 
 /// What `POST /api/agents/discover` takes.
