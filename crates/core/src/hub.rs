@@ -60,7 +60,7 @@ pub use hook::HookPage;
 pub use late::Latecomer;
 pub use ledger::{UsageQuery, UsageReport};
 pub use live::LiveRef;
-pub use own::{OfAgent, OwnPage};
+pub use own::{OfAgent, OwnPage, Sides};
 pub use owner::{LogPage, OwnerFollow, OwnerNext};
 pub use post::Posted;
 pub use push::Push;

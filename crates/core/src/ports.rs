@@ -186,6 +186,8 @@ pub trait Store: HookStore + ApprovalStore + UsageStore + AlertStore {
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage>;
     /// The agents a principal has tasks with.
     fn agents_of(&self, principal: PrincipalId) -> Later<Vec<AgentId>>;
+    /// The principals who have tasks with an agent.
+    fn callers_of(&self, agent: AgentId) -> Later<Vec<PrincipalId>>;
     /// The latest tasks and exchanges of a context before one of them, newest first, without their artifacts.
     fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>>;
     /// Tasks whose run was under way when the store was last used.

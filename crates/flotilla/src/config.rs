@@ -47,7 +47,7 @@ pub use push::{PushSettings, TargetsConfig};
 pub use registry::RegistryConfig;
 pub use sockets::SocketsConfig;
 pub use span::Span;
-pub use spelling::{inward, merge, outward};
+pub use spelling::{inward, merge, outward, outward_words};
 pub use tls::TlsConfig;
 pub use worker::{WorkerConfig, WorkerFile};
 

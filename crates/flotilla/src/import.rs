@@ -7,6 +7,7 @@ use crate::config::Config;
 use anyhow::{Context as _, Result, bail};
 use flotilla_core::registry::check_name;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// What was made of a setup.
@@ -14,6 +15,8 @@ use std::path::Path;
 pub struct Draft {
     hub: Map<String, Value>,
     agents: Map<String, Value>,
+    /// The file each agent is from.
+    origins: BTreeMap<String, String>,
     /// What is still to be done by hand.
     pub todo: Vec<String>,
     /// What was not taken over, and why.
@@ -25,6 +28,11 @@ impl Draft {
         self.agents.keys().map(String::as_str)
     }
 
+    /// Each agent, and the file it is from.
+    pub fn origins(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.origins.iter().map(|(name, origin)| (name.as_str(), origin.as_str()))
+    }
+
     /// Each agent, and what the configuration is to say of it.
     pub fn settings(&self) -> impl Iterator<Item = (&str, Value)> {
         self.agents.iter().map(|(name, agent)| (name.as_str(), agent.clone()))
@@ -33,7 +41,7 @@ impl Draft {
     /// Adds an agent elsewhere, if a hub would start with it. Of one that is not added nothing is left to do: `before`
     /// says how much there was without it.
     fn add(&mut self, origin: &str, name: &str, agent: Value, before: usize) -> bool {
-        let problem = self.adds(name, agent).err();
+        let problem = self.adds(origin, name, agent).err();
         if let Some(problem) = &problem {
             self.todo.truncate(before);
             self.left.push(format!("{origin}: {problem:#}"));
@@ -41,14 +49,15 @@ impl Draft {
         problem.is_none()
     }
 
-    fn adds(&mut self, name: &str, agent: Value) -> Result<()> {
+    fn adds(&mut self, origin: &str, name: &str, agent: Value) -> Result<()> {
         let name = fitting(name);
         check_name(&name).map_err(|problem| anyhow::anyhow!("{problem}"))?;
-        if self.agents.contains_key(&name) {
-            bail!("there is an agent '{name}' already, which was kept; rename one and import again");
+        if let Some(first) = self.origins.get(&name) {
+            bail!("there is an agent '{name}' already, from {first}, which was kept; rename one and import again");
         }
         let alone = json!({"agents": {name.as_str(): agent}});
         as_yaml(&alone).and_then(|text| Config::parse(&text)).and_then(|config| config.check())?;
+        self.origins.insert(name.clone(), origin.to_owned());
         self.agents.insert(name, agent);
         Ok(())
     }

@@ -37,7 +37,7 @@ pub fn card_signature(bytes: &[u8]) {
     let (Some(set), Some(json)) = (text(set), text(rest)) else { return };
     let keys = KeySet::read(set).unwrap_or_default();
     let origin = Url::parse("https://agent.example").expect("an address");
-    for trust in [Trust::Pinned(&keys), Trust::Origin(&keys, &origin), Trust::None("no keys are known")] {
+    for trust in [Trust::Pinned(&keys, &[]), Trust::Origin(&keys, &origin), Trust::None("no keys are known")] {
         let outcome = verify(json, trust);
         assert!(!outcome.reason.is_empty(), "a word has its reason");
         assert_eq!(outcome.word == Word::Absent, signatures(json).is_empty());

@@ -18,6 +18,7 @@ use http::{Method, Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shown::shown;
+pub(crate) use shown::signature_of;
 use std::sync::Arc;
 
 /// What `POST /api/agents/discover` takes.
@@ -109,12 +110,6 @@ async fn discover(app: &Arc<App>, caller: &Caller, wanted: Wanted) -> Result<Res
     let mut report: Value = serde_json::from_str(&report).map_err(encoding)?;
     let Some(name) = wanted.register else { return encode(StatusCode::OK, &report) };
     let Some(found) = settings else { return Err(unusable(&report).into()) };
-    let word = report["signature"]["word"].as_str().unwrap_or_default();
-    if word == "failed" || (!wanted.card_keys.is_empty() && word != "verified") {
-        let reason = report["signature"]["reason"].as_str().unwrap_or_default();
-        let text = format!("The agent is not added: the signature of its card is {word} ({reason}).");
-        return Err(Refusal::new(Reason::InvalidParams, text).into());
-    }
     let mut settings: Map<String, Value> = serde_json::from_str(&found).map_err(encoding)?;
     // What was found says nothing of a card elsewhere, or of other keys.
     let others = ["url", "card", "cardKeys", "card_keys"].iter().any(|name| wanted.settings.contains_key(*name));

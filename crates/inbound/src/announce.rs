@@ -1,5 +1,6 @@
 //! `/api/announce`: agents elsewhere that others say are there, each for as long as its lease.
 
+use crate::agents::signature_of;
 use crate::answer::{self, JSON, with_type};
 use crate::app::App;
 use crate::{body, caller, rest};
@@ -161,6 +162,9 @@ async fn list(app: &Arc<App>, request: &Parts) -> Result<Response<Body>, Error> 
         let mut shown = json!({"name": agent.name, "state": state});
         if let Some(seconds) = seconds {
             shown["secondsLeft"] = seconds.into();
+        }
+        if let Some(signature) = signature_of(app, &agent) {
+            shown["signature"] = signature;
         }
         shown
     });

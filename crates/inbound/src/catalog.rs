@@ -3,6 +3,7 @@
 pub mod ard;
 pub(crate) mod request;
 
+use crate::agents::signature_of;
 use crate::app::{App, Settings};
 use crate::well_known;
 use axum::body::Body;
@@ -86,6 +87,9 @@ fn entry(app: &App, settings: &Settings, agent: &Agent) -> Value {
         // Whoever chooses among agents must see which of them may not answer.
         "metadata": {"state": app.hub.liveness(agent).name()},
     });
+    if let Some(signature) = signature_of(app, agent) {
+        entry["metadata"]["signature"] = signature;
+    }
     if QUERIES.contains(&queries.len()) {
         entry["representativeQueries"] = json!(queries);
     }

@@ -21,7 +21,7 @@ use agent::{for_agent, own_agent};
 use flotilla_core::caller::Caller;
 use flotilla_core::descent::Told;
 use flotilla_core::error::{Error, Fault};
-use flotilla_core::hub::{Outcome, SendOptions};
+use flotilla_core::hub::{Outcome, OwnPage, SendOptions};
 use flotilla_core::ids::TaskId;
 use flotilla_core::registry::Agent;
 use flotilla_core::rights::Right;
@@ -89,7 +89,13 @@ pub async fn answer(
             Some(Method::ListTasks) => match gopherhole::listing(params) {
                 // Under the old name, the state is one of 0.3 as well.
                 Listing::Own if method == Method::ListTasks.name() => true,
-                Listing::Own | Listing::Either => came.numbered && app.speakers.know(caller, came.program),
+                Listing::Own | Listing::Either if came.numbered => {
+                    match memory::speaks(app, caller, came.program).await {
+                        Ok(speaks) => speaks,
+                        Err(error) => return Some(Err(error)),
+                    }
+                }
+                Listing::Own | Listing::Either => false,
                 Listing::Other => false,
             },
             _ => false,
@@ -151,8 +157,11 @@ async fn look(app: &Arc<App>, caller: &Caller, asked: Asked) -> Result<Value, Er
         Asked::List(request) => {
             caller.check(Right::TasksRead)?;
             let wanted = Some(request.status).filter(|state| *state != TaskState::Unspecified);
-            let own = app.hub.list_own(caller, &request, gopherhole::states_of(wanted.as_slice())).await?;
-            Ok(gopherhole::page(&own.list, wanted, &caller.name, &own.agents))
+            let (inbox, states) = (own_agent(app, caller), gopherhole::states_of(wanted.as_slice()));
+            let OwnPage { list, sides } = app.hub.list_own(caller, &request, states, inbox.as_deref()).await?;
+            let parties: Vec<Parties> =
+                sides.into_iter().map(|sides| Parties { client: sides.from, server: sides.agent }).collect();
+            Ok(gopherhole::page(&list, wanted, &parties))
         }
         Asked::Cancel(request) => {
             caller.check(Right::TasksWrite)?;

@@ -5,6 +5,7 @@ mod calls;
 mod connection;
 mod frames;
 mod handshake;
+mod held;
 pub mod lines;
 pub mod sittings;
 pub mod ticket;

@@ -14,7 +14,7 @@ use crate::net::{Limits, Net, Outgoing, address, origin};
 use crate::remote::options::{Auth, WELL_KNOWN};
 use crate::remote::permitted;
 use crate::signature::origin::{Fetch, Pins, judge};
-use crate::signature::verify::Outcome;
+use crate::signature::verify::{Outcome, Word};
 use flotilla_protocol::a2a::VERSION;
 use reqwest::StatusCode;
 use std::time::Duration;
@@ -181,18 +181,43 @@ impl Discovery<'_> {
         let (form, mut findings) = check::findings(&card.json);
         let by = Fetch { net, guard: Some(self.guard) };
         let outcome = judge(by, &card.json, &address, self.pins).await;
+        let (card, unread) = match &outcome.proof {
+            Some(proof) => match card.clone().proven(&proof.payload) {
+                Ok(proven) => (proven, None),
+                Err(problem) => (card, Some(problem)),
+            },
+            None => (card, None),
+        };
+        findings.extend(card.unproven());
         findings.extend(speaks_of_another(&card, &at));
-        let choice = match permitted(self.guard, card.clone(), None).await {
-            Ok(_) if !matches!(self.auth, Auth::None) && !is_below(&address, named) => {
-                let (card, named) = (shown(&address), shown(named));
-                Err(format!(
-                    "its card is at {card}, and 'auth' is for {named} alone; name the card's address if it may go there"
-                ))
-            }
-            Ok(card) => choose(&card, &[], None, Versions::Any).map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
+        let choice = match unread.or_else(|| self.distrusted(&outcome)) {
+            Some(problem) => Err(problem),
+            None => self.choice(&card, named, &address).await,
         };
         Found { at, address: address::shown(&address), card, form, findings, outcome, choice }
+    }
+
+    /// Why a card is not used, if that is for its signature.
+    fn distrusted(&self, Outcome { word, reason, .. }: &Outcome) -> Option<String> {
+        match word {
+            Word::Verified => None,
+            Word::Failed => Some(format!("its signature does not hold (failed: {reason})")),
+            _ if !self.pins.is_empty() => {
+                Some(format!("no pinned key is known to have signed its card ({word}: {reason})"))
+            }
+            Word::Absent | Word::Unverifiable => None,
+        }
+    }
+
+    async fn choice(&self, card: &Card, named: &str, address: &str) -> Result<Choice, String> {
+        let card = permitted(self.guard, card.clone(), None).await.map_err(|error| error.to_string())?;
+        if !matches!(self.auth, Auth::None) && !is_below(address, named) {
+            let (card, named) = (shown(address), shown(named));
+            return Err(format!(
+                "its card is at {card}, and 'auth' is for {named} alone; name the card's address if it may go there"
+            ));
+        }
+        choose(&card, &[], None, Versions::Any).map_err(|error| error.to_string())
     }
 }
 

@@ -107,6 +107,9 @@ impl Store for Memory {
     fn agents_of(&self, principal: PrincipalId) -> Later<Vec<AgentId>> {
         self.now(|tables| list::agents(tables, principal))
     }
+    fn callers_of(&self, agent: AgentId) -> Later<Vec<PrincipalId>> {
+        self.now(|tables| list::callers(tables, agent))
+    }
     fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>> {
         self.now(|tables| list::earlier(tables, principal, agent, context, before))
     }

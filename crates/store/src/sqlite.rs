@@ -216,6 +216,9 @@ impl Store for Sqlite {
     fn agents_of(&self, principal: PrincipalId) -> Later<Vec<AgentId>> {
         self.read(move |connection| list::agents(connection, principal))
     }
+    fn callers_of(&self, agent: AgentId) -> Later<Vec<PrincipalId>> {
+        self.read(move |connection| list::callers(connection, agent))
+    }
     fn earlier(&self, principal: PrincipalId, agent: AgentId, context: &str, before: TaskId) -> Later<Vec<Record>> {
         let context = context.to_owned();
         self.read(move |connection| task::earlier(connection, principal, agent, &context, before))

@@ -5,7 +5,7 @@ use super::read::{fold, history_bound};
 use crate::caller::{Caller, Scope};
 use crate::error::{Error, Fault};
 use crate::fleet::FLEET;
-use crate::ids::TaskId;
+use crate::ids::{AgentId, PrincipalId, TaskId};
 use crate::page;
 use crate::ports::{ListFilter, Record};
 use crate::project::{Artifacts, Want};
@@ -34,8 +34,14 @@ pub struct OfAgent {
 /// A page of a caller's tasks.
 pub struct OwnPage {
     pub list: ListTasksResponse,
-    /// The name of each one's agent, empty if it is gone.
-    pub agents: Vec<String>,
+    /// Of each of them.
+    pub sides: Vec<Sides>,
+}
+
+/// Who asked and who was asked; empty where that is not known any more.
+pub struct Sides {
+    pub from: String,
+    pub agent: String,
 }
 
 impl Hub {
@@ -66,13 +72,8 @@ impl Hub {
         // An exchange that is no task yet is one for whoever works on it.
         let record = record.filter(|record| record.head.agent == agent.id && record.head.kind != Kind::Message);
         let record = record.ok_or_else(no_task)?;
-        let events = record.changes.iter().flat_map(|change| &change.events);
-        let from = events.into_iter().find_map(|event| match event {
-            Event::Asked { from, .. } => Some(from.clone()),
-            _ => None,
-        });
         let task = fold(&record, u64::MAX).into_task(&record.head, Want::ALL);
-        Ok(OfAgent { task, from: from.unwrap_or_default() })
+        Ok(OfAgent { task, from: asked_by(&record) })
     }
 
     /// What an agent says of its run without a connection of its own; the task after it is kept.
@@ -89,12 +90,14 @@ impl Hub {
         self.task_of_agent(agent, &id).await
     }
 
-    /// A page of a caller's tasks with all agents, in all states or some, whatever state the request names.
+    /// A page of a caller's tasks with all agents, in all states or some, whatever state the request names. Where the
+    /// caller is an agent itself, what it has to do for others is among them.
     pub async fn list_own(
         &self,
         caller: &Caller,
         request: &ListTasksRequest,
         states: &[TaskState],
+        inbox: Option<&Agent>,
     ) -> Result<OwnPage, Error> {
         validate::list_tasks(request)?;
         let most = self.limits().page;
@@ -111,15 +114,16 @@ impl Hub {
         };
         let (mut found, mut total, mut known) = (Vec::new(), 0, None);
         let states: Vec<_> = if states.is_empty() { vec![None] } else { states.iter().copied().map(Some).collect() };
-        for agent in self.store.agents_of(caller.principal).await? {
+        for (principal, agent) in self.pairs(caller, inbox).await? {
             for state in &states {
                 let filter = ListFilter { state: *state, ..filter.clone() };
-                let page = self.store.list(caller.principal, agent, filter).await?;
+                let page = self.store.list(principal, agent, filter).await?;
                 // What is older than the end of a page that has more may have something before it.
                 known = known.max(page.records.last().filter(|_| page.more).map(place));
                 total += page.total;
                 found.extend(page.records.into_iter().zip(page.sizes));
             }
+            known = known.max(shorten(&mut found, limit));
         }
         let (records, more) = merged(found, known, &filter);
         let last = records.last().filter(|_| more);
@@ -129,9 +133,42 @@ impl Hub {
         let total_size = i64::try_from(total).unwrap_or(i64::MAX);
         let list = ListTasksResponse { tasks, next_page_token, page_size, total_size };
         let registry = self.registry.load();
-        let name = |record: &Record| registry.by_id(record.head.agent).map(|agent| agent.name.clone());
-        Ok(OwnPage { list, agents: records.iter().map(|record| name(record).unwrap_or_default()).collect() })
+        let sides = |record: &Record| Sides {
+            from: if record.head.principal == caller.principal { caller.name.to_string() } else { asked_by(record) },
+            agent: registry.by_id(record.head.agent).map(|agent| agent.name.clone()).unwrap_or_default(),
+        };
+        Ok(OwnPage { list, sides: records.iter().map(sides).collect() })
     }
+
+    /// Who asked whom, of all tasks a caller has a part in.
+    async fn pairs(&self, caller: &Caller, inbox: Option<&Agent>) -> Result<Vec<(PrincipalId, AgentId)>, Fault> {
+        let own = self.store.agents_of(caller.principal).await?;
+        let mut pairs: Vec<_> = own.into_iter().map(|agent| (caller.principal, agent)).collect();
+        if let Some(agent) = inbox {
+            let callers = self.store.callers_of(agent.id).await?;
+            pairs.extend(callers.into_iter().filter(|one| *one != caller.principal).map(|one| (one, agent.id)));
+        }
+        Ok(pairs)
+    }
+}
+
+fn asked_by(record: &Record) -> String {
+    let mut events = record.changes.iter().flat_map(|change| &change.events);
+    let from = events.find_map(|event| match event {
+        Event::Asked { from, .. } => Some(from.clone()),
+        _ => None,
+    });
+    from.unwrap_or_default()
+}
+
+/// An agent may have many callers, and one page holds what is shown of all. Says where what was let go begins.
+fn shorten(found: &mut Vec<(Record, usize)>, limit: usize) -> Option<(Millis, TaskId)> {
+    if found.len() <= limit * 2 {
+        return None;
+    }
+    found.sort_by_key(|(record, _)| Reverse(place(record)));
+    found.truncate(limit + 1);
+    found.last().map(|(record, _)| place(record))
 }
 
 fn place(record: &Record) -> (Millis, TaskId) {

@@ -135,6 +135,11 @@ impl Session {
         }
     }
 
+    /// Whether the agent has a run from another connection, and is to be asked what became of it; whoever learns so asks.
+    pub fn is_to_be_asked(&self, task: TaskId, run: u32) -> bool {
+        self.desk.is_to_be_asked(self.id, task, run)
+    }
+
     /// All that was sent before it was asked has arrived.
     pub fn arrived(&self) {
         self.desk.arrived(self.id);

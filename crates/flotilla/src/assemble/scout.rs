@@ -1,7 +1,7 @@
 //! The scout: what may be said of an agent that is added, how it is made, and the search for agents elsewhere.
 
 use super::{agent_of, remote};
-use crate::config::{AgentConfig, AuthConfig, Config, Kind, inward, merge, outward};
+use crate::config::{AgentConfig, AuthConfig, Config, Kind, inward, merge, outward, outward_words};
 use anyhow::Result;
 use arc_swap::ArcSwap;
 use flotilla_core::error::Fault;
@@ -103,7 +103,8 @@ fn check(config: &AgentConfig) -> Result<(), Refusal> {
 
 impl Scout for Recruiter {
     fn plan(&self, kept: Option<&str>, settings: &str) -> Result<Plan, Refusal> {
-        let config: AgentConfig = serde_json::from_value(proposed(kept, settings)?).map_err(wrong)?;
+        let unread = |error: serde_json::Error| wrong(outward_words(&error.to_string()));
+        let config: AgentConfig = serde_json::from_value(proposed(kept, settings)?).map_err(unread)?;
         check(&config)?;
         let settings = serde_json::to_string(&config).map_err(wrong)?;
         if settings.len() > MOST_BYTES {
@@ -199,7 +200,8 @@ impl Scout for Recruiter {
 fn auth_of(text: &str) -> Result<AuthConfig, Refusal> {
     let told = |problem: String| Refusal::invalid("auth", problem);
     let value: Value = serde_json::from_str(text).map_err(|error| told(error.to_string()))?;
-    let auth: AuthConfig = serde_json::from_value(inward(value)).map_err(|error| told(error.to_string()))?;
+    let auth: AuthConfig =
+        serde_json::from_value(inward(value)).map_err(|error| told(outward_words(&error.to_string())))?;
     auth.check().map_err(|error| told(format!("{error:#}")))?;
     Ok(auth)
 }

@@ -102,7 +102,7 @@ struct More {
     #[arg(long, value_name = "KIND=PLACE", value_parser = auth)]
     auth: Option<Value>,
     /// A key that must have signed its card, by its thumbprint (may be repeated)
-    #[arg(long = "pin", value_name = "THUMBPRINT")]
+    #[arg(long = "pin", value_name = "THUMBPRINT", allow_hyphen_values = true)]
     pins: Vec<String>,
     /// Who it is there for: private, workspace or public
     #[arg(long, value_name = "WHO")]
@@ -293,8 +293,17 @@ fn discovered(session: &Session, json: &str) -> Result<(), Failure> {
         true => document(json),
         false => view::report(&report),
     }
-    if report["found"] == true {
+    if report["usable"] == true {
         return Ok(());
+    }
+    if report["found"] == true {
+        let problem = report["problem"].as_str().unwrap_or("it cannot be called");
+        let text = format!("the agent that was found cannot be used: {problem}");
+        let hint = "whoever runs the agent has to mend its card";
+        return Err(match report["signature"]["word"].as_str() {
+            Some("failed") => Failure::unverified(text).hint(hint),
+            _ => Failure::new(Local::CardInvalid, text),
+        });
     }
     let hint = "name the address of the agent or of its card; 'Tried' says what is there instead";
     Err(Failure::new(Local::CardNotFound, "no agent card was found there").hint(hint))
@@ -324,6 +333,8 @@ mod tests {
         let expected = json!({"card": "https://a/c", "url": null, "auth": {"bearer": "env:A"}, "cardKeys": null,
                               "description": null});
         assert_eq!(patch(&all), Some(expected));
+        let dashed = "-Zz3p9Yk0uU5m1r2s3t4u5v6w7x8y9z0A1B2C3D4E5F";
+        assert_eq!(patch(&["--pin", dashed]), Some(json!({"cardKeys": [dashed]})), "one in 64 begins so");
     }
 
     #[test]

@@ -35,7 +35,7 @@ enum CardCommand {
         signature: bool,
         /// Take the card only if this key signed it: a thumbprint, or a file with a
         /// JSON Web Key or a set of them (may be given several times)
-        #[arg(long = "pin", value_name = "KEY")]
+        #[arg(long = "pin", value_name = "KEY", allow_hyphen_values = true)]
         pins: Vec<String>,
         /// With -o json: print the card on one line
         #[arg(long)]
@@ -57,6 +57,10 @@ impl CardArgs {
             }
         }
         let outcome = signature::judged(session, &card, &pins).await?;
+        let card = match &outcome.proof {
+            Some(proof) => card.proven(&proof.payload).map_err(|problem| Failure::new(Local::CardInvalid, problem))?,
+            None => card,
+        };
         if signature {
             signature::show(session, &outcome, stream);
         } else if session.is_json() {
@@ -82,6 +86,9 @@ fn show(session: &Session, card: &Card, transports: &[Binding], outcome: &Outcom
         let about =
             format!("{} {} (A2A {}{tenant})", interface.protocol_binding, interface.url, interface.protocol_version);
         text.address("Interface", &about);
+    }
+    for told in card.unproven() {
+        text.address("Not used", &told);
     }
     let versions = session.versions().map_or(Versions::default(), |(versions, _)| versions);
     let used = choose(card, transports, None, versions);

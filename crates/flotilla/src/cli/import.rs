@@ -69,8 +69,12 @@ impl Import {
 
 /// The report is for a person, so that the configuration alone is on standard output.
 fn tell(draft: &Draft) {
-    let agents: Vec<&str> = draft.agents().collect();
-    aside!("taken over: {}", if agents.is_empty() { "nothing".to_owned() } else { agents.join(", ") });
+    if draft.agents().next().is_none() {
+        aside!("taken over: nothing");
+    }
+    for (name, origin) in draft.origins() {
+        aside!("taken over: {name} (from {origin})");
+    }
     for line in &draft.todo {
         aside!("to do: {line}");
     }

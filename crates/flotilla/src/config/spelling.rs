@@ -15,6 +15,13 @@ pub fn outward(value: Value) -> Value {
     respelled(value, &camel)
 }
 
+/// What a decoder says of members, with their names (between backquotes) as the API spells them.
+pub fn outward_words(text: &str) -> String {
+    let pieces = text.split('`').enumerate();
+    let spelled = pieces.map(|(index, piece)| if index % 2 == 1 { camel(piece) } else { piece.to_owned() });
+    spelled.collect::<Vec<_>>().join("`")
+}
+
 fn respelled(value: Value, spell: &dyn Fn(&str) -> String) -> Value {
     match value {
         Value::Object(members) => {
@@ -72,8 +79,14 @@ pub fn merge(target: &mut Value, patch: Value) {
 
 #[cfg(test)]
 mod tests {
-    use super::{inward, merge, outward};
+    use super::{inward, merge, outward, outward_words};
     use serde_json::json;
+
+    #[test]
+    fn what_is_wrong_is_told_in_the_names_of_the_api() {
+        let told = outward_words("unknown field `card_key`, expected one of `url`, `card_keys`: some_text");
+        assert_eq!(told, "unknown field `cardKey`, expected one of `url`, `cardKeys`: some_text");
+    }
 
     #[test]
     fn names_are_spelled_both_ways_and_those_of_others_are_left() {

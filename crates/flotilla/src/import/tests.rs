@@ -98,6 +98,25 @@ fn folders_of_hermes_become_agents_without_their_secrets() {
 }
 
 #[test]
+fn of_agents_of_one_name_the_report_says_which_file_was_taken() {
+    let home = place(&[
+        ("fleet/a2a/agents/mailer/identity.yaml", "{webhook_url: 'http://127.0.0.1:8644/x'}"),
+        ("fleet/a2a/agents/writer/identity.yaml", "{a2a_url: 'http://w.example'}"),
+        (
+            "profiles/britney/a2a/vault.yaml",
+            "{agents: {mailer: {a2a_url: 'http://m.example'}, writer: {a2a_url: 'http://other.example'}}}",
+        ),
+    ]);
+    let draft = hermes::import(home.path()).unwrap();
+    let origins: Vec<(&str, &str)> = draft.origins().collect();
+    assert!(matches!(origins[..], [("mailer", _), ("writer", _)]), "{origins:?}");
+    assert!(origins[0].1.ends_with("profiles/britney/a2a/vault.yaml"), "{origins:?}");
+    assert!(origins[1].1.ends_with("agents/writer/identity.yaml"), "{origins:?}");
+    told(&draft.left, &["mailer/identity.yaml", "no A2A address"]);
+    told(&draft.left, &["vault.yaml", "'writer' already, from", "writer/identity.yaml"]);
+}
+
+#[test]
 fn nothing_to_import_is_told_with_where_it_was_looked_for() {
     let home = place(&[("notes.txt", "")]);
     let told = hermes::import(home.path()).unwrap_err().to_string();

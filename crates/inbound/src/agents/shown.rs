@@ -9,6 +9,21 @@ use flotilla_protocol::time::Millis;
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// What the signature of an agent's own card is worth, as it is shown to all; none of one that has no card elsewhere, or
+/// whose card was not read yet. The reason is for its owner, as it may tell where the agent is.
+pub fn signature_of(app: &App, agent: &Agent) -> Option<Value> {
+    app.hub.pulse(agent).as_ref().and_then(signature)
+}
+
+fn signature(pulse: &Pulse) -> Option<Value> {
+    let signed = pulse.signed.as_ref()?;
+    let mut shown = json!({ "word": signed.word.name() });
+    if !signed.uncovered.is_empty() {
+        shown["notCovered"] = json!(signed.uncovered);
+    }
+    Some(shown)
+}
+
 pub fn shown(app: &App, caller: &Caller, agent: &Agent) -> Value {
     let (reach, presence, pulse) = (agent.link.reach(), agent.link.presence(), app.hub.pulse(agent));
     let kind = match (&reach, &presence) {
@@ -37,12 +52,8 @@ pub fn shown(app: &App, caller: &Caller, agent: &Agent) -> Value {
         "protocolVersions": agent.versions,
         "skills": agent.skills,
     });
-    if let Some(signed) = pulse.as_ref().and_then(|pulse| pulse.signed.as_ref()) {
-        // The reason may tell where the agent is.
-        value["signature"] = json!({ "word": signed.word.name() });
-        if !signed.uncovered.is_empty() {
-            value["signature"]["notCovered"] = json!(signed.uncovered);
-        }
+    if let Some(signature) = pulse.as_ref().and_then(signature) {
+        value["signature"] = signature;
     }
     if agent.is_owned_by(caller) {
         own(app, caller, agent, &mut value);

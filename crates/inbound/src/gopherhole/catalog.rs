@@ -1,5 +1,6 @@
 //! The registry, as clients of the dialect look for agents in it.
 
+use crate::agents::signature_of;
 use crate::app::App;
 use flotilla_core::caller::Caller;
 use flotilla_core::registry::{Agent, Liveness, Visibility, takes_or_makes};
@@ -99,7 +100,9 @@ pub fn entry(app: &App, caller: &Caller, agent: &Agent) -> Value {
     let own = agent.workspace == caller.workspace;
     let access = if own { "same-tenant" } else { "public" };
     let tags: Vec<&String> = agent.skills.iter().flat_map(|skill| &skill.tags).collect();
-    json!({
+    let state = app.hub.liveness(agent);
+    let is_away = matches!(state, Liveness::Unreachable | Liveness::Absent | Liveness::Gone);
+    let mut entry = json!({
         "id": agent.name,
         "name": agent.name,
         "description": agent.description,
@@ -117,9 +120,13 @@ pub fn entry(app: &App, caller: &Caller, agent: &Agent) -> Value {
         "websiteUrl": null,
         "docsUrl": null,
         "skills": agent.skills,
-        "connected": agent.link.absence().is_none(),
-        "state": app.hub.liveness(agent).name(),
+        "connected": !is_away && agent.link.absence().is_none(),
+        "state": state.name(),
         "public": agent.visibility == Visibility::Public,
         "url": format!("{}/agents/{}", app.settings().public_url, agent.name),
-    })
+    });
+    if let Some(signature) = signature_of(app, agent) {
+        entry["signature"] = signature;
+    }
+    entry
 }

@@ -1,7 +1,13 @@
 //! Who sent a message in the dialect last, and by which program: some of its requests do not say so themselves.
 
+use super::agent::own_agent;
+use crate::app::App;
 use flotilla_core::caller::Caller;
-use flotilla_core::ids::PrincipalId;
+use flotilla_core::error::Error;
+use flotilla_core::ids::{PrincipalId, TaskId};
+use flotilla_protocol::a2a::request::ListTasksRequest;
+use flotilla_protocol::gopherhole;
+use flotilla_protocol::wire::Int32;
 use http::HeaderMap;
 use http::header::USER_AGENT;
 use std::collections::HashMap;
@@ -9,7 +15,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// More than these are forgotten all at once; whoever speaks it says so again with the next message.
+/// More than these are forgotten all at once; their tasks tell then, and the next message says so again.
 const KEPT: usize = 100_000;
 
 /// The program a request comes from, as far as that can be told.
@@ -34,40 +40,73 @@ impl Program {
     }
 }
 
+/// Tasks of a caller that are looked at to find the one that was begun last.
+const LATEST: i32 = 10;
+
+/// Whether a request that could be of either dialect is taken for one of this. Where nobody has heard of the caller since
+/// the hub's start, their tasks tell.
+pub async fn speaks(app: &App, caller: &Caller, program: Program) -> Result<bool, Error> {
+    if caller.is_anonymous() {
+        return Ok(false);
+    }
+    if let Some(heard) = app.speakers.heard(caller, program) {
+        return Ok(heard);
+    }
+    let request = ListTasksRequest { page_size: Some(Int32(LATEST)), ..ListTasksRequest::default() };
+    let tasks = app.hub.list_own(caller, &request, &[], None).await?.list.tasks;
+    let speaks = match tasks.iter().max_by_key(|task| TaskId::parse(&task.id)) {
+        Some(latest) => gopherhole::speaks_of(latest),
+        // An agent that is not connected and has asked nobody: what else could it want to see than what it has to do?
+        None => own_agent(app, caller).is_some_and(|agent| !app.hub.roster().desk(agent.id).is_present()),
+    };
+    Ok(speaks)
+}
+
+/// How somebody spoke last: in the dialect, by that program, or in another.
+type Heard = Option<Program>;
+
 #[derive(Default)]
 pub struct Speakers {
-    /// Whether there was ever one: most hubs have none, and each message asks.
+    /// Whether there was ever one of the dialect: most hubs have none, and each message asks.
     any: AtomicBool,
-    last: Mutex<HashMap<PrincipalId, Program>>,
+    last: Mutex<HashMap<PrincipalId, Heard>>,
 }
 
 impl Speakers {
-    fn last(&self) -> MutexGuard<'_, HashMap<PrincipalId, Program>> {
+    fn last(&self) -> MutexGuard<'_, HashMap<PrincipalId, Heard>> {
         self.last.lock().expect("no panic while holding the speakers")
     }
 
-    /// Whether the last message of a caller was in the dialect, and by this program.
-    pub fn know(&self, caller: &Caller, program: Program) -> bool {
-        self.last().get(&caller.principal).is_some_and(|last| last.may_be(program))
+    /// Whether the last message of a caller was in the dialect, and by this program; none if that is not known here.
+    fn heard(&self, caller: &Caller, program: Program) -> Option<bool> {
+        self.last().get(&caller.principal).map(|heard| heard.is_some_and(|last| last.may_be(program)))
     }
 
-    /// They have sent a message in it, and it was taken.
-    pub fn remember(&self, caller: &Caller, program: Program) {
-        if caller.is_anonymous() {
-            return;
-        }
-        self.any.store(true, Ordering::Relaxed);
+    /// Whether it is known to have been.
+    pub fn know(&self, caller: &Caller, program: Program) -> bool {
+        self.heard(caller, program) == Some(true)
+    }
+
+    fn note(&self, caller: &Caller, heard: Heard) {
         let mut last = self.last();
         if last.len() >= KEPT {
             last.clear();
         }
-        last.insert(caller.principal, program);
+        last.insert(caller.principal, heard);
+    }
+
+    /// They have sent a message in it, and it was taken.
+    pub fn remember(&self, caller: &Caller, program: Program) {
+        if !caller.is_anonymous() {
+            self.any.store(true, Ordering::Relaxed);
+            self.note(caller, Some(program));
+        }
     }
 
     /// They have sent a message in another, whatever the binding.
     pub fn forget(&self, caller: &Caller) {
-        if self.any.load(Ordering::Relaxed) {
-            self.last().remove(&caller.principal);
+        if self.any.load(Ordering::Relaxed) && !caller.is_anonymous() {
+            self.note(caller, None);
         }
     }
 }

@@ -25,16 +25,29 @@ pub struct Place {
     pub resumed: bool,
 }
 
-/// The id of a request: the task, the run, and a letter for what is asked.
-pub(super) fn request_id(task: &str, run: u32, what: char) -> String {
-    format!("{task}.{run}.{what}")
+/// What a request of the hub's is about, as its id says it.
+pub(super) struct Asked {
+    pub task: TaskId,
+    pub run: u32,
+    /// A letter for what is asked.
+    pub what: char,
+    /// Tells questions of one kind from one another; empty where there is only one.
+    pub mark: String,
 }
 
-pub(super) fn read_id(id: &str) -> Option<(TaskId, u32, char)> {
-    let id: String = serde_json::from_str(id).ok()?;
-    let (rest, what) = id.rsplit_once('.')?;
-    let (task, run) = rest.rsplit_once('.')?;
-    Some((TaskId::parse(task)?, run.parse().ok()?, what.chars().next()?))
+impl Asked {
+    pub fn id(task: TaskId, run: u32, what: char, mark: &str) -> String {
+        format!("{task}.{run}.{what}{mark}")
+    }
+
+    pub fn read(id: &str) -> Option<Self> {
+        let id: String = serde_json::from_str(id).ok()?;
+        let (rest, named) = id.rsplit_once('.')?;
+        let (task, run) = rest.rsplit_once('.')?;
+        let what = named.chars().next()?;
+        let mark = named.get(what.len_utf8()..)?.to_owned();
+        Some(Self { task: TaskId::parse(task)?, run: run.parse().ok()?, what, mark })
+    }
 }
 
 pub(super) fn relay(work: &Assignment) -> Relay {
@@ -55,7 +68,7 @@ impl Connection {
         let request = send_request(work);
         let request = if streams { Request::SendStreamingMessage(request) } else { Request::SendMessage(request) };
         let service = service(work, *attempt);
-        self.request(&request_id(&work.task_id, work.run, 's'), &request, service).into_iter().collect()
+        self.request(&Asked::id(*task, work.run, 's', ""), &request, service).into_iter().collect()
     }
 
     /// A request in the version the agent speaks.

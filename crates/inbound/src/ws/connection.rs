@@ -154,6 +154,7 @@ impl Connection {
         let mut leave = self.app.access.leave(&self.caller);
         let app = Arc::clone(&self.app);
         loop {
+            let unanswered = self.upcalls.2.due();
             let next = tokio::select! {
                 refusal = leave.ended() => {
                     let _ = write(socket, Message::text(hub_frame::error(&refusal, None)), sockets).await;
@@ -170,6 +171,10 @@ impl Connection {
                 () = tokio::time::sleep_until(heard + sockets.idle) => {
                     count_over("sockets.idle", "connection");
                     Next::End(1001, "nothing was heard for too long")
+                }
+                () = tokio::time::sleep_until(unanswered.unwrap_or(ping_at)), if unanswered.is_some() => {
+                    self.no_answer().await;
+                    self.reply(socket, sockets).await
                 }
                 () = tokio::time::sleep_until(ping_at) => {
                     ping_at = Instant::now() + sockets.ping;
@@ -227,6 +232,16 @@ impl Connection {
         Next::On
     }
 
+    /// Writes the answers to what was taken up last.
+    async fn reply(&mut self, socket: &mut Socket, sockets: Sockets) -> Next {
+        for reply in std::mem::take(&mut self.replies) {
+            if !write(socket, Message::text(reply), sockets).await {
+                return Next::End(1008, "what was written was not taken in time");
+            }
+        }
+        Next::On
+    }
+
     async fn take(
         &mut self,
         socket: &mut Socket,
@@ -242,12 +257,7 @@ impl Connection {
             }
             Some(Ok(Message::Text(text))) => {
                 self.frame(text.as_bytes()).await;
-                for reply in std::mem::take(&mut self.replies) {
-                    if !write(socket, Message::text(reply), sockets).await {
-                        return Next::End(1008, "what was written was not taken in time");
-                    }
-                }
-                Next::On
+                self.reply(socket, sockets).await
             }
             Some(Ok(Message::Binary(_))) => {
                 let refusal = Refusal::new(Reason::InvalidRequest, "Frames are text; binary ones are not taken.");

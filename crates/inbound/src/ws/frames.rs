@@ -54,8 +54,12 @@ impl Connection {
             Said::Ping => self.say(hub_frame::simple("pong")),
             Said::Pong => {}
             Said::Ack(Ack { task_id, run, more }) => {
-                // Of a run that is over, there is nothing left to take.
-                let task = TaskId::parse(&task_id).ok_or_else(|| Refusal::no_task(&task_id))?;
+                // Of a run that is over, or never was, there is nothing to take.
+                let Some(task) = TaskId::parse(&task_id) else {
+                    self.place()?;
+                    self.not_theirs(&task_id, run);
+                    return Ok(());
+                };
                 if let (true, Some(run)) = (more, run) {
                     self.place()?.session.takes_more(task, run);
                 }

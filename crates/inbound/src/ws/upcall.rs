@@ -1,7 +1,8 @@
 //! Requests the hub makes of an agent over its connection: what is answered, canceled, and asked again after a cut.
 
-use super::agent::{read_id, relay, request_id};
+use super::agent::{Asked, relay};
 use super::connection::{Connection, Manner};
+use super::held::{Awaited, Held, Kept};
 use flotilla_core::ids::TaskId;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::{StreamResponse, Task, TaskState};
@@ -19,7 +20,7 @@ const NO_TASK: i64 = -32001;
 
 /// What is under way with an agent, by the task it is about.
 #[derive(Default)]
-pub struct Upcalls(pub(super) HashMap<TaskId, Upcall>, VecDeque<(TaskId, u32)>);
+pub struct Upcalls(pub(super) HashMap<TaskId, Upcall>, VecDeque<(TaskId, u32)>, pub(super) Awaited);
 
 /// Runs that said all and whose answer may still be open: the word that it ends is not taken for one that came too early.
 const ENDED: usize = 256;
@@ -45,16 +46,49 @@ pub struct Upcall {
     followed: bool,
     /// It was asked what became of the run after a cut.
     resumed: bool,
-    /// What it says comes by a second stream, which began with all there was: the first is passed over.
+    /// The mark of the last question for the rest, or for what became of it.
+    mark: String,
+    /// What it says comes by the answer to that, which began with all there was: what comes under other ids is passed over.
     follows: bool,
+    /// What came under earlier ids since it was asked after a cut. Before it has said what became of the run, nobody
+    /// knows what is missing between.
+    held: Option<Held>,
     /// It is to be asked to stop as soon as it has named its task.
     to_stop: bool,
 }
 
 impl Upcall {
     pub fn new(work: &Assignment) -> Self {
-        let relay = relay(work);
-        Self { run: work.run, relay, followed: false, resumed: false, follows: false, to_stop: false }
+        Self {
+            run: work.run,
+            relay: relay(work),
+            followed: false,
+            resumed: false,
+            mark: String::new(),
+            follows: false,
+            held: None,
+            to_stop: false,
+        }
+    }
+
+    /// Whether something comes under the id of another request than the one whose answer counts, or is waited for.
+    fn is_earlier(&self, asked: &Asked) -> bool {
+        match asked.what {
+            'f' | 'g' => asked.mark != self.mark,
+            what => what != 'c',
+        }
+    }
+
+    /// Whether something came under an earlier id, and so is passed over, or kept; otherwise it counts.
+    fn puts_aside(&mut self, asked: &Asked, id: &str, frame: impl FnOnce() -> Kept) -> bool {
+        if !self.is_earlier(asked) {
+            return false;
+        }
+        if let Some(held) = &mut self.held {
+            held.keep(id, frame());
+            return true;
+        }
+        self.follows
     }
 }
 
@@ -86,14 +120,14 @@ impl Connection {
         }
         if theirs.is_empty() {
             // The agent has not named its task, so there is only its answer to do without.
-            return vec![channel::cancel_stream(&request_id(&task.to_string(), run, 's'))];
+            return vec![channel::cancel_stream(&Asked::id(task, run, 's', ""))];
         }
         self.cancel(task, run, theirs).into_iter().collect()
     }
 
     fn cancel(&self, task: TaskId, run: u32, id: String) -> Option<String> {
         let request = Request::CancelTask(CancelTaskRequest { id, ..CancelTaskRequest::default() });
-        self.request(&request_id(&task.to_string(), run, 'c'), &request, BTreeMap::new())
+        self.request(&Asked::id(task, run, 'c', ""), &request, BTreeMap::new())
     }
 
     /// What the agent calls a task, on whichever connection it said so; none if it has not.
@@ -105,28 +139,45 @@ impl Connection {
 
     /// After a cut: asks what became of a run. The answer begins with the whole task.
     pub fn resume(&mut self, task: TaskId, run: u32) -> Vec<String> {
-        let Some(theirs) = self.theirs(task).filter(|_| self.upcall(task, run).is_some()) else { return Vec::new() };
-        if let Some(upcall) = self.upcalls.0.get_mut(&task) {
-            upcall.resumed = true;
-        }
-        self.subscribe(task, run, theirs).into_iter().collect()
+        let Some(is_new) = self.enter(task, run) else { return Vec::new() };
+        // It was asked on this connection, and has not answered yet.
+        let is_asked = !is_new && self.upcalls.0.get(&task).is_some_and(|upcall| upcall.held.is_some());
+        let asked = if is_asked { None } else { self.ask_after(task, run) };
+        asked.into_iter().collect()
     }
 
-    fn subscribe(&self, task: TaskId, run: u32, id: String) -> Option<String> {
-        let request = SubscribeToTaskRequest { id, ..SubscribeToTaskRequest::default() };
-        let id = request_id(&task.to_string(), run, 'f');
+    fn ask_after(&mut self, task: TaskId, run: u32) -> Option<String> {
+        let theirs = self.theirs(task)?;
+        let upcall = self.upcalls.0.get_mut(&task)?;
+        (upcall.resumed, upcall.follows) = (true, false);
+        upcall.held.get_or_insert_default();
+        self.upcalls.2.add(task, run);
+        self.subscribe(task, run, theirs)
+    }
+
+    /// Each question has an id of its own, so that its answer is not taken for one to an earlier question.
+    fn subscribe(&mut self, task: TaskId, run: u32, theirs: String) -> Option<String> {
+        let mark = uuid::Uuid::new_v4().simple().to_string().split_off(20);
+        let id = Asked::id(task, run, 'f', &mark);
+        self.upcalls.0.get_mut(&task)?.mark = mark;
+        let request = SubscribeToTaskRequest { id: theirs, ..SubscribeToTaskRequest::default() };
         self.request(&id, &Request::SubscribeToTask(request), BTreeMap::new())
     }
 
     /// What an agent answers. That it has a run at all counts as having taken it.
     pub async fn upcall_result(&mut self, id: &str, result: &str) {
-        let Some((task, run, what)) = read_id(id) else { return };
+        let Some(asked) = Asked::read(id) else { return };
+        let Asked { task, run, what, .. } = asked;
         let frame = self.frame_of(what, result);
         let Some(upcall) = self.upcall(task, run) else { return };
-        if what == 's' && upcall.follows {
-            return;
+        if upcall.puts_aside(&asked, id, || Kept::Result(result.to_owned())) {
+            return self.tell(task, run, Vec::new()).await;
         }
-        upcall.follows |= what == 'f';
+        if matches!(what, 'f' | 'g') {
+            // It holds what was said before it, also what was lost of that.
+            upcall.held = None;
+            upcall.follows |= what == 'f';
+        }
         let read = frame.and_then(|frame| upcall.relay.reports(frame));
         let ended = upcall.relay.has_ended() || read.is_err();
         let reports = match read {
@@ -201,27 +252,57 @@ impl Connection {
     }
 
     pub async fn upcall_failed(&mut self, id: &str, error: &Failure) {
-        let Some((task, run, what)) = read_id(id) else { return };
+        let Some(asked) = Asked::read(id) else { return };
+        let Asked { task, run, what, mark } = &asked;
+        let (task, run) = (*task, *run);
         let shown: String = error.message.chars().take(2_000).collect();
         let Some(upcall) = self.upcall(task, run) else { return };
+        if upcall.puts_aside(&asked, id, || Kept::Failed(error.clone())) {
+            return;
+        }
         let (resumed, theirs) = (upcall.resumed, upcall.relay.task().to_owned());
         match what {
             'c' => return self.goes_on(task, Some(&format!("{shown} ({})", error.code))),
-            's' if upcall.follows => return,
             'f' | 'g' if resumed && error.code == NO_TASK => return self.lost(task, run).await,
             // Nothing to follow: it may have ended, which the task itself says.
             'f' if resumed => {
                 let request = GetTaskRequest { id: theirs, ..GetTaskRequest::default() };
-                let id = request_id(&task.to_string(), run, 'g');
-                let text = self.request(&id, &Request::GetTask(request), BTreeMap::new());
+                let text = self.request(&Asked::id(task, run, 'g', mark), &Request::GetTask(request), BTreeMap::new());
                 return text.into_iter().for_each(|text| self.say(text));
             }
             // It goes on by itself under the first request, or is held until the grace time is over.
-            'g' => return,
+            'g' => return Box::pin(self.release(task, run)).await,
             _ => {}
         }
         self.tell(task, run, vec![failed(format!("The agent refused: {shown} ({}).", error.code))]).await;
         self.upcalls.0.remove(&task);
+    }
+
+    /// Somebody's time for an answer is over.
+    pub async fn no_answer(&mut self) {
+        if let Some((task, run)) = self.upcalls.2.take() {
+            self.release(task, run).await;
+        }
+    }
+
+    /// The agent does not say what became of the run: what it said under earlier ids is all there is.
+    async fn release(&mut self, task: TaskId, run: u32) {
+        let upcall = self.upcalls.0.get_mut(&task).filter(|upcall| upcall.run == run);
+        let Some(held) = upcall.and_then(|upcall| upcall.held.take()) else { return };
+        tracing::warn!(%task, run, "after a cut the agent does not say what became of its task: what it goes on with counts");
+        let Some(frames) = held.into_frames() else {
+            let text =
+                "The agent was cut off, went on with more than is kept, and did not say what became of its task.";
+            self.tell(task, run, vec![failed(text.to_owned())]).await;
+            return self.upcalls.end(task, run);
+        };
+        for (id, kept) in frames {
+            match kept {
+                Kept::Result(result) => self.upcall_result(&id, &result).await,
+                Kept::Failed(error) => self.upcall_failed(&id, &error).await,
+                Kept::Ended => self.upcall_ended(&id).await,
+            }
+        }
     }
 
     /// The agent came back without the run.
@@ -235,7 +316,8 @@ impl Connection {
 
     /// An answer that ended before the task did is followed by a question for the rest, once.
     pub async fn upcall_ended(&mut self, id: &str) {
-        let Some((task, run, what)) = read_id(id).filter(|(_, _, what)| *what != 'c') else { return };
+        let Some(asked) = Asked::read(id).filter(|asked| asked.what != 'c') else { return };
+        let Asked { task, run, .. } = asked;
         if self.upcalls.has_ended(task, run) {
             return;
         }
@@ -244,8 +326,12 @@ impl Connection {
             self.upcalls.0.remove(&task);
             return;
         }
-        if what == 's' && upcall.follows {
+        if upcall.puts_aside(&asked, id, || Kept::Ended) {
             return;
+        }
+        if upcall.held.is_some() {
+            // It ended without a word.
+            return Box::pin(self.release(task, run)).await;
         }
         let theirs = upcall.relay.task().to_owned();
         if upcall.followed || theirs.is_empty() {
@@ -259,20 +345,27 @@ impl Connection {
         text.into_iter().for_each(|text| self.say(text));
     }
 
-    /// A request of this connection, or of an earlier one whose run the agent still has.
+    /// A request of this connection, or of an earlier one whose run the agent still has. Of such a one it is asked first
+    /// what became of it.
     fn upcall(&mut self, task: TaskId, run: u32) -> Option<&mut Upcall> {
+        let is_new = self.enter(task, run)?;
+        if is_new && self.place.as_ref()?.session.is_to_be_asked(task, run) {
+            let text = self.ask_after(task, run);
+            text.into_iter().for_each(|text| self.say(text));
+        }
+        self.upcalls.0.get_mut(&task)
+    }
+
+    /// Whether a run the agent has was not known on this connection; none if it has no such run.
+    fn enter(&mut self, task: TaskId, run: u32) -> Option<bool> {
         let desk = self.place.as_ref()?.session.desk();
         let work = desk.work_of(task).filter(|work| work.run == run)?;
-        let linked = desk.linked(task);
-        let fresh = || {
+        let is_new = self.upcalls.0.get(&task).is_none_or(|upcall| upcall.run != run);
+        if is_new {
             let mut upcall = Upcall::new(&work);
-            upcall.relay.knows(&linked);
-            upcall
-        };
-        let upcall = self.upcalls.0.entry(task).or_insert_with(fresh);
-        if upcall.run != run {
-            *upcall = fresh();
+            upcall.relay.knows(&desk.linked(task));
+            self.upcalls.0.insert(task, upcall);
         }
-        Some(upcall)
+        Some(is_new)
     }
 }

@@ -1,6 +1,7 @@
 //! An agent's card as a caller reads it: what is needed to call, and the JSON exactly as it came.
 
 use super::choose::Binding;
+use crate::net::address;
 use flotilla_protocol::v03;
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,9 +35,14 @@ pub struct Card {
     /// Where it came from.
     #[serde(skip)]
     pub source: String,
+    /// What of it counts is what was signed by a key that is trusted; what it names beside that is set aside.
+    #[serde(skip)]
+    pub is_proven: bool,
+    #[serde(skip)]
+    pub set_aside: Vec<Interface>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Interface {
     pub url: String,
@@ -171,7 +177,7 @@ pub struct Flow {
 impl Card {
     /// Reads a card; `source` is where it came from, for error texts.
     pub fn parse(json: &str, source: &str) -> Result<Self, String> {
-        let mut value: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let mut value = object(json)?;
         drop_nulls(&mut value);
         upgrade(&mut value);
         let mut card: Self = serde_path_to_error::deserialize(value).map_err(|error| {
@@ -191,6 +197,47 @@ impl Card {
         card.supported_interfaces.iter_mut().for_each(|interface| interface.settle(source));
         Ok(card)
     }
+
+    /// The card as it was signed, where that was verified: members the signature says nothing about are anyone's, and
+    /// decide nothing. Its JSON stays as it came.
+    pub fn proven(self, signed: &str) -> Result<Self, String> {
+        let covered = Self::parse(signed, &self.source)?;
+        let is_covered = |interface: &Interface| covered.supported_interfaces.contains(interface);
+        let set_aside = self.supported_interfaces.into_iter().filter(|interface| !is_covered(interface)).collect();
+        Ok(Self { json: self.json, is_proven: true, set_aside, ..covered })
+    }
+
+    /// What to tell of interfaces that were set aside, each with its place.
+    pub fn unproven(&self) -> Vec<String> {
+        let told = |interface: &Interface| {
+            let Interface { url, protocol_binding, protocol_version, .. } = interface;
+            let url = address::shown(url);
+            format!(
+                "interface {url} ({protocol_binding}, A2A {protocol_version}) is not covered by the signature: it is not used"
+            )
+        };
+        self.set_aside.iter().map(told).collect()
+    }
+}
+
+/// What is no card at all is told in words of its own: a page and a list come from wrong addresses, not from wrong cards.
+fn object(json: &str) -> Result<Value, String> {
+    let begin = json.trim_start().trim_start_matches('\u{feff}');
+    if begin.is_empty() {
+        return Err("there is nothing in it".into());
+    }
+    let value: Value = serde_json::from_str(json).map_err(|error| match begin.starts_with('<') {
+        true => "it is a web page, and no JSON".to_owned(),
+        false => format!("it is not JSON: {error}"),
+    })?;
+    let kind = match &value {
+        Value::Object(_) => return Ok(value),
+        Value::Array(_) => "a list",
+        Value::String(_) => "a text",
+        Value::Null => "null",
+        Value::Bool(_) | Value::Number(_) => "a single value",
+    };
+    Err(format!("it is JSON, but {kind} and not an object"))
 }
 
 /// What a card of 0.3 says in its own way, also as 1.0 says it. A card of both may name other places for each.

@@ -111,7 +111,7 @@ pub fn choose(
     if usable.is_empty() {
         let offered: Vec<&str> = card.supported_interfaces.iter().map(|i| i.protocol_binding.as_str()).collect();
         let offered = if offered.is_empty() { "no interface at all".to_owned() } else { offered.join(", ") };
-        return Err(ClientError::NoInterface(offered));
+        return Err(ClientError::NoInterface(offered + &set_aside(card)));
     }
     let spoken: &[Dialect] = match versions {
         Versions::Current => &[Dialect::Current],
@@ -133,10 +133,15 @@ pub fn choose(
             version: signalled,
         });
     }
-    Err(not_spoken(&usable, versions))
+    Err(not_spoken(card, &usable, versions))
 }
 
-fn not_spoken(usable: &[(Binding, &Interface)], versions: Versions) -> ClientError {
+/// What else a card names, and why that does not count.
+fn set_aside(card: &Card) -> String {
+    card.unproven().iter().map(|told| format!("; the {told}")).collect()
+}
+
+fn not_spoken(card: &Card, usable: &[(Binding, &Interface)], versions: Versions) -> ClientError {
     let mut offered: Vec<&str> = usable.iter().map(|(_, interface)| interface.protocol_version.as_str()).collect();
     offered.dedup();
     let old = usable.iter().any(|(_, interface)| Dialect::of(&interface.protocol_version) == Some(Dialect::Old));
@@ -147,7 +152,7 @@ fn not_spoken(usable: &[(Binding, &Interface)], versions: Versions) -> ClientErr
         Versions::Old => format!("{} here", v03::VERSION),
     };
     let offered = if offered == [""] { "a version its card does not name".to_owned() } else { offered.join(", ") };
-    let message = format!("the agent speaks A2A {offered} and this program {spoken}");
+    let message = format!("the agent speaks A2A {offered} and this program {spoken}{}", set_aside(card));
     ClientError::local(Reason::VersionNotSupported, message)
 }
 
@@ -201,6 +206,20 @@ mod tests {
         assert_eq!(chosen_in(Versions::Old, &both, &[Binding::HttpJson]), Ok((Binding::HttpJson, "0.3".into())));
         let new = card(&[("JSONRPC", "1.0")]);
         assert!(chosen_in(Versions::Old, &new, &[]).unwrap_err().contains("speaks A2A 1.0"));
+    }
+
+    #[test]
+    fn what_was_not_signed_is_not_chosen() {
+        let signed = r#"{"name":"a","supportedInterfaces":
+            [{"url":"http://h/new","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}]}"#;
+        let whole = signed.replacen('{', r#"{"protocolVersion":"0.3.0","url":"http://h/old","#, 1);
+        let proven = |signed: &str| Card::parse(&whole, "x").unwrap().proven(signed).unwrap();
+        assert_eq!(chosen_in(Versions::Any, &proven(signed), &[]), Ok((Binding::HttpJson, "1.0".into())));
+        let told = chosen_in(Versions::Old, &proven(signed), &[]).unwrap_err();
+        assert!(told.contains("http://h/old") && told.contains("not covered by the signature"), "{told}");
+        let all = proven(&whole);
+        assert!(all.unproven().is_empty() && all.json == whole, "{all:?}");
+        assert_eq!(chosen_in(Versions::Old, &all, &[]), Ok((Binding::JsonRpc, "0.3".into())));
     }
 
     #[test]

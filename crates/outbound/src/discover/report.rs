@@ -41,6 +41,9 @@ impl Found {
         if let Some(proof) = &self.outcome.proof {
             signature["kid"] = proof.kid.clone().into();
             signature["thumbprint"] = proof.thumbprint.clone().into();
+            if !proof.uncovered.is_empty() {
+                signature["notCovered"] = proof.uncovered.clone().into();
+            }
         }
         let mut report = json!({
             "found": true,

@@ -27,7 +27,8 @@ impl Remote {
                 self.stale.store(None);
                 self.problem.store(None);
                 let signed = self.way.judge(client.card()).await.signed();
-                let (_, findings) = check::findings(&client.card().json);
+                let (_, mut findings) = check::findings(&client.card().json);
+                findings.extend(client.card().unproven());
                 Ok(Checked { face: face(client.card()), signed, findings })
             }
             Err(error) => {

@@ -117,9 +117,10 @@ impl Way {
 
     async fn read(&self) -> Result<Arc<Client>, ClientError> {
         let card = self.fetch().await?;
-        self.check_signature(&card).await?;
+        let card = self.check_signature(card).await?;
         // The same card leads to the same choice, and what was learned of the agent meanwhile is not forgotten.
-        if let Some(chosen) = self.chosen().filter(|chosen| chosen.card().json == card.json) {
+        let is_same = |chosen: &Card| chosen.json == card.json && chosen.is_proven == card.is_proven;
+        if let Some(chosen) = self.chosen().filter(|chosen| is_same(chosen.card())) {
             self.stale.store(false, Ordering::Relaxed);
             return Ok(chosen);
         }
@@ -204,28 +205,35 @@ impl Way {
     }
 
     /// A card whose signature does not hold is not used, nor is one without or by a stranger, once the agent's card was
-    /// verified: whoever changed it on the way might have the agent's secrets sent elsewhere.
-    async fn check_signature(&self, card: &Card) -> Result<(), ClientError> {
+    /// verified: whoever changed it on the way might have the agent's secrets sent elsewhere. For the same reason nothing
+    /// counts of a verified one but what was signed.
+    async fn check_signature(&self, card: Card) -> Result<Card, ClientError> {
         let pinned = !self.options.pins.is_empty();
         let verified = self.proven.holds(&self.options.name, &self.proof);
         if !pinned && !verified && !card.json.contains("\"signatures\"") {
-            return Ok(());
+            return Ok(card);
         }
-        let Outcome { word, reason, .. } = self.judge(card).await;
-        let problem = match word {
-            Word::Verified => {
+        let reference = address::shown(&card.source);
+        let Outcome { word, reason, proof } = self.judge(&card).await;
+        let problem = match (word, proof) {
+            (Word::Verified, proof) => {
                 let kept = self.proven.keep(&self.options.name, &self.proof).await;
-                return kept.map_err(|fault| ClientError::Setting(format!("that its card is verified: {fault}")));
+                kept.map_err(|fault| ClientError::Setting(format!("that its card is verified: {fault}")))?;
+                let Some(proof) = proof else { return Ok(card) };
+                let unread = |problem| ClientError::CardInvalid { reference, problem };
+                return card.proven(&proof.payload).map_err(unread);
             }
-            _ if pinned => format!("no pinned key signed it ({word}: {reason})"),
-            Word::Failed => format!("its signature does not hold (failed: {reason})"),
-            Word::Absent if verified => format!("it is not signed any more, and was before (absent); {BEGIN_ANEW}"),
-            Word::Unverifiable if verified => format!(
+            _ if pinned => format!("no pinned key is known to have signed it ({word}: {reason})"),
+            (Word::Failed, _) => format!("its signature does not hold (failed: {reason})"),
+            (Word::Absent, _) if verified => {
+                format!("it is not signed any more, and was before (absent); {BEGIN_ANEW}")
+            }
+            (Word::Unverifiable, _) if verified => format!(
                 "no key that is known here signed it any more, and one did before (unverifiable: {reason}); {BEGIN_ANEW}"
             ),
-            Word::Absent | Word::Unverifiable => return Ok(()),
+            (Word::Absent | Word::Unverifiable, _) => return Ok(card),
         };
-        Err(ClientError::CardInvalid { reference: address::shown(&card.source), problem })
+        Err(ClientError::CardInvalid { reference, problem })
     }
 
     /// Whether anyone is where the agent's interface is, whatever they answer.

@@ -22,8 +22,13 @@ fn is_named(url: &str, place: Option<&Place>) -> bool {
 pub async fn permitted(guard: &Guard, mut card: Card, place: Option<&Place>) -> Result<Card, ClientError> {
     let mut kept = Vec::new();
     let mut refused = Vec::new();
+    let mut broken = Vec::new();
     for interface in std::mem::take(&mut card.supported_interfaces) {
         let url = interface.called_at(&card.source);
+        if !url::Url::parse(&url).is_ok_and(|url| url.has_host()) {
+            broken.push(format!("'{}'", address::shown(&interface.url)));
+            continue;
+        }
         if is_named(&url, place) || Binding::parse(&interface.protocol_binding).is_none() {
             kept.push(interface);
             continue;
@@ -33,7 +38,12 @@ pub async fn permitted(guard: &Guard, mut card: Card, place: Option<&Place>) -> 
             Err(problem) => refused.push(format!("{}: {problem}", address::shown(&interface.url))),
         }
     }
-    if kept.iter().all(|interface| Binding::parse(&interface.protocol_binding).is_none()) && !refused.is_empty() {
+    let is_lost = kept.iter().all(|interface| Binding::parse(&interface.protocol_binding).is_none());
+    if is_lost && refused.is_empty() && !broken.is_empty() {
+        let problem = format!("the address of its interface is no URL: {}", broken.join(", "));
+        return Err(ClientError::CardInvalid { reference: address::shown(&card.source), problem });
+    }
+    if is_lost && !refused.is_empty() {
         let text = format!(
             "the card leads to addresses its operator did not name ({}); admit them in targets.allow, or write a card \
              of your own and name it as 'card: FILE'",

@@ -1,7 +1,7 @@
 //! The keys of the place a card is from, and the judgement of a card that was fetched.
 
-use super::jwk::KeySet;
-use super::verify::{Outcome, Trust, Word, is_of, said_places, signatures, verify};
+use super::jwk::{KeySet, PublicKey};
+use super::verify::{Outcome, Trust, Word, is_of, said_names, said_places, signatures, verify};
 use crate::guard::Guard;
 use crate::net::{Net, Outgoing};
 use reqwest::{Method, StatusCode};
@@ -50,6 +50,16 @@ impl Pins {
     pub fn is_empty(&self) -> bool {
         self.keys.0.is_empty() && self.thumbprints.is_empty()
     }
+
+    /// The names under which a card is signed that may be those of pinned keys nobody serves. A thumbprint is the name of
+    /// one key alone, and any other name that of whoever serves it.
+    pub(super) fn open(&self, json: &str, found: &[PublicKey]) -> Vec<String> {
+        let unserved = |print: &String| !found.iter().any(|key| key.thumbprint == *print);
+        let missing: Vec<&String> = self.thumbprints.iter().filter(|print| unserved(print)).collect();
+        let is_served = |name: &str| found.iter().any(|key| key.kid.as_deref() == Some(name));
+        let may_be = |name: &String| missing.contains(&name) || !is_thumbprint(name) && !is_served(name);
+        said_names(json).into_iter().filter(|name| !missing.is_empty() && may_be(name)).collect()
+    }
 }
 
 pub fn is_thumbprint(text: &str) -> bool {
@@ -71,7 +81,7 @@ pub async fn judge(by: Fetch<'_>, json: &str, source: &str, pins: &Pins) -> Outc
         return verify(json, Trust::None(""));
     }
     if pins.thumbprints.is_empty() && !pins.is_empty() {
-        return verify(json, Trust::Pinned(&pins.keys));
+        return verify(json, Trust::Pinned(&pins.keys, &[]));
     }
     let origin = match Url::parse(source) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
@@ -84,9 +94,10 @@ pub async fn judge(by: Fetch<'_>, json: &str, source: &str, pins: &Pins) -> Outc
     match fetch(by, json, &origin).await {
         Ok(found) if pins.is_empty() => verify(json, Trust::Origin(&found, &origin)),
         Ok(KeySet(found)) => {
+            let open = pins.open(json, &found);
             let pinned = found.into_iter().filter(|key| pins.thumbprints.contains(&key.thumbprint));
             let keys = KeySet(pins.keys.0.iter().cloned().chain(pinned).collect());
-            verify(json, Trust::Pinned(&keys))
+            verify(json, Trust::Pinned(&keys, &open))
         }
         Err(problem) => without(json, pins, &problem),
     }
@@ -94,7 +105,7 @@ pub async fn judge(by: Fetch<'_>, json: &str, source: &str, pins: &Pins) -> Outc
 
 /// With the pinned keys alone, or with none.
 fn without(json: &str, pins: &Pins, why: &str) -> Outcome {
-    let outcome = verify(json, Trust::Pinned(&pins.keys));
+    let outcome = verify(json, Trust::Pinned(&pins.keys, &[]));
     match outcome.word {
         Word::Verified => outcome,
         _ => verify(json, Trust::None(why)),

@@ -85,7 +85,7 @@ type Row = (&'static str, String, Word, Word, &'static str);
 
 fn hold(rows: Vec<Row>, trusted: &KeySet) {
     for (trick, json, pinned, origin, told) in rows {
-        let outcome = verify(&json, Trust::Pinned(trusted));
+        let outcome = verify(&json, Trust::Pinned(trusted, &[]));
         assert_eq!(outcome.word, pinned, "{trick}, pinned: {}", outcome.reason);
         let outcome = by_origin(&json, trusted);
         assert_eq!(outcome.word, origin, "{trick}, by origin: {}", outcome.reason);
@@ -258,15 +258,15 @@ fn an_old_key_signs_along_until_the_overlap_ends() {
     let new = KeySet::read(&signing.key_set()).unwrap();
     let json = sign(&signing, &card());
     for (whose, keys) in [("old", &old), ("new", &new)] {
-        assert_eq!(verify(&json, Trust::Pinned(keys)).word, Word::Verified, "{whose}");
+        assert_eq!(verify(&json, Trust::Pinned(keys, &[])).word, Word::Verified, "{whose}");
     }
     let newest = by_origin(&json, &new).proof.unwrap().kid;
     assert!(!old.0.iter().any(|key| key.kid == newest), "the new key is tried first");
 
     clock.0.store(61_000, Ordering::Relaxed);
     let json = sign(&signing, &card());
-    assert_eq!(verify(&json, Trust::Pinned(&old)).word, Word::Failed, "the overlap is over");
-    assert_eq!(verify(&json, Trust::Pinned(&new)).word, Word::Verified);
+    assert_eq!(verify(&json, Trust::Pinned(&old, &[])).word, Word::Failed, "the overlap is over");
+    assert_eq!(verify(&json, Trust::Pinned(&new, &[])).word, Word::Verified);
     assert_eq!(KeySet::read(&signing.key_set()).unwrap().0.len(), 2, "the new key, and that of webhooks");
     assert_eq!(signing.changed_at(), Millis(61_000));
     ring.rotate(Millis(61_000), Duration::ZERO).unwrap();
@@ -282,4 +282,22 @@ fn a_pin_is_a_thumbprint_a_key_or_a_set() {
     for wrong in ["", "k1", "{}", r#"{"keys":[]}"#, r#"{"kty":"oct","k":"c2VjcmV0"}"#] {
         assert!(pins.add(wrong).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn a_pinned_key_that_nobody_serves_is_no_proof_of_another() {
+    let (ours, other) = (key(1), key(2));
+    let mut pins = Pins::default();
+    pins.add(&ours.kid).unwrap();
+    let none = set(&[]);
+    let judged = |kid: &str, by: &SigningKey, served: &[Value]| {
+        let card = card();
+        let json = with(&card, &[signature(&card, by, &json!({"alg": "ES256", "kid": kid}))]).to_string();
+        verify(&json, Trust::Pinned(&none, &pins.open(&json, &set(served).0))).word
+    };
+    assert_eq!(judged(&ours.kid, &ours, &[]), Word::Unverifiable, "it names the pinned one");
+    assert_eq!(judged(&ours.kid, &ours, std::slice::from_ref(&other.jwk)), Word::Unverifiable);
+    assert_eq!(judged("k", &ours, &[]), Word::Unverifiable, "nobody knows whose name that is");
+    assert_eq!(judged("k", &other, &[named(&other, "k")]), Word::Failed, "it is another's");
+    assert_eq!(judged(&other.kid, &other, &[]), Word::Failed, "a thumbprint is one key's alone");
 }

@@ -54,8 +54,9 @@ impl Outcome {
 /// Whose keys count. What a card says of its own keys is never among it.
 #[derive(Debug, Clone, Copy)]
 pub enum Trust<'a> {
-    /// Keys that were agreed on before: a card signed by no other is not the one expected.
-    Pinned(&'a KeySet),
+    /// Keys that were agreed on before: a card signed by no other is not the one expected. Beside them the names of keys
+    /// that may be agreed on, and are not to be had.
+    Pinned(&'a KeySet, &'a [String]),
     /// Keys found at the origin the card is from. They say that the card is that origin's, and no more.
     Origin(&'a KeySet, &'a Url),
     /// No keys, and why.
@@ -68,6 +69,8 @@ enum Worth {
     /// By a key we trust, and not for this card as it is.
     Unfit(String),
     Bad(String),
+    /// By a key that may be one we trust, and is not to be had.
+    OutOfReach(String),
     Unknown(String),
 }
 
@@ -99,7 +102,7 @@ pub fn verify(json: &str, trust: Trust<'_>) -> Outcome {
         Ok(payloads) => payloads,
         Err(problem) => return failed(format!("the card has no canonical form: {problem}")),
     };
-    let (mut good, mut unfit, mut bad, mut unknown) = (None::<Box<Proof>>, None, None, None);
+    let (mut good, mut unfit, mut bad, mut open, mut unknown) = (None::<Box<Proof>>, None, None, None, None);
     for signature in signed {
         match examine(signature, &payloads, trust).unwrap_or_else(Worth::Bad) {
             Worth::Good(mut proof) => {
@@ -111,6 +114,7 @@ pub fn verify(json: &str, trust: Trust<'_>) -> Outcome {
             }
             Worth::Unfit(reason) => unfit = unfit.or(Some(reason)),
             Worth::Bad(reason) => bad = bad.or(Some(reason)),
+            Worth::OutOfReach(reason) => open = open.or(Some(reason)),
             Worth::Unknown(reason) => unknown = unknown.or(Some(reason)),
         }
     }
@@ -121,10 +125,10 @@ pub fn verify(json: &str, trust: Trust<'_>) -> Outcome {
             _ => verified(proof, trust),
         };
     }
-    match (unfit.or(bad), unknown, trust) {
+    match (unfit.or(bad), open.is_none().then_some(unknown).flatten(), trust) {
         (Some(reason), ..) => failed(reason),
-        (None, Some(reason), Trust::Pinned(_)) => failed(format!("no pinned key signed it: {reason}")),
-        (None, reason, _) => Outcome::new(Word::Unverifiable, reason.unwrap_or_default()),
+        (None, Some(reason), Trust::Pinned(..)) => failed(format!("no pinned key signed it: {reason}")),
+        (None, reason, _) => Outcome::new(Word::Unverifiable, open.or(reason).unwrap_or_default()),
     }
 }
 
@@ -171,7 +175,7 @@ fn examine(signature: &Value, payloads: &[Payload], trust: Trust<'_>) -> Result<
     let name = kid.map_or_else(|| "a key without a name".to_owned(), |kid| format!("the key '{kid}'"));
     let keys = match trust {
         Trust::None(why) => return Ok(Worth::Unknown(why.to_owned())),
-        Trust::Pinned(keys) => keys,
+        Trust::Pinned(keys, _) => keys,
         Trust::Origin(keys, origin) => {
             if let Some(jku) = header["jku"].as_str()
                 && !is_of(jku, origin)
@@ -184,6 +188,10 @@ fn examine(signature: &Value, payloads: &[Payload], trust: Trust<'_>) -> Result<
     };
     let mut candidates = keys.named(kid).peekable();
     if candidates.peek().is_none() {
+        if matches!(trust, Trust::Pinned(_, open) if kid.is_some_and(|kid| open.iter().any(|name| name == kid))) {
+            let text = format!("it is signed by {name}; that may be a pinned one, and the key itself is not to be had");
+            return Ok(Worth::OutOfReach(text));
+        }
         return Ok(Worth::Unknown(format!("it is signed by {name}, which is not among the keys that are trusted")));
     }
     let (mut fits, mut kind) = (false, "");
@@ -229,7 +237,16 @@ pub fn is_of(address: &str, origin: &Url) -> bool {
 
 /// Where the signatures of a card say their keys are.
 pub fn said_places(json: &str) -> Vec<String> {
+    said(json, "jku")
+}
+
+/// What the signatures of a card call their keys.
+pub fn said_names(json: &str) -> Vec<String> {
+    said(json, "kid")
+}
+
+fn said(json: &str, member: &str) -> Vec<String> {
     let protected = |signature: &Value| header(signature["protected"].as_str()?).ok();
     let headers = signatures(json).into_iter().take(MOST_SIGNATURES).filter_map(|signature| protected(&signature));
-    headers.filter_map(|header| header["jku"].as_str().map(str::to_owned)).collect()
+    headers.filter_map(|header| header[member].as_str().map(str::to_owned)).collect()
 }

@@ -106,11 +106,12 @@ fn write_artifact(artifact: &Artifact) -> Value {
 }
 
 /// A page of what a client has, in all states or one, with each one's agent.
-pub fn page(list: &ListTasksResponse, wanted: Option<TaskState>, client: &str, servers: &[String]) -> Value {
-    let servers = servers.iter().map(String::as_str).chain(std::iter::repeat(""));
-    let shown = |(one, server): (&Task, &str)| task(one, &Parties { client: client.into(), server: server.into() });
-    let fits = |(one, _): &(&Task, &str)| wanted.is_none_or(|wanted| shown_state(one) == wanted);
-    let tasks: Vec<Value> = list.tasks.iter().zip(servers).filter(fits).map(shown).collect();
+pub fn page(list: &ListTasksResponse, wanted: Option<TaskState>, parties: &[Parties]) -> Value {
+    let unknown = Parties::default();
+    let parties = parties.iter().chain(std::iter::repeat(&unknown));
+    let fits = |(one, _): &(&Task, &Parties)| wanted.is_none_or(|wanted| shown_state(one) == wanted);
+    let tasks: Vec<Value> =
+        list.tasks.iter().zip(parties).filter(fits).map(|(one, parties)| task(one, parties)).collect();
     let mut out = json!({"tasks": tasks, "totalSize": list.total_size});
     if !list.next_page_token.is_empty() {
         out["nextPageToken"] = list.next_page_token.as_str().into();

@@ -91,8 +91,8 @@ fn a_task_is_bare_and_its_answer_is_an_artifact() {
     assert_eq!(written["history"][0]["role"], "user");
     assert!(speaks_of(&done()) && !speaks_of(&Task::default()));
     let list = ListTasksResponse { tasks: vec![done()], next_page_token: String::new(), page_size: 1, total_size: 1 };
-    assert_eq!(page(&list, Some(TaskState::Working), "me", &[])["tasks"], json!([]));
-    let page = page(&list, None, "me", &["weather".into()]);
+    assert_eq!(page(&list, Some(TaskState::Working), &[])["tasks"], json!([]));
+    let page = page(&list, None, &[Parties { client: "me".into(), server: "weather".into() }]);
     assert_eq!((&page["totalSize"], page.get("nextPageToken")), (&json!(1), None));
     assert_eq!(
         (&page["tasks"][0]["clientAgentId"], &page["tasks"][0]["serverAgentId"]),

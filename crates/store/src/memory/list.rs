@@ -114,3 +114,12 @@ pub fn agents(tables: &Tables, principal: PrincipalId) -> Vec<AgentId> {
     let agents: BTreeSet<i64> = own.map(|((_, agent, _), _)| *agent).collect();
     agents.into_iter().map(AgentId).collect()
 }
+
+pub fn callers(tables: &Tables, agent: AgentId) -> Vec<PrincipalId> {
+    let theirs = tables
+        .by_status
+        .iter()
+        .filter(|((_, with, state), tasks)| *with == agent.0 && (1..=8).contains(state) && !tasks.is_empty());
+    let callers: BTreeSet<i64> = theirs.map(|((principal, ..), _)| *principal).collect();
+    callers.into_iter().map(PrincipalId).collect()
+}

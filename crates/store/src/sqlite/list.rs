@@ -70,6 +70,14 @@ pub fn agents(connection: &mut Connection, principal: PrincipalId) -> Result<Vec
     rows.and_then(Iterator::collect).map_err(fault("listing agents"))
 }
 
+pub fn callers(connection: &mut Connection, agent: AgentId) -> Result<Vec<PrincipalId>, Fault> {
+    let sql = "SELECT DISTINCT principal FROM counters WHERE agent = ?1 AND n > 0 AND state BETWEEN 1 AND 8 \
+               ORDER BY principal";
+    let mut statement = connection.prepare_cached(sql).map_err(fault("listing callers"))?;
+    let rows = statement.query_map([agent.0], |row| row.get(0).map(PrincipalId));
+    rows.and_then(Iterator::collect).map_err(fault("listing callers"))
+}
+
 struct Query<'a> {
     connection: &'a Connection,
     principal: PrincipalId,

@@ -188,6 +188,29 @@ impl Desk {
         state.ask_after_away();
     }
 
+    /// Whether a run was taken on another connection than this, so that nothing said of it counts before its agent was
+    /// asked what became of it. If an order to ask waits, it is the asker's now.
+    pub(in crate::roster) fn is_to_be_asked(&self, id: u64, task: TaskId, run: u32) -> bool {
+        let mut state = self.state();
+        let State { seats, runs, .. } = &mut *state;
+        let Some(seat) = seats.iter_mut().find(|seat| seat.id == id) else { return false };
+        let waiting = seat.orders.len();
+        let asks = |order: &Order| matches!(order, Order::Resume { task: of, run: its } if (*of, *its) == (task, run));
+        seat.orders.retain(|order| !asks(order));
+        if seat.orders.len() < waiting {
+            return true;
+        }
+        let Some(entry) = runs.get(&task).filter(|entry| entry.run == run && !entry.upstream.is_empty()) else {
+            return false;
+        };
+        let is_elsewhere = match entry.stands() {
+            Standing::Waiting => false,
+            Standing::Sent(on) | Standing::Taken(on) => on != id,
+            Standing::Away(_) => true,
+        };
+        is_elsewhere && !seat.shares && seat.answers == Answers::ToRequests
+    }
+
     /// What the agent calls a task of its own.
     pub fn link(&self, task: TaskId, upstream: &str) {
         if let Some(entry) = self.state().runs.get_mut(&task)

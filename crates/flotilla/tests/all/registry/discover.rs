@@ -96,9 +96,10 @@ fn what_is_no_card_is_told_with_every_place_that_was_tried() {
     let bomb = "[".repeat(100_000);
     for (site, told_of) in [
         (Pages::start(|_, _| Page::status(404)), "HTTP 404"),
-        (only(CARD, |_| Page::json("<html>Welcome</html>")), "it is no card"),
+        (only(CARD, |_| Page::json("<html>Welcome</html>")), "it is no card: it is a web page, and no JSON"),
         (only(CARD, |_| Page::json("{}")), "neither a name nor an interface"),
-        (only(CARD, |_| Page::json("[1, 2]")), "it is no card"),
+        (only(CARD, |_| Page::json("[1, 2]")), "it is no card: it is JSON, but a list"),
+        (only(CARD, |_| Page::json(r#"{"name": "#)), "it is no card: it is not JSON"),
         (only(CARD, |_| Page::json(r#"{"name": 5, "skills": "many"}"#)), "name must be"),
         (only(CARD, |_| Page::json("x".repeat(2_000_000))), "larger than"),
         (only(CARD, move |_| Page::json(&bomb)), "nested deeper"),
@@ -146,6 +147,19 @@ fn a_card_that_cannot_be_used_is_told_why() {
     assert!(report["problem"].as_str().is_some_and(|text| text.contains("10.1.2.3")), "{report}");
     let place = finding(&report, "supportedInterfaces").unwrap_or_default();
     assert!(place.contains("other origins"), "{report}");
+    let nowhere = only(CARD, |_| Page::json(card("somewhere", true)));
+    let report = discover(&client, &nowhere.url());
+    assert_eq!(report["usable"], false, "{report}");
+    let problem = report["problem"].as_str().unwrap_or_default();
+    assert!(problem.contains("no URL: 'somewhere'") && !problem.contains("targets.allow"), "{problem}");
+    for site in [&soap, &inward, &nowhere, &signed_site(key(1), Some(key(1)), true)] {
+        let ran = hub.cli(&["agents", "discover", &site.url(), "-o", "json"]);
+        // What went wrong comes after the report, as a document of its own.
+        let mut said = serde_json::Deserializer::from_slice(&ran.stdout).into_iter::<Value>();
+        let said = said.next().expect("a report").expect("JSON");
+        assert_eq!((&said["found"], &said["usable"]), (&json!(true), &json!(false)), "{said}");
+        assert!(!ran.status.success(), "{ran:?}");
+    }
 }
 
 /// A key under the name every card here is signed by.
@@ -182,10 +196,13 @@ fn the_four_words_are_shown_everywhere() {
     ] {
         let report = discover(&client, &site.url());
         assert_eq!(report["signature"]["word"], word, "{report}");
-        let added = ask(&client, "POST", "/api/agents/discover", &json!({"url": site.url(), "register": name}));
+        let public = json!({"visibility": "public"});
+        let asked = json!({"url": site.url(), "register": name, "settings": public});
+        let added = ask(&client, "POST", "/api/agents/discover", &asked);
         if word == "failed" {
             assert!(added.status == 400 && told(&added).contains("failed"), "{added:?}");
-            assert_eq!(super::add(&client, &json!({"name": name, "url": site.url()})).status, 201);
+            let added = super::add(&client, &json!({"name": name, "url": site.url(), "visibility": "public"}));
+            assert_eq!(added.status, 201, "{added:?}");
         } else {
             assert_eq!(added.status, 201, "{added:?}");
         }
@@ -193,7 +210,17 @@ fn the_four_words_are_shown_everywhere() {
         assert_eq!(checked["signature"]["word"], word, "{checked}");
         let listed = hub.cli_ok(&["agents", "list", name]);
         assert!(listed.contains(&format!("Signature: {word}")), "{listed}");
+        let catalog = client.get("/.well-known/ai-catalog.json").json()["entries"].clone();
+        let ard = client.get("/api/ard/agents").json()["items"].clone();
+        for entries in [catalog, ard] {
+            let entry = entries.as_array().into_iter().flatten().find(|entry| entry["displayName"] == name).cloned();
+            assert_eq!(entry.unwrap_or_default()["metadata"]["signature"]["word"], word, "{entries}");
+        }
+        let entry = client.get(&format!("/api/discover/agents/{name}")).json()["agent"].clone();
+        assert_eq!(entry["signature"]["word"], word, "{entry}");
+        assert_eq!(entry["connected"], entry["state"] != "unreachable", "{entry}");
     }
+    assert_eq!(client.get("/api/agents/failed").json()["state"], "unreachable");
     let task = client.clone().agent("failed").say("m-1", "go");
     assert!(state(&task) == "TASK_STATE_FAILED" && task.to_string().contains("card"), "{task}");
 }
@@ -222,6 +249,56 @@ fn what_a_signature_says_nothing_about_is_told_to_all() {
     let reader = hub.make_key(&["reader"]);
     let seen = hub.stranger(Binding::HttpJson).key(&reader).get("/api/agents/far").json()["signature"].clone();
     assert_eq!(seen, json!({"word": "verified", "notCovered": ["url"]}), "not where it is, but what is open");
+}
+
+/// A site whose signed card of 1.0 was given members of 0.3 that lead to somebody else.
+fn hybrid_site(thief: &str, binding: &'static str) -> Pages {
+    let (by, thief) = (key(1), thief.to_owned());
+    Pages::start(move |path, url| match path {
+        CARD => {
+            let mut own = card(url, true);
+            own["supportedInterfaces"][0]["protocolBinding"] = json!(binding);
+            let mut card = signed_card(own, &by, json!({}));
+            for (name, value) in
+                [("url", thief.as_str()), ("protocolVersion", "0.3.0"), ("preferredTransport", "JSONRPC")]
+            {
+                card[name] = json!(value);
+            }
+            Page::json(card)
+        }
+        KEYS => keys(&by),
+        _ => Page::status(404),
+    })
+}
+
+#[test]
+fn what_a_signature_does_not_cover_does_not_say_where_an_agent_is_called() {
+    let hub = hub();
+    let client = owner(&hub);
+    let thief = Pages::start(|_, _| Page::status(500));
+    let both = hybrid_site(&thief.url(), "JSONRPC");
+    let report = discover(&client, &both.url());
+    let told = (&report["usable"], &report["protocolVersion"], report["interfaces"].as_array().map(Vec::len));
+    assert_eq!(told, (&json!(true), &json!("1.0"), Some(1)), "{report}");
+    assert!(finding(&report, "interface").is_some_and(|text| text.contains("not covered")), "{report}");
+    let custom = hybrid_site(&thief.url(), "urn:custom");
+    let report = discover(&client, &custom.url());
+    assert_eq!(report["usable"], false, "{report}");
+    assert!(report["problem"].as_str().is_some_and(|text| text.contains("not covered by the signature")), "{report}");
+    for (name, site, version) in [("old", &both, json!("0.3")), ("custom", &custom, Value::Null)] {
+        let added = super::add(&client, &json!({"name": name, "url": site.url(), "protocolVersion": version}));
+        assert_eq!(added.status, 201, "{added:?}");
+        let checked = ask(&client, "POST", &format!("/api/agents/{name}/check"), &json!({})).json();
+        let problem = checked["checks"]["lastError"].as_str().unwrap_or_default();
+        assert!(problem.contains("not covered by the signature"), "{name}: {checked}");
+        let task = client.clone().agent(name).say(&format!("m-{name}"), "secret");
+        assert_eq!(state(&task), "TASK_STATE_FAILED", "{task}");
+    }
+    assert_eq!(super::add(&client, &json!({"name": "new", "url": both.url()})).status, 201);
+    let checked = ask(&client, "POST", "/api/agents/new/check", &json!({})).json();
+    assert!(checked["checks"]["findings"].to_string().contains("not covered"), "{checked}");
+    assert_eq!(checked["protocolVersions"], json!(["1.0"]), "{checked}");
+    assert_eq!(thief.asked(), Vec::<String>::new());
 }
 
 #[test]

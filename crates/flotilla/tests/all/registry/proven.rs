@@ -81,6 +81,8 @@ fn a_verified_card_stays_so_over_changes_reloads_announcements_and_restarts() {
     for name in ["set", "far", "told"] {
         assert_eq!(check(&client, name)["signature"]["word"], "verified", "{name}");
     }
+    let announced = client.get("/api/announce").json()["agents"][0].clone();
+    assert_eq!((&announced["name"], &announced["signature"]["word"]), (&json!("told"), &json!("verified")));
     site.change();
     hub.signal("HUP");
     until("the configuration is read again", || hub.log().contains("configuration read again").then_some(()));

@@ -1,6 +1,7 @@
 //! GopherHole's dialect: chosen by the request, kept with the task, and gone as soon as A2A is spoken.
 
 mod conversation;
+mod inbox;
 mod news;
 mod push;
 mod repeat;

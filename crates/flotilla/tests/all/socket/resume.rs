@@ -85,3 +85,62 @@ fn what_the_agent_does_not_know_any_more_is_lost() {
     let failed = reached(&client, id(&task), "TASK_STATE_FAILED");
     assert!(text(&failed["status"]["message"]).contains("does not know the task"), "{failed}");
 }
+
+fn piece(number: u32) -> Value {
+    json!({"artifactUpdate": {"taskId": "theirs", "contextId": "c", "append": number > 0, "lastChunk": number == 2,
+           "artifact": {"artifactId": "a", "parts": [{"text": format!("p{number}")}]}}})
+}
+
+fn so_far(count: u32, state: &str) -> Value {
+    let parts: Vec<Value> = (0..count).map(|number| json!({"text": format!("p{number}")})).collect();
+    json!({"id": "theirs", "contextId": "c", "status": {"state": state},
+           "artifacts": [{"artifactId": "a", "parts": parts}]})
+}
+
+fn parts_of(task: &Value) -> Vec<&str> {
+    let parts = task["artifacts"][0]["parts"].as_array().into_iter().flatten();
+    parts.filter_map(|part| part["text"].as_str()).collect()
+}
+
+fn ended() -> Value {
+    json!({"statusUpdate": {"taskId": "theirs", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"}}})
+}
+
+#[test]
+fn what_was_lost_in_a_cut_is_not_missing_though_the_agent_goes_on_under_an_old_id() {
+    let hub = hub();
+    let (back, client, task, _) = cut_off(&hub, "hasty");
+    let answer = |id: &Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
+    let mut agent = back();
+    let first = asked(&mut agent, "SubscribeToTask");
+    agent.send(&answer(&first, json!({"task": so_far(1, "TASK_STATE_WORKING")})));
+    flotilla_testkit::until("the first part is told", || (parts_of(&client.task(id(&task))) == ["p0"]).then_some(()));
+    agent.cut();
+    // The second part is lost. It goes on under the id it knows, and says that it is done.
+    let mut agent = back();
+    agent.send(&answer(&first, piece(2)));
+    agent.send(&answer(&first, ended()));
+    agent.send(&json!({"jsonrpc": "2.0", "id": first, "streamEnd": true}));
+    let second = asked(&mut agent, "SubscribeToTask");
+    assert_ne!(first, second, "each question has an id of its own");
+    assert_eq!(client.task(id(&task))["status"]["state"], "TASK_STATE_WORKING", "what is missing may still come");
+    agent.send(&answer(&second, json!({"task": so_far(3, "TASK_STATE_COMPLETED")})));
+    agent.send(&json!({"jsonrpc": "2.0", "id": second, "streamEnd": true}));
+    let done = reached(&client, id(&task), "TASK_STATE_COMPLETED");
+    assert_eq!(parts_of(&done), ["p0", "p1", "p2"]);
+}
+
+#[test]
+fn an_agent_that_cannot_say_what_became_of_its_task_is_taken_at_its_word() {
+    let hub = hub();
+    let (back, client, task, first) = cut_off(&hub, "simple");
+    let mut agent = back();
+    agent.send(&json!({"jsonrpc": "2.0", "id": first, "result": piece(0)}));
+    agent.send(&json!({"jsonrpc": "2.0", "id": first, "result": ended()}));
+    for method in ["SubscribeToTask", "GetTask"] {
+        let question = asked(&mut agent, method);
+        agent.send(&json!({"jsonrpc": "2.0", "id": question, "error": {"code": -32601, "message": "What?"}}));
+    }
+    let done = reached(&client, id(&task), "TASK_STATE_COMPLETED");
+    assert_eq!(parts_of(&done), ["p0"]);
+}

@@ -36,13 +36,13 @@ pub fn catch_up(app: &Arc<App>, caller: &Caller) {
 async fn follow(app: &Arc<App>, caller: &Caller, connected_at: Millis) -> Result<(), Error> {
     let Ok(_turn) = app.followed.searches.acquire().await else { return Ok(()) };
     let request = ListTasksRequest { page_size: Some(Int32(MOST)), ..ListTasksRequest::default() };
-    let open = of_dialect(app, app.hub.list_own(caller, &request, &UNDER_WAY).await?);
+    let open = of_dialect(app, app.hub.list_own(caller, &request, &UNDER_WAY, None).await?);
     for (agent, task) in &open {
         drop(News::of(app, caller, agent, task));
     }
     // What ended before it was looked for, and while its caller was connected.
     let request = ListTasksRequest { status_timestamp_after: Some(connected_at), ..request };
-    for (agent, task) in of_dialect(app, app.hub.list_own(caller, &request, &[]).await?) {
+    for (agent, task) in of_dialect(app, app.hub.list_own(caller, &request, &[], None).await?) {
         if task.status.state.is_terminal() && !open.iter().any(|(_, known)| known.id == task.id) {
             tell_now(app, caller, &agent, task.id).await;
         }
@@ -53,6 +53,6 @@ async fn follow(app: &Arc<App>, caller: &Caller, connected_at: Millis) -> Result
 /// Those that were begun in the dialect, with agents that are still here.
 fn of_dialect(app: &App, page: OwnPage) -> Vec<(Arc<Agent>, Task)> {
     let registry = app.hub.registry();
-    let found = page.agents.iter().zip(page.list.tasks).filter(|(_, task)| gopherhole::speaks_of(task));
-    found.filter_map(|(name, task)| Some((Arc::clone(registry.by_name(name)?), task))).collect()
+    let found = page.sides.iter().zip(page.list.tasks).filter(|(_, task)| gopherhole::speaks_of(task));
+    found.filter_map(|(sides, task)| Some((Arc::clone(registry.by_name(&sides.agent)?), task))).collect()
 }

@@ -1,0 +1,100 @@
+//! Lists of tasks in the dialect: what an agent has to do, and what a caller began before the hub's restart.
+
+use super::{connected, post, result, to};
+use crate::cast::hub;
+use crate::socket::{agent_key, dial};
+use flotilla_testkit::{HubProcess, until};
+use serde_json::{Value, json};
+
+fn ids(page: &Value) -> Vec<&Value> {
+    page["tasks"].as_array().unwrap_or_else(|| panic!("no tasks in {page}")).iter().map(|task| &task["id"]).collect()
+}
+
+fn sorted(ids: Vec<&Value>) -> Vec<String> {
+    let mut ids: Vec<String> = ids.into_iter().map(Value::to_string).collect();
+    ids.sort();
+    ids
+}
+
+#[test]
+fn an_agent_without_a_socket_finds_what_it_has_to_do() {
+    let hub = hub();
+    let key = agent_key(&hub, "weather");
+    dial(&hub, &key).open().close();
+    let (one, two) = (agent_key(&hub, "one"), agent_key(&hub, "two"));
+    until("the agent is away", || {
+        let entry = result(&hub, &one, "x-gopherhole/agents.available", &json!({}));
+        let entries = entry["agents"].as_array().cloned().unwrap_or_default();
+        entries.iter().any(|agent| agent["id"] == "weather" && agent["connected"] == false).then_some(())
+    });
+    let first = result(&hub, &one, "SendMessage", &to("weather", "Rain?"));
+    let second = result(&hub, &two, "SendMessage", &to("weather", "Snow?"));
+    // It has asked nobody yet, and names no state.
+    let page = until("both wait", || {
+        let page = result(&hub, &key, "ListTasks", &json!({}));
+        page["tasks"].as_array()?.iter().all(|task| task["status"]["state"] == "submitted").then_some(page)
+    });
+    assert_eq!((sorted(ids(&page)), &page["totalSize"]), (sorted(vec![&first["id"], &second["id"]]), &json!(2)));
+    for task in page["tasks"].as_array().into_iter().flatten() {
+        let from = if task["id"] == first["id"] { "one" } else { "two" };
+        assert_eq!((&task["clientAgentId"], &task["serverAgentId"]), (&json!(from), &json!("weather")));
+    }
+    let own = result(&hub, &key, "SendMessage", &to("mock", "hold"));
+    let (mut seen, mut params) = (Vec::new(), json!({"pageSize": 1}));
+    loop {
+        let page = result(&hub, &key, "ListTasks", &params);
+        assert!(ids(&page).len() <= 1 && page["totalSize"] == 3, "{page}");
+        seen.extend(ids(&page).into_iter().cloned());
+        let Some(token) = page.get("nextPageToken") else { break };
+        params["pageToken"] = token.clone();
+    }
+    assert_eq!(sorted(seen.iter().collect()), sorted(vec![&own["id"], &second["id"], &first["id"]]));
+    let waiting = result(&hub, &key, "ListTasks", &json!({"status": "submitted"}));
+    assert_eq!(sorted(ids(&waiting)), sorted(vec![&second["id"], &first["id"]]));
+    let done = json!({"taskId": first["id"], "status": {"state": "completed"}});
+    assert!(post(&hub, &key, "task/respond", &done).json().get("error").is_none());
+    assert_eq!(ids(&result(&hub, &key, "ListTasks", &json!({"status": "completed"}))), [&first["id"]]);
+    assert_eq!(ids(&result(&hub, &one, "ListTasks", &json!({}))), [&first["id"]], "a caller sees its own alone");
+}
+
+fn state(hub: &HubProcess, key: &str, id: &Value) -> Value {
+    let body = json!({"jsonrpc": "2.0", "id": id, "method": "ListTasks", "params": {}}).to_string();
+    let request = flotilla_testkit::Request::post("/a2a", body).header("authorization", &format!("Bearer {key}"));
+    let request = request.header("content-type", "application/json").header("a2a-version", "1.0");
+    let page = flotilla_testkit::http::send(hub.address(), &request).json();
+    page["result"]["tasks"][0]["status"]["state"].clone()
+}
+
+#[test]
+fn whoever_spoke_the_dialect_before_a_restart_is_answered_in_it() {
+    let mut hub = hub();
+    let (key, both, plain) = (agent_key(&hub, "caller"), agent_key(&hub, "both"), agent_key(&hub, "plain"));
+    for key in [&key, &both] {
+        result(&hub, key, "SendMessage", &to("mock", "complete"));
+        until("it is done", || (state(&hub, key, &json!(1)) == "completed").then_some(()));
+    }
+    for key in [&both, &plain] {
+        hub.stranger(flotilla_testkit::Binding::JsonRpc).key(key).say("m", "complete");
+    }
+    hub.restart();
+    assert_eq!(state(&hub, &key, &json!(1)), "completed");
+    assert_eq!(state(&hub, &key, &json!("5f0c")), "TASK_STATE_COMPLETED", "its clients number their requests");
+    for (key, whose) in [(&both, "whose last task is one of A2A"), (&plain, "who never spoke it")] {
+        assert_eq!(state(&hub, key, &json!(1)), "TASK_STATE_COMPLETED", "{whose}");
+    }
+    let mut socket = dial(&hub, &key).open();
+    let listed = socket.call(1, "ListTasks", &json!({}));
+    assert_eq!(listed["result"]["tasks"][0]["status"]["state"], "completed", "{listed}");
+}
+
+#[test]
+fn an_acknowledgement_of_what_never_was_is_passed_over() {
+    let hub = hub();
+    let mut agent = connected(&hub, "weather");
+    for task in ["nope", "01890000-0000-7000-8000-000000000000"] {
+        agent.send(&json!({"type": "ack", "taskId": task, "run": 1}));
+    }
+    agent.send(&json!({"type": "ping"}));
+    let next = agent.wait_for("an answer", |frame| frame["type"] == "error" || frame["type"] == "pong");
+    assert_eq!(next["type"], "pong", "{next}");
+}
