@@ -158,7 +158,7 @@ pub fn check(settings: HubSettings) -> Result<()> {
     for (name, agent) in &config.agents {
         agent.check_secrets(name)?;
         // What is no program needs nothing that would have to be there.
-        super::block_on(assemble::find(name, agent, None)).with_context(|| format!("agents.{name}"))?;
+        super::block_on(assemble::find(agent, None)).with_context(|| format!("agents.{name}"))?;
     }
     if let Some(announce) = &config.announce {
         announce.key()?;
