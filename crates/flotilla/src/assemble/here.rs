@@ -237,16 +237,34 @@ async fn talk(work: impl Future<Output = ()>, mut inbox: Inbox, mut run: RunHand
             break;
         }
     }
-    drop(inbox);
     let Some(say) = hold.say else { return Box::pin(run.finish()).await };
     let was_asked = *say.borrow();
     if working {
         say.send_replace(true);
-        work.await;
+        hear_out(work, inbox, &mut run).await;
     }
     // Whoever asked may not wait for it any more.
     match was_asked {
         true => Box::pin(run.canceled()).await,
         false => Box::pin(run.finish()).await,
+    }
+}
+
+/// Waits for the end of work that was told to. What it says on its way out is late, and what it used is booked all the
+/// same; nobody answers it any more.
+async fn hear_out(mut work: Pin<&mut impl Future<Output = ()>>, inbox: Inbox, run: &mut RunHandle) {
+    let Inbox { mut reports, asks } = inbox;
+    drop(asks);
+    let (mut batch, mut ended) = (Vec::new(), false);
+    while !ended {
+        tokio::select! {
+            biased;
+            () = &mut work => ended = true,
+            Some(report) = reports.recv() => batch.push(*report),
+        }
+        batch.extend(std::iter::from_fn(|| reports.try_recv().ok()).map(|report| *report));
+        if !batch.is_empty() {
+            let _ = Box::pin(run.report(std::mem::take(&mut batch))).await;
+        }
     }
 }

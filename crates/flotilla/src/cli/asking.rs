@@ -39,7 +39,7 @@ impl std::fmt::Display for Pace {
 /// What a look at a task showed.
 pub enum Look {
     /// It has ended, or waits for its caller.
-    Settled(Answer<Task>),
+    Settled(Box<Answer<Task>>),
     Going,
     /// Nobody answered, and may a moment later.
     Unanswered,
@@ -72,7 +72,7 @@ impl<'a> Asking<'a> {
                 session.watch.saw_whole(&answer.value);
                 if state.is_settled() {
                     self.ends += 1;
-                    return Ok(Look::Settled(answer));
+                    return Ok(Look::Settled(Box::new(answer)));
                 }
                 let is_same = self.before.replace(state) == Some(state);
                 self.pause = if is_same { (self.pause * 3 / 2).min(self.pace.0 * SLOWEST) } else { self.pace.0 };
@@ -104,10 +104,10 @@ impl<'a> Asking<'a> {
     }
 
     /// Asks until the task has ended or waits for its caller.
-    pub async fn to_the_end(&mut self, session: &Session) -> Result<Answer<Task>, Failure> {
+    pub async fn until_the_end(&mut self, session: &Session) -> Result<Answer<Task>, Failure> {
         loop {
             if let Look::Settled(task) = self.look(session).await? {
-                return Ok(task);
+                return Ok(*task);
             }
             self.rest().await;
         }

@@ -136,7 +136,7 @@ impl Dispatch {
         let asking = Session::new(ClientArgs { agent: Some(given.agent.clone()), ..self.client() })?;
         let client = asking.client().await?;
         let pace = Pace::of(&asking, None)?;
-        let done = Asking::new(&client, &task.id, None, pace).to_the_end(&asking).await?;
+        let done = Asking::new(&client, &task.id, None, pace).until_the_end(&asking).await?;
         let state = done.value.status.state;
         show(session, &given.agent, &done.value, &done.json)?;
         follow::warn_of_state(state);

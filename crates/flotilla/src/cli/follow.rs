@@ -71,7 +71,7 @@ pub async fn to_the_end(
     session.watch.speak();
     let asked = match settled {
         Some(settled) => Ok(settled),
-        None => Asking::new(client, follow.task_id(), None, pace).to_the_end(session).await,
+        None => Asking::new(client, follow.task_id(), None, pace).until_the_end(session).await,
     };
     let last = match (asked, fold.task().filter(|_| is_last)) {
         (Ok(last), _) => last,
@@ -102,14 +102,14 @@ async fn meanwhile(
             Look::Settled(task) => {
                 let is_worth_it = follow.has_cursor() && asking.is_first_end();
                 let is_back = is_worth_it && follow.retry().await.is_ok();
-                return Ok((!is_back).then_some(task));
+                return Ok((!is_back).then_some(*task));
             }
             Look::Going => match follow.retry().await {
                 Ok(()) => return Ok(None),
                 Err(error) if error.is_passing() => {}
                 Err(error) => {
                     say(&format!("Stream: {error}; asking for the task alone"));
-                    return asking.to_the_end(session).await.map(Some);
+                    return asking.until_the_end(session).await.map(Some);
                 }
             },
             Look::Unanswered => {}
@@ -138,7 +138,7 @@ pub async fn settled(
     if sent.value.is_last() {
         return Ok(sent);
     }
-    let last = Asking::new(client, sent.value.ids().0, None, pace).to_the_end(session).await?;
+    let last = Asking::new(client, sent.value.ids().0, None, pace).until_the_end(session).await?;
     Ok(Answer { json: format!("{{\"task\":{}}}", last.json), value: Sent::Task(Box::new(last.value)) })
 }
 

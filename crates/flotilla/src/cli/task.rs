@@ -142,7 +142,7 @@ impl Get {
     async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
         let pace = Pace::of(session, self.poll_interval)?;
         let task = if self.wait {
-            Asking::new(client, &self.id, self.history, pace).to_the_end(session).await?
+            Asking::new(client, &self.id, self.history, pace).until_the_end(session).await?
         } else {
             client.task(asking::request(&self.id, self.history)).await?
         };

@@ -347,6 +347,10 @@ fn a_hard_ceiling_on_cost_stops_a_turn_that_goes_on() {
     let used = used(&hub, &format!("by=task&task={}", id(&task)));
     let cost = used["costUsd"].as_f64().expect("a cost");
     assert!((0.05..1.0).contains(&cost), "{used}");
+    until("it is known that it was broken off", || {
+        let used = self::used(&hub, &format!("by=task&task={}", id(&task)));
+        used["incomplete"].to_string().contains("costUsd").then_some(())
+    });
 }
 
 #[test]
