@@ -1,8 +1,9 @@
 //! A task that wakes itself is polled again where it is.
 //!
-//! What is made of parts that hand things to each other, such as an HTTP connection and the requests on it, wakes itself
-//! several times a request. A runtime puts a task that does so at the end of its queue and wakes another thread for it,
-//! which costs more than the request's own work while there is little else to do.
+//! What is made of parts that hand things to each other, such as a run that drives the connection to its agent, wakes
+//! itself with each answer. A runtime puts a task that does so at the end of its queue and wakes another thread for it,
+//! before the flush that the answer waits for. It is not for connections of callers: where many of them are busy, the
+//! thread that is woken looks for the next requests meanwhile, and without it a hub in memory answers a third less.
 
 use futures_util::task::AtomicWaker;
 use std::future::poll_fn;

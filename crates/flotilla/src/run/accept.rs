@@ -4,7 +4,6 @@ use super::Running;
 use super::activity::Times;
 use super::connection::{self, Terms};
 use super::secure::{self, Security};
-use flotilla_core::steady::steady;
 use flotilla_inbound::Peer;
 use metrics::{Gauge, gauge};
 use std::sync::Arc;
@@ -35,11 +34,11 @@ pub async fn until(listener: TcpListener, running: &Arc<Running>, stopped: impl 
         let Some((stream, place, terms)) = accepted else { continue };
         let (app, stop) = (Arc::clone(&running.app), stop.subscribe());
         let security = security(running);
-        tokio::spawn(steady(async move {
+        tokio::spawn(async move {
             if let Some(stream) = Box::pin(secure::open(stream, security, terms.times.head)).await {
                 connection::serve(stream, app, terms, stop, place).await;
             }
-        }));
+        });
     }
     drop(listener);
     drain(running, stop).await;
