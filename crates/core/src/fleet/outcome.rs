@@ -189,11 +189,12 @@ impl Judge {
                     continue;
                 }
                 Held::Announce(announce) => announced.push(*announce),
-                Held::Wrong(problem) => {
+                Held::Wrong(problem, words) => {
                     let aside = refused::aside(part, &problem).filter(|_| place.is_some());
                     self.wrong = Some(problem);
                     if let Some(block) = aside {
                         self.aside.push(block);
+                        kept.extend((!words.is_empty()).then(|| Part { text: Some(words), ..part.clone() }));
                         continue;
                     }
                 }
@@ -217,7 +218,7 @@ impl Judge {
                 self.begun.ends(place);
                 self.wrong = None;
             }
-            (Held::Wrong(problem), _) => self.wrong = self.wrong.take().or(Some(problem)),
+            (Held::Wrong(problem, _), _) => self.wrong = self.wrong.take().or(Some(problem)),
             (Held::Announce(_) | Held::Content, _) => {}
         }
     }

@@ -71,7 +71,10 @@ impl Hub {
             }
             let may_repeat = self.registry.load().by_id(head.agent).is_some_and(|a| a.on_lost == OnLost::Retry);
             let retry = if may_repeat { Retry::Always } else { Retry::IfUnstarted };
-            let reason = "the hub stopped while the agent was at work";
+            let reason = match head.run_state {
+                RunState::Claimed => "the hub stopped before the agent had said anything of it",
+                _ => "the hub stopped while the agent was at work",
+            };
             let command = || Command::Lost { run: head.run, reason: reason.to_owned(), retry };
             match self.end(&live, command).await {
                 Ok(_) if live.committed().is_some_and(|head| head.is_over()) => recovered.failed += 1,

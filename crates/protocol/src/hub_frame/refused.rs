@@ -8,6 +8,7 @@ use crate::wire::Json;
 use crate::work::Report;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// The block that says so, for the owner's eyes.
 const BLOCK: &str = "refused_result";
@@ -36,10 +37,9 @@ impl RefusedResult {
     }
 }
 
-/// A part that is a result and cannot be read, as the owner sees it: for a peer it would look like one that counts. None
-/// of words, which stay what they are.
+/// A part with a result that cannot be read, as the owner sees it: for a peer it would look like one that counts.
 pub fn aside(part: &Part, problem: &str) -> Option<Block> {
-    let told = fleet::json(part)?;
+    let told = fleet::json(part).or_else(|| part.text.as_deref().map(Cow::Borrowed))?;
     let reason = problem.strip_prefix(Kind::Result.name()).map_or(problem, |rest| rest.trim_start_matches([':', ' ']));
     let told: Value = serde_json::from_str(&told).unwrap_or_else(|_| told.into_owned().into());
     Block::new(Json::of(&json!({"type": BLOCK, "reason": reason, "result": told})).ok()?).ok()

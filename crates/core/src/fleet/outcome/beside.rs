@@ -17,7 +17,7 @@ impl Judge {
                     self.told.add(result, None, false);
                     self.wrong = None;
                 }
-                Held::Wrong(problem) => self.wrong = Some(problem),
+                Held::Wrong(problem, _) => self.wrong = Some(problem),
                 Held::Announce(_) | Held::Content => {}
             }
         }

@@ -17,8 +17,8 @@ pub(super) enum Held {
     /// A result, and the words that stand around it.
     Result(Box<TaskResult>, String),
     Announce(Box<Announce>),
-    /// A result that cannot be read. It is content too, so that its owner sees what it was.
-    Wrong(String),
+    /// What is wrong with a result that cannot be read, and the words that stand before it.
+    Wrong(String, String),
     Content,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn held(part: &Part, span: Span) -> Held {
         let Some(text) = part.text.as_deref().filter(|_| span != Span::Middle) else { return Held::Content };
         return match of_result(ending_and_words(text)) {
             Held::Result(_, words) if span == Span::Beginning && !words.is_empty() => Held::Content,
-            Held::Wrong(_) if span == Span::Beginning => Held::Content,
+            Held::Wrong(..) if span == Span::Beginning => Held::Content,
             held => held,
         };
     };
@@ -47,7 +47,7 @@ pub(super) fn held(part: &Part, span: Span) -> Held {
             Held::Announce(told)
         }
         Found::Nothing if part.media_type == Kind::Result.media_type() || lists_result(&json) => {
-            Held::Wrong(NO_OBJECT.into())
+            Held::Wrong(NO_OBJECT.into(), String::new())
         }
         found => of_result((found, String::new())),
     }
@@ -61,11 +61,12 @@ pub(super) fn held_beside(metadata: &Object) -> Held {
 fn of_result((found, words): (Found, String)) -> Held {
     match found {
         Found::Handshake(Handshake::Result(result)) => Held::Result(result, words),
-        Found::OtherVersion(Kind::Result, told) => Held::Wrong(format!(
-            "TASK_RESULT: protocol_version: {told} is not spoken here; write \"{}\"",
-            version::CURRENT
-        )),
-        Found::Wrong(problem) if problem.starts_with(Kind::Result.name()) => Held::Wrong(problem),
+        Found::OtherVersion(Kind::Result, told) => {
+            let current = version::CURRENT;
+            let problem = format!("TASK_RESULT: protocol_version: {told} is not spoken here; write \"{current}\"");
+            Held::Wrong(problem, words)
+        }
+        Found::Wrong(problem) if problem.starts_with(Kind::Result.name()) => Held::Wrong(problem, words),
         _ => Held::Content,
     }
 }
@@ -143,12 +144,12 @@ impl Heard {
         };
         for (text, artifact) in texts() {
             match of_result((ending(text), String::new())) {
-                found @ (Held::Result(..) | Held::Wrong(_)) => return (found, artifact),
+                found @ (Held::Result(..) | Held::Wrong(..)) => return (found, artifact),
                 Held::Announce(_) | Held::Content => {}
             }
         }
         let is_cut = texts().any(|(text, _)| is_cut_off(text));
-        (if is_cut { Held::Wrong(CUT.into()) } else { Held::Content }, None)
+        (if is_cut { Held::Wrong(CUT.into(), String::new()) } else { Held::Content }, None)
     }
 
     /// Whether its words speak of a result as one is written.

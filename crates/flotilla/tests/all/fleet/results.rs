@@ -269,6 +269,17 @@ fn a_result_that_cannot_be_read_does_not_stand_beside_the_hub_s_word_on_it() {
     assert!(told(&failed)["error"].as_str().is_some_and(|error| error.contains("tokens_spent")), "{failed}");
     let log = super::owner(&hub).get(&format!("/api/tasks/{task}/log")).text().to_owned();
     assert!(log.contains("refused_result") && log.contains("-5"), "its owner sees what it was: {log}");
+
+    // The same at the end of a text, where the words before it stay.
+    let wrong = json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "done", "tokens_spent": -7});
+    let (task, client) = give(&hub, &json!({}));
+    let message = ada.kind("message");
+    answer(&mut ada, &message, &format!("I looked at it.\n```json\n{wrong}\n```"));
+    let failed = reached(&client, &task, "TASK_STATE_FAILED");
+    assert_eq!(failed["artifacts"][0]["parts"][0]["text"], "I looked at it.", "{failed}");
+    assert!(!failed["artifacts"].to_string().contains("-7"), "{failed}");
+    let log = super::owner(&hub).get(&format!("/api/tasks/{task}/log")).text().to_owned();
+    assert!(log.contains("refused_result") && log.contains("-7"), "its owner sees what it was: {log}");
 }
 
 #[test]

@@ -61,6 +61,8 @@ fn a_run_nothing_was_heard_of_is_run_again() {
     assert_eq!(text(&reached(&owner, id(&task), "TASK_STATE_COMPLETED")["status"]["message"]), "Rested");
     let events = log(&hub, id(&task));
     assert_eq!((count(&events, "run_queued"), count(&events, "run_lost")), (2, 1));
+    let reason = events.iter().find_map(|event| event["run_lost"]["reason"].as_str()).expect("a reason");
+    assert!(reason.contains("had said anything"), "it may not have begun: {reason}");
 }
 
 #[test]
