@@ -10,7 +10,7 @@ use flotilla_outbound::fuzz;
 use flotilla_outbound::net::sse::{Decoder, Event, NotText};
 use flotilla_outbound::oauth::{Invitation, Token};
 use flotilla_outbound::signature::jwk::KeySet;
-use flotilla_outbound::signature::verify::{Trust, Word, signatures, verify};
+use flotilla_outbound::signature::verify::{OutOfReach, Trust, Word, signatures, verify};
 use flotilla_protocol::a2a::request as ask;
 use flotilla_protocol::a2a::request::Request;
 use flotilla_protocol::canonical;
@@ -37,7 +37,9 @@ pub fn card_signature(bytes: &[u8]) {
     let (Some(set), Some(json)) = (text(set), text(rest)) else { return };
     let keys = KeySet::read(set).unwrap_or_default();
     let origin = Url::parse("https://agent.example").expect("an address");
-    for trust in [Trust::Pinned(&keys, &[]), Trust::Origin(&keys, &origin), Trust::None("no keys are known")] {
+    for trust in
+        [Trust::Pinned(&keys, OutOfReach::default()), Trust::Origin(&keys, &origin), Trust::None("no keys are known")]
+    {
         let outcome = verify(json, trust);
         assert!(!outcome.reason.is_empty(), "a word has its reason");
         assert_eq!(outcome.word == Word::Absent, signatures(json).is_empty());

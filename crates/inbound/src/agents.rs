@@ -104,7 +104,8 @@ fn list(app: &Arc<App>, caller: &Caller, request: &Parts) -> Result<Response<Bod
 /// Looks, and adds what is found if that is wanted.
 async fn discover(app: &Arc<App>, caller: &Caller, wanted: Wanted) -> Result<Response<Body>, Error> {
     let auth = wanted.auth.as_ref().map(Value::to_string);
-    let asked = Asked { url: wanted.url, auth, pins: wanted.card_keys.clone() };
+    let settings = (!wanted.settings.is_empty()).then(|| Value::Object(wanted.settings.clone()).to_string());
+    let asked = Asked { url: wanted.url, auth, pins: wanted.card_keys.clone(), settings };
     let Discovered { report, settings, verified } = app.hub.discover(caller, asked).await?;
     let encoding = |error: serde_json::Error| Fault::new(format!("reading a report: {error}"));
     let mut report: Value = serde_json::from_str(&report).map_err(encoding)?;

@@ -6,16 +6,15 @@ mod tests;
 
 use crate::client::card::Card;
 use crate::client::check::{self, Form};
-use crate::client::choose::{Choice, Versions, choose};
+use crate::client::choose::{Binding, Choice, choose};
 use crate::client::error::ClientError;
 use crate::guard::{Guard, Refused};
 use crate::net::redact::Redactor;
 use crate::net::{Limits, Net, Outgoing, address, origin};
-use crate::remote::options::{Auth, WELL_KNOWN};
+use crate::remote::options::{Auth, Protocol, WELL_KNOWN};
 use crate::remote::permitted;
 use crate::signature::origin::{Fetch, Pins, judge};
 use crate::signature::verify::{Outcome, Word};
-use flotilla_protocol::a2a::VERSION;
 use reqwest::StatusCode;
 use std::time::Duration;
 
@@ -73,6 +72,9 @@ pub struct Discovery<'a> {
     pub guard: &'a Guard,
     pub auth: &'a Auth,
     pub pins: &'a Pins,
+    /// What is to be spoken with it.
+    pub protocol: Protocol,
+    pub transports: Vec<Binding>,
     /// How long a card is looked for, however slowly one comes.
     pub patience: Duration,
 }
@@ -141,7 +143,7 @@ impl Discovery<'_> {
         for _ in 0..=MOST_REDIRECTS {
             self.guard.check(&place).await.map_err(|refused| Missed::NoCard(refused.to_string()))?;
             let mut headers = vec![
-                ("A2A-Version".to_owned(), VERSION.to_owned()),
+                ("A2A-Version".to_owned(), self.protocol.card_version().to_owned()),
                 ("Accept".to_owned(), "application/json".to_owned()),
             ];
             let is_named = is_below(&place, named);
@@ -169,9 +171,6 @@ impl Discovery<'_> {
             }
             let text = net.text(response).await.map_err(|error| missing(error.to_string()))?;
             let card = Card::parse(&text, &place).map_err(|problem| missing(format!("it is no card: {problem}")))?;
-            if card.name.is_empty() && card.supported_interfaces.is_empty() {
-                return Err(missing("it is no card: it has neither a name nor an interface".into()));
-            }
             return Ok((card, place));
         }
         Err(missing(format!("it redirects more than {MOST_REDIRECTS} times")))
@@ -217,7 +216,8 @@ impl Discovery<'_> {
                 "its card is at {card}, and 'auth' is for {named} alone; name the card's address if it may go there"
             ));
         }
-        choose(&card, &[], None, Versions::Any).map_err(|error| error.to_string())
+        let version = self.protocol.version();
+        choose(&card, &self.transports, version.as_deref(), self.protocol.versions()).map_err(|error| error.to_string())
     }
 }
 

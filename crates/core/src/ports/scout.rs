@@ -42,6 +42,8 @@ pub struct Asked {
     pub auth: Option<String>,
     /// Thumbprints of keys, or keys, one of which must have signed the card.
     pub pins: Vec<String>,
+    /// What else is said of the agent, as JSON: its settings, as far as they are known.
+    pub settings: Option<String>,
 }
 
 /// What was found there.

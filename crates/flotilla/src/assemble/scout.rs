@@ -8,12 +8,14 @@ use flotilla_core::error::Fault;
 use flotilla_core::ids::AgentId;
 use flotilla_core::ports::{Asked, Discovered, Later, Plan, Scout};
 use flotilla_core::registry::{Added, Agent, Proven, Source};
+use flotilla_outbound::client::choose::Binding;
 use flotilla_outbound::discover::{self, Discovery};
 use flotilla_outbound::guard::Guard;
-use flotilla_outbound::remote::options::Auth;
+use flotilla_outbound::remote::options::{Auth, Protocol};
 use flotilla_outbound::signature::origin::Pins;
 use flotilla_outbound::signature::verify::Word;
 use flotilla_protocol::a2a::error::Refusal;
+use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -181,11 +183,12 @@ impl Scout for Recruiter {
         let (guard, prepared) = (self.guard(), prepared(&asked));
         Box::pin(async move {
             let guard = guard?;
-            let (auth, pins) = match prepared {
+            let Prepared { auth, pins, protocol, transports } = match prepared {
                 Ok(prepared) => prepared,
                 Err(refusal) => return Ok(Err(refusal)),
             };
-            let discovery = Discovery { guard: &guard, auth: &auth, pins: &pins, patience: discover::PATIENCE };
+            let patience = discover::PATIENCE;
+            let discovery = Discovery { guard: &guard, auth: &auth, pins: &pins, protocol, transports, patience };
             let search = match discovery.search(&asked.url).await {
                 Ok(search) => search,
                 Err(refused) => return Ok(Err(Refusal::invalid("url", refused.to_string()))),
@@ -206,7 +209,45 @@ fn auth_of(text: &str) -> Result<AuthConfig, Refusal> {
     Ok(auth)
 }
 
-fn prepared(asked: &Asked) -> Result<(Auth, Pins), Refusal> {
+/// All that is said of an agent before it is looked for.
+struct Prepared {
+    auth: Auth,
+    pins: Pins,
+    protocol: Protocol,
+    transports: Vec<Binding>,
+}
+
+/// Of the settings those that say how the agent is spoken with; all of them are looked at when it is added.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Spoken {
+    protocol_version: Option<String>,
+    transports: Vec<String>,
+}
+
+impl Spoken {
+    fn of(settings: Option<&str>) -> Result<Self, Refusal> {
+        let Some(settings) = settings else { return Ok(Self::default()) };
+        let settings: Value = serde_json::from_str(settings).map_err(wrong)?;
+        let told = |error: serde_json::Error| Refusal::invalid("settings", outward_words(&error.to_string()));
+        serde_json::from_value(inward(settings)).map_err(told)
+    }
+
+    fn protocol(&self) -> Result<Protocol, Refusal> {
+        let Some(said) = &self.protocol_version else { return Ok(Protocol::default()) };
+        let unknown = || format!("'{said}' is not spoken; write '1.0' or '0.3', or leave it to the card");
+        Protocol::parse(said).ok_or_else(|| Refusal::invalid("settings.protocolVersion", unknown()))
+    }
+
+    fn transports(&self) -> Result<Vec<Binding>, Refusal> {
+        let unknown = |said: &String| format!("'{said}' is none of JSONRPC, HTTP+JSON, GRPC");
+        let read =
+            |said: &String| Binding::parse(said).ok_or_else(|| Refusal::invalid("settings.transports", unknown(said)));
+        self.transports.iter().map(read).collect()
+    }
+}
+
+fn prepared(asked: &Asked) -> Result<Prepared, Refusal> {
     let auth = match &asked.auth {
         None => Auth::None,
         Some(text) => auth_of(text)?.auth().map_err(|error| Refusal::invalid("auth", format!("{error:#}")))?,
@@ -215,5 +256,6 @@ fn prepared(asked: &Asked) -> Result<(Auth, Pins), Refusal> {
     for pin in &asked.pins {
         pins.add(pin).map_err(|problem| Refusal::invalid("cardKeys", problem))?;
     }
-    Ok((auth, pins))
+    let spoken = Spoken::of(asked.settings.as_deref())?;
+    Ok(Prepared { auth, pins, protocol: spoken.protocol()?, transports: spoken.transports()? })
 }

@@ -254,7 +254,7 @@ impl AgentsArgs {
                 })
             }
             AgentsCommand::Discover(discover) => match hub.discover(discover.body()).await {
-                Ok(json) => return discovered(session, &json),
+                Ok(json) => return discovered(session, &json, !discover.more.pins.is_empty()),
                 Err(error) => Err(error),
             },
         };
@@ -287,26 +287,41 @@ fn show(session: &Session, json: &str) -> Result<(), ClientError> {
     Ok(())
 }
 
-fn discovered(session: &Session, json: &str) -> Result<(), Failure> {
-    let report: Value = serde_json::from_str(json).map_err(|error| Failure::from(ClientError::malformed(error)))?;
-    match session.is_json() {
-        true => document(json),
-        false => view::report(&report),
+/// A report of what was found. Where that is of no use, the report and the failure are one document.
+fn discovered(session: &Session, json: &str, is_pinned: bool) -> Result<(), Failure> {
+    let mut report: Value = serde_json::from_str(json).map_err(|error| Failure::from(ClientError::malformed(error)))?;
+    let failure = useless(&report, is_pinned);
+    if !session.is_json() {
+        view::report(&report);
+        return failure.map_or(Ok(()), Err);
     }
-    if report["usable"] == true {
+    let Some(failure) = failure else {
+        document(json);
         return Ok(());
+    };
+    report["error"] = failure.envelope()["error"].take();
+    document(&report.to_string());
+    Err(Failure::silent(failure.exit))
+}
+
+/// Why what was found cannot be used, if it cannot.
+fn useless(report: &Value, is_pinned: bool) -> Option<Failure> {
+    if report["usable"] == true {
+        return None;
     }
-    if report["found"] == true {
-        let problem = report["problem"].as_str().unwrap_or("it cannot be called");
-        let text = format!("the agent that was found cannot be used: {problem}");
-        let hint = "whoever runs the agent has to mend its card";
-        return Err(match report["signature"]["word"].as_str() {
-            Some("failed") => Failure::unverified(text).hint(hint),
-            _ => Failure::new(Local::CardInvalid, text),
-        });
+    if report["found"] != true {
+        let hint = "name the address of the agent or of its card; 'Tried' says what is there instead";
+        return Some(Failure::new(Local::CardNotFound, "no agent card was found there").hint(hint));
     }
-    let hint = "name the address of the agent or of its card; 'Tried' says what is there instead";
-    Err(Failure::new(Local::CardNotFound, "no agent card was found there").hint(hint))
+    let problem = report["problem"].as_str().unwrap_or("it cannot be called");
+    let text = format!("the agent that was found cannot be used: {problem}");
+    Some(match report["signature"]["word"].as_str() {
+        Some("verified") => Failure::new(Local::CardInvalid, text),
+        _ if is_pinned => Failure::unverified(text)
+            .hint("ask whoever runs the agent which key signs its card, and pin that one (--pin)"),
+        Some("failed") => Failure::unverified(text).hint("whoever runs the agent has to sign its card anew"),
+        _ => Failure::new(Local::CardInvalid, text),
+    })
 }
 
 #[cfg(test)]

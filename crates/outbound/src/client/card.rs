@@ -190,7 +190,7 @@ impl Card {
             problems.join("; ")
         })?;
         if card.name.is_empty() && card.supported_interfaces.is_empty() {
-            return Err("it is no agent card: it has neither a name nor an interface".into());
+            return Err("it has neither a name nor an interface".into());
         }
         card.json = json.to_owned();
         card.source = source.to_owned();

@@ -3,7 +3,7 @@
 use super::{Discovery, is_below, places, redirected, speaks_of_another};
 use crate::client::card::Card;
 use crate::guard::{Guard, Rules};
-use crate::remote::options::Auth;
+use crate::remote::options::{Auth, Protocol};
 use crate::signature::origin::Pins;
 use reqwest::header::HeaderValue;
 use std::io::{Read as _, Write as _};
@@ -41,7 +41,14 @@ async fn a_card_that_comes_a_byte_at_a_time_is_not_waited_for() {
     });
     let guard = Guard::new(Rules { allow: vec!["127.0.0.0/8".parse().unwrap()], allow_http: false });
     let (auth, pins) = (Auth::None, Pins::default());
-    let discovery = Discovery { guard: &guard, auth: &auth, pins: &pins, patience: Duration::from_millis(300) };
+    let discovery = Discovery {
+        guard: &guard,
+        auth: &auth,
+        pins: &pins,
+        protocol: Protocol::Highest,
+        transports: vec![],
+        patience: Duration::from_millis(300),
+    };
     let search = discovery.search(&url).await.unwrap();
     assert!(search.found.is_none() && search.tried.len() == 1, "{:?}", search.tried);
     assert!(search.tried[0].problem.contains("not all there"), "{:?}", search.tried);
@@ -119,7 +126,14 @@ async fn a_secret_is_not_shown_to_others_of_the_origin() {
     let guard = Guard::new(Rules { allow: vec!["127.0.0.0/8".parse().unwrap()], allow_http: false });
     let auth = Auth::Header { name: "authorization".into(), value: "Bearer s3cret".into() };
     let (none, pins) = (Auth::None, Pins::default());
-    let discovery = |auth| Discovery { guard: &guard, auth, pins: &pins, patience: Duration::from_secs(10) };
+    let discovery = |auth| Discovery {
+        guard: &guard,
+        auth,
+        pins: &pins,
+        protocol: Protocol::Highest,
+        transports: Vec::new(),
+        patience: Duration::from_secs(10),
+    };
     let search = discovery(&auth).search(&format!("{url}/tenant/a")).await.unwrap();
     for request in asked.lock().unwrap().iter() {
         assert_eq!(request.contains("s3cret"), request.starts_with("get /tenant/a/"), "{request}");

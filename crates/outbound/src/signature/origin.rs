@@ -1,7 +1,7 @@
 //! The keys of the place a card is from, and the judgement of a card that was fetched.
 
 use super::jwk::{KeySet, PublicKey};
-use super::verify::{Outcome, Trust, Word, is_of, said_names, said_places, signatures, verify};
+use super::verify::{OutOfReach, Outcome, Trust, Word, is_of, said_places, signatures, verify};
 use crate::guard::Guard;
 use crate::net::{Net, Outgoing};
 use reqwest::{Method, StatusCode};
@@ -51,14 +51,10 @@ impl Pins {
         self.keys.0.is_empty() && self.thumbprints.is_empty()
     }
 
-    /// The names under which a card is signed that may be those of pinned keys nobody serves. A thumbprint is the name of
-    /// one key alone, and any other name that of whoever serves it.
-    pub(super) fn open(&self, json: &str, found: &[PublicKey]) -> Vec<String> {
-        let unserved = |print: &String| !found.iter().any(|key| key.thumbprint == *print);
-        let missing: Vec<&String> = self.thumbprints.iter().filter(|print| unserved(print)).collect();
-        let is_served = |name: &str| found.iter().any(|key| key.kid.as_deref() == Some(name));
-        let may_be = |name: &String| missing.contains(&name) || !is_thumbprint(name) && !is_served(name);
-        said_names(json).into_iter().filter(|name| !missing.is_empty() && may_be(name)).collect()
+    /// The thumbprints whose keys are not among those that were found.
+    pub(super) fn missing(&self, found: &[PublicKey]) -> Vec<&str> {
+        let unserved = |print: &&str| !found.iter().any(|key| key.thumbprint == *print);
+        self.thumbprints.iter().map(String::as_str).filter(unserved).collect()
     }
 }
 
@@ -81,7 +77,7 @@ pub async fn judge(by: Fetch<'_>, json: &str, source: &str, pins: &Pins) -> Outc
         return verify(json, Trust::None(""));
     }
     if pins.thumbprints.is_empty() && !pins.is_empty() {
-        return verify(json, Trust::Pinned(&pins.keys, &[]));
+        return verify(json, Trust::Pinned(&pins.keys, OutOfReach::default()));
     }
     let origin = match Url::parse(source) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
@@ -94,10 +90,10 @@ pub async fn judge(by: Fetch<'_>, json: &str, source: &str, pins: &Pins) -> Outc
     match fetch(by, json, &origin).await {
         Ok(found) if pins.is_empty() => verify(json, Trust::Origin(&found, &origin)),
         Ok(KeySet(found)) => {
-            let open = pins.open(json, &found);
-            let pinned = found.into_iter().filter(|key| pins.thumbprints.contains(&key.thumbprint));
-            let keys = KeySet(pins.keys.0.iter().cloned().chain(pinned).collect());
-            verify(json, Trust::Pinned(&keys, &open))
+            let missing = pins.missing(&found);
+            let pinned = found.iter().filter(|key| pins.thumbprints.contains(&key.thumbprint));
+            let keys = KeySet(pins.keys.0.iter().chain(pinned).cloned().collect());
+            verify(json, Trust::Pinned(&keys, OutOfReach { thumbprints: &missing, served: &found }))
         }
         Err(problem) => without(json, pins, &problem),
     }
@@ -105,7 +101,7 @@ pub async fn judge(by: Fetch<'_>, json: &str, source: &str, pins: &Pins) -> Outc
 
 /// With the pinned keys alone, or with none.
 fn without(json: &str, pins: &Pins, why: &str) -> Outcome {
-    let outcome = verify(json, Trust::Pinned(&pins.keys, &[]));
+    let outcome = verify(json, Trust::Pinned(&pins.keys, OutOfReach::default()));
     match outcome.word {
         Word::Verified => outcome,
         _ => verify(json, Trust::None(why)),

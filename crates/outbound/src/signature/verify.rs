@@ -1,6 +1,7 @@
 //! What a card's signatures are worth, given keys somebody decided to trust. Nothing is fetched here.
 
-use super::jwk::{ALGORITHMS, KeySet};
+use super::jwk::{ALGORITHMS, KeySet, PublicKey};
+use super::origin::is_thumbprint;
 use super::signing_input;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -54,13 +55,60 @@ impl Outcome {
 /// Whose keys count. What a card says of its own keys is never among it.
 #[derive(Debug, Clone, Copy)]
 pub enum Trust<'a> {
-    /// Keys that were agreed on before: a card signed by no other is not the one expected. Beside them the names of keys
-    /// that may be agreed on, and are not to be had.
-    Pinned(&'a KeySet, &'a [String]),
+    /// Keys that were agreed on before: a card signed by no other is not the one expected. Beside them what else was
+    /// agreed on.
+    Pinned(&'a KeySet, OutOfReach<'a>),
     /// Keys found at the origin the card is from. They say that the card is that origin's, and no more.
     Origin(&'a KeySet, &'a Url),
     /// No keys, and why.
     None(&'a str),
+}
+
+/// Keys that were agreed on by their thumbprints, and are not to be had; and those that are served in their place.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OutOfReach<'a> {
+    pub thumbprints: &'a [&'a str],
+    pub served: &'a [PublicKey],
+}
+
+impl OutOfReach<'_> {
+    /// Whether a signature that no key at hand made may be by one of them. A thumbprint is the name of one key alone, and
+    /// any other name that of whoever serves it.
+    fn may_be(&self, kid: Option<&str>) -> bool {
+        let is_served = |name: &str| self.served.iter().any(|key| key.kid.as_deref() == Some(name));
+        !self.thumbprints.is_empty()
+            && kid.is_none_or(|name| self.thumbprints.contains(&name) || !is_thumbprint(name) && !is_served(name))
+    }
+}
+
+/// One signature, as it is checked.
+struct Seal<'a> {
+    kid: Option<&'a str>,
+    alg: &'a str,
+    protected: &'a str,
+    bytes: &'a [u8],
+}
+
+impl Seal<'_> {
+    /// The payload it was made of, by this key.
+    fn made_by<'p>(&self, key: &PublicKey, payloads: &'p [Payload]) -> Option<&'p Payload> {
+        let fits = |payload: &&Payload| {
+            key.verifies(self.alg, signing_input(self.protected, &payload.json).as_bytes(), self.bytes)
+        };
+        key.fits(self.alg).then(|| payloads.iter().find(fits)).flatten()
+    }
+
+    fn proof(&self, key: &PublicKey, payloads: &[Payload]) -> Option<Box<Proof>> {
+        let Payload { reading, json } = self.made_by(key, payloads)?;
+        Some(Box::new(Proof {
+            kid: self.kid.map(str::to_owned),
+            alg: self.alg.to_owned(),
+            thumbprint: key.thumbprint.clone(),
+            reading: *reading,
+            payload: json.clone(),
+            uncovered: Vec::new(),
+        }))
+    }
 }
 
 /// What one signature is worth.
@@ -186,35 +234,27 @@ fn examine(signature: &Value, payloads: &[Payload], trust: Trust<'_>) -> Result<
             keys
         }
     };
-    let mut candidates = keys.named(kid).peekable();
-    if candidates.peek().is_none() {
-        if matches!(trust, Trust::Pinned(_, open) if kid.is_some_and(|kid| open.iter().any(|name| name == kid))) {
-            let text = format!("it is signed by {name}; that may be a pinned one, and the key itself is not to be had");
-            return Ok(Worth::OutOfReach(text));
-        }
+    let seal = Seal { kid, alg, protected, bytes: &bytes };
+    // What a key is called is a help to find it. One that is pinned is trusted under any name.
+    let is_pinned = matches!(trust, Trust::Pinned(..));
+    let others = keys.0.iter().filter(|_| is_pinned);
+    if let Some(proof) = keys.named(kid).chain(others).find_map(|key| seal.proof(key, payloads)) {
+        return Ok(Worth::Good(proof));
+    }
+    if let Trust::Pinned(_, wanting) = trust
+        && (kid.is_none() || keys.named(kid).next().is_none())
+        && wanting.may_be(kid)
+        && !wanting.served.iter().any(|key| seal.made_by(key, payloads).is_some())
+    {
+        let text = format!("it is signed by {name}; that may be a pinned one, and the key itself is not to be had");
+        return Ok(Worth::OutOfReach(text));
+    }
+    let mut named = keys.named(kid).peekable();
+    let Some(first) = named.peek() else {
         return Ok(Worth::Unknown(format!("it is signed by {name}, which is not among the keys that are trusted")));
-    }
-    let (mut fits, mut kind) = (false, "");
-    for key in candidates {
-        if !key.fits(alg) {
-            kind = key.kind();
-            continue;
-        }
-        fits = true;
-        for Payload { reading, json } in payloads {
-            if key.verifies(alg, signing_input(protected, json).as_bytes(), &bytes) {
-                return Ok(Worth::Good(Box::new(Proof {
-                    kid: kid.map(str::to_owned),
-                    alg: alg.to_owned(),
-                    thumbprint: key.thumbprint.clone(),
-                    reading: *reading,
-                    payload: json.clone(),
-                    uncovered: Vec::new(),
-                })));
-            }
-        }
-    }
-    if !fits {
+    };
+    let kind = first.kind();
+    if !named.any(|key| key.fits(alg)) {
         return Err(format!("it says {alg}, and {name} is not for that ({kind})"));
     }
     let reason =
@@ -238,11 +278,6 @@ pub fn is_of(address: &str, origin: &Url) -> bool {
 /// Where the signatures of a card say their keys are.
 pub fn said_places(json: &str) -> Vec<String> {
     said(json, "jku")
-}
-
-/// What the signatures of a card call their keys.
-pub fn said_names(json: &str) -> Vec<String> {
-    said(json, "kid")
 }
 
 fn said(json: &str, member: &str) -> Vec<String> {

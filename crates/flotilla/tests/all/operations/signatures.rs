@@ -4,7 +4,7 @@ use crate::cast::{hub, setup};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use flotilla_outbound::signature::jwk::KeySet;
-use flotilla_outbound::signature::verify::{Outcome, Trust, Word, verify};
+use flotilla_outbound::signature::verify::{OutOfReach, Outcome, Trust, Word, verify};
 use flotilla_protocol::a2a::reading::Reading;
 use flotilla_testkit::{Binding, Client, HubProcess, until};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn keys(hub: &HubProcess) -> KeySet {
 }
 
 fn pinned(json: &str, keys: &KeySet) -> Outcome {
-    verify(json, Trust::Pinned(keys, &[]))
+    verify(json, Trust::Pinned(keys, OutOfReach::default()))
 }
 
 fn card(client: &Client, target: &str) -> String {

@@ -154,9 +154,8 @@ fn a_card_that_cannot_be_used_is_told_why() {
     assert!(problem.contains("no URL: 'somewhere'") && !problem.contains("targets.allow"), "{problem}");
     for site in [&soap, &inward, &nowhere, &signed_site(key(1), Some(key(1)), true)] {
         let ran = hub.cli(&["agents", "discover", &site.url(), "-o", "json"]);
-        // What went wrong comes after the report, as a document of its own.
-        let mut said = serde_json::Deserializer::from_slice(&ran.stdout).into_iter::<Value>();
-        let said = said.next().expect("a report").expect("JSON");
+        let said: Value = serde_json::from_slice(&ran.stdout).expect("one document");
+        assert!(said["error"]["code"].is_string() && said["error"]["message"].is_string(), "{said}");
         assert_eq!((&said["found"], &said["usable"]), (&json!(true), &json!(false)), "{said}");
         assert!(!ran.status.success(), "{ran:?}");
     }
@@ -348,6 +347,14 @@ fn a_pinned_key_is_the_only_one_that_counts() {
         ask(&client, "POST", "/api/agents/discover", &asked)
     };
     assert_eq!(pinned("good", &key(1).kid).status, 201);
+    let ran = hub.cli(&["agents", "discover", &site.url(), "--pin", &key(2).kid, "-o", "json"]);
+    let said: Value = serde_json::from_slice(&ran.stdout).expect("one document");
+    assert_eq!(
+        (ran.status.code(), &said["error"]["code"]),
+        (Some(1), &json!("FLOTILLA_ERR_CARD_UNVERIFIED")),
+        "{said}"
+    );
+    assert!(said["error"]["hint"].as_str().is_some_and(|hint| hint.contains("--pin")), "{said}");
     let refused = pinned("bad", &key(2).kid);
     assert!(refused.status == 400 && told(&refused).contains("not added"), "{refused:?}");
     super::add(&client, &json!({"name": "bad", "url": site.url(), "cardKeys": [key(2).kid]}));
@@ -380,6 +387,9 @@ fn a_found_agent_is_registered_and_called() {
     let task = owner(&hub).agent("far").say("m-1", "go");
     assert_eq!(state(&task), "TASK_STATE_COMPLETED");
     assert_eq!(agent.asked("SendMessage")[0].header("authorization"), Some("Bearer s3cret-value"));
+    let old = json!({"url": agent.url(), "register": "old", "settings": {"protocolVersion": "0.3"}});
+    let refused = ask(&owner(&hub), "POST", "/api/agents/discover", &old);
+    assert!(refused.status == 400 && told(&refused).contains("speaks A2A 1.0"), "nothing of 0.3 is there: {refused:?}");
     let nothing = hub.cli(&["agents", "discover", "http://127.0.0.1:1"]);
     assert_eq!(nothing.status.code(), Some(3), "{nothing:?}");
 }
