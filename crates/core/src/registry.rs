@@ -158,6 +158,11 @@ pub fn hub_versions() -> Vec<String> {
 }
 
 impl Agent {
+    /// Whether it is called where it is, and does not dial in.
+    pub fn is_elsewhere(&self) -> bool {
+        self.link.is_remote() && self.link.dialed().is_none() && self.name != FLEET
+    }
+
     /// Whether its card says this of it already.
     pub fn says(&self, profile: &Profile) -> bool {
         let Profile { capabilities, version, default_input_modes, default_output_modes, .. } = profile;

@@ -4,10 +4,12 @@ pub mod announce;
 pub mod dispatch;
 pub mod ending;
 pub mod hints;
+mod lenient;
 pub mod name;
 pub mod result;
 pub mod route;
 mod schema;
+pub mod told;
 pub mod version;
 
 pub use announce::Announce;

@@ -150,6 +150,13 @@ pub struct Trail {
     pub told: Vec<String>,
 }
 
+impl Trail {
+    /// Whether its agent had the run when the hub stopped: it is not to be begun.
+    pub fn is_held(&self) -> bool {
+        self.resumed && (self.started || self.stopping)
+    }
+}
+
 /// Content of a report: A2A parts unchanged, or blocks from which peers see a projection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

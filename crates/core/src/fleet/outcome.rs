@@ -6,6 +6,7 @@ mod checks;
 mod evidence;
 mod heard;
 mod kept;
+mod recall;
 mod told;
 
 use super::contract::Past;
@@ -20,6 +21,7 @@ use flotilla_protocol::event::Change;
 use flotilla_protocol::fleet::dispatch::ReplySchema;
 use flotilla_protocol::fleet::result::{BlockedReason, EndedBy, Status, retry_after};
 use flotilla_protocol::fleet::route::{Check, Standing, Step};
+use flotilla_protocol::fleet::told::ToldResult;
 use flotilla_protocol::fleet::{Announce, Dispatch, HANDSHAKE, TaskResult, version};
 use flotilla_protocol::hub_frame::refused;
 use flotilla_protocol::lineage;
@@ -45,6 +47,8 @@ pub struct Judge {
     heard: Heard,
     /// Results that cannot be read, for the owner's eyes.
     aside: Vec<Block>,
+    /// Results that no last word has followed yet, likewise.
+    noted: Vec<Block>,
     /// What shows that its worker has begun.
     begun: Begun,
     titles: Titles,
@@ -79,6 +83,7 @@ impl Judge {
             artifact: None,
             heard: Heard::default(),
             aside: Vec::new(),
+            noted: Vec::new(),
             begun: Begun::before(past),
             titles: past.titles.clone(),
             spent: past.spent,
@@ -135,6 +140,7 @@ impl Judge {
                 }
                 Report::Note { blocks } => {
                     self.wrong = blocks.iter().find_map(refused::problem).or(self.wrong.take());
+                    blocks.iter().filter_map(ToldResult::of).for_each(|told| self.told_in(told));
                     passed.push(Report::Note { blocks });
                 }
                 other @ (Report::Linked { .. } | Report::TookUp | Report::Received { .. }) => passed.push(other),
@@ -181,6 +187,9 @@ impl Judge {
         for part in &parts {
             match held(part, span) {
                 Held::Result(result, words) => {
+                    if let Some(place) = place {
+                        self.noted.extend(ToldResult::new(place, !append, result.clone()).block());
+                    }
                     self.told.add(result, place, !append);
                     self.begun.ends(place);
                     self.wrong = None;

@@ -5,7 +5,7 @@ use super::contract::{Carried, carried};
 use crate::budget::Ceiling;
 use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::fleet::Dispatch;
-use flotilla_protocol::fleet::dispatch::ReplySchema;
+use flotilla_protocol::fleet::dispatch::{OnBlocked, ReplySchema};
 use flotilla_protocol::work::Assignment;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,6 +25,13 @@ pub fn amend(dispatch: &mut Dispatch, changes: &[Arc<Change>], texts: bool) {
             (dispatch.task.reply_schema, dispatch.task.json_schema) = (later.task.reply_schema, later.task.json_schema);
         }
     }
+}
+
+/// Of a contract that goes to an agent elsewhere, which may be a hub: whom else it asks there is its own, but to wait for
+/// somebody and to tell the owner is done here, once.
+pub fn pass_on(dispatch: &mut Dispatch) {
+    let reroutes = dispatch.on_blocked().contains(&OnBlocked::Reroute);
+    dispatch.on_blocked = Some(if reroutes { vec![OnBlocked::Reroute] } else { Vec::new() });
 }
 
 /// The contract that a worker is shown with a message. None if there is none to show: it has the work already, and the

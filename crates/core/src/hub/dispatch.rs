@@ -121,6 +121,7 @@ impl Hub {
         if let Some((_, worker)) = had {
             return self.resume(&contract, order, Arc::clone(worker), work, run).await;
         }
+        run.has_started();
         if contract.dispatch.deadline.is_some_and(|deadline| deadline <= self.clock.now()) {
             let detail = "the deadline passed before the work began; send it again with a later one".to_owned();
             return self.reject(run, &contract, late(detail), Choice::default()).await;
@@ -327,13 +328,21 @@ impl Hub {
         let told = Told { worker: &worker, unverified: &unverified, violations, deadline, left };
         let anew = is_another || violations.is_some();
         let texts = !order.direct || self.reads_texts(&agent);
-        if let Some(dispatch) = terms::told(&contract.dispatch, &work, texts, anew) {
+        if let Some(mut dispatch) = terms::told(&contract.dispatch, &work, texts, anew) {
+            if agent.is_elsewhere() {
+                terms::pass_on(dispatch.to_mut());
+            }
             work.message = form::dressed(&work.message, &dispatch, &told);
         }
-        (work.asked_at, work.ttl) = (now, u32::try_from(settings.take.as_secs().max(1)).ok());
+        (work.asked_at, work.ttl) = self.to_be_taken();
         counter!("flotilla_dispatches_total", "outcome" => "assigned").increment(1);
         run.take = worker.announced.then_some(settings.take);
         self.work(&agent, work, run).await;
+    }
+
+    /// From when on, and for how many seconds, a worker may be absent that was given work.
+    fn to_be_taken(&self) -> (Millis, Option<u32>) {
+        (self.clock.now(), u32::try_from(self.fleet.settings().take.as_secs().max(1)).ok())
     }
 
     /// Takes up work that a worker had when the hub stopped.
@@ -342,7 +351,7 @@ impl Hub {
         contract: &Contract,
         order: Order,
         worker: Arc<str>,
-        work: Assignment,
+        mut work: Assignment,
         mut run: RunHandle,
     ) {
         let Some(agent) = self.registry().by_name(&worker).cloned() else {
@@ -360,7 +369,16 @@ impl Hub {
         if self.route(&run, Step::Resumed { worker: worker.to_string() }, None).await {
             (run.profile, run.refusals) = (self.fleet.profile(&worker), contract.past.refusals(&worker));
             run.take = self.fleet.has(&worker).then(|| self.fleet.settings().take);
-            run.judge = Some(Box::new(Judge::new(worker, order.dispatch.clone(), &contract.past)));
+            let mut judge = Box::new(Judge::new(worker, order.dispatch.clone(), &contract.past));
+            match self.log_of(&run.live).await {
+                Ok(changes) => judge.recall(&changes),
+                Err(fault) => return run.give_up(&format!("what was said of it cannot be read: {fault}"), false).await,
+            }
+            run.judge = Some(judge);
+            if !work.trail.started {
+                // Nobody has it yet for all that is known, and others wait for it.
+                (work.asked_at, work.ttl) = self.to_be_taken();
+            }
             self.work(&agent, work, run).await;
         }
     }

@@ -1,6 +1,7 @@
 //! Workers' places: taken by dispatched work and plain messages alike, and free when a run is over.
 
 use super::Hub;
+use super::resting::Admitted;
 use super::run::{RunHandle, Start};
 use crate::fleet::queue::Order;
 use crate::registry::Agent;
@@ -24,12 +25,20 @@ impl Hub {
         run: RunHandle,
         start: Start,
     ) {
-        let Some((run, turn)) = Box::pin(self.admitted(&agent, &mut work, run)).await else { return };
-        let Some(run) = Box::pin(self.affordable_again(run, &agent, start)).await else { return };
+        let Some(Admitted { run, turn, waited }) = Box::pin(self.admitted(&agent, &mut work, run)).await else {
+            return;
+        };
+        let is_new = !waited && (start.run == 1 || start.resumed);
+        let Some(mut run) = Box::pin(self.affordable_again(run, &agent, is_new)).await else { return };
         self.fleet.occupy(&agent.name);
         let _place = Occupied { hub: Arc::clone(self), agent: Arc::clone(&agent) };
+        if agent.link.dialed().is_none() {
+            run.has_started();
+        }
         run.goes_on_elsewhere(&agent);
-        work.max_cost_usd = Box::pin(self.money_left(&agent, &run)).await;
+        if !work.trail.is_held() {
+            work.max_cost_usd = Box::pin(self.money_left(&agent, &run)).await;
+        }
         let mut doing = agent.link.run(work, run);
         if let Some(turn) = turn {
             // Only then may the next one come: it is with the agent, or in its queue.

@@ -5,9 +5,15 @@ use super::run::Start;
 use super::trail::is_to_stop;
 use crate::caller::Scope;
 use crate::error::Fault;
-use crate::registry::OnLost;
+use crate::fleet::FLEET;
+use crate::registry::{Agent, OnLost};
 use crate::task::{Command, Retry, RunState};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long those who may call are kept waiting for runs to be at their agents' desks again.
+const START: Duration = Duration::from_secs(10);
 
 /// What recovery did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,7 +54,8 @@ impl Hub {
                 let absent = agent.as_ref().is_some_and(|agent| agent.link.absence().is_some());
                 let place = self.place_of_old(agent.as_ref(), &head, absent);
                 let start = Start { run: head.run, watched: true, resumed: true };
-                if agent.as_ref().is_some_and(|agent| agent.link.dialed().is_some()) {
+                let may_dial = |agent: &Arc<Agent>| agent.link.dialed().is_some() || agent.name == FLEET;
+                if agent.as_ref().is_some_and(may_dial) {
                     at_desks.push((self.asked_at(&live, &head).await?, id, live, start, place));
                 } else {
                     self.start_run(&live, start, place);
@@ -84,8 +91,9 @@ impl Hub {
         }
         // Messages are delivered in the order they were sent. Ids grow within a millisecond.
         at_desks.sort_by_key(|(asked_at, id, ..)| (*asked_at, *id));
+        let until = Instant::now() + START;
         for (_, _, live, start, place) in at_desks {
-            self.start_at_desk(&live, start, place).await;
+            self.start_at_desk(&live, start, place, until).await;
         }
         self.look_after_all().await?;
         Ok(recovered)

@@ -28,6 +28,14 @@ const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// the order it was sent in.
 pub(super) type Turn = Option<OwnedMutexGuard<()>>;
 
+/// A run that may be begun with its worker.
+pub(super) struct Admitted {
+    pub run: RunHandle,
+    pub turn: Turn,
+    /// Others went on meanwhile.
+    pub waited: bool,
+}
+
 impl Hub {
     /// Why a message would have to wait now: its agent is away, or takes nothing new. What belongs to a task under way,
     /// or is under a contract, does not wait for a worker's rest here.
@@ -60,12 +68,12 @@ impl Hub {
         agent: &Agent,
         work: &mut Assignment,
         mut run: RunHandle,
-    ) -> Option<(RunHandle, Turn)> {
+    ) -> Option<Admitted> {
         let trail = &work.trail;
         // What did not wait when the hub stopped was on its way to it, or is its own.
         let has_it = trail.linked || (trail.resumed && (trail.started || trail.stopping || !trail.waits));
         let Some(gate) = self.fleet.gate(&agent.name).filter(|_| work.turn <= 1 && !has_it) else {
-            return Some((run, None));
+            return Some(Admitted { run, turn: None, waited: false });
         };
         let ttl = work.ttl.map_or_else(|| self.patience_with(agent), |seconds| Duration::from_secs(seconds.into()));
         let expires = Instant::now() + ttl.min(LONGEST).saturating_sub(run.age(work.asked_at));
@@ -79,8 +87,9 @@ impl Hub {
             if agent.link.dialed().is_none() {
                 run.delivered();
             }
-            return Some((run, Some(turn)));
+            return Some(Admitted { run, turn: Some(turn), waited: false });
         }
+        run.has_started();
         let mut waits = self.is_held(&run.live).await;
         if !waits && let Some(rest) = self.fleet.rest(&agent.name, self.clock.now()) {
             run.hold(&rest.reason).await;
@@ -91,7 +100,7 @@ impl Hub {
             () = run.fenced() => return None,
             () = run.stopping() => { run.detach(); return None }
             turn = passed => turn,
-            () = tokio::time::sleep_until(expires) => {
+            () = self.overdue(agent, expires) => {
                 let seconds = ttl.as_secs();
                 let text = format!("The worker took nothing new within {seconds} s, so the message was not delivered.");
                 run.fail(&text).await;
@@ -108,7 +117,15 @@ impl Hub {
                 run.waits_no_more().await;
             }
         }
-        Some((run, Some(turn)))
+        Some(Admitted { run, turn: Some(turn), waited: true })
+    }
+
+    /// Waits until a message is too old, and its worker still takes nothing new. Behind others its turn comes.
+    async fn overdue(&self, agent: &Agent, expires: Instant) {
+        tokio::time::sleep_until(expires).await;
+        while self.fleet.rest(&agent.name, self.clock.now()).is_none() {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
     }
 
     /// Waits until nothing keeps a worker from taking something new.

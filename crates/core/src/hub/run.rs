@@ -19,6 +19,7 @@ use flotilla_protocol::work::{Assignment, Contents, Report, Trail};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// How long to wait before a report that could not be stored is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -50,6 +51,8 @@ pub struct RunHandle {
     pub(super) turn: Turn,
     /// Whose last word was read: it is in the hub's words since.
     pub(super) ruled: Option<Arc<str>>,
+    /// Dropped once it is with its agent, or waits for something else: whoever starts it may go on.
+    pub(super) starting: Option<oneshot::Sender<()>>,
 }
 
 /// Which run is to be started, and why.
@@ -190,6 +193,11 @@ impl RunHandle {
         self.over = true;
     }
 
+    /// It is where it is waited for.
+    pub fn has_started(&mut self) {
+        self.starting = None;
+    }
+
     /// Whether it is still this run's turn.
     pub fn is_current(&self) -> bool {
         is_current(&self.live, self.run)
@@ -274,6 +282,7 @@ impl Hub {
             resumed: false,
             turn: Turn::default(),
             ruled: None,
+            starting: None,
         }
     }
 

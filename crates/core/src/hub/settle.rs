@@ -1,7 +1,7 @@
 //! Hard ceilings at both ends of a run: past one, none is begun; and at its end what it used is looked at and booked in
 //! one step.
 
-use super::run::{RunHandle, Start};
+use super::run::RunHandle;
 use super::{Hub, LiveRef};
 use crate::budget::{Broke, EXHAUSTED};
 use crate::dispatch::Choice;
@@ -75,15 +75,15 @@ impl Hub {
         None
     }
 
-    /// The same of a plain message's run, where it is not the first: that was looked at as it was asked for.
+    /// The same of a plain message's run, where it is not one that was looked at as it was asked for.
     pub(super) async fn affordable_again(
         self: &Arc<Self>,
         mut run: RunHandle,
         agent: &Agent,
-        start: Start,
+        is_new: bool,
     ) -> Option<RunHandle> {
         let head = run.live.committed()?;
-        if start.run == 1 || start.resumed {
+        if is_new {
             return Some(run);
         }
         let Some(broke) = self.broke_for(Some(agent), &head, false).await else { return Some(run) };

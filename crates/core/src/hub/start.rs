@@ -7,10 +7,10 @@ use crate::error::Fault;
 use crate::steady::steady;
 use crate::task::Head;
 use flotilla_protocol::time::Millis;
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -26,17 +26,23 @@ impl Hub {
     }
 
     /// The same for what was under way before, with an agent that dials in: when this is over, the run is at the agent's
-    /// desk. So those that are started one after the other are there in that order.
-    pub(super) async fn start_at_desk(self: &Arc<Self>, live: &LiveRef, start: Start, place: Option<RunPlace>) {
+    /// desk, or waits for something else. So those that are started one after the other are there in that order, and an
+    /// agent that comes back and says that it has a run is believed. Nothing is waited for beyond `until`.
+    pub(super) async fn start_at_desk(
+        self: &Arc<Self>,
+        live: &LiveRef,
+        start: Start,
+        place: Option<RunPlace>,
+        until: Instant,
+    ) {
         let mut handle = self.handle(live, start.run, place);
         handle.resumed = start.resumed;
+        let (starting, started) = oneshot::channel();
+        handle.starting = Some(starting);
         let given = self.assignment(live, start).await;
-        let mut work = work(given, handle, start);
-        // Nothing is waited for before the run is at the desk.
-        let begun = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
-        if begun.is_pending() {
-            self.runtime.spawn(work);
-        }
+        self.runtime.spawn(work(given, handle, start));
+        // Nothing is ever sent: it is dropped.
+        let _ = timeout_at(until, started).await;
     }
 
     /// When the message was sent that a run is about, or is to be.

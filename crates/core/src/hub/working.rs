@@ -11,13 +11,18 @@ use std::sync::Arc;
 
 impl Hub {
     /// Lets the worker work, and remembers how it went.
-    pub(super) async fn work(self: &Arc<Self>, agent: &Arc<Agent>, mut work: Assignment, run: RunHandle) {
+    pub(super) async fn work(self: &Arc<Self>, agent: &Arc<Agent>, mut work: Assignment, mut run: RunHandle) {
         // Whoever chose it, it is the worker that goes on with the work, and that a ring would come back to.
         work.lineage.here.agent.clone_from(&agent.name);
         let (live, number, deadline) = (run.live.clone(), run.run, work.lineage.deadline);
         let (turn, resumed) = (run.turn(), work.trail.resumed);
+        if agent.link.dialed().is_none() {
+            run.has_started();
+        }
         run.goes_on_elsewhere(agent);
-        work.max_cost_usd = self.money_left(agent, &run).await;
+        if !work.trail.is_held() {
+            work.max_cost_usd = self.money_left(agent, &run).await;
+        }
         agent.link.run(work, run).await;
         let now = self.clock.now();
         let told = std::mem::take(&mut *turn.lock().expect("no panic while holding a turn"));

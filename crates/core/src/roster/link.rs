@@ -209,6 +209,7 @@ async fn attend(desk: Arc<Desk>, terms: Terms, work: Arc<Assignment>, mut run: R
     let mut silence = Silence::new(work.watched, work.trail.waits);
     let mut entered = desk.enter(task, work);
     entered.late = run.latecomer();
+    run.has_started();
     let mut sent: Option<Instant> = None;
     loop {
         // Seen only when it is told below: what changes meanwhile is not missed.

@@ -11,7 +11,8 @@ use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::lineage::Trace;
 use flotilla_worker::supervise::{Exit, Launch, Limits, Streams};
 use metrics::counter;
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,8 +39,8 @@ struct Teller {
     hub: Arc<Hub>,
     courier: Arc<dyn Courier>,
     notifiers: Notifiers,
-    /// Alerts that are on their way.
-    in_hand: Mutex<HashSet<TaskId>>,
+    /// Alerts that are on their way, and whether that is over.
+    in_hand: Mutex<HashMap<TaskId, bool>>,
     programs: Semaphore,
 }
 
@@ -59,17 +60,20 @@ pub async fn tell(hub: Arc<Hub>, courier: Arc<dyn Courier>, notifiers: Notifiers
 }
 
 impl Teller {
-    fn in_hand(&self) -> MutexGuard<'_, HashSet<TaskId>> {
+    fn in_hand(&self) -> MutexGuard<'_, HashMap<TaskId, bool>> {
         self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn tell_owed(self: &Arc<Self>) {
+        // What is over by now is not in the store any more. What comes to its end while that is read may be read all the same.
+        self.in_hand().retain(|_, is_over| !*is_over);
         let owed = match self.hub.store().owed().await {
             Ok(owed) => owed,
             Err(fault) => return tracing::error!(%fault, "which alerts are to be told is not known"),
         };
         for owed in owed {
-            if self.in_hand().insert(owed.id) {
+            if let Entry::Vacant(unknown) = self.in_hand().entry(owed.id) {
+                unknown.insert(false);
                 let teller = Arc::clone(self);
                 tokio::spawn(teller.one(Arc::new(owed)));
             }
@@ -85,7 +89,7 @@ impl Teller {
         }
         telling.join_all().await;
         match self.hub.store().forget_owed(owed.id).await {
-            Ok(()) => drop(self.in_hand().remove(&owed.id)),
+            Ok(()) => drop(self.in_hand().insert(owed.id, true)),
             Err(fault) => tracing::error!(%fault, "an alert that was told may be told again after a restart"),
         }
     }

@@ -17,6 +17,7 @@ mod lines;
 mod load;
 mod obstacles;
 mod order;
+mod recalled;
 mod resting;
 mod results;
 mod rights;

@@ -57,20 +57,21 @@ impl Held {
 
 /// Runs whose agent was asked, in the order of the time it has for its answer.
 #[derive(Default)]
-pub struct Awaited(VecDeque<(Instant, TaskId, u32)>);
+pub struct Awaited(VecDeque<(Instant, (TaskId, u32, String))>);
 
 impl Awaited {
-    pub fn add(&mut self, task: TaskId, run: u32) {
-        self.0.push_back((Instant::now() + PATIENCE, task, run));
+    /// `mark` is that of the question.
+    pub fn add(&mut self, task: TaskId, run: u32, mark: String) {
+        self.0.push_back((Instant::now() + PATIENCE, (task, run, mark)));
     }
 
     /// When somebody's time is over.
     pub fn due(&self) -> Option<Instant> {
-        self.0.front().map(|(at, ..)| *at)
+        self.0.front().map(|(at, _)| *at)
     }
 
-    pub fn take(&mut self) -> Option<(TaskId, u32)> {
-        self.0.pop_front().map(|(_, task, run)| (task, run))
+    pub fn take(&mut self) -> Option<(TaskId, u32, String)> {
+        self.0.pop_front().map(|(_, asked)| asked)
     }
 }
 

@@ -151,8 +151,11 @@ impl Connection {
         let upcall = self.upcalls.0.get_mut(&task)?;
         (upcall.resumed, upcall.follows) = (true, false);
         upcall.held.get_or_insert_default();
-        self.upcalls.2.add(task, run);
-        self.subscribe(task, run, theirs)
+        let asked = self.subscribe(task, run, theirs);
+        if let Some(upcall) = self.upcalls.0.get(&task) {
+            self.upcalls.2.add(task, run, upcall.mark.clone());
+        }
+        asked
     }
 
     /// Each question has an id of its own, so that its answer is not taken for one to an earlier question.
@@ -174,9 +177,10 @@ impl Connection {
             return self.tell(task, run, Vec::new()).await;
         }
         if matches!(what, 'f' | 'g') {
-            // It holds what was said before it, also what was lost of that.
+            // It holds what was said before it, also what was lost of that. What goes on under an earlier question goes
+            // on under no other.
             upcall.held = None;
-            upcall.follows |= what == 'f';
+            upcall.follows |= what == 'f' && !upcall.is_earlier(&asked);
         }
         let read = frame.and_then(|frame| upcall.relay.reports(frame));
         let ended = upcall.relay.has_ended() || read.is_err();
@@ -280,7 +284,9 @@ impl Connection {
 
     /// Somebody's time for an answer is over.
     pub async fn no_answer(&mut self) {
-        if let Some((task, run)) = self.upcalls.2.take() {
+        let Some((task, run, mark)) = self.upcalls.2.take() else { return };
+        // Asked again meanwhile, it has its time for that.
+        if self.upcalls.0.get(&task).is_some_and(|upcall| upcall.mark == mark) {
             self.release(task, run).await;
         }
     }

@@ -1,5 +1,6 @@
 //! SESSION_ANNOUNCE: what a worker is, has and can do now.
 
+use super::lenient::{or_default, whole};
 use super::version::Version;
 use super::{More, name};
 use crate::time::Millis;
@@ -23,17 +24,17 @@ pub struct Announce {
     pub kind: AnnounceType,
     pub protocol_version: Version,
     pub worker: Worker,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub capabilities: Capabilities,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     #[schemars(extend("maxProperties" = MOST_ENTRIES))]
     pub mcp_health: BTreeMap<String, McpHealth>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub session: Session,
     /// Rises with every announcement of a worker; an older one changes nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MOST_ENTRIES))]
     pub supported_versions: Vec<Version>,
     #[serde(flatten)]
@@ -51,7 +52,7 @@ pub struct Worker {
     #[schemars(length(max = LONGEST_TEXT))]
     pub model_tier: Option<String>,
     /// Tokens the model takes at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_TEXT))]
@@ -61,7 +62,7 @@ pub struct Worker {
     #[schemars(length(max = LONGEST_TEXT))]
     pub version: Option<String>,
     /// Words to address it by among others, beside those its hub's operator gave it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MOST_ENTRIES))]
     pub labels: Vec<String>,
     /// Whose usage limit it works under: all workers of one account stop when the limit is reached.
@@ -78,14 +79,14 @@ pub struct Worker {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Capabilities {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     #[schemars(length(max = MOST_ENTRIES))]
     pub tools: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     #[schemars(length(max = MOST_ENTRIES))]
     pub mcp_servers: Vec<String>,
     /// Runs it takes at once; one if it does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_concurrent: Option<u32>,
     #[serde(flatten)]
@@ -106,7 +107,7 @@ pub struct Observation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub observed_at: Option<Millis>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
@@ -195,7 +196,7 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_TEXT))]
     pub context_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub active_tasks: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repo_state: Option<RepoState>,
@@ -222,11 +223,11 @@ pub struct RepoState {
     pub clean: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub dirty_files: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub behind: Option<u32>,
     /// What tells this repository from others, such as the address of its origin.
     #[serde(default, skip_serializing_if = "Option::is_none")]

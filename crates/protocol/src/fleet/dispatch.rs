@@ -1,6 +1,7 @@
 //! TASK_DISPATCH: work under a contract.
 
 use super::More;
+use super::lenient::{or_default, whole};
 use super::result::BlockedReason;
 use super::version::Version;
 use crate::time::Millis;
@@ -21,9 +22,9 @@ pub struct Dispatch {
     #[serde(rename = "type")]
     pub kind: DispatchType,
     pub protocol_version: Version,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub task: Terms,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub requirements: Requirements,
     /// Absolute; work whose deadline has passed is not begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,10 +37,10 @@ pub struct Dispatch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// The announcement the hub decided on, told to the worker.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
     /// Requirements nobody could check, told to the worker.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub unverified: Vec<String>,
     #[schemars(regex(pattern = r"\S"))]
     pub brief: String,
@@ -56,11 +57,11 @@ pub struct Terms {
     /// The orchestrator's own number for the work, repeated in the result; never the A2A task's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub priority: Priority,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub reply_schema: ReplySchema,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub token_budget: Option<u64>,
     /// What a `json` reply must be valid against.
@@ -94,16 +95,16 @@ pub enum ReplySchema {
 /// Ceilings; without `hard` they are told of, with it the run is stopped.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Budget {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_total_tokens: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_output_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_cost_usd: Option<f64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub hard: bool,
     #[serde(flatten)]
     pub more: More,
@@ -122,22 +123,22 @@ impl Budget {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Requirements {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub required_mcp: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub required_capabilities: Vec<String>,
     /// The least tier of model that will do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_tier: Option<String>,
     /// The least context window that will do, in tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// The work changes files, so it wants a clean tree.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_false")]
     pub write: bool,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
     #[serde(flatten)]
     pub more: More,

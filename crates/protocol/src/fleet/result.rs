@@ -1,6 +1,7 @@
 //! TASK_RESULT: what became of work that was dispatched.
 
 use super::More;
+use super::lenient::{or_default, whole};
 use super::version::Version;
 use crate::block::Block;
 use crate::usage as ledger;
@@ -29,7 +30,7 @@ pub enum ResultType {
     },
     {
         "if": {"properties": {"status": {"const": "partial"}}},
-        "then": {"required": ["remaining"], "properties": {"remaining": {"minItems": 1}}}
+        "then": {"required": ["remaining"], "properties": {"remaining": {"type": "array", "minItems": 1}}}
     }
 ]))]
 pub struct TaskResult {
@@ -40,19 +41,19 @@ pub struct TaskResult {
     pub task_id: Option<String>,
     pub status: Status,
     /// Counted from the agent's own usage; null when nobody knows, never 0 for unknown.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole")]
     pub tokens_spent: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub next_steps: Vec<String>,
     #[serde(default)]
     pub blocked_reason: Option<BlockedReason>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub artifacts: Made,
     /// Why the work failed; with `error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// What is still to be done; with `partial`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub remaining: Vec<String>,
     /// In words, what was done, or what stands in the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,7 +65,7 @@ pub struct TaskResult {
     #[serde(default, deserialize_with = "seconds", skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
     /// What the agent itself says it spent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub tokens_claimed: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -72,10 +73,10 @@ pub struct TaskResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<EndedBy>,
     /// What of it is the worker's word alone, by its name: nobody looked.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub unverified: Vec<String>,
     /// The worker said nothing of the kind; the hub concluded it from how the work ended.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "std::ops::Not::not")]
     pub inferred: bool,
     #[serde(flatten)]
     pub more: More,
@@ -108,7 +109,7 @@ pub enum EndedBy {
 pub struct Made {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pr: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub files_changed: Vec<String>,
     #[serde(flatten)]
     pub more: More,
@@ -117,13 +118,13 @@ pub struct Made {
 /// What a model used; what is not known is absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub cache_read_tokens: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]

@@ -32,8 +32,28 @@ impl Kind {
         schema["properties"]["protocol_version"] =
             json!({"type": "string", "pattern": format!("^{}(\\.[0-9]+)?$", CURRENT.major), "examples": [CURRENT]});
         bound(&mut schema);
-        schema
+        let definitions = schema["$defs"].as_object_mut().map(std::mem::take).unwrap_or_default();
+        schema["$defs"] = definitions.into_iter().map(|(name, inner)| (name, with_nulls(inner))).collect();
+        with_nulls(schema)
     }
+}
+
+/// What may be left out may be null.
+fn with_nulls(mut schema: Value) -> Value {
+    let required: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
+    let members = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (_, member) in members.into_iter().flatten().filter(|(name, _)| !required.contains(&json!(name))) {
+        let nothing = json!("null");
+        match member.get("type").cloned() {
+            Some(Value::String(kind)) => member["type"] = json!([kind, nothing]),
+            Some(Value::Array(kinds)) if !kinds.contains(&nothing) => {
+                member["type"] = [kinds, vec![nothing]].concat().into()
+            }
+            None if member.get("$ref").is_some() => *member = json!({"anyOf": [member.take(), {"type": nothing}]}),
+            _ => {}
+        }
+    }
+    schema
 }
 
 /// Whole numbers end somewhere, which their format says in words of ours alone.
@@ -90,6 +110,10 @@ mod tests {
             (Kind::Result, "/allOf/2/then/properties/remaining/minItems", json!(1)),
             (Kind::Result, "/$defs/BlockedReason/anyOf/1/pattern", json!("^[A-Za-z][A-Za-z0-9_-]{0,63}$")),
             (Kind::Result, "/$defs/Usage/properties/cost_usd/minimum", json!(0)),
+            (Kind::Result, "/properties/next_steps/type", json!(["array", "null"])),
+            (Kind::Result, "/properties/artifacts/anyOf/1/type", json!("null")),
+            (Kind::Result, "/$defs/Made/properties/files_changed/type", json!(["array", "null"])),
+            (Kind::Result, "/properties/status", json!({"$ref": "#/$defs/Status"})),
         ] {
             let schema = kind.schema();
             assert_eq!(schema.pointer(place), Some(&expected), "{place} of {schema:#}");

@@ -402,3 +402,28 @@ fn a_result_that_is_meant_and_cannot_be_read_is_wrong() {
     }
     assert!(is_cut_off(r#"{"evidence":{"a":{}},"type":"TASK_RESULT","artifacts":{"pr":"x"}"#));
 }
+
+#[test]
+fn what_is_null_is_not_there_and_a_whole_number_may_have_a_point() {
+    let result = json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "done", "next_steps": null,
+                        "artifacts": {"files_changed": null}, "remaining": null, "unverified": null, "inferred": null,
+                        "tokens_spent": 3240.0, "usage": {"input_tokens": 5.0}, "other": null});
+    let Found::Handshake(Handshake::Result(read_result)) = read(&result.to_string()) else { panic!("{result}") };
+    let figures = (read_result.tokens_spent, read_result.usage.as_ref().and_then(|usage| usage.input_tokens));
+    assert_eq!(figures, (Some(3240), Some(5)));
+    assert_eq!(read_result.more.get("other"), Some(&Value::Null), "what is not known is kept as it came");
+    let none = json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "done", "artifacts": null});
+    assert!(matches!(read(&none.to_string()), Found::Handshake(_)));
+    let dispatch = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": "x", "task": {"priority": null,
+                          "token_budget": 4000.0}, "requirements": null, "epoch": 2.0});
+    let Found::Handshake(Handshake::Dispatch(told)) = read(&dispatch.to_string()) else { panic!("{dispatch}") };
+    assert_eq!((told.task.token_budget, told.epoch), (Some(4000), Some(2)));
+    let announce = json!({"type": "SESSION_ANNOUNCE", "protocol_version": "2.0", "worker": {"agent_id": "a", "labels": null},
+                          "capabilities": null, "mcp_health": null, "session": null, "supported_versions": null});
+    assert!(matches!(read(&announce.to_string()), Found::Handshake(_)));
+    for wrong in [json!(1.5), json!(-1), json!("7"), json!(1e30), json!(true)] {
+        let told = json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "done", "tokens_spent": wrong});
+        let Found::Wrong(problem) = read(&told.to_string()) else { panic!("{wrong} is taken") };
+        assert!(problem.contains("tokens_spent") && problem.contains("whole number"), "{problem}");
+    }
+}

@@ -22,6 +22,11 @@ impl Begun {
         Self { before: past.made, made: BTreeSet::new(), said: false }
     }
 
+    /// All that it left is read again.
+    pub(super) fn anew() -> Self {
+        Self { before: false, made: BTreeSet::new(), said: false }
+    }
+
     pub(super) fn made(&mut self, artifact: &str) {
         self.made.insert(artifact.to_owned());
     }

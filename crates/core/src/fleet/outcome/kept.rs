@@ -18,7 +18,10 @@ impl Judge {
     pub fn rule(&mut self, mut reports: Vec<Report>) -> (Ruling, Vec<Announce>) {
         let received = reports.pop_if(|report| matches!(report, Report::Received { .. }));
         let (mut ruling, announced) = self.read(reports);
-        let aside = std::mem::take(&mut self.aside);
+        let (mut aside, noted) = (std::mem::take(&mut self.aside), std::mem::take(&mut self.noted));
+        if matches!(ruling, Ruling::Pass(_)) && self.told.is_some() {
+            aside.extend(noted);
+        }
         let kept = ruling.kept();
         if !aside.is_empty() {
             kept.insert(0, Report::Note { blocks: aside });

@@ -11,13 +11,13 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 
 /// How a worker of frames comes, and comes again.
-struct Line {
-    key: String,
-    token: String,
+pub(super) struct Line {
+    pub key: String,
+    pub token: String,
 }
 
 impl Line {
-    fn of(hub: &HubProcess, name: &str) -> (Self, Socket) {
+    pub fn of(hub: &HubProcess, name: &str) -> (Self, Socket) {
         let key = key(hub, name);
         let mut socket = dial(hub, &key).open();
         let token = socket.welcome["resumeToken"].as_str().expect("a token").to_owned();

@@ -275,7 +275,11 @@ impl Run {
                     return Ok(());
                 }
             } else if let Some(task) = shown(client, &upstream.task, &upstream.context).await {
-                self.tell(vec![on_the_way(task, &update)]).await?;
+                // What it shows beside is of use if it can be read: the end that was told counts either way.
+                match self.tell(vec![on_the_way(task, &update)]).await {
+                    Err(End::Failed(failure)) => tracing::debug!(problem = failure.text, "a task is not shown as one"),
+                    told => told?,
+                }
             }
         }
         self.tell(vec![Sent::Status(update)]).await
@@ -294,6 +298,8 @@ fn on_the_way(mut task: Task, end: &StatusUpdate) -> Sent {
     let last = end.status.message.as_ref().map_or("", |message| message.message_id.as_str());
     task.history.retain(|message| message.message_id.is_empty() || message.message_id != last);
     task.status = TaskStatus { state: TaskState::Submitted, ..TaskStatus::default() };
+    // Some make one up with each answer.
+    task.context_id.clone_from(&end.context_id);
     Sent::Task(Box::new(task))
 }
 

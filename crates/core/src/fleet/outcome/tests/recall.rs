@@ -1,0 +1,56 @@
+//! What is read again from the log of a run.
+
+use super::{artifact, data, over, plain, result, status};
+use crate::fleet::outcome::{Judge, Ruling};
+use flotilla_protocol::a2a::model::{Part, TaskState};
+use flotilla_protocol::event::{Change, Chunk, Event};
+use flotilla_protocol::fleet::route::Standing;
+use flotilla_protocol::time::Millis;
+use flotilla_protocol::work::{Contents, Report};
+use serde_json::json;
+use std::sync::Arc;
+
+/// What the log holds of reports after they were judged.
+fn logged(judge: &mut Judge, reports: Vec<Report>) -> Vec<Arc<Change>> {
+    let (Ruling::Pass(passed), _) = judge.rule(reports) else { panic!("the run is over") };
+    let mut events = vec![Event::RunQueued { run: 1 }];
+    events.extend(passed.into_iter().map(|report| match report {
+        Report::Note { blocks } => Event::Noted { blocks, of: None },
+        Report::Artifact { mut artifact, contents: Contents::Parts(parts), append, last_chunk, metadata } => {
+            artifact.parts = parts;
+            Event::Produced {
+                chunk: Chunk { artifact: Arc::from(artifact), blocks: Vec::new(), append, last_chunk, metadata },
+            }
+        }
+        other => panic!("{other:?}"),
+    }));
+    vec![Arc::new(Change { first_seq: 1, first_peer_seq: 1, at: Millis(0), events })]
+}
+
+#[test]
+fn a_result_and_its_name_are_known_again() {
+    let told = result(&json!({"status": "error", "error": "boom", "usage": {"input_tokens": 5}}));
+    let log = logged(&mut plain(), vec![artifact(vec![data(&told)])]);
+    let mut again = plain();
+    again.recall(&log);
+    let (state, said, standing) = over(&mut again, vec![status(TaskState::Completed, "")]);
+    assert_eq!((state, standing, &said["error"]), (TaskState::Failed, Standing::Accepted, &json!("boom")), "{said}");
+    let mut forgot = plain();
+    assert_eq!(over(&mut forgot, vec![status(TaskState::Completed, "")]).0, TaskState::Completed, "without the log");
+}
+
+#[test]
+fn a_blocked_in_pieces_is_no_work_that_was_begun() {
+    let told = result(&json!({"status": "blocked", "blocked_reason": "missing_mcp"})).to_string();
+    let (first, rest) = told.split_at(30);
+    let piece = |text: &str, append: bool| {
+        let Report::Artifact { artifact, metadata, .. } = artifact(Vec::new()) else { panic!("an artifact") };
+        let contents = Contents::Parts(vec![Part::text(text)]);
+        Report::Artifact { artifact, contents, append, last_chunk: append, metadata }
+    };
+    let log = logged(&mut plain(), vec![piece(first, false)]);
+    let mut again = plain();
+    again.recall(&log);
+    let (ruling, _) = again.rule(vec![piece(rest, true), status(TaskState::Rejected, "")]);
+    assert!(matches!(ruling, Ruling::Blocked(..)), "{ruling:?}");
+}

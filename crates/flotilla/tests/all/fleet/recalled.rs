@@ -1,0 +1,121 @@
+//! What a worker said, or was given, before the hub was killed counts afterwards as it would have.
+
+use super::away::Line;
+use super::{announce, give, is, key, owner, post, say, steps, told, worker_saying};
+use crate::cast::{hub, hub_with, reached, setup};
+use crate::socket::dial;
+use flotilla_testkit::HubProcess;
+use flotilla_testkit::socket::Socket;
+use serde_json::{Value, json};
+
+/// Says something of a run, and waits until that is acknowledged.
+fn respond(socket: &mut Socket, message: &Value, id: &str, with: &Value) {
+    let mut frame = json!({"type": "task_response", "id": id, "taskId": message["taskId"], "run": message["run"]});
+    frame.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
+    socket.send(&frame);
+    let ack = socket.kind("ack");
+    assert_eq!(ack["id"], id, "{ack}");
+}
+
+/// Work that a worker began, with what it said of it before and after the hub was killed; the task in the end.
+fn ended(before: &Value, after: &Value, state: &str) -> (HubProcess, String, Value) {
+    let mut hub = hub();
+    let (line, mut ada) = Line::of(&hub, "ada");
+    let (task, _) = give(&hub, &json!({"to": "any"}));
+    let message = ada.kind("message");
+    respond(&mut ada, &message, "r1", before);
+    hub.kill();
+    hub.restart();
+    let mut ada = dial(&hub, &line.key).query("resume", &line.token).open();
+    respond(&mut ada, &message, "r2", after);
+    let ended = reached(&owner(&hub).agent("fleet"), &task, state);
+    (hub, task, ended)
+}
+
+fn error() -> Value {
+    json!({"type": "TASK_RESULT", "protocol_version": "2.0", "status": "error", "error": "the tests fail",
+           "usage": {"input_tokens": 7, "output_tokens": 3}})
+}
+
+#[test]
+fn a_result_that_was_acknowledged_counts_after_the_hub_was_killed() {
+    let part = json!({"kind": "data", "data": error(), "mimeType": "application/vnd.flotilla.task-result+json"});
+    let whole =
+        json!({"status": {"state": "working"}, "artifact": {"artifactId": "r", "parts": [part]}, "lastChunk": true});
+    let text = json!({"status": {"state": "working", "message": {"role": "agent", "messageId": "m",
+        "parts": [{"kind": "text", "text": error().to_string()}]}}});
+    let completed = json!({"status": {"state": "completed"}});
+    for before in [whole, text] {
+        let (hub, task, failed) = ended(&before, &completed, "TASK_STATE_FAILED");
+        let said = told(&failed);
+        assert_eq!((&said["error"], &said["inferred"]), (&json!("the tests fail"), &Value::Null), "{before}: {said}");
+        assert_eq!(said["usage"]["input_tokens"], 7, "counted once: {said}");
+        assert!(steps(&hub, &task).ends_with("judged ada"), "{}", steps(&hub, &task));
+    }
+}
+
+#[test]
+fn a_result_in_pieces_is_put_together_over_a_kill() {
+    let text = error().to_string();
+    let (first, rest) = text.split_at(40);
+    let piece = |text: &str, append: bool| {
+        json!({"status": {"state": if append { "completed" } else { "working" }}, "append": append, "lastChunk": append,
+               "artifact": {"artifactId": "out", "parts": [{"kind": "text", "text": text}]}})
+    };
+    let (_, _, failed) = ended(&piece(first, false), &piece(rest, true), "TASK_STATE_FAILED");
+    assert_eq!(told(&failed)["error"], "the tests fail");
+}
+
+#[test]
+fn work_that_was_sent_and_not_taken_up_goes_to_another_after_a_kill() {
+    let mut hub = hub_with("fleet: {take: 2s}\nsockets: {grace: 1s}");
+    let mut labelled = announce("ada", 1);
+    labelled["worker"]["labels"] = json!(["l"]);
+    let mut ada = worker_saying(&hub, "ada", &labelled);
+    let (task, _) = give(&hub, &json!({"to": "label:l"}));
+    assert_eq!(ada.kind("message")["taskId"], task);
+    hub.kill();
+    hub.restart();
+    let mut labelled = announce("bob", 1);
+    labelled["worker"]["labels"] = json!(["l"]);
+    let mut bob = worker_saying(&hub, "bob", &labelled);
+    let message = bob.kind("message");
+    assert_eq!((&message["taskId"], &message["run"]), (&json!(task), &json!(2)), "{message}");
+    super::result(&mut bob, &message, &json!({"status": "done"}));
+    reached(&owner(&hub).agent("fleet"), &task, "TASK_STATE_COMPLETED");
+}
+
+/// A hub whose agent `far` is a worker of another hub, in the words of its own.
+fn before(far: &HubProcess, labelled: impl Fn(&str, &str) -> Value) -> (HubProcess, Socket) {
+    let config =
+        format!("agents:\n  far: {{kind: a2a, url: '{}/agents/rw', auth: {{bearer: 'env:FAR_KEY'}}}}\n", far.url());
+    let near = setup().config(&config).env("FAR_KEY", far.owner_key()).start();
+    let announced = post(&owner(&near), "/api/fleet/announce?agent=far", &labelled("far", "haiku"));
+    assert_eq!(announced.status, 200, "{}", announced.text());
+    let mut own = dial(&near, &key(&near, "loc")).open();
+    say(&mut own, &labelled("loc", "opus"));
+    (near, own)
+}
+
+#[test]
+fn what_another_hub_cannot_do_is_rerouted_here_and_waits_nowhere_else() {
+    let far = hub();
+    let mut lacking = announce("rw", 1);
+    lacking["mcp_health"] = json!({"cm": "failed"});
+    let _rw = worker_saying(&far, "rw", &lacking);
+    is(&far, "rw", "AVAILABLE");
+    let labelled = |name: &str, tier: &str| {
+        let mut announce = announce(name, 1);
+        announce["worker"]["labels"] = json!(["g"]);
+        announce["worker"]["model_tier"] = json!(tier);
+        announce["mcp_health"] = json!({"cm": "ok"});
+        announce
+    };
+    let (near, mut own) = before(&far, labelled);
+    let (task, _) = give(&near, &json!({"to": "label:g", "requirements": {"required_mcp": ["cm"]}}));
+    let message = own.kind("message");
+    assert_eq!(message["taskId"], task, "{message}");
+    super::result(&mut own, &message, &json!({"status": "done"}));
+    reached(&owner(&near).agent("fleet"), &task, "TASK_STATE_COMPLETED");
+    assert!(steps(&near, &task).starts_with("assigned far, blocked far, assigned loc"), "{}", steps(&near, &task));
+}
