@@ -76,7 +76,8 @@ impl Hub {
         let error = &body["error"];
         let message = error["message"].as_str().map_or_else(|| format!("HTTP {status}"), str::to_owned);
         let reason = Told::reason_in(&error["details"]);
-        Err(Told { message, reason, http: Some(status), retry, ..Told::default() }.into_error(self.key.is_some()))
+        let told = Told { message, reason, http: Some(status), retry, ..Told::default() };
+        Err(told.into_error(self.key.is_some()).masked(|text| self.net.clean(text)))
     }
 
     /// The events of a task after `after`, one page of them.

@@ -112,6 +112,11 @@ impl ClientError {
             Self::Exhausted { message, code, retry } => Self::Exhausted { message: clean(&message), code, retry },
             Self::AuthFailed { message, code } => Self::AuthFailed { message: clean(&message), code },
             Self::NotJson { problem, body } => Self::NotJson { problem, body: clean(&body) },
+            Self::Broken(problem) => Self::Broken(clean(&problem)),
+            Self::CredentialsMissing { schemes, code, withheld } => {
+                let schemes = schemes.iter().map(|scheme| clean(scheme)).collect();
+                Self::CredentialsMissing { schemes, code, withheld }
+            }
             other => other,
         }
     }
