@@ -13,8 +13,14 @@ fn an_error_has_the_same_name_over_every_binding() {
     let place = Place::at(&hub);
     let ended = place.json(&["send", "complete"]);
     let task = id(&ended["task"]);
+    let large = place.file("large.bin", vec![b'x'; 9 << 20]);
     for (args, name, codes) in [
-        (&["task", "get", "nope"][..], "TaskNotFoundError", [json!(-32001), json!(404), json!("NOT_FOUND")]),
+        (
+            &["send", "--file", &large][..],
+            "InvalidRequestError",
+            [json!(-32600), json!(413), json!("RESOURCE_EXHAUSTED")],
+        ),
+        (&["task", "get", "nope"], "TaskNotFoundError", [json!(-32001), json!(404), json!("NOT_FOUND")]),
         (
             &["task", "cancel", task],
             "TaskNotCancelableError",
