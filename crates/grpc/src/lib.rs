@@ -13,7 +13,7 @@ mod write;
 pub use card::{card, card_json};
 pub use generated::{a2a, a2a_v03, rpc};
 pub use read::Reader;
-pub use status::{Code, Status};
+pub use status::{Code, Status, details_json};
 pub use write::*;
 
 /// The service's full name, the first part of every path.

@@ -6,6 +6,8 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::time::Millis;
 use prost::Message as _;
 use prost_types::{Any, Duration};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Clients take 8 KiB of trailers, and make another error of more: what a status says is held to so many bytes,
 const MESSAGE: usize = 768;
@@ -130,6 +132,33 @@ impl Status {
     }
 }
 
+/// Details as JSON has them. Of a kind that is not known here, only how much there is of it.
+pub fn details_json(status: &rpc::Status) -> Value {
+    let shown = status.details.iter().map(|detail| {
+        let value = detail.value.as_slice();
+        let name = detail.type_url.rsplit(['/', '.']).next().unwrap_or_default();
+        let read = match name {
+            "ErrorInfo" => rpc::ErrorInfo::decode(value).ok().map(|info| {
+                let metadata: BTreeMap<_, _> = info.metadata.into_iter().collect();
+                json!({"reason": info.reason, "domain": info.domain, "metadata": metadata})
+            }),
+            "BadRequest" => rpc::BadRequest::decode(value).ok().map(|bad| {
+                let field = |it: FieldViolation| json!({"field": it.field, "description": it.description});
+                json!({"fieldViolations": bad.field_violations.into_iter().map(field).collect::<Vec<_>>()})
+            }),
+            "RetryInfo" => rpc::RetryInfo::decode(value).ok().map(|retry| {
+                let delay = retry.retry_delay.unwrap_or_default();
+                json!({"retryDelay": format!("{}.{:03}s", delay.seconds, delay.nanos / 1_000_000)})
+            }),
+            _ => None,
+        };
+        let mut read = read.unwrap_or_else(|| json!({"bytes": value.len()}));
+        read["@type"] = json!(detail.type_url);
+        read
+    });
+    shown.collect()
+}
+
 /// As many as fit, and how many more there are.
 fn violations(refusal: &Refusal) -> Vec<FieldViolation> {
     let (mut told, mut room) = (Vec::new(), VIOLATIONS);
@@ -161,7 +190,7 @@ fn any<T: prost::Message>(name: &str, detail: &T) -> Any {
 
 #[cfg(test)]
 mod tests {
-    use super::{Code, Status};
+    use super::{Code, Status, details_json};
     use crate::rpc;
     use flotilla_protocol::a2a::error::{Reason, Refusal};
     use flotilla_protocol::time::Millis;
@@ -184,6 +213,21 @@ mod tests {
         assert_eq!(info.metadata["a"], "b");
         let bad = rpc::BadRequest::decode(sent.details[1].value.as_slice()).expect("a BadRequest");
         assert_eq!(bad.field_violations[0].field, "message.role");
+    }
+
+    #[test]
+    fn details_can_be_read_by_people() {
+        let refusal = Refusal::invalid("message.role", "is required").fact("a", "b");
+        let status = Status::of(&refusal.retry_after(std::time::Duration::from_secs(7)), Millis(0));
+        let mut sent = rpc::Status::decode(status.details.as_slice()).expect("a status");
+        let odd = prost_types::Any { type_url: "example.com/x.Odd".into(), value: vec![1, 2, 3] };
+        sent.details.push(odd);
+        let shown = details_json(&sent);
+        assert_eq!(shown[0]["@type"], "type.googleapis.com/google.rpc.ErrorInfo");
+        assert_eq!((&shown[0]["reason"], &shown[0]["metadata"]["a"]), (&"INVALID_PARAMS".into(), &"b".into()));
+        assert_eq!(shown[1]["fieldViolations"][0]["field"], "message.role");
+        assert_eq!(shown[2]["retryDelay"], "7.000s");
+        assert_eq!(shown[3], serde_json::json!({"@type": "example.com/x.Odd", "bytes": 3}));
     }
 
     #[test]

@@ -33,6 +33,20 @@ pub struct LogPage {
     pub events: Vec<Box<serde_json::value::RawValue>>,
 }
 
+/// What answers where a hub is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Readiness {
+    /// A hub, and what time it says it is.
+    Ready {
+        date: Option<String>,
+    },
+    /// A hub that cannot do its work, and why.
+    NotReady(String),
+    NoHub {
+        status: u16,
+    },
+}
+
 impl Hub {
     pub fn new(net: Net, url: &str, key: Option<String>) -> Self {
         Self { net, url: url.trim_end_matches('/').to_owned(), key }
@@ -76,7 +90,8 @@ impl Hub {
         let error = &body["error"];
         let message = error["message"].as_str().map_or_else(|| format!("HTTP {status}"), str::to_owned);
         let reason = Told::reason_in(&error["details"]);
-        Err(Told { message, reason, http: Some(status), retry, ..Told::default() }.into_error(self.key.is_some()))
+        let told = Told { message, reason, http: Some(status), retry, ..Told::default() };
+        Err(told.into_error(self.key.is_some()).masked(|text| self.net.clean(text)))
     }
 
     /// The events of a task after `after`, one page of them.
@@ -213,10 +228,22 @@ impl Hub {
         self.net.text(self.get("/.well-known/jwks.json", "application/json").await?).await
     }
 
-    /// Whether the hub says that it is ready, and what time it thinks it is (the `Date` header).
-    pub async fn ready(&self) -> Result<Option<String>, ClientError> {
-        let response = self.get("/readyz", "*/*").await?;
-        Ok(response.headers().get("date").and_then(|value| value.to_str().ok()).map(str::to_owned))
+    /// What is at the hub's place, told by its own words: other programs answer there too.
+    pub async fn ready(&self) -> Result<Readiness, ClientError> {
+        let headers = vec![("Accept".to_owned(), "application/json".to_owned())];
+        let outgoing = Outgoing { url: format!("{}/readyz", self.url), headers, ..Outgoing::default() };
+        let response = self.net.send(outgoing, Some(self.net.limits.answer)).await?;
+        let status = response.status().as_u16();
+        let date = response.headers().get("date").and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let text = self.net.text(response).await.unwrap_or_default();
+        let body: Value = serde_json::from_str(&text).unwrap_or_default();
+        Ok(match body["status"].as_str() {
+            Some("ready") => Readiness::Ready { date },
+            Some("not ready") => {
+                Readiness::NotReady(body["problem"].as_str().unwrap_or("it does not say why").to_owned())
+            }
+            _ => Readiness::NoHub { status },
+        })
     }
 }
 

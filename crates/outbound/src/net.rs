@@ -8,9 +8,11 @@ pub mod redact;
 pub mod sse;
 
 use crate::client::error::{ClientError, Code};
+use crate::client::grpc;
 use crate::guard::Resolver;
 pub use exchange::Received;
 use flotilla_protocol::decode::is_deeper;
+use http::HeaderMap;
 use line::Lines;
 use redact::Redactor;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
@@ -248,9 +250,16 @@ impl Net {
 
     fn log_response(&self, response: &Response, started: Instant) {
         self.note(|| format!("< {} after {} ms", response.status(), started.elapsed().as_millis()));
-        for (name, value) in response.headers() {
+        self.log_headers(response.headers());
+    }
+
+    /// Those of an answer, or its trailers.
+    pub(crate) fn log_headers(&self, headers: &HeaderMap) {
+        for (name, value) in headers {
             let value = value.to_str().unwrap_or("(not text)");
-            self.note(|| format!("< {name}: {}", self.redactor.header(name.as_str(), value)));
+            let shown =
+                || grpc::told(name.as_str(), value).unwrap_or_else(|| self.redactor.header(name.as_str(), value));
+            self.note(|| format!("< {name}: {}", shown()));
         }
     }
 }

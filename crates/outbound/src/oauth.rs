@@ -147,7 +147,9 @@ async fn ask(net: &Net, url: &str, form: &Form<'_>) -> Result<(StatusCode, Said)
     let (status, text) = post(net, url, form).await?;
     let said = match status.is_success() {
         true => serde_json::from_str(&text).map(Said::Token),
-        false => serde_json::from_str(&text).map(Said::Refused),
+        false => serde_json::from_str(&text).map(|Refusal { error, error_description }| {
+            Said::Refused(Refusal { error, error_description: net.clean(&error_description) })
+        }),
     };
     // Some say no more than HTTP does.
     if said.is_err() && status == StatusCode::UNAUTHORIZED {

@@ -189,6 +189,14 @@ impl KeptAlive {
             Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
         }
     }
+
+    /// The same, whatever the hub says first.
+    pub fn is_closed_at_last(&mut self) -> bool {
+        match self.stream.read_to_end(&mut Vec::new()) {
+            Ok(_) => true,
+            Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
+        }
+    }
 }
 
 /// A connection whose reads end at a deadline.

@@ -20,6 +20,20 @@ pub fn send_and_wait_for_the_end(address: SocketAddr, request: &Request) -> Resp
     talk(address, request, true)
 }
 
+/// Connects, asks for nothing, and waits until the hub closes the connection; whether it did so in good order.
+pub fn is_told_to_go(address: SocketAddr) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
+    runtime.block_on(async {
+        let stream = tokio::net::TcpStream::connect(address).await.expect("the hub takes connections");
+        let (sender, connection) = http2::handshake::<_, _, Pieces>(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .expect("the hub speaks HTTP/2");
+        let ended = tokio::time::timeout(PATIENCE, connection).await;
+        drop(sender);
+        ended.unwrap_or_else(|_| panic!("waited {PATIENCE:?} for the end")).is_ok()
+    })
+}
+
 fn talk(address: SocketAddr, request: &Request, to_the_end: bool) -> Response {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
     let talk = async {

@@ -31,10 +31,19 @@ impl Completion {
         };
         let mut script = Vec::new();
         clap_complete::generate(shell, &mut with_values(usage::all()), "flotilla", &mut script);
-        super::output::line(String::from_utf8_lossy(&script).trim_end());
+        let mut script = String::from_utf8_lossy(&script).into_owned();
+        if matches!(self.shell, ShellName::Bash) {
+            script = script.replacen(PREVIOUS, &format!("{PREVIOUS}{BEFORE_EQUALS}"), 1);
+        }
+        super::output::line(script.trim_end());
         Ok(())
     }
 }
+
+/// Where the script for bash takes the word before the one that is completed.
+const PREVIOUS: &str = "    prev=\"$3\"\n";
+/// To bash, `--flag=val` is three words, and the one before the value is the `=`.
+const BEFORE_EQUALS: &str = "    [[ \"${prev}\" == \"=\" ]] && prev=\"${COMP_WORDS[COMP_CWORD-2]}\"\n";
 
 /// The values of options that take few. They are read more leniently than this, so only the scripts know them so.
 fn with_values(mut command: clap::Command) -> clap::Command {

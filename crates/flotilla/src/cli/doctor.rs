@@ -9,13 +9,14 @@ use super::args::{ClientArgs, switch};
 use super::failure::Failure;
 use super::output::{Text, document};
 use super::session::Session;
-use super::settings::Setting;
+use super::settings::{Setting, Source};
 use super::{ConfigFile, DataDir};
 use crate::assemble::PLACES;
-use crate::config::{Kind, WorkerFile};
+use crate::config::{Config, Kind, WorkerFile};
 use clap::Args;
 use flotilla_outbound::net::address;
 use flotilla_protocol::fleet::Announce;
+use reach::At;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -117,19 +118,7 @@ impl Doctor {
         machine::settings(&mut findings);
         let config = machine::config(&mut findings, &self.file, &self.data);
         machine::clock(&mut findings);
-        machine::store(&mut findings, &self.data, config.as_ref()).await;
-        let hub_answers = reach::hub(&mut findings, session).await;
-        if let Some(config) = &config {
-            let asked = hub_answers.then(|| session.hub_url());
-            machine::port(&mut findings, config.hub.listen, reach::is_hub_at(session, config, asked.as_deref()).await);
-        }
-        // Without a file, the agents of a hub elsewhere are not known here.
-        let configured = config.as_ref().filter(|_| self.file.path().is_some());
-        if !hub_answers {
-            configured.into_iter().for_each(|config| reach::unasked(&mut findings, config));
-        } else {
-            reach::agents(&mut findings, session, configured).await;
-        }
+        self.look(&mut findings, session, config.as_ref()).await;
         if session.sources.value(Setting::AgentCard, self.agent_card.clone()).is_some() {
             reach::named(&mut findings, session).await;
         }
@@ -141,6 +130,42 @@ impl Doctor {
         show(session, &findings, &announcements);
         // What is wrong has been said, with what to do about it.
         if findings.problems() > 0 { Err(Failure::silent(1)) } else { Ok(()) }
+    }
+}
+
+impl Doctor {
+    /// Looks at what the configuration says the place of: the store, the hub with its agents, the port. A file that is
+    /// refused says nothing, and the usual places may be another hub's.
+    async fn look(&self, findings: &mut Findings, session: &Session, config: Option<&Config>) {
+        let is_store_known = config.is_some() || self.data.data_dir.is_some();
+        let is_hub_known = config.is_some() || session.hub().1 != Source::Default;
+        if is_store_known {
+            machine::store(findings, &self.data, config).await;
+        }
+        let at = if is_hub_known { reach::hub(findings, session).await } else { At::Nobody };
+        let Some(config) = config else {
+            let names = [("store", is_store_known), ("hub", is_hub_known), ("port", false)];
+            let names: Vec<&str> =
+                names.into_iter().filter_map(|(name, is_known)| (!is_known).then_some(name)).collect();
+            let what = format!("not looked at, as it says where they are: {}", names.join(", "));
+            findings.note("configuration", what, "mend it first, or name them: --data-dir DIR, --hub URL");
+            if at == At::Hub {
+                reach::agents(findings, session, None).await;
+            }
+            return;
+        };
+        let at_port = reach::at_port(session, config, (&session.hub_url(), at)).await;
+        // What is wrong with a certificate is told once.
+        if (at, at_port) != (At::Untrusted, At::Untrusted) {
+            machine::port(findings, config.hub.listen, at_port);
+        }
+        // Without a file, the agents of a hub elsewhere are not known here.
+        let configured = self.file.path().map(|_| config);
+        if at == At::Hub {
+            reach::agents(findings, session, configured).await;
+        } else {
+            configured.into_iter().for_each(|config| reach::unasked(findings, config));
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::asking;
 use super::failure::Failure;
 use super::output::{Text, document, warn};
 use super::pretty::pretty;
-use super::session::Session;
+use super::session::{Session, quoted};
 use clap::Args;
 use flotilla_outbound::client::Client;
 use flotilla_protocol::a2a::model::{Artifact, Part, Task};
@@ -27,6 +27,23 @@ pub struct Download {
 }
 
 impl Download {
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The words that do the same again.
+    pub fn words(&self) -> String {
+        let mut words = format!("task download {}", quoted(&self.id));
+        if self.dir != Path::new(".") {
+            words.push_str(&format!(" --dir {}", quoted(&self.dir.display().to_string())));
+        }
+        self.artifact.iter().for_each(|artifact| words.push_str(&format!(" --artifact {}", quoted(artifact))));
+        if self.force {
+            words.push_str(" --force");
+        }
+        words
+    }
+
     pub async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
         let task = client.task(asking::request(&self.id, Some(0))).await?;
         let files = self.files(&task.value)?;

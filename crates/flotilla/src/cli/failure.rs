@@ -196,7 +196,8 @@ impl From<ClientError> for Failure {
                 failure
                     .hint("flotilla config show says which credential is used; flotilla doctor looks at the hub's keys")
             }
-            ClientError::Refused { name, code, .. } => {
+            ClientError::Refused { reason, code, .. } => {
+                let name = name_of(reason);
                 let hint = next_step(name, &message);
                 Self { code: name.to_owned(), a2a_code: code, ..Self::internal(message) }.hint(hint)
             }

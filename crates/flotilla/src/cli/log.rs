@@ -3,11 +3,12 @@
 use super::args::ClientArgs;
 use super::failure::Failure;
 use super::output::{Text, compact, document, say};
-use super::session::{Session, hub_key};
+use super::session::{Session, hub_key, quoted};
 use super::settings::Setting;
 use clap::Args;
 use flotilla_outbound::client::error::ClientError;
 use flotilla_outbound::hub::{self, Hub, LogPage};
+use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::approval::ApprovalRequest;
 use flotilla_protocol::block::{Block, Kind};
 use flotilla_protocol::event::Event;
@@ -78,6 +79,23 @@ pub fn only_the_hub(command: &str, args: &ClientArgs) -> Result<(), Failure> {
 }
 
 impl Log {
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The words that go on after an event, or do the same again if none was shown.
+    pub fn words(&self, shown: Option<u64>) -> String {
+        let mut words = format!("task log {}", quoted(&self.id));
+        for (flag, is_given) in [(" --follow", self.follow), (" --stream", self.stream)] {
+            words.push_str(if is_given { flag } else { "" });
+        }
+        let after = shown.unwrap_or(self.after);
+        if after > 0 {
+            words.push_str(&format!(" --after {after}"));
+        }
+        words
+    }
+
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
         only_the_hub("task log", &session.args)?;
         session.watch.hush();
@@ -104,7 +122,7 @@ impl Log {
                 events.append(&mut page.events);
             }
             for entry in &page.events {
-                print(session, entry.get())?;
+                self.print(session, entry.get())?;
             }
             let Some(next) = page.next_after else { break };
             page = hub.log(&self.id, next).await?;
@@ -142,33 +160,38 @@ impl Log {
             match entry.as_str() {
                 "{}" => return Ok(()),
                 r#"{"pruned":true}"# => say(PRUNED),
-                _ => *after = print(session, &entry)?,
+                _ => *after = self.print(session, &entry)?,
             }
             *failures = 0;
         }
         Err(ClientError::Broken("the hub closed the log before the task ended".into()))
     }
+
+    /// Prints one entry; its number.
+    fn print(&self, session: &Session, json: &str) -> Result<u64, ClientError> {
+        let entry: Entry = serde_json::from_str(json).map_err(ClientError::malformed)?;
+        if session.is_json() {
+            compact(json);
+        } else {
+            readable(&entry, session.verbose).print();
+        }
+        session.watch.is_about(&self.id, self.words(Some(entry.seq)));
+        if let Event::Status { state, .. } = &entry.event {
+            session.watch.saw_task(&self.id, Some(state.name()));
+        }
+        Ok(entry.seq)
+    }
 }
 
 /// Whose log it is, and where the task stands.
 fn show_head(session: &Session, page: &LogPage) {
+    session.watch.saw_task(&page.task_id, TaskState::from_name(&page.state).map(TaskState::name));
     if !session.is_json() {
         let mut text = Text::default();
         text.field("Task", &page.task_id).field("Context", &page.context_id).field("State", &page.state);
         text.field("Provenance", &page.provenance).field("Parent", page.parent_task_id.as_deref().unwrap_or_default());
         text.gap().print();
     }
-}
-
-/// Prints one entry; its number.
-fn print(session: &Session, json: &str) -> Result<u64, ClientError> {
-    let entry: Entry = serde_json::from_str(json).map_err(ClientError::malformed)?;
-    if session.is_json() {
-        compact(json);
-    } else {
-        readable(&entry, session.verbose).print();
-    }
-    Ok(entry.seq)
 }
 
 /// `Event: SEQ TIME kind …`, then what was said.

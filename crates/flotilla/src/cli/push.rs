@@ -62,6 +62,14 @@ pub struct One {
 }
 
 impl PushConfigCommand {
+    /// The task it is about.
+    pub fn task(&self) -> &str {
+        match self {
+            Self::Create(Create { task, .. }) | Self::Get(One { task, .. }) => task,
+            Self::List { task, .. } | Self::Delete(One { task, .. }) => task,
+        }
+    }
+
     pub async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
         match self {
             Self::Create(create) => {

@@ -124,6 +124,7 @@ struct Subscribe {
 
 impl TaskArgs {
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
+        self.command.note_task(session);
         match self.command {
             TaskCommand::Log(log) => log.run(session).await,
             TaskCommand::Tree(tree) => tree.run(session).await,
@@ -134,6 +135,23 @@ impl TaskArgs {
             TaskCommand::Subscribe(subscribe) => subscribe.run(session, &session.client().await?).await,
             TaskCommand::Download(download) => download.run(session, &session.client().await?).await,
             TaskCommand::PushConfig(command) => command.run(session, &session.client().await?).await,
+        }
+    }
+}
+
+impl TaskCommand {
+    /// Whoever waits for an agent that does not answer is told of the task that was named all the same.
+    fn note_task(&self, session: &Session) {
+        let about = |id: &str, words: &str| session.watch.is_about(id, format!("task {words} {}", quoted(id)));
+        match self {
+            Self::Get(Get { id, .. }) | Self::Subscribe(Subscribe { id, .. }) => session.watch.saw_task(id, None),
+            Self::Cancel { id, .. } => about(id, "cancel"),
+            Self::Download(download) => session.watch.is_about(download.id(), download.words()),
+            Self::PushConfig(command) => about(command.task(), "push-config list"),
+            Self::Why(why) => about(why.id(), "why"),
+            Self::Log(log) => session.watch.is_about(log.id(), log.words(None)),
+            Self::Tree(tree) => about(tree.id(), "tree"),
+            Self::List(_) => {}
         }
     }
 }
@@ -283,7 +301,6 @@ fn state(name: &str) -> Result<TaskState, String> {
 impl Subscribe {
     async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
         let pace = Pace::of(session, self.poll_interval.clone())?;
-        session.watch.saw_task(&self.id, None);
         let again = || session.command(&format!("task get {}", quoted(&self.id)));
         let follow = Follow::task(client, &self.id, self.after.as_deref()).await;
         let follow = follow.map_err(|error| match error.is(Reason::UnsupportedOperation) {

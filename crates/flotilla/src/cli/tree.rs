@@ -16,6 +16,10 @@ pub struct Tree {
 }
 
 impl Tree {
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
         only_the_hub("task tree", &session.args)?;
         let json = owner::hub(session).tree(&self.id).await.map_err(owner::failure)?;

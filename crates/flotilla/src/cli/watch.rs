@@ -49,6 +49,8 @@ struct Known {
     task: String,
     context: String,
     state: &'static str,
+    /// The words of the command that goes on, where asking for the task does not.
+    again: Option<String>,
     /// What was sent, and to whom.
     sent: Option<(Client, ListTasksRequest, String)>,
     told: &'static str,
@@ -87,6 +89,12 @@ impl Watch {
             }
             known.state = state.unwrap_or(known.state);
         });
+    }
+
+    /// Takes note of the task that a command is about, and of the words that go on with the same.
+    pub fn is_about(&self, task: &str, again: String) {
+        self.saw_task(task, None);
+        self.change(|known| known.again = Some(again));
     }
 
     /// Takes note of what goes out: an agent that does not stream says nothing of the task before it is over.
@@ -203,7 +211,9 @@ impl Known {
         if self.task.is_empty() {
             return Failure::interrupted("interrupted; no task is known yet").hint(self.unknown(command));
         }
-        let text = format!("interrupted; {}, and goes on without you", self.standing());
+        let is_over = TaskState::from_name(self.state).is_some_and(TaskState::is_settled);
+        let goes_on = if is_over { "" } else { ", and goes on without you" };
+        let text = format!("interrupted; {}{goes_on}", self.standing());
         Failure::interrupted(text).hint(self.go_on(command))
     }
 
@@ -215,7 +225,10 @@ impl Known {
     }
 
     fn go_on(&self, command: impl Fn(&str) -> String) -> String {
-        command(&format!("task get --wait {}", quoted(&self.task)))
+        match &self.again {
+            Some(again) => command(again),
+            None => command(&format!("task get --wait {}", quoted(&self.task))),
+        }
     }
 
     fn unknown(&self, command: impl Fn(&str) -> String) -> String {

@@ -35,6 +35,10 @@ struct Decided {
 }
 
 impl Why {
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
         only_the_hub("task why", &session.args)?;
         let told = hub(session).why(&self.id).await.and_then(|json| show(session, &json));

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::Instant;
 
 /// How many connections beyond the limit are told so at once; still more wait in the system's queue.
 const CROWD: usize = 256;
@@ -35,7 +36,7 @@ pub async fn until(listener: TcpListener, running: &Arc<Running>, stopped: impl 
         let (app, stop) = (Arc::clone(&running.app), stop.subscribe());
         let security = security(running);
         tokio::spawn(async move {
-            if let Some(stream) = Box::pin(secure::open(stream, security, terms.times.head)).await {
+            if let Some(stream) = Box::pin(secure::open(stream, security, terms.opened + terms.times.head)).await {
                 connection::serve(stream, app, terms, stop, place).await;
             }
         });
@@ -105,7 +106,9 @@ async fn accept(listener: &TcpListener, places: &Places, running: &Running) -> O
         Place::Served(..) => (Times { head: limits.head_time.0, idle: limits.idle_time.0 }, None),
         Place::Crowded { .. } => (CROWDED, Some(limits.connections)),
     };
-    Some((stream, place, Terms { times, header_bytes: limits.header_bytes, peer, crowded }))
+    // Who waited for a place did not make us wait.
+    let opened = Instant::now();
+    Some((stream, place, Terms { opened, times, header_bytes: limits.header_bytes, peer, crowded }))
 }
 
 async fn drain(running: &Running, stop: watch::Sender<bool>) {

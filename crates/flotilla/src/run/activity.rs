@@ -44,10 +44,10 @@ const NO_HEAD: u64 = u64::MAX;
 const OF_AN_ANSWER: usize = 64;
 
 impl Activity {
-    /// A new connection owes a head from the first.
-    pub fn new() -> Arc<Self> {
+    /// A connection owes a head from its first moment.
+    pub fn since(opened: Instant) -> Arc<Self> {
         Arc::new(Self {
-            opened: Instant::now(),
+            opened,
             busy: AtomicUsize::new(0),
             quiet_since: AtomicU64::new(0),
             head_since: AtomicU64::new(0),
@@ -62,8 +62,9 @@ impl Activity {
         self.opened + Duration::from_millis(millis)
     }
 
-    pub fn expect_no_head(&self) {
-        self.head_since.store(NO_HEAD, Ordering::Relaxed);
+    /// Whether a head is waited for.
+    pub fn owes_head(&self) -> bool {
+        self.head_since.load(Ordering::Relaxed) != NO_HEAD
     }
 
     fn is_busy(&self) -> bool {
@@ -73,13 +74,13 @@ impl Activity {
     /// A request's head is complete.
     pub fn begin(activity: &Arc<Self>) -> Busy {
         activity.busy.fetch_add(1, Ordering::Relaxed);
-        activity.expect_no_head();
+        activity.head_since.store(NO_HEAD, Ordering::Relaxed);
         Busy(Arc::clone(activity))
     }
 
     /// Bytes came: outside a request, they begin a head.
     fn came(&self) {
-        if !self.is_busy() && self.head_since.load(Ordering::Relaxed) == NO_HEAD {
+        if !self.is_busy() && !self.owes_head() {
             self.head_since.store(self.now(), Ordering::Relaxed);
         }
     }
@@ -163,7 +164,7 @@ impl hyper::body::Body for Held {
 pub struct Watched {
     stream: Socket,
     activity: Arc<Activity>,
-    /// Whether bytes outside a request begin one. In HTTP/2, frames come without any.
+    /// Whether bytes outside a request begin one. In HTTP/2, frames come without any once the first has come.
     heads: bool,
     /// What came and was not used yet.
     ahead: BytesMut,
@@ -276,12 +277,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_new_connection_owes_a_head() {
-        assert_eq!(let_go_after(&Activity::new()).await, (Silence::Head, 10));
+        assert_eq!(let_go_after(&Activity::since(Instant::now())).await, (Silence::Head, 10));
     }
 
     #[tokio::test(start_paused = true)]
     async fn between_requests_a_connection_may_be_idle_for_longer() {
-        let activity = Activity::new();
+        let activity = Activity::since(Instant::now());
         let busy = Activity::begin(&activity);
         advance(30).await;
         drop(busy);
@@ -290,7 +291,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_head_that_was_begun_is_owed_again() {
-        let activity = Activity::new();
+        let activity = Activity::since(Instant::now());
         drop(Activity::begin(&activity));
         advance(25).await;
         activity.came();
@@ -301,7 +302,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_is_being_read_is_no_silence() {
-        let activity = Activity::new();
+        let activity = Activity::since(Instant::now());
         drop(Activity::begin(&activity));
         advance(50).await;
         activity.took(4_000);
@@ -314,7 +315,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_with_a_request_is_not_silent() {
-        let activity = Activity::new();
+        let activity = Activity::since(Instant::now());
         let busy = Activity::begin(&activity);
         activity.came();
         let silent = tokio::time::timeout(Duration::from_secs(1000), activity.silent(TIMES)).await;

@@ -12,15 +12,19 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// How much longer than allowed a head may be and still be refused in the form of its binding.
 const HEAD_MARGIN: usize = 16 * 1024;
-/// How long a client may take to see that it was told to go.
+/// How long a client may take to see that it was told to go;
 const PARTING: Duration = Duration::from_secs(5);
+/// and one that owes its first head, where the version has words for it.
+pub const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What a connection is let in with.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
+    pub opened: Instant,
     pub times: Times,
     pub header_bytes: usize,
     pub peer: Peer,
@@ -30,18 +34,14 @@ pub struct Terms {
 
 /// Serves until the client or the hub goes.
 pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch::Receiver<bool>, place: Place) {
-    let activity = Activity::new();
+    let activity = Activity::since(terms.opened);
     let speaks = tokio::select! {
-        speaks = stream.speaks(terms.times.head) => speaks,
+        speaks = stream.speaks(terms.opened + terms.times.head) => speaks,
         // Who has not said anything yet need not be waited for.
         _ = stop.wait_for(|stop| *stop) => None,
     };
     let Some(speaks) = speaks else { return };
     let is_http1 = matches!(speaks, Speaks::Http1);
-    if !is_http1 {
-        // Frames come without a request too, so only requests count as activity.
-        activity.expect_no_head();
-    }
     // What the connection becomes keeps its place, and is waited for like one.
     let io = Watched::new(stream, Arc::clone(&activity), is_http1).holding((place, stop.clone()));
     let served = Served { app, terms, activity };
@@ -99,12 +99,14 @@ impl Begun {
 }
 
 /// Runs a connection to its end, and brings that about when the client is silent for too long or the hub stops.
+/// `farewell` is for a client that owes a head; without one it is not told to go.
 /// Whether it ended by itself, and is not just to be dropped.
 pub async fn drive<C: Future<Output = hyper::Result<()>>>(
     mut connection: Pin<&mut C>,
     part: impl Fn(Pin<&mut C>),
     activity: &Activity,
     times: Times,
+    farewell: Option<Duration>,
     mut stop: watch::Receiver<bool>,
 ) -> hyper::Result<bool> {
     let silence = {
@@ -129,11 +131,21 @@ pub async fn drive<C: Future<Output = hyper::Result<()>>>(
         Silence::Head => Limit::HeadTime,
     };
     count_over(limit.name(), "connection");
-    if silence == Silence::Head {
-        return Ok(false);
-    }
+    let farewell = match (silence, farewell) {
+        (Silence::Head, None) => return Ok(false),
+        (Silence::Head, farewell) => farewell,
+        (Silence::Idle, _) => None,
+    };
     // A request may be on its way: whoever sent it is told that it was not taken.
     part(connection.as_mut());
+    if let Some(farewell) = farewell {
+        match tokio::time::timeout(farewell, connection.as_mut()).await {
+            Ok(ended) => return ended.map(|()| true),
+            Err(_) if activity.owes_head() => return Ok(false),
+            // It came at the last moment, and is answered.
+            Err(_) => {}
+        }
+    }
     loop {
         match tokio::time::timeout(PARTING, connection.as_mut()).await {
             Ok(ended) => return ended.map(|()| true),

@@ -3,7 +3,7 @@
 //! of their own.
 
 use super::activity::Watched;
-use super::connection::{Served, drive};
+use super::connection::{FAREWELL, Served, drive};
 use axum::body::Body;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -34,7 +34,7 @@ pub async fn serve(io: Watched, served: Served, stop: watch::Receiver<bool>) -> 
     // In a box of its own, so that a connection takes the room of the version it speaks, and only once.
     let mut requests = Box::pin(Requests { connection, near });
     let part = |requests: Pin<&mut Requests<_>>| http2::Connection::graceful_shutdown(requests.connection());
-    drive(requests.as_mut(), part, &activity, times, stop).await.map(drop)
+    drive(requests.as_mut(), part, &activity, times, Some(FAREWELL), stop).await.map(drop)
 }
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;

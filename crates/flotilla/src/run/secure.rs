@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -38,9 +39,9 @@ const USE_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; c
     content-length: 67\r\n\r\nThis port speaks TLS: use https:// (for gRPC, a secure channel).  \n";
 
 /// Shakes hands where that is asked for; who does not in time, or not at all, is let go.
-pub async fn open(stream: TcpStream, security: Option<Security>, patience: Duration) -> Option<Socket> {
+pub async fn open(stream: TcpStream, security: Option<Security>, deadline: Instant) -> Option<Socket> {
     let Some(security) = security else { return Some(Socket::Plain(stream)) };
-    let opened = tokio::time::timeout(patience, async {
+    let opened = tokio::time::timeout_at(deadline, async {
         let mut first = [0; 1];
         let count = stream.peek(&mut first).await.ok()?;
         if count == 1 && first[0] == HANDSHAKE {
@@ -69,9 +70,9 @@ async fn turn_away(mut stream: TcpStream) {
 
 impl Socket {
     /// Which version of HTTP the client speaks; none if it says nothing in time.
-    pub async fn speaks(&self, patience: Duration) -> Option<Speaks> {
+    pub async fn speaks(&self, deadline: Instant) -> Option<Speaks> {
         match self {
-            Self::Plain(stream) => speaks(stream, patience).await,
+            Self::Plain(stream) => speaks(stream, deadline).await,
             Self::Tls(stream) => match stream.get_ref().1.alpn_protocol() {
                 Some(b"h2") => Some(Speaks::Http2),
                 _ => Some(Speaks::Http1),
@@ -81,7 +82,7 @@ impl Socket {
 }
 
 /// Which version a client speaks in the clear, by its first bytes.
-async fn speaks(stream: &TcpStream, head_time: Duration) -> Option<Speaks> {
+async fn speaks(stream: &TcpStream, deadline: Instant) -> Option<Speaks> {
     let mut seen = [0; PREFACE.len()];
     let look = async {
         let mut known = 0;
@@ -100,7 +101,7 @@ async fn speaks(stream: &TcpStream, head_time: Duration) -> Option<Speaks> {
             known = count;
         }
     };
-    match tokio::time::timeout(head_time, look).await {
+    match tokio::time::timeout_at(deadline, look).await {
         Ok(known) => known,
         Err(_) => {
             count_over(Limit::HeadTime.name(), "connection");

@@ -173,6 +173,28 @@ fn the_client_says_in_words_what_is_wrong_with_a_certificate() {
 }
 
 #[test]
+fn doctor_tells_a_certificate_that_is_not_accepted_once_and_as_such() {
+    let dir = flotilla_testkit::scratch();
+    certify(dir.path());
+    let hub = hub(dir.path(), "");
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let (certificate, key, listen) = (file("cert.pem"), file("key.pem"), hub.address());
+    let config = format!("hub: {{listen: '{listen}', tls: {{certificate: '{certificate}', key: '{key}'}}}}");
+    fs::write(file("hub.yaml"), config).expect("written");
+    let (config, data) = (file("hub.yaml"), hub.data().display().to_string());
+    let args = ["doctor", "--config", &config, "--data-dir", &data, "-o", "json"];
+    let ran = Place::new().run(&args);
+    let all = ran.json()["findings"].as_array().cloned().expect("findings");
+    let told: Vec<&Value> = all.iter().filter(|found| found["level"] == "problem").collect();
+    let [found] = told.as_slice() else { panic!("one problem: {ran:?}") };
+    assert!(found["what"].as_str().is_some_and(|what| what.contains("does not trust who signed it")), "{found}");
+    assert!(found["do"].as_str().is_some_and(|advice| advice.contains("SSL_CERT_FILE")), "{found}");
+    assert!(!ran.out.contains("flotilla serve") && all.iter().all(|found| found["about"] != "port"), "{ran:?}");
+    let ran = Place::new().env("SSL_CERT_FILE", &certificate).run(&args);
+    assert!(ran.out.contains("is ready") && ran.out.contains("is taken, and a hub answers"), "{ran:?}");
+}
+
+#[test]
 fn the_client_says_when_there_is_no_tls_to_speak() {
     let hub = setup().config(CONFIG).start();
     let ran = Place::new().run(&["card", "get", "-a", &format!("https://{}", hub.address())]);

@@ -63,7 +63,7 @@ pub enum ClientError {
     AuthFailed { message: String, code: Code },
     /// The agent refused, under a name of the A2A specification.
     #[error("{message}")]
-    Refused { name: &'static str, code: Option<Code>, message: String },
+    Refused { reason: Reason, code: Option<Code>, message: String },
     /// The agent takes no more for now; `retry` says when it does, if it said so: `in 5 s`, `after DATE`.
     #[error("{message}")]
     Exhausted { message: String, code: Option<Code>, retry: Option<String> },
@@ -85,7 +85,7 @@ impl ClientError {
     /// The agent answered with something that is not A2A.
     pub fn malformed(problem: impl std::fmt::Display) -> Self {
         let message = format!("the agent's answer is not A2A: {problem}");
-        Self::Refused { name: name_of(Reason::InvalidAgentResponse), code: None, message }
+        Self::Refused { reason: Reason::InvalidAgentResponse, code: None, message }
     }
 
     /// The same, with the place of what cannot be read. It is read once more to find it, which only garbage costs.
@@ -108,10 +108,15 @@ impl ClientError {
     /// An agent may repeat a credential in what it answers.
     pub(crate) fn masked(self, clean: impl Fn(&str) -> String) -> Self {
         match self {
-            Self::Refused { name, code, message } => Self::Refused { name, code, message: clean(&message) },
+            Self::Refused { reason, code, message } => Self::Refused { reason, code, message: clean(&message) },
             Self::Exhausted { message, code, retry } => Self::Exhausted { message: clean(&message), code, retry },
             Self::AuthFailed { message, code } => Self::AuthFailed { message: clean(&message), code },
             Self::NotJson { problem, body } => Self::NotJson { problem, body: clean(&body) },
+            Self::Broken(problem) => Self::Broken(clean(&problem)),
+            Self::CredentialsMissing { schemes, code, withheld } => {
+                let schemes = schemes.iter().map(|scheme| clean(scheme)).collect();
+                Self::CredentialsMissing { schemes, code, withheld }
+            }
             other => other,
         }
     }
@@ -128,11 +133,17 @@ impl ClientError {
 
     /// A refusal this side makes in the protocol's own words, before asking.
     pub fn local(reason: Reason, message: impl Into<String>) -> Self {
-        Self::Refused { name: name_of(reason), code: None, message: message.into() }
+        Self::Refused { reason, code: None, message: message.into() }
     }
 
+    /// Whether it has the name of this reason.
     pub fn is(&self, reason: Reason) -> bool {
-        matches!(self, Self::Refused { name, .. } if *name == name_of(reason))
+        matches!(self, Self::Refused { reason: told, .. } if name_of(*told) == name_of(reason))
+    }
+
+    /// Whether the agent does not take a message of this size.
+    pub fn is_about_size(&self) -> bool {
+        matches!(self, Self::Refused { reason: Reason::PayloadTooLarge, .. })
     }
 
     /// Whether the agent itself answered, in a way that cannot be used and will not be otherwise a moment later.
@@ -226,7 +237,7 @@ impl Told {
             }
             // What gRPC calls UNAVAILABLE.
             (Reason::Unavailable, _) => ClientError::Broken(message),
-            (reason, code) => ClientError::Refused { name: name_of(reason), code, message },
+            (reason, code) => ClientError::Refused { reason, code, message },
         }
     }
 
@@ -245,8 +256,8 @@ impl Told {
         let by_http = || match self.http? {
             401 => Some(Reason::Unauthenticated),
             403 => Some(Reason::PermissionDenied),
-            // The message is at fault, if only by its size.
-            400 | 413 => Some(Reason::InvalidParams),
+            400 => Some(Reason::InvalidParams),
+            413 => Some(Reason::PayloadTooLarge),
             // The path is there, and what it names is not.
             404 if self.grpc.as_deref() == Some("NOT_FOUND") => Some(Reason::TaskNotFound),
             404 | 405 | 501 => Some(Reason::MethodNotFound),
@@ -263,7 +274,7 @@ impl Told {
             "NOT_FOUND" => Some(Reason::TaskNotFound),
             // The message itself is too much, and will be; or the answer to it.
             "RESOURCE_EXHAUSTED" if self.message.contains("Sent message larger than max") => Some(Reason::Internal),
-            "RESOURCE_EXHAUSTED" if self.is_about_size() => Some(Reason::InvalidParams),
+            "RESOURCE_EXHAUSTED" if self.is_about_size() => Some(Reason::PayloadTooLarge),
             "RESOURCE_EXHAUSTED" => Some(Reason::ResourceExhausted),
             "UNAVAILABLE" => Some(Reason::Unavailable),
             _ => None,
@@ -294,11 +305,11 @@ pub fn name_of(reason: Reason) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{ClientError, Told};
+    use super::{ClientError, Told, name_of};
 
     fn name(told: Told) -> String {
         match told.into_error(true) {
-            ClientError::Refused { name, .. } => name.to_owned(),
+            ClientError::Refused { reason, .. } => name_of(reason).to_owned(),
             other => format!("{other:?}").split([' ', '{', '(']).next().unwrap_or_default().to_owned(),
         }
     }
@@ -316,7 +327,9 @@ mod tests {
             "TaskNotFoundError"
         );
         assert_eq!(name(Told { http: Some(401), ..Told::default() }), "AuthFailed");
-        assert_eq!(name(Told { http: Some(413), ..Told::default() }), "InvalidParamsError", "it is too large");
+        let too_large = || Some("PAYLOAD_TOO_LARGE".to_owned());
+        assert_eq!(name(Told { rpc: Some(-32600), reason: too_large(), ..Told::default() }), "InvalidRequestError");
+        assert_eq!(name(Told { http: Some(413), ..Told::default() }), "InvalidRequestError");
         assert_eq!(name(Told { http: Some(500), ..Told::default() }), "InternalError");
         assert_eq!(name(Told { http: Some(502), ..Told::default() }), "Broken");
         let later = Some("in 5 s".to_owned());
@@ -341,7 +354,7 @@ mod tests {
             "gRPC message exceeds maximum size 4194304: 5000244",
             "Received message exceeds the maximum configured message size.",
         ] {
-            assert_eq!(told(message), "InvalidParamsError", "{message}");
+            assert_eq!(told(message), "InvalidRequestError", "{message}");
         }
         assert_eq!(told("Sent message larger than max (5 vs. 4)"), "InternalError", "the work may be done");
         assert_eq!(told("the number of messages exceeds the quota"), "Exhausted");

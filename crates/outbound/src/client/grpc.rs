@@ -7,12 +7,12 @@ use super::error::{ClientError, Told};
 use super::frame::{Frame, Frames};
 use super::operation;
 use super::{Client, Dialect};
-use crate::net::innermost;
+use crate::net::{Net, innermost};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::{Buf as _, Bytes, BytesMut};
 use flotilla_core::log::Cursor;
-use flotilla_grpc::{Code, SERVICE, rpc, v03};
+use flotilla_grpc::{Code, SERVICE, details_json, rpc, v03};
 use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::request::Request;
 use flotilla_protocol::proto03::file::Files;
@@ -30,6 +30,7 @@ struct Incoming {
     body: reqwest::Body,
     framed: Framed,
     credentials: bool,
+    net: Net,
 }
 
 impl Incoming {
@@ -47,6 +48,7 @@ impl Incoming {
                 Ok(data) => self.framed.push(&data),
                 Err(frame) => {
                     let trailers = frame.into_trailers().unwrap_or_default();
+                    self.net.log_headers(&trailers);
                     return status(&trailers, self.credentials).unwrap_or(Ok(())).map(|()| None);
                 }
             }
@@ -118,6 +120,15 @@ fn details(encoded: &str) -> Option<rpc::Status> {
     rpc::Status::decode(bytes.as_slice()).ok()
 }
 
+/// What a header that tells of the call's fate says, in words; none if it is no such header, or cannot be read.
+pub fn told(name: &str, value: &str) -> Option<String> {
+    match name {
+        "grpc-message" => Some(percent_decode_str(value).decode_utf8_lossy().into_owned()),
+        "grpc-status-details-bin" => details(value).map(|status| details_json(&status).to_string()),
+        _ => None,
+    }
+}
+
 /// The detail of this name in a `google.rpc.Status`.
 fn detail<T: prost::Message + Default>(status: &rpc::Status, name: &str) -> Option<T> {
     let found = status.details.iter().find(|detail| detail.type_url.ends_with(name))?;
@@ -166,7 +177,8 @@ async fn start(
         return Err(error);
     }
     let body = http::Response::<reqwest::Body>::from(response).into_body();
-    Ok((Incoming { body, framed: Framed::new(client.net.limits.bytes), credentials }, headers))
+    let framed = Framed::new(client.net.limits.bytes);
+    Ok((Incoming { body, framed, credentials, net: client.net.clone() }, headers))
 }
 
 /// Where an interface of a card from `source` is. A bare HOST:PORT is spoken to as the card was fetched: with TLS or
@@ -207,13 +219,7 @@ pub async fn call(client: &Client, request: &Request, patience: Option<Duration>
 pub async fn open(client: &Client, request: &Request, after: Option<&str>) -> Result<Frames, ClientError> {
     let (incoming, headers) = start(client, request, after, operation::patience(client, request)).await?;
     let cursor = headers.get("last-event-id").and_then(|value| value.to_str().ok()).and_then(Cursor::parse);
-    Ok(Frames::Grpc(Box::new(GrpcStream {
-        incoming,
-        cursor,
-        dialect: client.dialect(),
-        files: client.files(),
-        net: client.net.clone(),
-    })))
+    Ok(Frames::Grpc(Box::new(GrpcStream { incoming, cursor, dialect: client.dialect(), files: client.files() })))
 }
 
 pub struct GrpcStream {
@@ -222,17 +228,17 @@ pub struct GrpcStream {
     cursor: Option<Cursor>,
     dialect: Dialect,
     files: Files,
-    net: crate::net::Net,
 }
 
 impl GrpcStream {
     pub async fn next(&mut self) -> Result<Option<Frame>, ClientError> {
         let Some(message) = self.incoming.next().await? else { return Ok(None) };
+        let net = &self.incoming.net;
         let json = match self.dialect {
-            Dialect::Current => message::frame(&message, self.net.limits.depth)?,
-            Dialect::Old => old::frame(&message, v03::Reader { json_depth: self.net.limits.depth, files: self.files })?,
+            Dialect::Current => message::frame(&message, net.limits.depth)?,
+            Dialect::Old => old::frame(&message, v03::Reader { json_depth: net.limits.depth, files: self.files })?,
         };
-        self.net.note(|| format!("< {json}"));
+        net.note(|| format!("< {json}"));
         self.cursor = after(self.cursor.take(), &json)?;
         Frame::read(self.cursor.as_ref().map(ToString::to_string), &json).map(Some)
     }

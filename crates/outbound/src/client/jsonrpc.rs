@@ -144,7 +144,7 @@ fn result(text: &str, http: Option<u16>) -> Result<String, Unanswered> {
         let rpc = if refused.is_some() { None } else { Some(failure.code) };
         let by_http = match http {
             Some(429) => Some(Reason::ResourceExhausted),
-            Some(413) => Some(Reason::InvalidParams),
+            Some(413) => Some(Reason::PayloadTooLarge),
             _ => None,
         };
         let by_http = by_http.map(|reason| reason.row().reason.to_owned());

@@ -169,7 +169,7 @@ async fn fetch(
         _ if status == StatusCode::OK => net.text(response).await?,
         _ => {
             let said = net.text(response).await.unwrap_or_default();
-            return Err(missing(Told::words(status.as_u16(), &said)));
+            return Err(missing(net.clean(&Told::words(status.as_u16(), &said))));
         }
     };
     if let Some(cache) = cache {

@@ -1,11 +1,13 @@
 //! Masking of credentials in everything that is shown; no setting turns it off.
 
+mod spelling;
+
 use super::address::shown_in;
 use std::ops::Range;
 
 /// What stands in the place of a secret.
 pub const MASK: &str = "[redacted]";
-/// Shorter secrets would mask half of every text; they are masked where they stand as a header.
+/// Shorter secrets would mask half of every text; they are masked where they stand alone.
 const SHORTEST: usize = 4;
 
 /// Headers that hold nothing secret; of all others the value is masked.
@@ -74,7 +76,7 @@ pub struct Redactor {
 
 impl Redactor {
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let mut secrets: Vec<String> = secrets.into_iter().filter(|secret| secret.len() >= SHORTEST).collect();
+        let mut secrets: Vec<String> = secrets.into_iter().filter(|secret| !secret.is_empty()).collect();
         // The longest first: a secret may contain another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self { secrets }
@@ -87,14 +89,39 @@ impl Redactor {
 
     /// Text with known secrets, secret JSON members and what is secret in addresses masked.
     pub fn clean(&self, text: &str) -> String {
-        let mut clean = text.to_owned();
-        for secret in &self.secrets {
-            if clean.contains(secret.as_str()) {
-                clean = clean.replace(secret.as_str(), MASK);
+        shown_in(&mask_json(&self.mask_known(text)))
+    }
+
+    fn mask_known(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let (mut shown, mut at) = (0, 0);
+        while at < text.len() {
+            match self.end_of_secret(text.as_bytes(), at) {
+                Some(end) => {
+                    out.push_str(&text[shown..at]);
+                    out.push_str(MASK);
+                    (shown, at) = (end, end);
+                }
+                None => at += 1,
             }
         }
-        shown_in(&mask_json(&clean))
+        out.push_str(&text[shown..]);
+        out
     }
+
+    /// Where a secret ends that begins here, in whatever spelling.
+    fn end_of_secret(&self, text: &[u8], start: usize) -> Option<usize> {
+        self.secrets.iter().find_map(|secret| {
+            let end = spelling::end_of(secret.as_bytes(), text, start)?;
+            (secret.len() >= SHORTEST || stands_alone(text, start..end)).then_some(end)
+        })
+    }
+}
+
+fn stands_alone(text: &[u8], word: Range<usize>) -> bool {
+    let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+    let before = word.start.checked_sub(1).and_then(|before| text.get(before));
+    !before.is_some_and(goes_on) && !text.get(word.end).is_some_and(goes_on)
 }
 
 /// Masks the text of every `"name": "…"` whose name says that it is a secret, and of every `"Bearer …"`.
@@ -158,12 +185,31 @@ mod tests {
 
     #[test]
     fn secrets_are_masked_wherever_they_stand() {
-        let redactor = Redactor::new(["s3cret".to_owned(), "abc".to_owned()]);
-        assert_eq!(redactor.clean("got s3cret, abc"), "got [redacted], abc");
+        let redactor = Redactor::new(["s3cret".to_owned(), "s3cret-2".to_owned(), "abc".to_owned(), String::new()]);
+        assert_eq!(redactor.clean("got s3crets3cret-2, abcd"), "got [redacted][redacted], abcd");
+        assert_eq!(
+            redactor.clean("k=abc&ä=abc; xabc äabc"),
+            "k=[redacted]&ä=[redacted]; xabc äabc",
+            "a short one alone"
+        );
         assert_eq!(redactor.header("Authorization", "Bearer x"), "[redacted]");
         assert_eq!(redactor.header("X-Whatever", "x"), "[redacted]");
         assert_eq!(redactor.header("A2A-Version", "1.0"), "1.0");
         assert_eq!(redactor.header("TE", "trailers"), "trailers");
+    }
+
+    #[test]
+    fn a_secret_that_comes_back_escaped_is_masked() {
+        let redactor = Redactor::new(["sk-live/9f+Ab==".to_owned(), "dä\"y".to_owned()]);
+        for told in [
+            "no route POST /rpc?k=sk-live%2F9f%2BAb%3D%3D",
+            r#"{"error":"sk-live\/9f+Ab== or \u0073k-live/9f\u002bAb== or d\u00e4\"y"}"#,
+            "sk-live%252F9f%252BAb%253D%253D&d%C3%A4%22y",
+        ] {
+            let shown = redactor.clean(told);
+            assert!(!shown.contains("9f") && !shown.contains('y') && shown.contains("[redacted]"), "{shown}");
+        }
+        assert_eq!(redactor.clean("100 %, a\\b + ü %zz"), "100 %, a\\b + ü %zz");
     }
 
     #[test]

@@ -39,7 +39,8 @@ impl Failure {
     pub fn of(agent: &str, error: &ClientError) -> Self {
         let (problem, detail) = (bare(error), error.to_string());
         match error {
-            ClientError::Refused { name, .. } if error.is(Reason::InvalidAgentResponse) => {
+            ClientError::Refused { .. } if error.is(Reason::InvalidAgentResponse) => {
+                let name = name_of(Reason::InvalidAgentResponse);
                 Self::new(format!("The answer of the agent '{agent}' cannot be used ({name}): {problem}"), detail)
             }
             ClientError::TooLarge { .. } | ClientError::NotJson { .. } | ClientError::Id(_) => {
@@ -50,17 +51,19 @@ impl Failure {
             ClientError::Refused { code: None, .. } if error.is(Reason::VersionNotSupported) => {
                 Self::new(format!("The agent '{agent}' cannot be called: {problem}"), detail)
             }
-            ClientError::Refused { name, .. } => {
+            ClientError::Refused { reason, .. } => {
                 let refuses = [
                     Reason::ContentTypeNotSupported,
                     Reason::UnsupportedOperation,
                     Reason::InvalidParams,
                     Reason::ExtensionSupportRequired,
                 ];
-                let state = match refuses.into_iter().any(|reason| error.is(reason)) {
+                // The message is at fault, if only by its size.
+                let state = match error.is_about_size() || refuses.into_iter().any(|reason| error.is(reason)) {
                     true => TaskState::Rejected,
                     false => TaskState::Failed,
                 };
+                let name = name_of(*reason);
                 let text = format!("The agent '{agent}' refused the message ({name}): {problem}");
                 Self { state, text, detail }
             }

@@ -1,6 +1,7 @@
 //! What is on this machine: settings, configuration, clock, store, keys, port.
 
 use super::Findings;
+use super::reach::At;
 use crate::cli::session::hub_key;
 use crate::cli::settings::Setting;
 use crate::cli::{ConfigFile, DataDir};
@@ -12,6 +13,7 @@ use flotilla_core::key::{is_key, sha256};
 use flotilla_core::ports::{Clock as _, Store as _};
 use flotilla_protocol::time::Millis;
 use flotilla_store::sqlite::Sqlite;
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::Path;
 
@@ -234,16 +236,23 @@ async fn keys(findings: &mut Findings, store: &Sqlite, preset: Option<&str>) {
 }
 
 /// Whether a hub could listen where it is to, or does.
-pub fn port(findings: &mut Findings, listen: SocketAddr, is_hub: bool) {
-    match TcpListener::bind(listen) {
-        Ok(_) => findings.ok("port", format!("{listen} is free")),
-        Err(_) if is_hub => {
-            findings.ok("port", format!("{listen} is taken, and a hub answers"));
-        }
-        Err(error) => {
+pub fn port(findings: &mut Findings, listen: SocketAddr, at: At) {
+    let Err(error) = TcpListener::bind(listen) else { return findings.ok("port", format!("{listen} is free")) };
+    match at {
+        At::Hub | At::SickHub => findings.ok("port", format!("{listen} is taken, and a hub answers")),
+        At::Untrusted => findings.note(
+            "port",
+            format!("{listen} is taken by a program whose certificate is not accepted here: it may be the hub"),
+            "to have it looked at, name it with --hub URL",
+        ),
+        At::Other | At::Nobody => {
+            let what = match error.kind() {
+                ErrorKind::AddrInUse => format!("{listen} is taken by another program"),
+                _ => format!("{listen} cannot be used: {error}"),
+            };
             let advice =
                 "stop the program that uses it, or choose another address: hub.listen, FLOTILLA_LISTEN or --listen";
-            findings.problem("port", format!("{listen} cannot be used: {error}"), advice);
+            findings.problem("port", what, advice);
         }
     }
 }

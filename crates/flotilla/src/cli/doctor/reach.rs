@@ -5,6 +5,7 @@ use super::beyond::Beyond;
 use super::machine::{apart, place_of};
 use crate::cli::failure::{Failure, Local};
 use crate::cli::session::{Session, hub_key};
+use crate::cli::settings::Source;
 use crate::config::{Config, Kind};
 use flotilla_outbound::client::card::Card;
 use flotilla_outbound::client::choose::Binding;
@@ -12,7 +13,7 @@ use flotilla_outbound::client::credential::Credentials;
 use flotilla_outbound::client::error::ClientError;
 use flotilla_outbound::client::resolve::{Reference, resolve};
 use flotilla_outbound::client::{Client, Options, check};
-use flotilla_outbound::hub::Hub;
+use flotilla_outbound::hub::{Hub, Readiness};
 use flotilla_outbound::net::address;
 use flotilla_protocol::a2a::request::ListTasksRequest;
 use flotilla_protocol::wire::Int32;
@@ -24,44 +25,75 @@ const DRIFT: i64 = 30;
 /// How long whoever has the hub's port may take to say that it is one.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether a hub answers, and whether its clock agrees with ours.
-pub async fn hub(findings: &mut Findings, session: &Session) -> bool {
-    let hub = Hub::new(session.net.clone(), &session.hub_url(), None);
-    let place = address::shown(hub.url());
-    let date = match hub.ready().await {
-        Ok(date) => date,
-        Err(error) => {
-            let expected = session.args.hub.is_some() || std::env::var_os("FLOTILLA_URL").is_some();
-            let (what, advice) = (format!("no hub answers at {place}: {error}"), "start it with: flotilla serve");
-            if expected {
-                findings.problem("hub", what, format!("{advice}; or correct FLOTILLA_URL or --hub"));
-            } else {
-                findings.note("hub", what, advice);
-            }
-            return false;
-        }
-    };
-    findings.ok("hub", format!("{place} is ready"));
-    match date.as_deref().and_then(apart) {
-        Some(seconds) if seconds > DRIFT => {
-            let what = format!("this machine and the hub are {seconds} s apart");
-            findings.problem("clock", what, "set both clocks (on Debian: timedatectl set-ntp true)");
-        }
-        _ => {}
-    }
-    true
+/// What is where a hub is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    Hub,
+    /// A hub that cannot do its work.
+    SickHub,
+    /// Whoever shows a certificate that is not accepted here.
+    Untrusted,
+    Other,
+    Nobody,
 }
 
-/// Whether a hub answers where the configuration has one listen. `asked` is where one was asked and answered: it may
-/// be the same, reached in a way that is not tried here.
-pub async fn is_hub_at(session: &Session, config: &Config, asked: Option<&str>) -> bool {
-    let port = config.hub.listen.port();
-    if asked.is_some_and(|url| url.trim_end_matches('/').ends_with(&format!(":{port}"))) {
-        return true;
+impl At {
+    fn of(looked: &Result<Readiness, ClientError>) -> Self {
+        match looked {
+            Ok(Readiness::Ready { .. }) => Self::Hub,
+            Ok(Readiness::NotReady(_)) => Self::SickHub,
+            Ok(Readiness::NoHub { .. }) => Self::Other,
+            Err(ClientError::Untrusted { .. }) => Self::Untrusted,
+            Err(_) => Self::Nobody,
+        }
     }
-    let Some(place) = place_of(config) else { return false };
+}
+
+/// Whether a hub answers, and whether its clock agrees with ours.
+pub async fn hub(findings: &mut Findings, session: &Session) -> At {
+    let hub = Hub::new(session.net.clone(), &session.hub_url(), None);
+    let place = address::shown(hub.url());
+    let looked = hub.ready().await;
+    let at = At::of(&looked);
+    let mut missing = |what: String, advice: &str| match session.hub().1 {
+        Source::Default => findings.note("hub", what, advice),
+        _ => findings.problem("hub", what, format!("{advice}; or correct FLOTILLA_URL or --hub")),
+    };
+    match looked {
+        Ok(Readiness::Ready { date }) => {
+            findings.ok("hub", format!("{place} is ready"));
+            if let Some(seconds) = date.as_deref().and_then(apart).filter(|seconds| *seconds > DRIFT) {
+                let what = format!("this machine and the hub are {seconds} s apart");
+                findings.problem("clock", what, "set both clocks (on Debian: timedatectl set-ntp true)");
+            }
+        }
+        Ok(Readiness::NotReady(problem)) => {
+            let advice = "its log says more; look again in a moment if it is just stopping";
+            findings.problem("hub", format!("the hub at {place} is not ready: {problem}"), advice);
+        }
+        Ok(Readiness::NoHub { status }) => {
+            let what = format!("what answers at {place} is another program and no hub (HTTP {status})");
+            missing(what, "start a hub where there is room for it, with: flotilla serve --listen ADDRESS");
+        }
+        Err(error @ ClientError::Untrusted { .. }) => {
+            let (what, advice) = told(&Failure::from(error));
+            findings.problem("hub", what, advice);
+        }
+        Err(error) => missing(format!("no hub answers at {place}: {error}"), "start it with: flotilla serve"),
+    }
+    at
+}
+
+/// What is where the configuration has a hub listen. `asked` is where one was looked for, and what is there: it may be
+/// the same, reached in a way that is not tried here.
+pub async fn at_port(session: &Session, config: &Config, (url, at): (&str, At)) -> At {
+    let port = config.hub.listen.port();
+    if at != At::Nobody && url.trim_end_matches('/').ends_with(&format!(":{port}")) {
+        return at;
+    }
+    let Some(place) = place_of(config) else { return At::Nobody };
     let hub = Hub::new(session.net.clone(), &place, None);
-    tokio::time::timeout(PATIENCE, hub.ready()).await.is_ok_and(|ready| ready.is_ok())
+    tokio::time::timeout(PATIENCE, hub.ready()).await.map_or(At::Other, |looked| At::of(&looked))
 }
 
 /// Agents elsewhere are the hub's to reach: without one, nobody has looked.
@@ -69,7 +101,7 @@ pub fn unasked(findings: &mut Findings, config: &Config) {
     for name in config.agents.iter().filter(|(_, agent)| agent.kind == Kind::A2a).map(|(name, _)| name) {
         findings.note(
             "agents",
-            format!("whether the agent {name} can be reached is not known: no hub answers"),
+            format!("whether the agent {name} can be reached is not known: no hub was asked"),
             format!("start the hub, then: flotilla agents check {name}"),
         );
     }

@@ -203,3 +203,22 @@ fn who_is_kept_out_is_told_what_was_shown() {
         assert_eq!(code, "A2ACLI_ERR_AUTH_FAILED", "it was shown, and is not accepted");
     }
 }
+
+#[test]
+fn a_credential_that_an_agent_repeats_is_masked_however_it_is_escaped() {
+    const KEY: &str = "sk-live/9f+Ab==";
+    let card =
+        card(json!({"securitySchemes": api_key("query"), "securityRequirements": [{"schemes": {"k": {"list": []}}}]}));
+    let agent = Agent::start(card, |asked, _| {
+        let escaped = KEY.replace('/', "\\/").replace('s', "\\u0073");
+        Says::Status(404, json!({"error": format!("no route POST {} {escaped}", asked.path)}))
+    });
+    let place = Place::new().env("A2ACLI_API_KEY", KEY);
+    for more in [&[][..], &["-o", "json"], &["--debug"]] {
+        let ran = place.run(&[&["send", "hi", "-a", &agent.url], more].concat());
+        let shown = format!("{}{}", ran.out, ran.err);
+        assert!(shown.contains("no route POST /rpc?x-odd-key=[redacted] [redacted]"), "{shown}");
+        assert!(!shown.contains("k-live"), "a credential is shown: {shown}");
+    }
+    assert!(agent.asked()[0].path.contains("sk-live%2F9f%2BAb%3D%3D"), "it is sent");
+}

@@ -151,6 +151,36 @@ fn a_hub_that_is_reached_in_another_way_has_its_own_port() {
 }
 
 #[test]
+fn another_program_is_not_taken_for_the_hub() {
+    let other = Agent::start(card(json!({})), |_, _| Says::Json(json!({"status": "ok"})));
+    let place = Place::new();
+    let listen = other.url.trim_start_matches("http://");
+    let file = place.file("hub.yaml", format!("hub: {{listen: {listen}}}"));
+    let ran = place.run(&["doctor", "--config", &file, "--data-dir", "nowhere", "-o", "json"]);
+    assert!(advice(&ran, "port").contains("is taken by another program"), "{ran:?}");
+    assert!(ran.out.contains("is another program and no hub"), "{ran:?}");
+    assert!(!ran.out.contains("is ready") && !ran.out.contains("a hub answers"), "{ran:?}");
+    let ran = place.run(&["doctor", "--data-dir", "nowhere", "--hub", &other.url, "-o", "json"]);
+    assert!(advice(&ran, "hub").contains("no hub (HTTP 200)"), "{ran:?}");
+}
+
+#[test]
+fn a_configuration_that_is_refused_leads_to_no_other_hub() {
+    let hub = hub();
+    let place = Place::new();
+    let bad = place.file("bad.yaml", "hub: {lisen: x, data_dir: elsewhere}");
+    let ran = place.run(&["doctor", "--config", &bad]);
+    assert!(ran.code == 1 && ran.out.contains("not looked at, as it says where they are: store, hub, port"), "{ran:?}");
+    for unseen in ["hub: ", "store: ", "port: ", "keys: "] {
+        assert!(!ran.out.contains(unseen), "{ran:?}");
+    }
+    let data = hub.data().display().to_string();
+    let ran = place.run(&["doctor", "--config", &bad, "--data-dir", &data, "--hub", &hub.url()]);
+    assert!(ran.out.contains("not looked at, as it says where they are: port"), "{ran:?}");
+    assert!(ran.out.contains("in use by a hub") && ran.out.contains("is ready"), "what is named is looked at: {ran:?}");
+}
+
+#[test]
 fn a_machine_without_a_hub_is_no_patient() {
     let place = Place::new();
     let file = place.file("hub.yaml", "hub: {listen: \"127.0.0.1:0\"}");

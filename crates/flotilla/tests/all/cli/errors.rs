@@ -4,6 +4,7 @@ use super::agent::{Agent, Says, card};
 use super::program::Place;
 use crate::cast::{hub, id};
 use flotilla_testkit::pages::{Page, Pages};
+use flotilla_testkit::process::OWNER;
 use serde_json::{Value, json};
 
 #[test]
@@ -12,8 +13,14 @@ fn an_error_has_the_same_name_over_every_binding() {
     let place = Place::at(&hub);
     let ended = place.json(&["send", "complete"]);
     let task = id(&ended["task"]);
+    let large = place.file("large.bin", vec![b'x'; 9 << 20]);
     for (args, name, codes) in [
-        (&["task", "get", "nope"][..], "TaskNotFoundError", [json!(-32001), json!(404), json!("NOT_FOUND")]),
+        (
+            &["send", "--file", &large][..],
+            "InvalidRequestError",
+            [json!(-32600), json!(413), json!("RESOURCE_EXHAUSTED")],
+        ),
+        (&["task", "get", "nope"], "TaskNotFoundError", [json!(-32001), json!(404), json!("NOT_FOUND")]),
         (
             &["task", "cancel", task],
             "TaskNotCancelableError",
@@ -50,6 +57,18 @@ fn an_error_has_the_same_name_over_every_binding() {
     let data = place.file("x.json", "{}");
     let ran = place.run(&["send", "--data", &data, "--agent", "plain", "-o", "json"]);
     assert_eq!((ran.code, ran.error().as_str()), (1, "ContentTypeNotSupportedError"));
+}
+
+#[test]
+fn the_wire_log_shows_what_an_agent_says_over_grpc() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let ran = place.run(&["task", "get", OWNER, "--debug", "--transport", "GRPC"]);
+    assert!(ran.err.contains("< grpc-message: The task does not exist or is not accessible to you."), "{ran:?}");
+    assert!(ran.err.contains(r#""reason":"TASK_NOT_FOUND""#), "{ran:?}");
+    assert!(ran.err.contains(r#""taskId":"[redacted]""#) && !ran.err.contains(OWNER), "a key is masked: {ran:?}");
+    let ran = place.run(&["task", "subscribe", "nope", "--debug", "--transport", "GRPC"]);
+    assert!(ran.err.contains("< grpc-message: The task does not exist"), "{ran:?}");
 }
 
 #[test]

@@ -103,9 +103,9 @@ fn bash_completes_the_values_of_options_that_have_few() {
     let script = place.file("flotilla.bash", place.run(&["completion", "bash"]).ok().out);
     let offered = |words: &[&str]| {
         let typed: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
-        let before = typed.iter().rev().nth(1).cloned().unwrap_or_default();
+        let [.., before, last] = typed.as_slice() else { panic!("too few words: {words:?}") };
         let line = format!(
-            "source {script}; COMP_WORDS=({}); COMP_CWORD={}; _flotilla flotilla '' {before}; echo ${{COMPREPLY[@]}}",
+            "source {script}; COMP_WORDS=({}); COMP_CWORD={}; _flotilla flotilla {last} {before}; echo ${{COMPREPLY[@]}}",
             typed.join(" "),
             words.len() - 1
         );
@@ -114,6 +114,9 @@ fn bash_completes_the_values_of_options_that_have_few() {
     assert_eq!(offered(&["flotilla", "send", "-o", ""]), "text json");
     assert_eq!(offered(&["flotilla", "task", "get", "--output", ""]), "text json");
     assert_eq!(offered(&["flotilla", "doctor", "--output", ""]), "text json");
+    assert_eq!(offered(&["flotilla", "doctor", "--output", "=", "j"]), "json");
+    assert_eq!(offered(&["flotilla", "send", "--transport", "=", "G"]), "GRPC");
+    assert_eq!(offered(&["flotilla", "task", "list", "--status", "=", "COM"]), "COMPLETED");
     assert_eq!(offered(&["flotilla", "card", "get", "--transport", ""]), "JSONRPC HTTP+JSON GRPC");
     let states = offered(&["flotilla", "task", "list", "--status", ""]);
     assert!(states.contains("WORKING") && states.contains("INPUT_REQUIRED"), "{states}");

@@ -88,6 +88,20 @@ fn a_log_is_followed_until_the_task_ends() {
 }
 
 #[test]
+fn a_followed_log_that_is_left_early_says_how_to_go_on() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let sent = place.run(&["send", "hold", "--timeout", "1s", "-o", "json"]).json();
+    let again = sent["error"]["hint"].as_str().expect("a hint").to_owned();
+    let task = again.rsplit(' ').next().expect("a task");
+    let ran = place.run(&["task", "log", task, "--follow", "--timeout", "1s"]);
+    let shown = ran.out.lines().filter(|line| line.starts_with("Event: ")).count();
+    assert!(ran.code == 5 && shown > 1, "{ran:?}");
+    assert!(ran.err.contains(&format!("task {task} is TASK_STATE_WORKING")), "{ran:?}");
+    assert!(ran.err.contains(&format!("Hint: flotilla task log {task} --follow --after {shown}\n")), "{ran:?}");
+}
+
+#[test]
 fn a_followed_log_survives_the_restart_of_its_hub() {
     let mut hub = hub();
     let place = Place::at(&hub);

@@ -60,6 +60,30 @@ fn a_limit_ends_the_wait_with_its_own_code_and_the_way_back() {
 }
 
 #[test]
+fn a_wait_for_an_agent_that_does_not_answer_names_the_task_that_was_given() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", silent.local_addr().expect("an address"));
+    let place = Place::new();
+    for (args, again) in [
+        (&["task", "get", "t-1"][..], "task get --wait t-1"),
+        (&["task", "get", "--wait", "t-1"], "task get --wait t-1"),
+        (&["task", "subscribe", "t-1"], "task get --wait t-1"),
+        (&["task", "cancel", "t-1"], "task cancel t-1"),
+        (&["task", "download", "t-1", "-d", "a b"], "task download t-1 --dir 'a b'"),
+        (&["task", "push-config", "list", "t-1"], "task push-config list t-1"),
+        (&["task", "push-config", "delete", "t-1", "c"], "task push-config list t-1"),
+    ] {
+        let ran = place.run(&[args, &["-a", &url, "--timeout", "200ms", "-o", "json"]].concat());
+        assert_eq!((ran.code, ran.error().as_str()), (5, "A2ACLI_ERR_TIMEOUT"), "{ran:?}");
+        let error = &ran.json()["error"];
+        assert!(error["message"].as_str().is_some_and(|text| text.contains("task t-1")), "{error}");
+        assert_eq!(error["hint"], format!("flotilla {again} --agent-card {url}"));
+    }
+    let ran = place.run(&["task", "log", "t-1", "--follow", "--after", "3", "--hub", &url, "--timeout", "200ms"]);
+    assert!(ran.err.contains(&format!("Hint: flotilla task log t-1 --follow --after 3 --hub {url}")), "{ran:?}");
+}
+
+#[test]
 fn a_task_that_does_not_change_is_asked_for_ever_less_often() {
     let agent = Agent::start(card(json!({})), |_, _| Says::Result(task("WORKING")));
     let args = ["task", "get", "t-1", "--wait", "-a", &agent.url, "--poll-interval", "50ms", "--timeout", "2s"];

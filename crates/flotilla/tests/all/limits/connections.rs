@@ -87,6 +87,38 @@ fn a_head_that_is_not_finished_is_not_waited_for() {
 }
 
 #[test]
+fn the_first_head_is_not_waited_for_over_http2_either() {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
+    const HEADERS_THAT_GO_ON: &[u8] = b"\0\0\x01\x01\0\0\0\0\x01\x82";
+    let hub = hub_with("limits: {head_time: 200ms}");
+    let begin = |sent: &[&[u8]]| {
+        let mut connection = KeptAlive::open(hub.address());
+        connection.write(&sent.concat());
+        connection
+    };
+    let mut begun = [
+        begin(&[b"PRI * HTTP/2.0\r\n"]),
+        begin(&[PREFACE]),
+        begin(&[PREFACE, SETTINGS]),
+        begin(&[PREFACE, SETTINGS, b"\0\0"]),
+        begin(&[PREFACE, SETTINGS, HEADERS_THAT_GO_ON]),
+    ];
+    let all = begun.len() as u64;
+    assert!(begun.iter_mut().all(KeptAlive::is_closed_at_last));
+    assert_eq!((over(&hub, "head_time"), over(&hub, "idle_time")), (all, 0));
+    assert!(http2::is_told_to_go(hub.address()), "who asks for nothing yet sees it in time to ask elsewhere");
+}
+
+#[test]
+fn an_http2_connection_that_has_had_a_request_may_be_idle_for_longer() {
+    let hub = hub_with("limits: {head_time: 100ms, idle_time: 1s}");
+    let response = http2::send_and_wait_for_the_end(hub.address(), &Request::get("/healthz"));
+    assert_eq!(response.status, 200);
+    assert_eq!((over(&hub, "head_time"), over(&hub, "idle_time")), (0, 1));
+}
+
+#[test]
 fn a_request_that_takes_longer_than_the_idle_time_is_left_alone() {
     let hub = hub_with("limits: {idle_time: 100ms}");
     for binding in Binding::ALL {
