@@ -1,9 +1,8 @@
 //! A task that wakes itself is polled again where it is.
 //!
-//! What is made of parts that hand things to each other, such as a run that drives the connection to its agent, wakes
-//! itself with each answer. A runtime puts a task that does so at the end of its queue and wakes another thread for it,
-//! before the flush that the answer waits for. It is not for connections of callers: where many of them are busy, the
-//! thread that is woken looks for the next requests meanwhile, and without it a hub in memory answers a third less.
+//! What is made of parts that hand things to each other, such as a run that drives the connection to its agent, or the
+//! connection of a caller, wakes itself with each answer. A runtime puts a task that does so at the end of its queue and
+//! wakes another thread for it, before the flush that the answer waits for.
 
 use futures_util::task::AtomicWaker;
 use std::future::poll_fn;
@@ -44,6 +43,11 @@ impl Wake for Signal {
 
 /// The same work, polled again at once where it wakes itself.
 pub async fn steady<F: Future>(work: F) -> F::Output {
+    steady_while(work, || true).await
+}
+
+/// The same where that is wanted now; otherwise as the runtime does it.
+pub async fn steady_while<F: Future>(work: F, is_wanted: impl Fn() -> bool) -> F::Output {
     let mut work = pin!(work);
     let signal = Arc::new(Signal::default());
     let waker = Waker::from(Arc::clone(&signal));
@@ -55,6 +59,9 @@ pub async fn steady<F: Future>(work: F) -> F::Output {
             let woken = signal.state.swap(AWAY, Ordering::AcqRel) == AGAIN;
             if polled.is_ready() || !woken {
                 return polled;
+            }
+            if !is_wanted() {
+                break;
             }
         }
         context.waker().wake_by_ref();

@@ -14,6 +14,7 @@ pub use keys::preset as preset_owner_key;
 pub use secret::preset as preset_secret;
 mod pour;
 mod reload;
+mod rush;
 mod secret;
 mod secure;
 mod token;

@@ -2,10 +2,12 @@
 
 use super::accept::Place;
 use super::activity::{Activity, Busy, Held, Silence, Times, Watched};
+use super::rush::{Busyness, is_calm};
 use super::secure::{Socket, Speaks};
 use super::{http1, http2};
 use axum::body::Body;
 use flotilla_core::limits::{Limit, count_over};
+use flotilla_core::steady::steady_while;
 use flotilla_inbound::{App, Peer};
 use hyper::{Request, Response};
 use std::pin::{Pin, pin};
@@ -44,10 +46,10 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
     let is_http1 = matches!(speaks, Speaks::Http1);
     // What the connection becomes keeps its place, and is waited for like one.
     let io = Watched::new(stream, Arc::clone(&activity), is_http1).holding((place, stop.clone()));
-    let served = Served { app, terms, activity };
+    let served = Served { app, terms, activity, busyness: Arc::default() };
     let ended = match speaks {
-        Speaks::Http1 => http1::serve(io, served, stop).await,
-        Speaks::Http2 => http2::serve(io, served, stop).await,
+        Speaks::Http1 => steady_while(http1::serve(io, served, stop), is_calm).await,
+        Speaks::Http2 => steady_while(http2::serve(io, served, stop), is_calm).await,
     };
     if let Err(error) = ended {
         if error.is_parse_too_large() {
@@ -63,6 +65,7 @@ pub struct Served {
     app: Arc<App>,
     pub terms: Terms,
     pub activity: Arc<Activity>,
+    busyness: Arc<Busyness>,
 }
 
 impl Served {
@@ -77,6 +80,7 @@ impl Served {
 
     /// A request under way, to be answered.
     pub fn begin(&self) -> Begun {
+        self.busyness.request();
         Begun { app: Arc::clone(&self.app), terms: self.terms, busy: Activity::begin(&self.activity) }
     }
 }
