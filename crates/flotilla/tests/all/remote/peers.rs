@@ -300,7 +300,18 @@ fn what_a_stream_of_statuses_leaves_out_is_asked_for() {
 fn a_stream_that_ends_with_words_is_believed_where_its_task_cannot_be_had() {
     let end = json!({"kind": "status-update", "taskId": "t", "contextId": "c", "final": true,
         "status": {"state": "completed", "message": said("m", "done")}});
-    for refusal in [Act::HangUp, Act::Refuse(-32001, "Task not found"), Act::Body(200, "<html>".into())] {
+    let shown = |with: Value| {
+        let mut task = json!({"kind": "task", "id": "t", "contextId": "c", "status": {"state": "completed"}});
+        task.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
+        Act::Answer(task)
+    };
+    for refusal in [
+        Act::HangUp,
+        Act::Refuse(-32001, "Task not found"),
+        Act::Body(200, "<html>".into()),
+        shown(json!({"contextId": "made up"})),
+        shown(json!({"artifacts": [{"artifactId": "", "parts": []}]})),
+    ] {
         let end = end.clone();
         let agent = StandIn::with_card(old_card, move |asked: &Asked| match asked.method.as_str() {
             "message/stream" => vec![Act::Event(end.clone())],

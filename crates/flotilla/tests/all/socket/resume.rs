@@ -144,3 +144,26 @@ fn an_agent_that_cannot_say_what_became_of_its_task_is_taken_at_its_word() {
     let done = reached(&client, id(&task), "TASK_STATE_COMPLETED");
     assert_eq!(parts_of(&done), ["p0"]);
 }
+
+#[test]
+fn what_goes_on_under_an_older_question_goes_on_to_its_end() {
+    let hub = hub();
+    let (back, client, task, _) = cut_off(&hub, "stubborn");
+    let answer = |id: &Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
+    let mut agent = back();
+    let first = asked(&mut agent, "SubscribeToTask");
+    agent.send(&answer(&first, json!({"task": so_far(1, "TASK_STATE_WORKING")})));
+    flotilla_testkit::until("the first part is told", || (parts_of(&client.task(id(&task))) == ["p0"]).then_some(()));
+    agent.cut();
+    // It has one follower, and will not have another; but it shows its task, and goes on under the id it knows.
+    let mut agent = back();
+    let second = asked(&mut agent, "SubscribeToTask");
+    agent.send(&json!({"jsonrpc": "2.0", "id": second, "error": {"code": -32004, "message": "Followed already"}}));
+    let get = asked(&mut agent, "GetTask");
+    agent.send(&answer(&get, so_far(1, "TASK_STATE_WORKING")));
+    for frame in [piece(1), piece(2), ended()] {
+        agent.send(&answer(&first, frame));
+    }
+    let done = reached(&client, id(&task), "TASK_STATE_COMPLETED");
+    assert_eq!(parts_of(&done), ["p0", "p1", "p2"]);
+}
