@@ -118,3 +118,21 @@ fn a_paused_account_takes_no_plain_messages_either() {
     answer(&mut bob, &message, "Done");
     reached(&client, id(&task), "TASK_STATE_COMPLETED");
 }
+
+#[test]
+fn a_message_that_waited_is_not_begun_when_the_budget_is_used_up_by_then() {
+    let hub = hub_with("budgets: {day: {tokens: 100}}");
+    let _ada = worker(&hub, "ada");
+    let mut bob = worker(&hub, "bob");
+    drain(&hub, "ada", "drain");
+    let client = owner(&hub).agent("ada");
+    let task = send(&client, 1, None).expect("it waits");
+    waits(&task, "draining");
+    let (other, _) = give(&hub, &json!({"to": "bob"}));
+    let message = bob.kind("message");
+    result(&mut bob, &message, &json!({"status": "done", "usage": {"input_tokens": 150}}));
+    reached(&owner(&hub).agent("bob"), &other, "TASK_STATE_COMPLETED");
+    drain(&hub, "ada", "undrain");
+    let failed = reached(&client, id(&task), "TASK_STATE_FAILED");
+    assert!(text(&failed["status"]["message"]).contains("budget"), "{failed}");
+}
