@@ -11,6 +11,8 @@ use super::session::{Session, quoted};
 use clap::Args;
 use flotilla_outbound::client::error::ClientError;
 use flotilla_protocol::a2a::model::{Task, TaskState};
+use flotilla_protocol::fleet::HANDSHAKE;
+use flotilla_protocol::lineage::find_member;
 use flotilla_protocol::time::Millis;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -35,12 +37,24 @@ pub struct Dispatch {
     /// A ceiling on all tokens
     #[arg(long, value_name = "N")]
     token_budget: Option<u64>,
+    /// A ceiling on what it costs, in US dollars
+    #[arg(long, value_name = "USD")]
+    max_cost: Option<f64>,
+    /// Stop the work when a ceiling is reached; without it that is only told
+    #[arg(long)]
+    hard: bool,
     /// An MCP server the worker must have, healthy (may be repeated)
     #[arg(long, value_name = "NAME")]
     require_mcp: Vec<String>,
     /// A tool the worker must have, such as terminal or file (may be repeated)
     #[arg(long, value_name = "TOOL")]
     require: Vec<String>,
+    /// A label the worker must have (may be repeated)
+    #[arg(long, value_name = "LABEL")]
+    require_label: Vec<String>,
+    /// The least context window that will do, in tokens
+    #[arg(long, value_name = "N")]
+    context_window: Option<u64>,
     /// The least tier of model that will do
     #[arg(long, value_name = "TIER")]
     tier: Option<String>,
@@ -96,13 +110,16 @@ impl Dispatch {
         put("task_id", self.task_id.clone().map(Value::from));
         put("priority", self.priority.clone().map(Value::from));
         put("token_budget", self.token_budget.map(Value::from));
+        let ceiling = json!({"max_total_tokens": self.token_budget, "max_cost_usd": self.max_cost, "hard": self.hard});
+        put("budget", (self.hard || self.max_cost.is_some()).then_some(ceiling));
         put("reply_schema", self.reply_schema.clone().map(Value::from));
         if let Some(path) = &self.json_schema {
             let wrong = |problem: String| Failure::usage(format!("--json-schema {}: {problem}", path.display()));
             let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
             put("json_schema", Some(serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?));
         }
-        let mut requirements = json!({"required_mcp": self.require_mcp, "required_capabilities": self.require});
+        let mut requirements = json!({"required_mcp": self.require_mcp, "required_capabilities": self.require,
+            "labels": self.require_label, "context_window": self.context_window});
         if let Some(tier) = &self.tier {
             requirements["model_tier"] = tier.clone().into();
         }
@@ -152,8 +169,21 @@ fn show(session: &Session, agent: &str, task: &Task, json: &str) -> Result<(), F
     }
     let mut text = Text::default();
     text.task(task, Detail { verbose: session.verbose, history: session.verbose });
+    text.field("Result", standing(task).as_deref().unwrap_or_default());
     let words = format!("task get {} --agent {} --wait", quoted(&task.id), quoted(agent));
     text.field("Follow", &session.command(&words));
     text.field("Why", &session.command(&format!("task why {}", quoted(&task.id)))).print();
     Ok(())
+}
+
+/// Whether its result is accepted, or only reported; none before there is one.
+fn standing(task: &Task) -> Option<String> {
+    let artifacts = task.artifacts.iter().flatten().rev();
+    let told = artifacts.filter_map(|artifact| find_member(artifact.metadata.as_ref()?, HANDSHAKE)).next()?;
+    let told: Value = serde_json::from_str(told.text()).ok()?;
+    let standing = told["standing"].as_str()?;
+    let is_failed = |check: &&Value| check["ok"] == false;
+    let failed = told["checks"].as_array().into_iter().flatten().filter(is_failed);
+    let failed: Vec<&str> = failed.filter_map(|check| check["name"].as_str()).collect();
+    Some(if failed.is_empty() { standing.to_owned() } else { format!("{standing} (not met: {})", failed.join(", ")) })
 }
