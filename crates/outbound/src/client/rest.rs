@@ -112,7 +112,7 @@ fn request(client: &Client, asked: &Request) -> Result<Outgoing, ClientError> {
 
 pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
     match client.dialect() {
-        Dialect::Current => whole(client, client.exchange(request(client, asked)?, patience).await?),
+        Dialect::Current => whole(client, client.exchange(|| request(client, asked), patience).await?),
         Dialect::Old => {
             let response = start(client, asked, None, patience).await?;
             let json = whole(client, client.net.received(response).await?)?;
@@ -128,7 +128,7 @@ async fn start(
     stream: Option<Option<&str>>,
     patience: Option<Duration>,
 ) -> Result<Response, ClientError> {
-    let send = async |form: Option<Form>| {
+    let made = |form: Option<Form>| {
         let mut outgoing = match form {
             Some(form) => old::request(client, asked, form)?,
             None => request(client, asked)?,
@@ -137,8 +137,9 @@ async fn start(
             outgoing.headers.push(("Accept".into(), "text/event-stream".into()));
             outgoing.headers.extend(after.map(|after| ("Last-Event-ID".into(), after.to_owned())));
         }
-        client.start(outgoing, patience).await
+        Ok(outgoing)
     };
+    let send = async |form| client.start(|| made(form), patience).await;
     if client.dialect() == Dialect::Current {
         return send(None).await;
     }
