@@ -236,7 +236,7 @@ impl GrpcStream {
         };
         self.net.note(|| format!("< {json}"));
         self.cursor = after(self.cursor.take(), &json)?;
-        Frame::read(self.cursor.as_ref().map(ToString::to_string), &json).map(Some)
+        Frame::made(self.cursor.as_ref().map(ToString::to_string), &json).map(Some)
     }
 }
 

@@ -190,8 +190,8 @@ pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Resu
     if is_stream(&response) {
         return Ok(Frames::JsonRpc(Events::new(client.net.clone(), response), client.dialect()));
     }
-    let json = in_current(client.dialect(), asked.method(), whole(client, &client.net.received(response).await?)?)?;
-    Ok(Frames::Single(Some(Box::new(Frame::read(None, &json)?))))
+    let json = whole(client, &client.net.received(response).await?)?;
+    Ok(Frames::Single(Some(Box::new(Frame::read_in(client.dialect(), Files::Text, None, &json)?))))
 }
 
 /// Whether a stream was answered with one.

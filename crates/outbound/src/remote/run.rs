@@ -247,7 +247,6 @@ impl Run {
     /// A client with the headers of this run.
     async fn client(&mut self) -> Result<Client, ClientError> {
         let client = self.remote.way.client().await?.carrying(self.headers.iter().cloned());
-        self.seen.hear(client.dialect());
         let asks = request::asked(&self.assignment).next().is_some();
         Ok(if asks { client.listening() } else { client })
     }
