@@ -88,11 +88,20 @@ pub fn upgraded(method: Method, json: &str, files: Files) -> Result<String, Clie
     }
     let inner = unwrapped(method, json);
     let inner = inner.as_deref().unwrap_or(json);
-    let upgraded = v03::answer::upgraded(method, inner).map_err(ClientError::malformed)?;
+    let upgraded = v03::answer::upgraded(method, inner).map_err(|problem| unreadable(inner, problem))?;
     if is_one(method) {
         stated::check_old(inner)?;
     }
     Ok(upgraded)
+}
+
+/// What is no JSON is told with how it begins, and what is JSON with the place of what is wrong. It is read once more to
+/// tell the two apart, which only garbage costs.
+fn unreadable(json: &str, problem: serde_json::Error) -> ClientError {
+    match serde_json::from_str::<IgnoredAny>(json) {
+        Ok(_) => ClientError::malformed(problem),
+        Err(problem) => ClientError::unparsed(json, &problem),
+    }
 }
 
 /// Whether it is ProtoJSON of the 0.3 proto: told by names the other form does not have.
@@ -283,6 +292,24 @@ mod tests {
         assert!(array.to_string().contains("it is a JSON array"), "{array}");
         let unknown = up(Method::GetTask, &json!({"kind": "task", "id": "t", "status": {"state": "unknown"}}));
         assert_eq!(unknown["id"], "t");
+    }
+
+    #[test]
+    fn what_is_no_json_is_told_with_how_it_begins() {
+        for (text, told) in [
+            ("<html>x</html>", "begins with '<html>x</html>'"),
+            ("", "it is empty"),
+            (r#"{"kind":"task","id":"#, "is not JSON (EOF"),
+            ("\u{feff}{}", r"begins with '\u{feff}{}'"),
+            (r#"{"kind":"task","metadata":NaN}"#, "is not JSON"),
+        ] {
+            for method in [Method::SendMessage, Method::GetTask, Method::ListTasks] {
+                let problem = upgraded(method, text, Files::Text).unwrap_err().to_string();
+                assert!(problem.contains(told), "{method:?}: {problem}");
+            }
+        }
+        let placed = upgraded(Method::GetTask, r#"{"kind":"task","id":5}"#, Files::Text).unwrap_err().to_string();
+        assert!(placed.contains("not A2A: task.id"), "{placed}");
     }
 
     #[test]

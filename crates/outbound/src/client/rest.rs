@@ -112,10 +112,10 @@ fn request(client: &Client, asked: &Request) -> Result<Outgoing, ClientError> {
 
 pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
     match client.dialect() {
-        Dialect::Current => whole(client, client.exchange(|| request(client, asked), patience).await?),
+        Dialect::Current => whole(client, asked, client.exchange(|| request(client, asked), patience).await?),
         Dialect::Old => {
             let response = start(client, asked, None, patience).await?;
-            let json = whole(client, client.net.received(response).await?)?;
+            let json = whole(client, asked, client.net.received(response).await?)?;
             dialect::upgraded(asked.method(), &json, client.files())
         }
     }
@@ -156,10 +156,16 @@ async fn start(
     Ok(if understood { second } else { first })
 }
 
-fn whole(client: &Client, Received { status, headers, text }: Received) -> Result<String, ClientError> {
+fn whole(
+    client: &Client,
+    asked: &Request,
+    Received { status, headers, text }: Received,
+) -> Result<String, ClientError> {
     let retry = Told::retry_in(&headers);
     if status.is_success() {
-        return Ok(if text.is_empty() { "{}".to_owned() } else { text });
+        // What is gone leaves nothing to say; every other answer says something.
+        let says_nothing = text.is_empty() && matches!(asked, Request::DeletePushConfig(_));
+        return Ok(if says_nothing { "{}".to_owned() } else { text });
     }
     let http = status.as_u16();
     let told = old::refusal(client, &text, http).unwrap_or_else(|| refusal(&text, Some(http)));
@@ -189,7 +195,7 @@ pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Resu
     if jsonrpc::is_stream(&response) {
         return Ok(Frames::HttpJson(Events::new(client.net.clone(), response), dialect, client.files()));
     }
-    let json = whole(client, client.net.received(response).await?)?;
+    let json = whole(client, asked, client.net.received(response).await?)?;
     Ok(Frames::Single(Some(Box::new(Frame::read_in(dialect, client.files(), None, &json)?))))
 }
 
