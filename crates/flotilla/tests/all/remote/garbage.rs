@@ -234,3 +234,43 @@ fn a_message_that_is_not_understood_is_rejected_with_the_agent_s_words() {
         assert!(reason(&task).contains(told), "{}", reason(&task));
     }
 }
+
+/// As the hub itself says it in 0.3.
+const STREAM_ERROR: &str = r#"{"code":-32603,"message":"mid fail"}"#;
+
+#[test]
+fn an_error_that_a_stream_begins_with_is_the_agent_s_refusal() {
+    for version in ["1.0", "0.3"] {
+        let agent = StandIn::with_card(rest(version, true), |_| vec![Act::Line(STREAM_ERROR.into())]);
+        let near = before(&agent, "");
+        let client = near.owner(Binding::JsonRpc);
+        let task = reached(&client, id(&client.start("m-1", "go")), "TASK_STATE_FAILED");
+        assert!(reason(&task).contains("refused the message (InternalError): mid fail"), "{}", reason(&task));
+    }
+}
+
+#[test]
+fn an_error_in_mid_stream_is_told_if_the_task_does_not_go_on() {
+    let open = json!({"task": {"id": "t-1", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}}});
+    for (version, ends) in [("1.0", true), ("1.0", false), ("0.3", true), ("0.3", false)] {
+        let first = open.to_string();
+        let agent = StandIn::with_card(rest(version, true), move |asked: &Asked| {
+            let state = if ends { "TASK_STATE_COMPLETED" } else { "TASK_STATE_WORKING" };
+            let shown = json!({"id": "t-1", "contextId": "c", "status": {"state": state}}).to_string();
+            match asked.path.trim_start_matches("/v1") {
+                "/message:stream" => {
+                    let failed = format!("event: error\ndata: {STREAM_ERROR}\n\n");
+                    vec![Act::Line(first.clone()), Act::Raw(failed)]
+                }
+                "/tasks/t-1" | "/tasks/t-1:cancel" => vec![Act::Body(200, shown)],
+                _ => vec![Act::Body(404, "{}".into())],
+            }
+        });
+        let near = before(&agent, "timeouts: {lost: 200ms}, poll: {first: 10ms}, retries: {first: 10ms}");
+        let client = near.owner(Binding::JsonRpc);
+        let began = client.start("m-1", "go");
+        let task = reached(&client, id(&began), if ends { "TASK_STATE_COMPLETED" } else { "TASK_STATE_FAILED" });
+        let told = "since its stream ended with an error (InternalError): mid fail";
+        assert_eq!(!ends, task.to_string().contains(told), "{version}: {task}");
+    }
+}
