@@ -95,7 +95,7 @@ pub fn stream_frame(bytes: &[u8]) {
         for json in found {
             let Ok(frame) = Frame::read(None, &json) else { continue };
             assert!(!frame.json.contains(['\n', '\r']), "a frame is one line");
-            Frame::read(None, &frame.json).expect("a frame that was written can be read");
+            Frame::made(None, &frame.json).expect("a frame that was written can be read");
             let _ = (frame.sent.ids(), frame.sent.is_last());
             fold.take(&frame.sent);
         }
@@ -131,7 +131,7 @@ pub fn grpc_answer(bytes: &[u8]) {
         assert_eq!(Cursor::parse(&cursor.to_string()), Some(cursor));
     }
     if matches!(request, Request::SendMessage(_) | Request::SendStreamingMessage(_) | Request::SubscribeToTask(_)) {
-        Frame::read(None, &json).expect("what gRPC brings is a frame as in JSON");
+        Frame::made(None, &json).expect("what gRPC brings is a frame as in JSON");
     }
 }
 

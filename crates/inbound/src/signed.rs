@@ -73,7 +73,7 @@ pub fn public(app: &App, agent: &Agent, named: bool) -> AgentCard {
         true => well_known::agent_card(&settings, agent, is_default()),
     };
     card.capabilities.extensions = app.hub.extensions(agent);
-    card
+    card.with_modes_of_skills()
 }
 
 /// The extended card where there is one for the caller, else the public one; not signed.
@@ -103,7 +103,7 @@ fn with_more(mut card: AgentCard, more: &Extended, terms: AgentExtension) -> Age
     card.documentation_url.clone_from(&more.documentation_url);
     card.provider.clone_from(&more.provider);
     card.capabilities.extensions.push(terms);
-    card
+    card.with_modes_of_skills()
 }
 
 /// Under which name, with which rights and within which limits this caller works; and whom to ask about it.

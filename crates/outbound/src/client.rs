@@ -17,6 +17,7 @@ pub(crate) mod jsonrpc;
 mod operation;
 pub mod resolve;
 pub(crate) mod rest;
+mod stated;
 mod turn;
 
 pub use rest::{escape, segment};
@@ -25,9 +26,10 @@ use crate::net::{Net, Outgoing, address};
 use card::Card;
 use choose::{Binding, Choice, Dialect, Versions, choose};
 use credential::{Attached, Credentials, attach, is_any_carried};
+use dialect::Writer;
 use error::ClientError;
 use flotilla_protocol::a2a::error::Reason;
-use flotilla_protocol::a2a::model::Task;
+use flotilla_protocol::a2a::model::{Task, TaskState};
 use flotilla_protocol::a2a::request::{
     CancelTaskRequest, ExtendedCardRequest, GetTaskRequest, ListPushConfigsRequest, ListTasksRequest, PushConfig,
     PushConfigRequest, Request, SendMessageRequest, SubscribeToTaskRequest,
@@ -37,6 +39,7 @@ use flotilla_protocol::wire::Json;
 use frame::{Frames, Sent};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use stated::Stated;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -87,6 +90,17 @@ pub struct PushConfigPage {
     #[serde(deserialize_with = "null_is_absent")]
     pub next_page_token: String,
 }
+
+impl Stated for Task {
+    fn state(&self) -> Option<TaskState> {
+        Some(self.status.state)
+    }
+}
+
+// Nobody acts on a task in a list before it was asked for.
+impl Stated for TaskPage {}
+impl Stated for PushConfig {}
+impl Stated for PushConfigPage {}
 
 /// As everywhere in ProtoJSON.
 fn null_is_absent<'de, D: serde::Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
@@ -305,14 +319,17 @@ impl Client {
         Err(ClientError::local(Reason::PushNotificationNotSupported, text))
     }
 
-    async fn call<T: DeserializeOwned>(
+    async fn call<T: DeserializeOwned + Stated>(
         &self,
         request: Request,
         patience: Option<Duration>,
     ) -> Result<Answer<T>, ClientError> {
         let method = request.method();
         let json = self.raw(request, patience).await?;
-        let (value, json) = dialect::read(method, json).map_err(|error| error.masked(|text| self.clean(text)))?;
+        let is_as_written = self.choice.binding != Binding::Grpc && self.dialect() == Dialect::Current;
+        let writer = if is_as_written { Writer::Agent } else { Writer::Here };
+        let read = dialect::read(method, json, writer);
+        let (value, json) = read.map_err(|error| error.masked(|text| self.clean(text)))?;
         Ok(Answer { value, json })
     }
 

@@ -10,7 +10,7 @@ use crate::client::choose::{Binding, Choice, choose};
 use crate::client::error::ClientError;
 use crate::guard::{Guard, Refused};
 use crate::net::redact::Redactor;
-use crate::net::{Limits, Net, Outgoing, address, origin};
+use crate::net::{Limits, Net, Outgoing, address, origin, redirect};
 use crate::remote::options::{Auth, Protocol, WELL_KNOWN};
 use crate::remote::permitted;
 use crate::signature::origin::{Fetch, Pins, judge};
@@ -22,8 +22,6 @@ use std::time::Duration;
 const MOST_BYTES: usize = 1024 * 1024;
 /// How deep its JSON may be nested.
 const DEEPEST: usize = 64;
-/// Redirects within one origin that are followed.
-const MOST_REDIRECTS: usize = 3;
 const CONNECT: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(10);
 /// How long a card is looked for, at all places together.
@@ -140,7 +138,7 @@ impl Discovery<'_> {
     async fn get(&self, net: &Net, place: &str, named: &str) -> Result<(Card, String), Missed> {
         let mut place = place.to_owned();
         let missing = Missed::NoCard;
-        for _ in 0..=MOST_REDIRECTS {
+        for _ in 0..=redirect::MOST {
             self.guard.check(&place).await.map_err(|refused| Missed::NoCard(refused.to_string()))?;
             let mut headers = vec![
                 ("A2A-Version".to_owned(), self.protocol.card_version().to_owned()),
@@ -154,7 +152,8 @@ impl Discovery<'_> {
             let response = net.send(outgoing, Some(ANSWER)).await?;
             let status = response.status();
             if status.is_redirection() {
-                place = redirected(&place, response.headers().get("location")).map_err(missing)?;
+                let to = redirect::within_origin(&place, response.headers(), "name that address if you trust it");
+                place = to.map_err(missing)?.into();
                 continue;
             }
             if crate::net::refused(status).is_some() {
@@ -173,7 +172,7 @@ impl Discovery<'_> {
             let card = Card::parse(&text, &place).map_err(|problem| missing(format!("it is no card: {problem}")))?;
             return Ok((card, place));
         }
-        Err(missing(format!("it redirects more than {MOST_REDIRECTS} times")))
+        Err(missing(format!("it redirects more than {} times", redirect::MOST)))
     }
 
     async fn judged(&self, net: &Net, card: Card, at: At, (named, address): (&str, String)) -> Found {
@@ -277,18 +276,6 @@ fn is_below(place: &str, address: &str) -> bool {
     };
     let (Some((origin, path)), Some((own, above))) = (read(place), read(address)) else { return false };
     origin == own && path.strip_prefix(&above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// Where a redirect leads, if that is the same origin. Another one has to be named by whoever trusts it.
-fn redirected(from: &str, location: Option<&reqwest::header::HeaderValue>) -> Result<String, String> {
-    let location = location.and_then(|value| value.to_str().ok()).ok_or("it redirects to nowhere")?;
-    let base = reqwest::Url::parse(from).map_err(|error| error.to_string())?;
-    let to = base.join(location).map_err(|error| format!("it redirects to what is no address: {error}"))?;
-    if to.origin() != base.origin() {
-        let to = address::shown(to.as_str());
-        return Err(format!("it redirects to {to}, of another origin; name that address if you trust it"));
-    }
-    Ok(to.into())
 }
 
 /// A signature proves who wrote a card, and not that it is this agent's: its addresses must be where it was found.

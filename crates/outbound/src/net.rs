@@ -5,6 +5,7 @@ pub(crate) mod certificate;
 mod exchange;
 mod line;
 pub mod redact;
+pub(crate) mod redirect;
 pub mod sse;
 
 use crate::client::error::{ClientError, Code};

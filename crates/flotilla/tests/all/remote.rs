@@ -8,6 +8,7 @@ mod faults;
 mod garbage;
 mod mistakes;
 mod peers;
+mod redirects;
 mod refused;
 mod replies;
 mod settings;

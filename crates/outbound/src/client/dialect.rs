@@ -1,8 +1,10 @@
 //! A2A 0.3 beside 1.0: whatever form an agent answers in, this side reads it as 1.0.
 
 use super::error::ClientError;
+use super::stated::{self, Stated};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
+use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::proto03::file::Files;
 use flotilla_protocol::proto03::json as proto;
 use flotilla_protocol::v03;
@@ -16,10 +18,25 @@ use std::collections::BTreeMap;
 const WRAPPERS: [&str; 7] =
     ["task", "message", "msg", "statusUpdate", "status_update", "artifactUpdate", "artifact_update"];
 
+/// Who wrote an answer's JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    Agent,
+    /// This side, from what the agent said in another form. What is as it is by default is left out.
+    Here,
+}
+
 /// An answer and its JSON. Some agents answer in 0.3 whatever they are asked in; that is read too.
-pub fn read<T: DeserializeOwned>(method: Method, json: String) -> Result<(T, String), ClientError> {
+pub fn read<T: DeserializeOwned + Stated>(
+    method: Method,
+    json: String,
+    writer: Writer,
+) -> Result<(T, String), ClientError> {
     check_one(method, &json)?;
-    let problem = match serde_json::from_str(&json) {
+    let problem = match serde_json::from_str::<T>(&json) {
+        Ok(value) if value.state() == Some(TaskState::Unspecified) && writer == Writer::Agent => {
+            return stated::check(&json).map(|()| (value, json));
+        }
         Ok(value) if !holds_old_files(&json) => return Ok((value, json)),
         Ok(value) => return Ok(in_current(method, &json).unwrap_or((value, json))),
         Err(problem) => problem,
@@ -60,28 +77,6 @@ fn is_one(method: Method) -> bool {
     tasks || matches!(method, Method::SendMessage | Method::SendStreamingMessage | Method::SubscribeToTask)
 }
 
-/// 0.3 has a word for a state that is not known, so one without any is none. In the proto form that word is left out.
-fn check_state(method: Method, json: &str) -> Result<(), ClientError> {
-    #[derive(Deserialize)]
-    struct Stated {
-        state: Option<IgnoredAny>,
-    }
-    #[derive(Deserialize)]
-    struct Shown {
-        kind: Option<String>,
-        status: Option<Stated>,
-    }
-    // What is no object, or holds something else there, is told of with its place.
-    let Ok(shown) = serde_json::from_str::<Shown>(json) else { return Ok(()) };
-    let place = match (shown.kind.as_deref(), &shown.status) {
-        _ if !is_one(method) || shown.status.as_ref().is_some_and(|status| status.state.is_some()) => return Ok(()),
-        (Some("status-update"), _) => "statusUpdate",
-        (Some("task"), _) | (None, Some(_)) => "task",
-        _ => return Ok(()),
-    };
-    Err(ClientError::malformed(format!("{place}.status.state is missing")))
-}
-
 /// The JSON of an answer of 0.3, in either of its forms, as 1.0 has it; files as the agent has them.
 pub fn upgraded(method: Method, json: &str, files: Files) -> Result<String, ClientError> {
     check_one(method, json)?;
@@ -93,9 +88,20 @@ pub fn upgraded(method: Method, json: &str, files: Files) -> Result<String, Clie
     }
     let inner = unwrapped(method, json);
     let inner = inner.as_deref().unwrap_or(json);
-    let upgraded = v03::answer::upgraded(method, inner).map_err(ClientError::malformed)?;
-    check_state(method, inner)?;
+    let upgraded = v03::answer::upgraded(method, inner).map_err(|problem| unreadable(inner, problem))?;
+    if is_one(method) {
+        stated::check_old(inner)?;
+    }
     Ok(upgraded)
+}
+
+/// What is no JSON is told with how it begins, and what is JSON with the place of what is wrong. It is read once more to
+/// tell the two apart, which only garbage costs.
+fn unreadable(json: &str, problem: serde_json::Error) -> ClientError {
+    match serde_json::from_str::<IgnoredAny>(json) {
+        Ok(_) => ClientError::malformed(problem),
+        Err(problem) => ClientError::unparsed(json, &problem),
+    }
 }
 
 /// Whether it is ProtoJSON of the 0.3 proto: told by names the other form does not have.
@@ -217,7 +223,7 @@ pub fn old_headers(parameters: &[(String, String)]) -> impl Iterator<Item = (Str
 
 #[cfg(test)]
 mod tests {
-    use super::{Files, read, upgraded};
+    use super::{Files, Writer, read, upgraded};
     use crate::client::frame::Sent;
     use flotilla_protocol::a2a::method::Method;
     use serde_json::{Value, json};
@@ -282,10 +288,28 @@ mod tests {
         assert!(told(json!([{"kind": "task"}])).contains("it is a JSON array"));
         assert!(told(json!({"kind": "task", "id": "t"})).contains("task.status.state is missing"));
         assert!(told(json!({"kind": "task", "id": "t", "status": {}})).contains("task.status.state is missing"));
-        let array = read::<Sent>(Method::SendMessage, "[{}]".to_owned()).unwrap_err();
+        let array = read::<Sent>(Method::SendMessage, "[{}]".to_owned(), Writer::Agent).unwrap_err();
         assert!(array.to_string().contains("it is a JSON array"), "{array}");
         let unknown = up(Method::GetTask, &json!({"kind": "task", "id": "t", "status": {"state": "unknown"}}));
         assert_eq!(unknown["id"], "t");
+    }
+
+    #[test]
+    fn what_is_no_json_is_told_with_how_it_begins() {
+        for (text, told) in [
+            ("<html>x</html>", "begins with '<html>x</html>'"),
+            ("", "it is empty"),
+            (r#"{"kind":"task","id":"#, "is not JSON (EOF"),
+            ("\u{feff}{}", r"begins with '\u{feff}{}'"),
+            (r#"{"kind":"task","metadata":NaN}"#, "is not JSON"),
+        ] {
+            for method in [Method::SendMessage, Method::GetTask, Method::ListTasks] {
+                let problem = upgraded(method, text, Files::Text).unwrap_err().to_string();
+                assert!(problem.contains(told), "{method:?}: {problem}");
+            }
+        }
+        let placed = upgraded(Method::GetTask, r#"{"kind":"task","id":5}"#, Files::Text).unwrap_err().to_string();
+        assert!(placed.contains("not A2A: task.id"), "{placed}");
     }
 
     #[test]
@@ -302,9 +326,10 @@ mod tests {
     #[test]
     fn an_answer_of_the_other_version_is_read_all_the_same() {
         let old = r#"{"kind":"message","messageId":"m","role":"agent","parts":[{"kind":"text","text":"x"}]}"#;
-        let (sent, json) = read::<Sent>(Method::SendMessage, old.to_owned()).unwrap();
+        let (sent, json) = read::<Sent>(Method::SendMessage, old.to_owned(), Writer::Agent).unwrap();
         assert!(matches!(sent, Sent::Message(message) if message.parts.len() == 1));
         assert!(json.starts_with(r#"{"message":"#), "{json}");
-        assert!(read::<Sent>(Method::SendMessage, "{}".to_owned()).unwrap_err().to_string().contains("not A2A"));
+        let none = read::<Sent>(Method::SendMessage, "{}".to_owned(), Writer::Agent).unwrap_err();
+        assert!(none.to_string().contains("not A2A"), "{none}");
     }
 }

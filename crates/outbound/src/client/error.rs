@@ -195,8 +195,9 @@ impl Told {
     /// for browsers.
     pub fn words(status: u16, body: &str) -> String {
         let json: Value = serde_json::from_str(body).unwrap_or_default();
-        let named = ["detail", "message", "error"].into_iter().find_map(|name| json[name].as_str());
-        let said = named.unwrap_or(body).trim();
+        let named = ["detail", "message", "error"].into_iter().find_map(|name| json[name].as_str().map(str::to_owned));
+        let named = named.or_else(|| violations(&json["detail"]));
+        let said = named.as_deref().unwrap_or(body).trim();
         if said.is_empty() || said.starts_with(['<', '{', '[']) {
             return format!("HTTP {status}");
         }
@@ -256,7 +257,8 @@ impl Told {
         let by_http = || match self.http? {
             401 => Some(Reason::Unauthenticated),
             403 => Some(Reason::PermissionDenied),
-            400 => Some(Reason::InvalidParams),
+            // The message is at fault.
+            400 | 422 => Some(Reason::InvalidParams),
             413 => Some(Reason::PayloadTooLarge),
             // The path is there, and what it names is not.
             404 if self.grpc.as_deref() == Some("NOT_FOUND") => Some(Reason::TaskNotFound),
@@ -281,6 +283,21 @@ impl Told {
         };
         named.or_else(by_rpc).or_else(by_http).or_else(by_grpc).unwrap_or(Reason::Internal)
     }
+}
+
+/// What FastAPI finds wrong with a body, each with its place.
+fn violations(detail: &Value) -> Option<String> {
+    let told = |one: &Value| {
+        let place = one["loc"].as_array().into_iter().flatten().map(|step| match step.as_str() {
+            Some(name) => name.to_owned(),
+            None => step.to_string(),
+        });
+        let place: Vec<String> = place.collect();
+        let words = one["msg"].as_str()?;
+        Some(if place.is_empty() { words.to_owned() } else { format!("{}: {words}", place.join(".")) })
+    };
+    let all: Vec<String> = detail.as_array()?.iter().filter_map(told).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// The name the specification gives an error (spec 3.3.2, 9.5); our own reasons go by the code they share.
@@ -330,6 +347,7 @@ mod tests {
         let too_large = || Some("PAYLOAD_TOO_LARGE".to_owned());
         assert_eq!(name(Told { rpc: Some(-32600), reason: too_large(), ..Told::default() }), "InvalidRequestError");
         assert_eq!(name(Told { http: Some(413), ..Told::default() }), "InvalidRequestError");
+        assert_eq!(name(Told { http: Some(422), ..Told::default() }), "InvalidParamsError", "it is not understood");
         assert_eq!(name(Told { http: Some(500), ..Told::default() }), "InternalError");
         assert_eq!(name(Told { http: Some(502), ..Told::default() }), "Broken");
         let later = Some("in 5 s".to_owned());
@@ -364,7 +382,10 @@ mod tests {
     fn a_refusal_in_plain_text_is_told_with_its_words() {
         assert_eq!(Told::words(400, " too much\r\nof it\n"), "HTTP 400: too much  of it");
         assert_eq!(Told::words(422, r#"{"detail":"no such field"}"#), "HTTP 422: no such field");
-        for page in ["", " \n", "<html>no</html>", "{\"detail\":1}", "[]"] {
+        let missing = r#"{"loc":["body","parts",0],"msg":"field required","type":"missing"}"#;
+        let several = format!(r#"{{"detail":[{missing},{{"msg":"too many"}},7]}}"#);
+        assert_eq!(Told::words(422, &several), "HTTP 422: body.parts.0: field required; too many");
+        for page in ["", " \n", "<html>no</html>", "{\"detail\":1}", "{\"detail\":[1]}", "[]"] {
             assert_eq!(Told::words(500, page), "HTTP 500", "{page}");
         }
         let long = Told::words(413, &"ä".repeat(501));

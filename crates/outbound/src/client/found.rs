@@ -1,8 +1,8 @@
 //! What calls find out about an agent that its card does not say: how it streams, how it has files, and which extensions it activates.
 
 use super::Client;
-use super::error::ClientError;
-use crate::net::{Outgoing, Received};
+use super::error::{ClientError, Told};
+use crate::net::{Outgoing, Received, redirect};
 use http::{HeaderMap, StatusCode};
 use reqwest::Response;
 use std::sync::Arc;
@@ -44,9 +44,16 @@ impl Client {
         heard.unwrap_or_default()
     }
 
-    /// Sends, and listens to what the answer's head says.
-    pub(super) async fn start(&self, outgoing: Outgoing, patience: Option<Duration>) -> Result<Response, ClientError> {
-        let response = self.net.send(outgoing, patience).await?;
+    /// Sends, and listens to what the answer's head says. What is sent is made anew for each place a redirect leads to.
+    pub(super) async fn start(
+        &self,
+        made: impl Fn() -> Result<Outgoing, ClientError>,
+        patience: Option<Duration>,
+    ) -> Result<Response, ClientError> {
+        let mut response = self.net.send(made()?, patience).await?;
+        if response.status().is_redirection() {
+            response = Box::pin(self.led_on(&made, patience, response.status(), response.headers())).await?;
+        }
         self.listen(response.status(), response.headers());
         Ok(response)
     }
@@ -54,12 +61,46 @@ impl Client {
     /// The same for an answer in one piece.
     pub(super) async fn exchange(
         &self,
-        outgoing: Outgoing,
+        made: impl Fn() -> Result<Outgoing, ClientError>,
         patience: Option<Duration>,
     ) -> Result<Received, ClientError> {
-        let received = self.net.exchange(outgoing, patience).await?;
+        let mut received = self.net.exchange(made()?, patience).await?;
+        if received.status.is_redirection() {
+            let led_on = self.led_on(&made, patience, received.status, &received.headers);
+            let response = Box::pin(led_on).await?;
+            received = Box::pin(self.net.received(response)).await?;
+        }
         self.listen(received.status, &received.headers);
         Ok(received)
+    }
+
+    /// The answer from where a redirect leads. Within one origin nobody else is told what proves who asks.
+    async fn led_on(
+        &self,
+        made: &impl Fn() -> Result<Outgoing, ClientError>,
+        patience: Option<Duration>,
+        status: StatusCode,
+        headers: &HeaderMap,
+    ) -> Result<Response, ClientError> {
+        let (mut from, mut status, mut headers) = (made()?.url, status, headers.clone());
+        for _ in 0..redirect::MOST {
+            let to = redirect::of_call(&from, status, &headers).map_err(|problem| self.astray(status, &problem))?;
+            let mut outgoing = made()?;
+            outgoing.url = redirect::without(to, &outgoing.query);
+            from.clone_from(&outgoing.url);
+            let response = self.net.send(outgoing, patience).await?;
+            if !response.status().is_redirection() {
+                return Ok(response);
+            }
+            (status, headers) = (response.status(), response.headers().clone());
+        }
+        Err(self.astray(status, &format!("it redirects more than {} times", redirect::MOST)))
+    }
+
+    fn astray(&self, status: StatusCode, problem: &str) -> ClientError {
+        let http = status.as_u16();
+        let told = Told { message: format!("HTTP {http}: {problem}"), http: Some(http), ..Told::default() };
+        told.into_error(self.shows_credential())
     }
 
     fn listen(&self, status: StatusCode, headers: &HeaderMap) {

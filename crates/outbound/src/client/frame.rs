@@ -1,7 +1,9 @@
 //! What a send or a stream brings: a task, a message or an update, read and as it was written.
 
+use super::dialect::Writer;
 use super::error::ClientError;
 use super::grpc::GrpcStream;
+use super::stated::Stated;
 use super::{Dialect, dialect, jsonrpc, rest};
 use crate::net::sse::Events;
 use flotilla_protocol::a2a::method::Method;
@@ -52,6 +54,12 @@ impl<'de> Deserialize<'de> for Sent {
     }
 }
 
+impl Stated for Sent {
+    fn state(&self) -> Option<TaskState> {
+        Self::state(self)
+    }
+}
+
 impl Sent {
     /// The task's state, where this says one.
     pub fn state(&self) -> Option<TaskState> {
@@ -89,8 +97,18 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// A frame in the words of its agent.
     pub fn read(id: Option<String>, json: &str) -> Result<Self, ClientError> {
-        let (sent, json) = dialect::read(Method::SendStreamingMessage, json.to_owned())?;
+        Self::written(id, json, Writer::Agent)
+    }
+
+    /// A frame as this side wrote it.
+    pub fn made(id: Option<String>, json: &str) -> Result<Self, ClientError> {
+        Self::written(id, json, Writer::Here)
+    }
+
+    fn written(id: Option<String>, json: &str, writer: Writer) -> Result<Self, ClientError> {
+        let (sent, json) = dialect::read(Method::SendStreamingMessage, json.to_owned(), writer)?;
         // An event may hold line breaks between its tokens; those within texts are escaped.
         let json = if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json };
         Ok(Self { id, sent, json })
@@ -100,7 +118,7 @@ impl Frame {
     pub fn read_in(dialect: Dialect, files: Files, id: Option<String>, json: &str) -> Result<Self, ClientError> {
         match dialect {
             Dialect::Current => Self::read(id, json),
-            Dialect::Old => Self::read(id, &dialect::upgraded(Method::SendStreamingMessage, json, files)?),
+            Dialect::Old => Self::made(id, &dialect::upgraded(Method::SendStreamingMessage, json, files)?),
         }
     }
 }

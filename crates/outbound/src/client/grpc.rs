@@ -142,29 +142,31 @@ async fn start(
     after: Option<&str>,
     patience: Option<Duration>,
 ) -> Result<(Incoming, HeaderMap), ClientError> {
-    let called = match client.dialect() {
-        Dialect::Current => format!("{SERVICE}/{}", request.method().name()),
-        Dialect::Old => format!("{}/{}", v03::SERVICE, old::name(request)?),
+    let made = || {
+        let called = match client.dialect() {
+            Dialect::Current => format!("{SERVICE}/{}", request.method().name()),
+            Dialect::Old => format!("{}/{}", v03::SERVICE, old::name(request)?),
+        };
+        let url = format!("{}/{called}", address(&client.choice.interface.url, &client.card.source));
+        let (body, verb) = (Some(operation::json(request)?), reqwest::Method::POST);
+        let mut outgoing = client.outgoing(verb, url, body, "application/grpc");
+        outgoing.headers.push(("TE".into(), "trailers".into()));
+        outgoing.headers.extend(after.map(|after| ("Last-Event-ID".into(), after.to_owned())));
+        // There is no query here: what a scheme wants there goes beside the others.
+        let query = std::mem::take(&mut outgoing.query);
+        outgoing.headers.extend(query);
+        outgoing.grpc = Some(match client.dialect() {
+            Dialect::Current => message::encode(request),
+            Dialect::Old => {
+                // 0.3 has no tenant: a hub is told by metadata which agent is meant.
+                let tenant = &client.choice.interface.tenant;
+                outgoing.headers.extend((!tenant.is_empty()).then(|| ("agent-name".to_owned(), tenant.clone())));
+                old::encode(request, client.files())
+            }
+        });
+        Ok(outgoing)
     };
-    let url = format!("{}/{called}", address(&client.choice.interface.url, &client.card.source));
-    let mut outgoing = client.outgoing(reqwest::Method::POST, url, Some(operation::json(request)?), "application/grpc");
-    outgoing.headers.push(("TE".into(), "trailers".into()));
-    if let Some(after) = after {
-        outgoing.headers.push(("Last-Event-ID".into(), after.to_owned()));
-    }
-    // There is no query here: what a scheme wants there goes beside the others.
-    let query = std::mem::take(&mut outgoing.query);
-    outgoing.headers.extend(query);
-    outgoing.grpc = Some(match client.dialect() {
-        Dialect::Current => message::encode(request),
-        Dialect::Old => {
-            // 0.3 has no tenant: a hub is told by metadata which agent is meant.
-            let tenant = &client.choice.interface.tenant;
-            outgoing.headers.extend((!tenant.is_empty()).then(|| ("agent-name".to_owned(), tenant.clone())));
-            old::encode(request, client.files())
-        }
-    });
-    let response = client.start(outgoing, patience).await?;
+    let response = client.start(made, patience).await?;
     let credentials = client.shows_credential();
     if !response.status().is_success() {
         let http = response.status().as_u16();
@@ -240,7 +242,7 @@ impl GrpcStream {
         };
         net.note(|| format!("< {json}"));
         self.cursor = after(self.cursor.take(), &json)?;
-        Frame::read(self.cursor.as_ref().map(ToString::to_string), &json).map(Some)
+        Frame::made(self.cursor.as_ref().map(ToString::to_string), &json).map(Some)
     }
 }
 

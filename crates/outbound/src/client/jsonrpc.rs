@@ -79,7 +79,7 @@ fn place(url: &str, method: Called) -> String {
 }
 
 pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
-    let received = client.exchange(request(client, asked)?, patience).await?;
+    let received = client.exchange(|| request(client, asked), patience).await?;
     let dialect = client.dialect();
     let json = whole(client, &received)?;
     in_current(dialect, asked.method(), json)
@@ -180,17 +180,18 @@ fn check_id(id: Option<&RawValue>) -> Result<(), ClientError> {
 }
 
 pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Result<Frames, ClientError> {
-    let mut outgoing = request(client, asked)?;
-    outgoing.headers.push(("Accept".into(), "text/event-stream".into()));
-    if let Some(after) = after {
-        outgoing.headers.push(("Last-Event-ID".into(), after.to_owned()));
-    }
-    let response = client.start(outgoing, operation::patience(client, asked)).await?;
+    let made = || {
+        let mut outgoing = request(client, asked)?;
+        outgoing.headers.push(("Accept".into(), "text/event-stream".into()));
+        outgoing.headers.extend(after.map(|after| ("Last-Event-ID".into(), after.to_owned())));
+        Ok(outgoing)
+    };
+    let response = client.start(made, operation::patience(client, asked)).await?;
     if is_stream(&response) {
         return Ok(Frames::JsonRpc(Events::new(client.net.clone(), response), client.dialect()));
     }
-    let json = in_current(client.dialect(), asked.method(), whole(client, &client.net.received(response).await?)?)?;
-    Ok(Frames::Single(Some(Box::new(Frame::read(None, &json)?))))
+    let json = whole(client, &client.net.received(response).await?)?;
+    Ok(Frames::Single(Some(Box::new(Frame::read_in(client.dialect(), Files::Text, None, &json)?))))
 }
 
 /// Whether a stream was answered with one.

@@ -11,7 +11,10 @@ use flotilla_protocol::a2a::request::{ListTasksRequest, PushConfigRequest, Reque
 use flotilla_protocol::v03::Form;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, Response};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -112,10 +115,10 @@ fn request(client: &Client, asked: &Request) -> Result<Outgoing, ClientError> {
 
 pub async fn call(client: &Client, asked: &Request, patience: Option<Duration>) -> Result<String, ClientError> {
     match client.dialect() {
-        Dialect::Current => whole(client, client.exchange(request(client, asked)?, patience).await?),
+        Dialect::Current => whole(client, asked, client.exchange(|| request(client, asked), patience).await?),
         Dialect::Old => {
             let response = start(client, asked, None, patience).await?;
-            let json = whole(client, client.net.received(response).await?)?;
+            let json = whole(client, asked, client.net.received(response).await?)?;
             dialect::upgraded(asked.method(), &json, client.files())
         }
     }
@@ -128,7 +131,7 @@ async fn start(
     stream: Option<Option<&str>>,
     patience: Option<Duration>,
 ) -> Result<Response, ClientError> {
-    let send = async |form: Option<Form>| {
+    let made = |form: Option<Form>| {
         let mut outgoing = match form {
             Some(form) => old::request(client, asked, form)?,
             None => request(client, asked)?,
@@ -137,8 +140,9 @@ async fn start(
             outgoing.headers.push(("Accept".into(), "text/event-stream".into()));
             outgoing.headers.extend(after.map(|after| ("Last-Event-ID".into(), after.to_owned())));
         }
-        client.start(outgoing, patience).await
+        Ok(outgoing)
     };
+    let send = async |form| client.start(|| made(form), patience).await;
     if client.dialect() == Dialect::Current {
         return send(None).await;
     }
@@ -155,30 +159,50 @@ async fn start(
     Ok(if understood { second } else { first })
 }
 
-fn whole(client: &Client, Received { status, headers, text }: Received) -> Result<String, ClientError> {
+fn whole(
+    client: &Client,
+    asked: &Request,
+    Received { status, headers, text }: Received,
+) -> Result<String, ClientError> {
     let retry = Told::retry_in(&headers);
     if status.is_success() {
-        return Ok(if text.is_empty() { "{}".to_owned() } else { text });
+        // What is gone leaves nothing to say; every other answer says something.
+        let says_nothing = text.is_empty() && matches!(asked, Request::DeletePushConfig(_));
+        return Ok(if says_nothing { "{}".to_owned() } else { text });
     }
     let http = status.as_u16();
     let told = old::refusal(client, &text, http).unwrap_or_else(|| refusal(&text, Some(http)));
     Err(Told { retry, ..told }.into_error(client.shows_credential()))
 }
 
-/// The `google.rpc.Status` form (spec 11.6), or whatever stood in its place.
+/// The `google.rpc.Status` form (spec 11.6), that of 0.3, which is the error itself with the code of JSON-RPC, or whatever
+/// stood in their place.
 fn refusal(text: &str, http: Option<u16>) -> Told {
     let body: Value = serde_json::from_str(text).unwrap_or_default();
-    let error = &body["error"];
+    let is_bare = body["code"].is_number() && body["message"].is_string();
+    let error = if is_bare { &body } else { &body["error"] };
     let by_status = || http.map(|status| Told::words(status, text)).unwrap_or_default();
     let message = error["message"].as_str().map_or_else(by_status, str::to_owned);
+    let rpc = error["code"].as_i64().filter(|code| *code < 0);
     let http = http.or_else(|| error["code"].as_u64().and_then(|code| u16::try_from(code).ok()));
     let grpc = error["status"].as_str().map(str::to_owned);
-    Told { message, reason: Told::reason_in(&error["details"]), http, grpc, ..Told::default() }
+    Told { message, reason: Told::reason_in(&error["details"]), rpc, http, grpc, ..Told::default() }
 }
 
-/// A stream's event, unless it is an error that ends it.
+/// A stream's event, unless it is an error that ends it: in one of its own, or by its code and words, which in 1.0 and in
+/// 0.3 are no message.
 pub fn unrefused(data: String) -> Result<String, ClientError> {
-    let is_error = serde_json::from_str::<Value>(&data).is_ok_and(|value| value.get("error").is_some());
+    #[derive(Deserialize)]
+    struct Signs<'a> {
+        error: Option<IgnoredAny>,
+        code: Option<IgnoredAny>,
+        #[serde(borrow)]
+        message: Option<&'a RawValue>,
+    }
+    let is_error = serde_json::from_str::<Signs<'_>>(&data).is_ok_and(|signs| {
+        let is_told = || signs.message.is_some_and(|message| message.get().starts_with('"'));
+        signs.error.is_some() || signs.code.is_some() && is_told()
+    });
     if is_error { Err(refusal(&data, None).into_error(true)) } else { Ok(data) }
 }
 
@@ -188,13 +212,13 @@ pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Resu
     if jsonrpc::is_stream(&response) {
         return Ok(Frames::HttpJson(Events::new(client.net.clone(), response), dialect, client.files()));
     }
-    let json = whole(client, client.net.received(response).await?)?;
+    let json = whole(client, asked, client.net.received(response).await?)?;
     Ok(Frames::Single(Some(Box::new(Frame::read_in(dialect, client.files(), None, &json)?))))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::target;
+    use super::{ClientError, target, unrefused};
     use flotilla_protocol::a2a::model::TaskState;
     use flotilla_protocol::a2a::request::{ListTasksRequest, PushConfigRequest, Request};
     use flotilla_protocol::wire::Int32;
@@ -208,6 +232,30 @@ mod tests {
             ("http://a/v1?key=k", "/v1", "/v1/card", "http://a/v1/card?key=k"),
         ] {
             assert_eq!(super::below(address, end, path), expected);
+        }
+    }
+
+    #[test]
+    fn an_error_within_a_stream_is_told_by_its_code_and_words() {
+        for (event, expected) in [
+            (r#"{"code":-32603,"message":"mid fail"}"#, "InternalError: mid fail"),
+            (r#"{"code":-32005,"message":"no pictures","data":{}}"#, "ContentTypeNotSupportedError: no pictures"),
+            (r#"{"error":{"code":500,"message":"it broke"}}"#, "InternalError: it broke"),
+            (r#"{"error":{"code":-32004,"message":"not so"}}"#, "UnsupportedOperationError: not so"),
+        ] {
+            let ClientError::Refused { name, message, .. } = unrefused(event.to_owned()).unwrap_err() else {
+                panic!("{event}");
+            };
+            assert_eq!(format!("{name}: {message}"), expected);
+        }
+        for event in [
+            r#"{"message":{"messageId":"m"}}"#,
+            r#"{"message":"words"}"#,
+            r#"{"task":{"error":1,"code":2}}"#,
+            r#"{"kind":"message","code":1,"parts":[]}"#,
+            "not JSON",
+        ] {
+            assert_eq!(unrefused(event.to_owned()).as_deref(), Ok(event));
         }
     }
 

@@ -1,11 +1,10 @@
 //! Discovery against small servers: where it looks, what it shows there, and how long it waits.
 
-use super::{Discovery, is_below, places, redirected, speaks_of_another};
+use super::{Discovery, is_below, places, speaks_of_another};
 use crate::client::card::Card;
 use crate::guard::{Guard, Rules};
 use crate::remote::options::{Auth, Protocol};
 use crate::signature::origin::Pins;
-use reqwest::header::HeaderValue;
 use std::io::{Read as _, Write as _};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -67,16 +66,6 @@ fn a_secret_is_for_the_address_that_was_named_and_what_is_below_it() {
         ("http://h/a/card.json", "https://h/a", false),
     ] {
         assert_eq!(is_below(place, address), below, "{place} {address}");
-    }
-}
-
-#[test]
-fn redirects_stay_within_their_origin() {
-    let to = |text: &'static str| redirected("https://h/a", Some(&HeaderValue::from_static(text)));
-    assert_eq!(to("/b").as_deref(), Ok("https://h/b"));
-    assert_eq!(to("https://h/c").as_deref(), Ok("https://h/c"));
-    for elsewhere in ["http://h/a", "https://other/a", "//127.0.0.1/", "https://h:8443/a"] {
-        assert!(to(elsewhere).unwrap_err().contains("another origin"), "{elsewhere}");
     }
 }
 

@@ -48,14 +48,16 @@ impl Remote {
 }
 
 fn face(card: &Card) -> Face {
+    // What a skill only repeats of its card is the entry's to say otherwise, where it names modes.
+    let apart = |own: &[String], defaults: &[String]| if own == defaults { Vec::new() } else { own.to_vec() };
     let skill = |skill: &crate::client::card::Skill| AgentSkill {
         id: skill.id.clone(),
         name: skill.name.clone(),
         description: skill.description.clone(),
         tags: skill.tags.clone(),
         examples: skill.examples.clone(),
-        input_modes: skill.input_modes.clone(),
-        output_modes: skill.output_modes.clone(),
+        input_modes: apart(&skill.input_modes, &card.default_input_modes),
+        output_modes: apart(&skill.output_modes, &card.default_output_modes),
     };
     let own = |extension: &&Extension| !extension.uri.is_empty() && !extension.uri.starts_with(HUB_EXTENSIONS);
     let extension = |extension: &Extension| AgentExtension {

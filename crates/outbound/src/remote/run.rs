@@ -19,7 +19,7 @@ use flotilla_protocol::a2a::model::Task;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::lineage::Onward;
 use flotilla_protocol::work::{Assignment, Contents, Report};
-use follow::fuller;
+use follow::{Garbled, fuller};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -38,7 +38,7 @@ pub struct Run {
     /// Frames that streams have brought.
     frames: usize,
     /// What a stream ended with that was neither an event nor an end.
-    garbled: Option<String>,
+    garbled: Option<Garbled>,
     /// The last stream was ended by the agent, after it had brought something; or it fell silent, and no time will ever
     /// tell what it brought from how the task was before.
     closed: bool,
@@ -112,6 +112,7 @@ impl Run {
                 if self.seen.is_as_before() {
                     text.push_str(" It has the message, and still shows its task as it was before.");
                 }
+                text.push_str(&self.recalled());
                 Failure::new(text.clone(), text).into()
             }
         };
@@ -247,7 +248,6 @@ impl Run {
     /// A client with the headers of this run.
     async fn client(&mut self) -> Result<Client, ClientError> {
         let client = self.remote.way.client().await?.carrying(self.headers.iter().cloned());
-        self.seen.hear(client.dialect());
         let asks = request::asked(&self.assignment).next().is_some();
         Ok(if asks { client.listening() } else { client })
     }
@@ -380,6 +380,7 @@ impl Run {
         }
         self.note_link();
         if !reports.is_empty() {
+            self.garbled = None;
             self.handle.report(reports).await.map_err(|_| End::Fenced)?;
         }
         wrong.map_or(Ok(()), |failure| Err(failure.into()))

@@ -5,7 +5,6 @@ mod before;
 mod lifted;
 mod remark;
 
-use crate::client::choose::Dialect;
 use crate::client::frame::Sent;
 use flotilla_protocol::a2a::model::{
     Artifact, ArtifactUpdate, Message, Part, Role, StatusUpdate, Task, TaskState, TaskStatus,
@@ -47,8 +46,6 @@ pub struct Seen {
     asks: bool,
     /// A Message in answer to what was said to a task, until it is known how the task is.
     message: Option<Arc<Message>>,
-    /// A state may be one that is not known, as in 0.3.
-    knows_unknown: bool,
     /// Nothing more has to come: the task ended or waits for its caller, or there was a Message.
     settled: bool,
 }
@@ -72,14 +69,8 @@ impl Seen {
             before: trail.upstream.waits.clone().filter(|_| trail.state == TaskState::Submitted),
             asks: false,
             message: None,
-            knows_unknown: false,
             settled: false,
         }
-    }
-
-    /// The language the agent speaks.
-    pub fn hear(&mut self, dialect: Dialect) {
-        self.knows_unknown = dialect == Dialect::Old;
     }
 
     pub fn upstream(&self) -> &Upstream {
@@ -167,7 +158,7 @@ impl Seen {
     /// The whole task as it is now: only what it holds beyond what was told is new.
     fn task(&mut self, task: Task) -> Result<Vec<Report>, Garbage> {
         let task = lifted(task);
-        let state = self.known(task.status.state, "task.status.state")?;
+        let state = known(task.status.state);
         self.whole = true;
         let labels_changed = task.metadata.is_some() && task.metadata != self.metadata;
         let is_stale = self.is_stale(&task.id, &task.status);
@@ -242,7 +233,7 @@ impl Seen {
     }
 
     fn status_update(&mut self, update: StatusUpdate) -> Result<Vec<Report>, Garbage> {
-        let state = self.known(update.status.state, "statusUpdate.status.state")?;
+        let state = known(update.status.state);
         // An update is news, whatever it says.
         self.before = None;
         let waits = self.waits(&update.status);
@@ -251,15 +242,6 @@ impl Seen {
         let link = link.or_else(|| waits.then(|| self.linked_report(Vec::new())));
         let said = said.filter(|message| self.is_news(state, message));
         Ok(link.into_iter().chain(self.status(state, said, update.metadata)).collect())
-    }
-
-    /// A state that is not known says no more than that there is a task, and is asked for again.
-    fn known(&self, state: TaskState, place: &str) -> Result<TaskState, Garbage> {
-        match state {
-            TaskState::Unspecified if self.knows_unknown => Ok(TaskState::Submitted),
-            TaskState::Unspecified => Err(Garbage(format!("{place} is missing"))),
-            state => Ok(state),
-        }
     }
 
     /// What the agent says with a status. Some put the message they were sent there, which is nothing they say.
@@ -357,6 +339,11 @@ impl Seen {
         }
         is_new || self.pieces.contains(&message.message_id)
     }
+}
+
+/// A state that is not known says no more than that there is a task, and is asked for again.
+fn known(state: TaskState) -> TaskState {
+    if state == TaskState::Unspecified { TaskState::Submitted } else { state }
 }
 
 /// What shows neither who said it nor what is no message.

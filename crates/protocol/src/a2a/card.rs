@@ -29,6 +29,23 @@ pub struct AgentCard {
     pub signatures: Vec<AgentCardSignature>,
 }
 
+impl AgentCard {
+    /// Says of every skill what it takes and makes. One that leaves it out means the card's own modes, and there are
+    /// readers that want it said.
+    #[must_use]
+    pub fn with_modes_of_skills(mut self) -> Self {
+        for skill in &mut self.skills {
+            if skill.input_modes.is_empty() {
+                skill.input_modes.clone_from(&self.default_input_modes);
+            }
+            if skill.output_modes.is_empty() {
+                skill.output_modes.clone_from(&self.default_output_modes);
+            }
+        }
+        self
+    }
+}
+
 /// A JSON Web Signature over the card (spec 8.4.2), its payload left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentCardSignature {

@@ -232,6 +232,16 @@ fn the_command_line_dispatches_and_waits() {
     result(&mut ada, &message, &json!({"status": "partial", "remaining": ["the rest"]}));
     let done = crate::cli::program::finish(running).ok().json();
     assert_eq!((state(&done), &told(&done)["remaining"][0]), ("TASK_STATE_COMPLETED", &json!("the rest")));
+    let ceilings = ["--token-budget", "900", "--max-cost", "0.5", "--hard", "--context-window", "1000"];
+    let running = place.start(&[&["dispatch", "Do it", "--wait"][..], &ceilings[..]].concat());
+    let message = ada.kind("message");
+    let carried = &message["payload"]["metadata"][URI];
+    assert_eq!(carried["task"]["budget"], json!({"max_total_tokens": 900, "max_cost_usd": 0.5, "hard": true}), "{carried}");
+    assert_eq!(carried["requirements"]["context_window"], 1000);
+    result(&mut ada, &message, &json!({"status": "done"}));
+    assert_eq!(crate::cli::program::finish(running).ok().field("Result"), "accepted");
+    let lacking = place.run(&["dispatch", "x", "--on-blocked", "", "--require-label", "none", "--wait"]);
+    assert_eq!(lacking.code, 6, "{lacking:?}");
     let given = place.run(&["dispatch", "More", "--on-blocked", "queue", "--tier", "opus"]).ok();
     assert!(given.field("Why").starts_with("flotilla task why "), "{given:?}");
     let undone = place.run(&["dispatch", "More", "--on-blocked", "", "--tier", "opus", "--wait"]);

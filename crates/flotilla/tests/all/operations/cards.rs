@@ -64,6 +64,26 @@ fn a_card_has_all_that_is_required_and_claims_nothing_else() {
     assert_eq!(still["capabilities"]["pushNotifications"], false);
 }
 
+/// FastA2A reads no card whose skills do not say it.
+#[test]
+fn every_skill_says_what_it_takes_and_makes() {
+    let hub = hub();
+    let client = hub.stranger(Binding::HttpJson).without("a2a-version");
+    let old = client.clone().header("a2a-version", "0.3");
+    for (client, target) in [
+        (&client, ROOT),
+        (&client, "/agents/strict/.well-known/agent-card.json"),
+        (&old, "/agents/strict/.well-known/agent-card.json"),
+        (&client, "/agents/strict/v1/card"),
+    ] {
+        let card = client.get(target).json();
+        for skill in card["skills"].as_array().expect("skills") {
+            assert_eq!(skill["inputModes"], card["defaultInputModes"], "{target}");
+            assert_eq!(skill["outputModes"], card["defaultOutputModes"], "{target}");
+        }
+    }
+}
+
 #[test]
 fn a_card_declares_its_extensions() {
     let hub = hub();

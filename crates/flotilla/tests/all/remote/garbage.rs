@@ -2,8 +2,23 @@
 
 use super::{before, chunk, reason, status, task};
 use crate::cast::{id, reached, state};
-use flotilla_testkit::{Act, Asked, Binding, StandIn};
+use flotilla_testkit::{Act, Asked, Binding, StandIn, stand_in};
 use serde_json::{Value, json};
+
+/// A card of HTTP+JSON, of either version.
+fn rest(version: &'static str, streaming: bool) -> impl Fn(&str) -> Value {
+    move |url| {
+        let mut card = stand_in::card(url, streaming);
+        if version == "0.3" {
+            card.as_object_mut().expect("a card").remove("supportedInterfaces");
+            (card["url"], card["preferredTransport"]) = (json!(url), json!("HTTP+JSON"));
+            card["protocolVersion"] = json!("0.3.0");
+        } else {
+            card["supportedInterfaces"][0]["protocolBinding"] = json!("HTTP+JSON");
+        }
+        card
+    }
+}
 
 fn with_artifact(artifact: &Value) -> Act {
     let status = json!({"state": "TASK_STATE_COMPLETED"});
@@ -152,12 +167,8 @@ fn garbage_of_0_3_is_named_by_its_place() {
 
 #[test]
 fn an_id_that_no_path_can_hold_is_the_agent_s_fault() {
-    let rest = |url: &str| {
-        let mut rest = flotilla_testkit::stand_in::card(url, false);
-        rest["supportedInterfaces"][0]["protocolBinding"] = json!("HTTP+JSON");
-        rest
-    };
-    let agent = StandIn::with_card(rest, |_| vec![Act::Body(200, json!({"task": task("..", "WORKING")}).to_string())]);
+    let answer = json!({"task": task("..", "WORKING")}).to_string();
+    let agent = StandIn::with_card(rest("1.0", false), move |_| vec![Act::Body(200, answer.clone())]);
     let near = before(&agent, "");
     let task = near.owner(Binding::JsonRpc).say("m-1", "go");
     assert_eq!(state(&task), "TASK_STATE_FAILED");
@@ -180,5 +191,86 @@ fn garbage_in_a_stream_is_told_where_the_task_cannot_be_asked_for() {
     let task = reached(&client, id(&task), "TASK_STATE_FAILED");
     for told in ["does not know the task any more", "InvalidAgentResponse", "begins with 'not JSON'"] {
         assert!(reason(&task).contains(told), "{}", reason(&task));
+    }
+}
+
+#[test]
+fn what_is_no_json_over_http_json_is_told_with_how_it_begins() {
+    let cut = r#"{"task":{"id":"t","status":{"state":"TASK_STATE_COMPLETED"#;
+    for version in ["1.0", "0.3"] {
+        for (status, body, told) in [
+            (200, "<html>x</html>", "it begins with '<html>x</html>'"),
+            (200, cut, "is not JSON (EOF"),
+            (200, "\u{feff}{}", "it begins with '\\u{feff}{}'"),
+            (200, r#"{"task":NaN}"#, r#"it begins with '{\"task\":NaN}'"#),
+            (200, "", "it is empty"),
+            (204, "", "it is empty"),
+        ] {
+            let agent = StandIn::with_card(rest(version, false), move |_| vec![Act::Body(status, body.into())]);
+            let near = before(&agent, "");
+            let task = near.owner(Binding::JsonRpc).say("m-1", "go");
+            assert_eq!(state(&task), "TASK_STATE_FAILED", "{version} {body}");
+            assert!(reason(&task).contains(told), "{version} {body}: {}", reason(&task));
+            assert!(reason(&task).contains("InvalidAgentResponseError"), "{version} {body}: {}", reason(&task));
+        }
+    }
+}
+
+/// As FastAPI says it.
+#[test]
+fn a_message_that_is_not_understood_is_rejected_with_the_agent_s_words() {
+    let detail = r#"{"detail":[{"loc":["body","message"],"msg":"field required","type":"missing"}]}"#;
+    let refuses = |_: &Asked| vec![Act::Body(422, detail.into())];
+    let agents = [
+        StandIn::with_card(rest("1.0", false), refuses),
+        StandIn::with_card(rest("0.3", false), refuses),
+        StandIn::start(false, refuses),
+    ];
+    for agent in agents {
+        let near = before(&agent, "");
+        let task = near.owner(Binding::JsonRpc).say("m-1", "go");
+        assert_eq!(state(&task), "TASK_STATE_REJECTED", "{}", reason(&task));
+        let told = "refused the message (InvalidParamsError): HTTP 422: body.message: field required";
+        assert!(reason(&task).contains(told), "{}", reason(&task));
+    }
+}
+
+/// As the hub itself says it in 0.3.
+const STREAM_ERROR: &str = r#"{"code":-32603,"message":"mid fail"}"#;
+
+#[test]
+fn an_error_that_a_stream_begins_with_is_the_agent_s_refusal() {
+    for version in ["1.0", "0.3"] {
+        let agent = StandIn::with_card(rest(version, true), |_| vec![Act::Line(STREAM_ERROR.into())]);
+        let near = before(&agent, "");
+        let client = near.owner(Binding::JsonRpc);
+        let task = reached(&client, id(&client.start("m-1", "go")), "TASK_STATE_FAILED");
+        assert!(reason(&task).contains("refused the message (InternalError): mid fail"), "{}", reason(&task));
+    }
+}
+
+#[test]
+fn an_error_in_mid_stream_is_told_if_the_task_does_not_go_on() {
+    let open = json!({"task": {"id": "t-1", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}}});
+    for (version, ends) in [("1.0", true), ("1.0", false), ("0.3", true), ("0.3", false)] {
+        let first = open.to_string();
+        let agent = StandIn::with_card(rest(version, true), move |asked: &Asked| {
+            let state = if ends { "TASK_STATE_COMPLETED" } else { "TASK_STATE_WORKING" };
+            let shown = json!({"id": "t-1", "contextId": "c", "status": {"state": state}}).to_string();
+            match asked.path.trim_start_matches("/v1") {
+                "/message:stream" => {
+                    let failed = format!("event: error\ndata: {STREAM_ERROR}\n\n");
+                    vec![Act::Line(first.clone()), Act::Raw(failed)]
+                }
+                "/tasks/t-1" | "/tasks/t-1:cancel" => vec![Act::Body(200, shown)],
+                _ => vec![Act::Body(404, "{}".into())],
+            }
+        });
+        let near = before(&agent, "timeouts: {lost: 200ms}, poll: {first: 10ms}, retries: {first: 10ms}");
+        let client = near.owner(Binding::JsonRpc);
+        let began = client.start("m-1", "go");
+        let task = reached(&client, id(&began), if ends { "TASK_STATE_COMPLETED" } else { "TASK_STATE_FAILED" });
+        let told = "since its stream ended with an error (InternalError): mid fail";
+        assert_eq!(!ends, task.to_string().contains(told), "{version}: {task}");
     }
 }

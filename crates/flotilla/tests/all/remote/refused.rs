@@ -1,6 +1,6 @@
 //! What an agent does not offer or cannot do for the moment is no reason to give up what it works at.
 
-use super::{before, reason, task};
+use super::{before, reason, status, task};
 use crate::cast::{id, reached, state};
 use flotilla_testkit::{Act, Asked, Binding, StandIn};
 use serde_json::json;
@@ -110,4 +110,23 @@ fn an_error_within_a_stream_is_a_reason_to_ask() {
     let client = near.owner(Binding::JsonRpc);
     let task = client.start("m-1", "go");
     reached(&client, id(&task), "TASK_STATE_COMPLETED");
+}
+
+#[test]
+fn a_task_of_1_0_whose_state_is_not_known_is_followed_too() {
+    let agent = StandIn::start(true, |asked: &Asked| match (asked.method.as_str(), asked.nth) {
+        ("SendMessage", _) => vec![Act::Answer(json!({"task": task("t-1", "UNSPECIFIED")}))],
+        ("SendStreamingMessage", _) => {
+            vec![Act::Event(json!({"task": task("t-1", "UNSPECIFIED")})), Act::Event(status("t-1", "UNSPECIFIED"))]
+        }
+        ("GetTask", 0) => vec![Act::Answer(task("t-1", "UNSPECIFIED"))],
+        ("GetTask", _) => vec![Act::Answer(task("t-1", "COMPLETED"))],
+        _ => vec![Act::Refuse(-32004, "not here")],
+    });
+    let near = before(&agent, "poll: {first: 10ms}");
+    let client = near.owner(Binding::JsonRpc);
+    let task = client.say("m-1", "go");
+    assert_eq!(state(&task), "TASK_STATE_COMPLETED", "{}", reason(&task));
+    let watched = client.start("m-2", "go");
+    reached(&client, id(&watched), "TASK_STATE_COMPLETED");
 }

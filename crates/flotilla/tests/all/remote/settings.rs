@@ -130,7 +130,13 @@ fn what_travels_with_every_call() {
 
 #[test]
 fn the_card_here_says_what_the_card_there_says() {
-    let agent = StandIn::start(false, |_| done("t-1"));
+    let with_modes = |url: &str| {
+        let mut card = card(url, false);
+        card["skills"][0]["inputModes"] = json!(["text/plain"]);
+        card["skills"][0]["outputModes"] = json!(["text/html"]);
+        card
+    };
+    let agent = StandIn::with_card(with_modes, |_| done("t-1"));
     let near = before(&agent, "");
     let client = near.owner(Binding::JsonRpc);
     let shown = until("the card is taken over", || {
@@ -155,6 +161,8 @@ fn the_card_here_says_what_the_card_there_says() {
     });
     assert_eq!((&shown["description"], &shown["capabilities"]["streaming"]), (&json!("Mine"), &json!(true)));
     assert_eq!(shown["defaultInputModes"], json!(["image/png"]));
+    assert_eq!(shown["skills"][0]["inputModes"], json!(["image/png"]), "what a skill only repeats is not its own");
+    assert_eq!(shown["skills"][0]["outputModes"], json!(["text/html"]));
 }
 
 #[test]

@@ -86,7 +86,6 @@ pub fn refusal(client: &Client, text: &str, http: u16) -> Option<Told> {
         404 => Some(Reason::TaskNotFound),
         409 => Some(Reason::TaskNotCancelable),
         415 => Some(Reason::ContentTypeNotSupported),
-        422 => Some(Reason::InvalidParams),
         501 => Some(Reason::UnsupportedOperation),
         502 => Some(Reason::InvalidAgentResponse),
         _ => None,

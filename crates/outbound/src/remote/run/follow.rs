@@ -3,7 +3,7 @@
 use super::reply::MOMENT;
 use super::{Run, offers_no_stream};
 use crate::client::Client;
-use crate::client::error::{ClientError, name_of};
+use crate::client::error::{ClientError, Code, name_of};
 use crate::client::frame::{Frame, Frames, Sent};
 use crate::remote::fault::{End, Failure, bare};
 use crate::remote::look::may_subscribe;
@@ -16,6 +16,15 @@ use std::time::{Duration, Instant};
 const FRUITLESS: u32 = 4;
 /// Frames that are reported together.
 const BATCH: usize = 64;
+
+/// What a stream ended with that was neither an event nor an end, as long as nothing new was heard since.
+pub(super) struct Garbled {
+    /// How, as the rest of a sentence.
+    told: String,
+    /// It was an error of the agent's own, and no garbage.
+    is_error: bool,
+    since: Instant,
+}
 
 /// What came of reading a stream again.
 enum Resumed {
@@ -63,6 +72,9 @@ impl Run {
             }
             let pause = match told {
                 None => {
+                    if let Some(failure) = self.given_up(lost) {
+                        return Err(failure.into());
+                    }
                     (reached, failures, asked) = (Instant::now(), 0, asked + 1);
                     if streams && fruitless < FRUITLESS {
                         retries.pause(fruitless.max(1))
@@ -95,11 +107,24 @@ impl Run {
                  {seconds} s. It may have gone on."
             )
         };
-        if let Some(garbled) = &self.garbled {
-            let name = name_of(Reason::InvalidAgentResponse);
-            text.push_str(&format!(" Before that its stream could not be read ({name}): {garbled}"));
-        }
+        text.push_str(&self.recalled());
         Failure::new(text, error.to_string())
+    }
+
+    /// How its stream ended, for those who are told that the task did not.
+    pub(super) fn recalled(&self) -> String {
+        self.garbled.as_ref().map_or_else(String::new, |garbled| format!(" Before that its stream {}", garbled.told))
+    }
+
+    /// Some end a stream with an error and leave its task as it is, for good.
+    fn given_up(&self, lost: Duration) -> Option<Failure> {
+        let Garbled { told, .. } = self.garbled.as_ref().filter(|it| it.is_error && it.since.elapsed() >= lost)?;
+        let text = format!(
+            "The agent '{}' has not gone on with its task for longer than {} s, since its stream {told}",
+            self.name(),
+            lost.as_secs()
+        );
+        Some(Failure::new(text.clone(), text))
     }
 
     /// Asks for the task as it is now. To ask is safe, so whatever went wrong is a reason to ask again; only an answer
@@ -167,6 +192,8 @@ impl Run {
             }
             let first = match next {
                 Err(_) => {
+                    // It holds the stream open, so it may be thinking.
+                    self.garbled = None;
                     self.closed = self.frames > before && self.seen.is_untimed();
                     return Ok(Some(format!("no event within {} s", idle.as_secs())));
                 }
@@ -174,7 +201,9 @@ impl Run {
                     self.closed = self.frames > before;
                     return Ok(Some("the agent closed the stream before the task was done".into()));
                 }
-                Ok(Err(error)) if self.breaks(&error) => return Ok(Some(self.broke(&error))),
+                Ok(Err(error)) if self.breaks(&error) => {
+                    return Ok(Some(self.broke(&error, self.frames > before)));
+                }
                 Ok(Err(error)) if self.frames == before && offers_no_stream(&error) => {
                     return Err(End::Unstreamed(error));
                 }
@@ -189,7 +218,7 @@ impl Run {
             match problem {
                 _ if self.seen.is_settled() => {}
                 None => {}
-                Some(error) if self.breaks(&error) => return Ok(Some(self.broke(&error))),
+                Some(error) if self.breaks(&error) => return Ok(Some(self.broke(&error, true))),
                 Some(error) => return Err(Failure::of(self.name(), &error).into()),
             }
         }
@@ -202,11 +231,23 @@ impl Run {
     }
 
     /// How a stream ended. What was no connection that broke is told if the task cannot be asked for either.
-    fn broke(&mut self, error: &ClientError) -> String {
+    /// `began` says that it brought something before.
+    fn broke(&mut self, error: &ClientError, began: bool) -> String {
         let problem = bare(error);
-        if !error.is_passing() {
-            tracing::warn!(agent = %self.name(), task = %self.assignment.task_id, %error, "a stream cannot be read");
-            self.garbled = Some(problem.clone());
+        if error.is_passing() {
+            return problem;
+        }
+        tracing::warn!(agent = %self.name(), task = %self.assignment.task_id, %error, "a stream cannot be read");
+        // What its next stream is refused with says less.
+        if self.garbled.as_ref().is_none_or(|before| !before.is_error) {
+            let how = match error {
+                ClientError::Refused { name, .. } => format!("ended with an error ({name})"),
+                _ => format!("could not be read ({})", name_of(Reason::InvalidAgentResponse)),
+            };
+            // Over gRPC whoever is between may end it like this, by its own time-outs.
+            let is_agents = matches!(error, ClientError::Refused { code: Some(Code::Number(_)), .. });
+            let (told, is_error) = (format!("{how}: {problem}"), began && is_agents);
+            self.garbled = Some(Garbled { told, is_error, since: Instant::now() });
         }
         problem
     }
