@@ -218,6 +218,7 @@ pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Resu
 
 #[cfg(test)]
 mod tests {
+    use super::super::error::name_of;
     use super::{ClientError, target, unrefused};
     use flotilla_protocol::a2a::model::TaskState;
     use flotilla_protocol::a2a::request::{ListTasksRequest, PushConfigRequest, Request};
@@ -243,10 +244,10 @@ mod tests {
             (r#"{"error":{"code":500,"message":"it broke"}}"#, "InternalError: it broke"),
             (r#"{"error":{"code":-32004,"message":"not so"}}"#, "UnsupportedOperationError: not so"),
         ] {
-            let ClientError::Refused { name, message, .. } = unrefused(event.to_owned()).unwrap_err() else {
+            let ClientError::Refused { reason, message, .. } = unrefused(event.to_owned()).unwrap_err() else {
                 panic!("{event}");
             };
-            assert_eq!(format!("{name}: {message}"), expected);
+            assert_eq!(format!("{}: {message}", name_of(reason)), expected);
         }
         for event in [
             r#"{"message":{"messageId":"m"}}"#,

@@ -236,7 +236,11 @@ fn the_command_line_dispatches_and_waits() {
     let running = place.start(&[&["dispatch", "Do it", "--wait"][..], &ceilings[..]].concat());
     let message = ada.kind("message");
     let carried = &message["payload"]["metadata"][URI];
-    assert_eq!(carried["task"]["budget"], json!({"max_total_tokens": 900, "max_cost_usd": 0.5, "hard": true}), "{carried}");
+    assert_eq!(
+        carried["task"]["budget"],
+        json!({"max_total_tokens": 900, "max_cost_usd": 0.5, "hard": true}),
+        "{carried}"
+    );
     assert_eq!(carried["requirements"]["context_window"], 1000);
     result(&mut ada, &message, &json!({"status": "done"}));
     assert_eq!(crate::cli::program::finish(running).ok().field("Result"), "accepted");

@@ -241,7 +241,7 @@ impl Run {
         // What its next stream is refused with says less.
         if self.garbled.as_ref().is_none_or(|before| !before.is_error) {
             let how = match error {
-                ClientError::Refused { name, .. } => format!("ended with an error ({name})"),
+                ClientError::Refused { reason, .. } => format!("ended with an error ({})", name_of(*reason)),
                 _ => format!("could not be read ({})", name_of(Reason::InvalidAgentResponse)),
             };
             // Over gRPC whoever is between may end it like this, by its own time-outs.
