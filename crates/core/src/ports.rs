@@ -210,8 +210,8 @@ pub trait Store: HookStore + ApprovalStore + UsageStore + AlertStore {
     fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId>;
     /// The agents that registered themselves, by name.
     fn registrations(&self) -> Later<Vec<(AgentId, Registration)>>;
-    /// Keeps an agent that registers itself, or what is new about it. None if the name was another owner's before, and
-    /// may not be taken over.
+    /// Keeps an agent that registers itself, or what is new about it, in the place of one that was added. None if the name
+    /// was another owner's before, and may not be taken over.
     fn register(&self, registration: Registration, take_over: bool) -> Later<Option<AgentId>>;
     /// The agents that were added, by name.
     fn added(&self) -> Later<Vec<(AgentId, Added)>>;
@@ -221,7 +221,8 @@ pub trait Store: HookStore + ApprovalStore + UsageStore + AlertStore {
     fn remove_agent(&self, agent: AgentId) -> Later<bool>;
     /// The leases of agents that are announced.
     fn leases(&self) -> Later<Vec<(AgentId, Lease)>>;
-    fn keep_lease(&self, agent: AgentId, lease: Lease) -> Later<()>;
+    /// None ends it: the agent needs none any more.
+    fn keep_lease(&self, agent: AgentId, lease: Option<Lease>) -> Later<()>;
     /// What the cards of agents were verified for, by the agents' names.
     fn proven(&self) -> Later<Vec<(String, String)>>;
     /// None forgets it.
