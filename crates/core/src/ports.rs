@@ -34,6 +34,7 @@ use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::work::{Assignment, Report};
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -253,8 +254,8 @@ pub trait Store: HookStore + ApprovalStore + UsageStore + AlertStore {
     fn ping(&self) -> Later<()>;
 }
 
-/// A way to reach an agent.
-pub trait Link: Send + Sync + 'static {
+/// A way to reach an agent. Whoever made it may look at it as what it is.
+pub trait Link: Any + Send + Sync {
     /// Does a run. The handle reports, and says when to stop.
     fn run(&self, assignment: Assignment, run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 

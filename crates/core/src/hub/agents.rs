@@ -42,14 +42,16 @@ impl Hub {
         self.roster.registering.lock().await
     }
 
-    pub(super) fn put_in(&self, agent: &Arc<Agent>) {
+    /// The agent as it then is.
+    pub(super) fn put_in(&self, agent: &Arc<Agent>) -> Arc<Agent> {
         self.registry.rcu(|registry| {
             let mut registry = (**registry).clone();
-            registry.insert(Arc::clone(agent));
+            registry.insert(self.vigil.as_known(agent));
             self.depart_if_over(&mut registry, agent);
             registry
         });
         self.vigil.wake();
+        self.vigil.as_known(agent)
     }
 
     pub(super) fn scout(&self) -> Result<&Arc<dyn Scout>, Refusal> {
@@ -146,7 +148,7 @@ impl Hub {
         };
         let agent = self.keep_added(caller, &*scout, added, verified).await?;
         self.settle_lease(agent.id, term).await?;
-        self.put_in(&agent);
+        let agent = self.put_in(&agent);
         tracing::info!(agent = name, by = %caller.name, "agent added");
         Ok(agent)
     }
@@ -177,7 +179,7 @@ impl Hub {
         let changed_at = self.clock.now();
         let added = Added { owner, workspace, settings: plan.settings, changed_at, ..(*before).clone() };
         let agent = self.keep_added(caller, &*scout, added, false).await?;
-        self.put_in(&agent);
+        let agent = self.put_in(&agent);
         tracing::info!(agent = name, by = %caller.name, "agent changed");
         Ok(agent)
     }
@@ -189,7 +191,8 @@ impl Hub {
         added: Added,
         verified: bool,
     ) -> Result<Arc<Agent>, Error> {
-        let mut agent = scout.build(&added)?;
+        let before = self.registry.load().by_name(&added.name).cloned();
+        let mut agent = scout.build(&added, before.as_deref())?;
         let Some(id) = self.store.keep_added(added.clone(), caller.rights.is_admin()).await? else {
             return Err(was_anothers(&added.name).into());
         };
