@@ -211,7 +211,14 @@ impl Hub {
     pub fn replace_registry(&self, mut registry: Registry) {
         registry.keep_hidden(&self.registry.load());
         self.fleet.describe(&registry);
-        self.registry.store(Arc::new(registry));
+        // What a card says may come meanwhile.
+        self.registry.rcu(|_| {
+            let known = registry.agents().map(|agent| self.vigil.as_known(agent));
+            let known: Vec<_> = known.collect();
+            let mut registry = registry.clone();
+            known.into_iter().for_each(|agent| registry.insert(agent));
+            registry
+        });
         self.vigil.wake();
     }
 

@@ -34,6 +34,7 @@ use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::work::{Assignment, Report};
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -210,8 +211,8 @@ pub trait Store: HookStore + ApprovalStore + UsageStore + AlertStore {
     fn agent(&self, name: &str, owner: PrincipalId) -> Later<AgentId>;
     /// The agents that registered themselves, by name.
     fn registrations(&self) -> Later<Vec<(AgentId, Registration)>>;
-    /// Keeps an agent that registers itself, or what is new about it. None if the name was another owner's before, and
-    /// may not be taken over.
+    /// Keeps an agent that registers itself, or what is new about it, in the place of one that was added. None if the name
+    /// was another owner's before, and may not be taken over.
     fn register(&self, registration: Registration, take_over: bool) -> Later<Option<AgentId>>;
     /// The agents that were added, by name.
     fn added(&self) -> Later<Vec<(AgentId, Added)>>;
@@ -221,7 +222,8 @@ pub trait Store: HookStore + ApprovalStore + UsageStore + AlertStore {
     fn remove_agent(&self, agent: AgentId) -> Later<bool>;
     /// The leases of agents that are announced.
     fn leases(&self) -> Later<Vec<(AgentId, Lease)>>;
-    fn keep_lease(&self, agent: AgentId, lease: Lease) -> Later<()>;
+    /// None ends it: the agent needs none any more.
+    fn keep_lease(&self, agent: AgentId, lease: Option<Lease>) -> Later<()>;
     /// What the cards of agents were verified for, by the agents' names.
     fn proven(&self) -> Later<Vec<(String, String)>>;
     /// None forgets it.
@@ -252,8 +254,8 @@ pub trait Store: HookStore + ApprovalStore + UsageStore + AlertStore {
     fn ping(&self) -> Later<()>;
 }
 
-/// A way to reach an agent.
-pub trait Link: Send + Sync + 'static {
+/// A way to reach an agent. Whoever made it may look at it as what it is.
+pub trait Link: Any + Send + Sync {
     /// Does a run. The handle reports, and says when to stop.
     fn run(&self, assignment: Assignment, run: RunHandle) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 

@@ -45,6 +45,8 @@ pub struct Place<'a> {
     pub state: &'a Path,
     /// What of this process outlives a configuration.
     pub here: &'a Here,
+    /// The agents until now.
+    pub before: &'a Registry,
 }
 
 /// The agents of the configuration, those that registered themselves, and those that were added; of two with one name, the
@@ -71,7 +73,8 @@ pub async fn registry(config: &Config, place: Place<'_>, recruiter: &Recruiter) 
             tracing::warn!(agent = %added.name, "the configuration names an agent that was added too; the configured one counts");
             continue;
         }
-        agents.push(again(id, added, recruiter)?);
+        let before = place.before.by_name(&added.name);
+        agents.push(again(id, added, recruiter, before.map(|agent| &**agent))?);
     }
     let registry = Registry::new(agents, config.default_agent());
     recruiter.proven.retain(|name| registry.by_name(name).is_some()).await?;
@@ -79,8 +82,8 @@ pub async fn registry(config: &Config, place: Place<'_>, recruiter: &Recruiter) 
 }
 
 /// An agent that was added, as it is kept. One that cannot be made any more does not keep the hub from starting.
-fn again(id: AgentId, added: Added, recruiter: &Recruiter) -> Result<Agent> {
-    match recruiter.build(&added) {
+fn again(id: AgentId, added: Added, recruiter: &Recruiter, before: Option<&Agent>) -> Result<Agent> {
+    match recruiter.build(&added, before) {
         Ok(agent) => Ok(Agent { id, ..agent }),
         Err(refusal) => {
             let problem = refusal.message;
@@ -102,7 +105,10 @@ async fn link(
     (place, recruiter): (Place<'_>, &Recruiter),
 ) -> Result<Arc<dyn Link>> {
     match agent.kind {
-        Kind::A2a => remote::link(name, agent, config, false, &recruiter.proven),
+        Kind::A2a => {
+            let before = place.before.by_name(name).map(|agent| &agent.link);
+            remote::link(name, agent, config, false, &recruiter.proven, before)
+        }
         Kind::Socket => Ok(Arc::new(Dialed::new(place.roster, id, agent.terms(&config.sockets)))),
         _ => {
             let state = place.state.join("agents").join(name);

@@ -31,7 +31,7 @@ use flotilla_core::access::{Access, RECHECK};
 use flotilla_core::hub::Hub;
 use flotilla_core::loops;
 use flotilla_core::ports::{Clock, Scout, Signer, Store};
-use flotilla_core::registry::Proven;
+use flotilla_core::registry::{Proven, Registry};
 use flotilla_core::roster::Roster;
 use flotilla_inbound::App;
 use flotilla_outbound::signature::sign::Signing;
@@ -136,7 +136,8 @@ async fn serve_until_stopped(
     let here = Arc::new(Here::default());
     let state = (!overrides.memory).then_some(dir.as_path());
     let folder = data::Folder::of_agents(state)?;
-    let place = Place { store: &store, roster: &roster, state: folder.path(), here: &here };
+    let place =
+        Place { store: &store, roster: &roster, state: folder.path(), here: &here, before: &Registry::default() };
     let recruiter = Arc::new(Recruiter::new(config.clone(), Arc::new(Proven::load(&store).await?)));
     let registry = assemble::registry(&config, place, &recruiter).await?;
     here.install();

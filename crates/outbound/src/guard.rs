@@ -99,6 +99,11 @@ impl Guard {
         Self { rules, lookup: Arc::new(|name| Box::pin(system(name))) }
     }
 
+    /// Whether it admits what another does.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.rules == other.rules
+    }
+
     /// The same with another way to find addresses.
     #[must_use]
     pub fn with_lookup(self, lookup: Lookup) -> Self {

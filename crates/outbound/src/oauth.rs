@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::time::Duration;
 
 /// Who asks for a token.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Requester {
     pub id: String,
     pub secret: Option<String>,

@@ -73,6 +73,11 @@ impl Remote {
         let (stale, problem) = (ArcSwapOption::empty(), ArcSwapOption::empty());
         Ok(Self { options, way, breaker, stale, problem, calls: Arc::default(), lookers: Lookers::default(), meters })
     }
+
+    /// Whether another one made of this would be the same, but for what this one has learned of its agent.
+    pub fn is_made_of(&self, options: &Options, guard: &Guard) -> bool {
+        *self.options == *options && self.way.guard.is_like(guard)
+    }
 }
 
 /// A link that can be held by those who call and by those who look after it.

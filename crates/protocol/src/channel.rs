@@ -31,13 +31,12 @@ struct Members<'a> {
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
-    #[serde(default)]
-    stream_end: Option<bool>,
-    #[serde(default)]
-    cancel_stream: Option<bool>,
-    /// Service parameters of this request (spec 3.2.6); those of the connection count where it names none.
-    #[serde(default)]
-    service_params: Option<BTreeMap<String, String>>,
+    #[serde(borrow, default)]
+    stream_end: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    cancel_stream: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    service_params: Option<&'a RawValue>,
     /// Frames of the hub's own, which are no JSON-RPC.
     #[serde(rename = "type", borrow, default)]
     kind: Option<&'a RawValue>,
@@ -48,12 +47,27 @@ fn said<'de: 'a, 'a, D: serde::Deserializer<'de>>(reader: D) -> Result<Option<&'
     <&'a RawValue>::deserialize(reader).map(Some)
 }
 
+/// Service parameters of a request (spec 3.2.6); those of the connection count where it names none.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Service<'a>(Option<&'a RawValue>);
+
+impl Service<'_> {
+    /// Read for a request that is known already: what is wrong with them is an answer to it.
+    pub fn read(&self) -> Result<BTreeMap<String, String>, Refusal> {
+        let Some(said) = self.0 else { return Ok(BTreeMap::new()) };
+        serde_json::from_str(said.get()).map_err(|error| {
+            let text = format!("must be an object of texts, such as {{\"A2A-Version\": \"1.0\"}}: {error}");
+            Refusal::invalid("serviceParams", text)
+        })
+    }
+}
+
 /// One frame, told apart.
 #[derive(Debug)]
 pub enum Frame<'a> {
     Request {
         envelope: Envelope<'a>,
-        service: BTreeMap<String, String>,
+        service: Service<'a>,
     },
     /// The peer wants no more of a stream.
     CancelStream {
@@ -112,9 +126,10 @@ impl<'a> Frame<'a> {
         let envelope = Envelope { jsonrpc, id, method, params };
         let id = envelope.answer_id()?;
         if members.method.is_some() {
-            return Ok(Self::Request { envelope, service: members.service_params.unwrap_or_default() });
+            return Ok(Self::Request { envelope, service: Service(members.service_params) });
         }
-        if members.cancel_stream == Some(true) {
+        let is_set = |member: Option<&RawValue>| member.is_some_and(|said| said.get() == "true");
+        if is_set(members.cancel_stream) {
             return Ok(Self::CancelStream { id });
         }
         if let Some(error) = members.error {
@@ -122,8 +137,8 @@ impl<'a> Frame<'a> {
             let wrong = |_| Refusal::new(Reason::InvalidRequest, "An error is an object with a code and a message.");
             return Ok(Self::Error { id, error: error.map_err(wrong)? });
         }
-        match (members.stream_end, members.result) {
-            (Some(true), result) if result.is_none_or(|result| result.get() == "null") => Ok(Self::StreamEnd { id }),
+        match (is_set(members.stream_end), members.result) {
+            (true, result) if result.is_none_or(|result| result.get() == "null") => Ok(Self::StreamEnd { id }),
             (_, Some(result)) => Ok(Self::Result { id, result: result.get() }),
             _ => {
                 let text = "A JSON-RPC frame is a request (method), a response (result or error), or a control frame \
@@ -173,7 +188,8 @@ mod tests {
     fn told(text: &str) -> String {
         match Frame::parse(text.as_bytes()) {
             Ok(Frame::Request { envelope, service }) => {
-                format!("request {} {:?}", envelope.method_name().unwrap(), service)
+                let service = service.read().map_err(|refusal| refusal.message);
+                format!("request {} {service:?}", envelope.method_name().unwrap())
             }
             Ok(Frame::CancelStream { id }) => format!("cancel {id}"),
             Ok(Frame::Result { id, result }) => format!("result {id} {result}"),
@@ -187,11 +203,13 @@ mod tests {
     #[test]
     fn frames_are_told_apart_by_their_members() {
         for (frame, expected) in [
-            (r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{}}"#, "request GetTask {}"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{}}"#, "request GetTask Ok({})"),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"X","serviceParams":{"A2A-Version":"1.0"}}"#,
-                r#"request X {"A2A-Version": "1.0"}"#,
+                r#"request X Ok({"A2A-Version": "1.0"})"#,
             ),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"X","serviceParams":null}"#, "request X Ok({})"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"X","cancelStream":"x","streamEnd":1}"#, "request X Ok({})"),
             (r#"{"jsonrpc":"2.0","id":"a","cancelStream":true}"#, r#"cancel "a""#),
             (r#"{"jsonrpc":"2.0","id":7,"result":{"task":{}}}"#, r#"result 7 {"task":{}}"#),
             (r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"no"}}"#, "error 7 -32001 no"),
@@ -210,10 +228,18 @@ mod tests {
     }
 
     #[test]
+    fn wrong_service_parameters_are_a_matter_of_their_request() {
+        for said in [r#""x""#, r#"{"A2A-Version":1}"#, "[]", "true"] {
+            let told = told(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"X","serviceParams":{said}}}"#));
+            assert!(told.starts_with("request X Err") && told.contains("serviceParams"), "{said}: {told}");
+        }
+    }
+
+    #[test]
     fn what_is_written_is_read_back() {
         let service = BTreeMap::from([("A2A-Version", "1.0".to_owned())]);
         let made = request("r-1", "SendMessage", &json!({"n": 1.0}), &service).unwrap();
-        assert_eq!(told(&made), r#"request SendMessage {"A2A-Version": "1.0"}"#);
+        assert_eq!(told(&made), r#"request SendMessage Ok({"A2A-Version": "1.0"})"#);
         assert!(made.contains(r#"{"n":1.0}"#), "{made}");
         assert_eq!(told(&result("7", &json!({"a": 1}), Some("e.3")).unwrap()), r#"result 7 {"a":1}"#);
         assert_eq!(told(&stream_end("7")), "end 7");

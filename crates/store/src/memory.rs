@@ -143,6 +143,8 @@ impl Store for Memory {
     fn register(&self, registration: Registration, take_over: bool) -> Later<Option<AgentId>> {
         self.now(|tables| {
             let id = tables.agent_of(&registration.name, registration.owner, take_over)?;
+            tables.added.retain(|_, (added, _)| *added != id);
+            tables.leases.remove(&id);
             tables.registrations.insert(registration.name.clone(), (id, registration));
             Some(id)
         })
@@ -171,9 +173,12 @@ impl Store for Memory {
     fn leases(&self) -> Later<Vec<(AgentId, Lease)>> {
         self.now(|tables| tables.leases.iter().map(|(agent, lease)| (*agent, *lease)).collect())
     }
-    fn keep_lease(&self, agent: AgentId, lease: Lease) -> Later<()> {
+    fn keep_lease(&self, agent: AgentId, lease: Option<Lease>) -> Later<()> {
         self.now(|tables| {
-            tables.leases.insert(agent, lease);
+            match lease {
+                Some(lease) => tables.leases.insert(agent, lease),
+                None => tables.leases.remove(&agent),
+            };
         })
     }
     fn proven(&self) -> Later<Vec<(String, String)>> {

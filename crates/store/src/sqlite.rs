@@ -266,7 +266,7 @@ impl Store for Sqlite {
     fn leases(&self) -> Later<Vec<(AgentId, Lease)>> {
         self.read(|connection| lease::all(connection))
     }
-    fn keep_lease(&self, agent: AgentId, lease: Lease) -> Later<()> {
+    fn keep_lease(&self, agent: AgentId, lease: Option<Lease>) -> Later<()> {
         self.write(move |connection| lease::keep(connection, agent, lease))
     }
     fn proven(&self) -> Later<Vec<(String, String)>> {

@@ -10,6 +10,7 @@ use crate::registry::{Added, Agent, Found, GONE, Keeping, Liveness, Pulse, Searc
 use crate::rights::Right;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::MutexGuard;
 
 /// How an agent's settings change.
@@ -41,13 +42,16 @@ impl Hub {
         self.roster.registering.lock().await
     }
 
-    pub(super) fn put_in(&self, agent: &Arc<Agent>) {
+    /// The agent as it then is.
+    pub(super) fn put_in(&self, agent: &Arc<Agent>) -> Arc<Agent> {
         self.registry.rcu(|registry| {
             let mut registry = (**registry).clone();
-            registry.insert(Arc::clone(agent));
+            registry.insert(self.vigil.as_known(agent));
+            self.depart_if_over(&mut registry, agent);
             registry
         });
         self.vigil.wake();
+        self.vigil.as_known(agent)
     }
 
     pub(super) fn scout(&self) -> Result<&Arc<dyn Scout>, Refusal> {
@@ -102,6 +106,18 @@ impl Hub {
         said: &str,
         verified: bool,
     ) -> Result<Arc<Agent>, Error> {
+        self.enter(caller, name, said, verified, None).await
+    }
+
+    /// Adds an agent for as long as a lease of this term is extended, or for good.
+    pub(super) async fn enter(
+        self: &Arc<Self>,
+        caller: &Caller,
+        name: &str,
+        said: &str,
+        verified: bool,
+        term: Option<Duration>,
+    ) -> Result<Arc<Agent>, Error> {
         caller.check(Right::AgentsWrite)?;
         check_name(name).map_err(|problem| Refusal::invalid("name", problem))?;
         let scout = Arc::clone(self.scout()?);
@@ -131,6 +147,8 @@ impl Hub {
             changed_at: now,
         };
         let agent = self.keep_added(caller, &*scout, added, verified).await?;
+        self.settle_lease(agent.id, term).await?;
+        let agent = self.put_in(&agent);
         tracing::info!(agent = name, by = %caller.name, "agent added");
         Ok(agent)
     }
@@ -161,6 +179,7 @@ impl Hub {
         let changed_at = self.clock.now();
         let added = Added { owner, workspace, settings: plan.settings, changed_at, ..(*before).clone() };
         let agent = self.keep_added(caller, &*scout, added, false).await?;
+        let agent = self.put_in(&agent);
         tracing::info!(agent = name, by = %caller.name, "agent changed");
         Ok(agent)
     }
@@ -172,7 +191,8 @@ impl Hub {
         added: Added,
         verified: bool,
     ) -> Result<Arc<Agent>, Error> {
-        let mut agent = scout.build(&added)?;
+        let before = self.registry.load().by_name(&added.name).cloned();
+        let mut agent = scout.build(&added, before.as_deref())?;
         let Some(id) = self.store.keep_added(added.clone(), caller.rights.is_admin()).await? else {
             return Err(was_anothers(&added.name).into());
         };
@@ -180,9 +200,7 @@ impl Hub {
             scout.proved(&added).await?;
         }
         agent.id = id;
-        let agent = Arc::new(agent);
-        self.put_in(&agent);
-        Ok(agent)
+        Ok(Arc::new(agent))
     }
 
     /// Removes an agent that was added, or that registered itself. Its tasks stay in the log.

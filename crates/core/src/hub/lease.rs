@@ -6,7 +6,7 @@ use crate::error::{Error, Fault};
 use crate::hub::Changed;
 use crate::ids::AgentId;
 use crate::ports::Lease;
-use crate::registry::{Agent, Departed, Source};
+use crate::registry::{Agent, Departed, Registry, Source};
 use crate::rights::Right;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use std::collections::HashMap;
@@ -109,10 +109,17 @@ impl Hub {
     fn depart(&self, agent: AgentId) {
         self.registry.rcu(|registry| {
             let mut registry = (**registry).clone();
-            registry.depart(agent, |link| Arc::new(Departed(link)));
+            depart_from(&mut registry, agent);
             registry
         });
         self.vigil.wake();
+    }
+
+    /// An agent that is gone stays so, whatever is changed about it.
+    pub(super) fn depart_if_over(&self, registry: &mut Registry, agent: &Agent) {
+        if self.standing(agent) == Some(Standing::Over) {
+            depart_from(registry, agent.id);
+        }
     }
 
     /// Announces an agent that is elsewhere, or says that it is still there. It is the announcer's own.
@@ -128,13 +135,30 @@ impl Hub {
         let known = self.registry.load().by_name(name).cloned();
         let agent = match known {
             Some(agent) => self.announced_again(caller, agent, said).await?,
-            None => self.add_agent(caller, name, said, false).await?,
+            None => return self.enter(caller, name, said, false, Some(term)).await,
         };
-        if self.leases.extend(agent.id, term) {
-            let seconds = u32::try_from(term.as_secs()).unwrap_or(u32::MAX);
-            self.store.keep_lease(agent.id, Lease { seconds, over: false }).await?;
-        }
+        self.lend(agent.id, term).await?;
         Ok(agent)
+    }
+
+    /// From now on an agent is there for as long as it is announced; without a term, for good.
+    pub(super) async fn settle_lease(&self, agent: AgentId, term: Option<Duration>) -> Result<(), Fault> {
+        if let Some(term) = term {
+            return self.lend(agent, term).await;
+        }
+        if self.leases.standing(agent).is_some() {
+            self.store.keep_lease(agent, None).await?;
+            self.leases.forget(agent);
+        }
+        Ok(())
+    }
+
+    async fn lend(&self, agent: AgentId, term: Duration) -> Result<(), Fault> {
+        if self.leases.extend(agent, term) {
+            let seconds = u32::try_from(term.as_secs()).unwrap_or(u32::MAX);
+            self.store.keep_lease(agent, Some(Lease { seconds, over: false })).await?;
+        }
+        Ok(())
     }
 
     async fn announced_again(
@@ -144,7 +168,7 @@ impl Hub {
         said: &str,
     ) -> Result<Arc<Agent>, Error> {
         let own = agent.is_owned_by(caller) && agent.is_seen_by(caller);
-        let (Source::Added(added), true, true) = (&agent.source, own, self.leases.standing(agent.id).is_some()) else {
+        let (Source::Added(added), true, true) = (&agent.source, own, self.standing(&agent).is_some()) else {
             let text = format!(
                 "The name '{}' belongs to an agent that was not announced by you. Announce yours under another name.",
                 agent.name
@@ -162,7 +186,7 @@ impl Hub {
     pub async fn withdraw(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<(), Error> {
         caller.check(Right::AgentsWrite)?;
         let agent = self.registry.load().by_name(name).cloned();
-        let own = agent.filter(|agent| agent.is_owned_by(caller) && self.leases.standing(agent.id).is_some());
+        let own = agent.filter(|agent| agent.is_owned_by(caller) && self.standing(agent).is_some());
         let Some(agent) = own else {
             let text = format!("You have announced no agent '{name}' here.");
             return Err(Refusal::new(Reason::NotFound, text).into());
@@ -180,7 +204,7 @@ impl Hub {
             u32::try_from(held.term.as_secs()).unwrap_or(u32::MAX)
         };
         self.depart(agent.id);
-        self.store.keep_lease(agent.id, Lease { seconds, over: true }).await
+        self.store.keep_lease(agent.id, Some(Lease { seconds, over: true })).await
     }
 
     /// Agents that are announced, among those of a caller.
@@ -188,7 +212,7 @@ impl Hub {
         caller.check(Right::AgentsRead)?;
         let registry = self.registry.load();
         let own = registry.agents().chain(registry.departed()).filter(|agent| agent.is_owned_by(caller));
-        Ok(own.filter_map(|agent| Some((Arc::clone(agent), self.leases.standing(agent.id)?))).collect())
+        Ok(own.filter_map(|agent| Some((Arc::clone(agent), self.standing(agent)?))).collect())
     }
 
     /// Ends the leases whose time is over. Says when the next one's is.
@@ -216,4 +240,8 @@ impl Hub {
     pub async fn leases_changed(&self) {
         self.leases.changed.notified().await;
     }
+}
+
+fn depart_from(registry: &mut Registry, agent: AgentId) {
+    registry.depart(agent, |link| Arc::new(Departed(link)));
 }

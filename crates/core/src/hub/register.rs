@@ -83,9 +83,7 @@ impl Hub {
             return Err(was_anothers(&registration.name).into());
         };
         let agent = registration.agent(id, welcome.terms.on_lost, self.roster.link(id));
-        let agent = Arc::new(agent);
-        self.put_in(&agent);
-        Ok(agent)
+        Ok(self.put_in(&Arc::new(agent)))
     }
 }
 

@@ -55,6 +55,19 @@ impl Vigil {
         self.watched.lock().expect("no panic while holding the vigil")
     }
 
+    /// An agent that is reached as before is still what its card said, and is looked at again soon.
+    pub fn as_known(&self, agent: &Arc<Agent>) -> Arc<Agent> {
+        let mut watched = self.watched();
+        let Some(known) = watched.get_mut(&agent.id).filter(|known| is_same(known, agent)) else {
+            return Arc::clone(agent);
+        };
+        known.next = Instant::now();
+        match &known.face {
+            Some(face) => Arc::new((**agent).clone().with_face(face.clone())),
+            None => Arc::clone(agent),
+        }
+    }
+
     /// Something about the agents has changed.
     pub fn wake(&self) {
         self.changed.notify_one();

@@ -69,8 +69,9 @@ pub trait Scout: Send + Sync + 'static {
     /// Whether the addresses in settings that are kept may be called.
     fn judge(&self, settings: &str) -> Later<Result<(), Refusal>>;
 
-    /// Makes the agent, whose number is not known yet. Nothing is called.
-    fn build(&self, added: &Added) -> Result<Agent, Refusal>;
+    /// Makes the agent, whose number is not known yet. Nothing is called. If it is reached as the one `before` of its name
+    /// is, it has the same link, and nothing that was learned of it is forgotten.
+    fn build(&self, added: &Added, before: Option<&Agent>) -> Result<Agent, Refusal>;
 
     /// The card of an agent that is being added was found to be verified: from now on nothing less will do.
     fn proved(&self, added: &Added) -> Later<()>;

@@ -9,22 +9,33 @@ use flotilla_outbound::guard::Guard;
 use flotilla_outbound::remote::options::Options;
 use flotilla_outbound::remote::{Remote, RemoteLink};
 use flotilla_protocol::work::Assignment;
+use std::any::Any;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A link to an agent elsewhere. Nothing is called yet. One that was added over the API is guarded.
+/// A link to an agent elsewhere. Nothing is called yet. One that was added over the API is guarded. The link `before`
+/// stays if it leads the same way: what is known of the agent, such as its last good card, does not depend on what else
+/// is changed.
 pub fn link(
     name: &str,
     agent: &AgentConfig,
     config: &Config,
     guarded: bool,
     proven: &Arc<Proven>,
+    before: Option<&Arc<dyn Link>>,
 ) -> Result<Arc<dyn Link>> {
     let limits = config.limits.limits();
     let options = Options { depth: limits.json_depth, guarded, ..agent.remote_options(name, limits.body)? };
-    let remote = Arc::new(Remote::new(options, Guard::new(config.targets.rules()?), Arc::clone(proven))?);
-    Ok(Arc::new(RemoteLink(remote)))
+    let guard = Guard::new(config.targets.rules()?);
+    let leads_there = |link: &&Arc<dyn Link>| {
+        let link: &dyn Any = &***link;
+        link.downcast_ref().is_some_and(|RemoteLink(remote)| remote.is_made_of(&options, &guard))
+    };
+    if let Some(before) = before.filter(leads_there) {
+        return Ok(Arc::clone(before));
+    }
+    Ok(Arc::new(RemoteLink(Arc::new(Remote::new(options, guard, Arc::clone(proven))?))))
 }
 
 /// What the configuration says counts; what it leaves open is the card's to say.

@@ -152,10 +152,11 @@ impl Scout for Recruiter {
         })
     }
 
-    fn build(&self, added: &Added) -> Result<Agent, Refusal> {
+    fn build(&self, added: &Added, before: Option<&Agent>) -> Result<Agent, Refusal> {
         let (config, whole) = (read(&added.settings)?, self.config.load());
         let told = |error: anyhow::Error| wrong(format!("{error:#}"));
-        let link = remote::link(&added.name, &config, &whole, true, &self.proven).map_err(told)?;
+        let before = before.map(|agent| &agent.link);
+        let link = remote::link(&added.name, &config, &whole, true, &self.proven, before).map_err(told)?;
         let source = Source::Added(Arc::new(added.clone()));
         agent_of(&added.name, &config, (AgentId(0), added.owner, added.workspace), source, link).map_err(told)
     }

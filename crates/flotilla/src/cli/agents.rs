@@ -3,6 +3,7 @@
 mod view;
 
 use super::args::ClientArgs;
+use super::card::signature::sent_pin;
 use super::deliveries::hub;
 use super::failure::{Failure, Local};
 use super::output::{document, line};
@@ -101,8 +102,9 @@ struct More {
     /// header:X-Token=env:NAME, basic:USER=env:NAME
     #[arg(long, value_name = "KIND=PLACE", value_parser = auth)]
     auth: Option<Value>,
-    /// A key that must have signed its card, by its thumbprint (may be repeated)
-    #[arg(long = "pin", value_name = "THUMBPRINT", allow_hyphen_values = true)]
+    /// A key that must have signed its card: its thumbprint, or a file here with
+    /// a JSON Web Key or a set of them (may be repeated)
+    #[arg(long = "pin", value_name = "KEY", allow_hyphen_values = true, value_parser = sent_pin)]
     pins: Vec<String>,
     /// Who it is there for: private, workspace or public
     #[arg(long, value_name = "WHO")]

@@ -1,6 +1,6 @@
 //! `flotilla card`: an agent's card, read and checked.
 
-mod signature;
+pub mod signature;
 
 use super::args::ClientArgs;
 use super::failure::{Failure, Local};

@@ -75,7 +75,14 @@ fn take(draft: &mut Draft, file: &Path, folder: &Path, identity: &Value) {
         draft.leave(&origin, &name, why);
         return;
     };
-    let (mut agent, before) = (json!({"kind": "a2a", key: value}), draft.todo.len());
+    let before = draft.todo.len();
+    if text(card, "url").is_none() && has_path(&value) {
+        draft.todo.push(format!(
+            "{origin}: {name}: the file does not say where its card is; it is looked for below {value}, so see whether it \
+             is there (flotilla agents discover {value}), or write 'card: URL'"
+        ));
+    }
+    let mut agent = json!({"kind": "a2a", key: value});
     if let Some(description) = text(identity, "description").or_else(|| text(identity, "role")) {
         agent["description"] = description.into();
     }
@@ -89,10 +96,24 @@ fn take(draft: &mut Draft, file: &Path, folder: &Path, identity: &Value) {
     }
 }
 
+/// How addresses end at which an agent is called, and below which no card is.
+const CALLED: [&str; 3] = ["/rpc", "/jsonrpc", "/json-rpc"];
+
+/// What an address at which an agent is called is below.
+fn base(address: &str) -> &str {
+    let address = address.trim_end_matches('/');
+    let below = CALLED.iter().find_map(|end| address.strip_suffix(end));
+    below.filter(|below| below.contains("://") && !below.ends_with('/')).unwrap_or(address)
+}
+
+fn has_path(address: &str) -> bool {
+    address.split_once("://").is_some_and(|(_, rest)| rest.contains('/'))
+}
+
 /// The base the card is found below, or the card's own address.
 fn place(address: Option<&str>, card: &Value) -> Option<(&'static str, String)> {
     let trimmed = |url: &str| url.trim_end_matches('/').to_owned();
-    let Some(base) = text(card, "url") else { return Some(("url", trimmed(address?))) };
+    let Some(base) = text(card, "url") else { return Some(("url", base(address?).to_owned())) };
     let path = text(card, "path").unwrap_or("/.well-known/agent.json");
     if base.ends_with(".json") {
         return Some(("card", base.to_owned()));

@@ -98,6 +98,29 @@ fn folders_of_hermes_become_agents_without_their_secrets() {
 }
 
 #[test]
+fn an_address_that_is_called_is_not_where_a_card_is() {
+    let file = |url: &str| format!("{{transports: {{a2a_rpc: {{url: '{url}'}}}}}}");
+    for (url, read, told) in [
+        ("http://h.example:1/rpc", "http://h.example:1", None),
+        ("http://h.example/", "http://h.example", None),
+        ("http://rpc", "http://rpc", None),
+        (
+            "https://h.example/agents/x/jsonrpc/",
+            "https://h.example/agents/x",
+            Some("below https://h.example/agents/x,"),
+        ),
+        ("https://h.example/a2a", "https://h.example/a2a", Some("'card: URL'")),
+    ] {
+        let home = place(&[("agents/one/identity.yaml", &file(url))]);
+        let draft = hermes::import(home.path()).unwrap();
+        let settings = draft.settings().next().map(|(_, settings)| settings["url"].clone());
+        assert_eq!(settings, Some(read.into()), "{url}");
+        assert_eq!(draft.todo.len(), told.iter().len(), "{url}: {:?}", draft.todo);
+        assert!(told.is_none_or(|told| draft.todo[0].contains(told)), "{url}: {:?}", draft.todo);
+    }
+}
+
+#[test]
 fn of_agents_of_one_name_the_report_says_which_file_was_taken() {
     let home = place(&[
         ("fleet/a2a/agents/mailer/identity.yaml", "{webhook_url: 'http://127.0.0.1:8644/x'}"),

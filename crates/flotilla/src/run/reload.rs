@@ -29,7 +29,8 @@ async fn reload(running: &Running) -> Result<()> {
     let kept = hub.keep_registry().await;
     let recruiter = Recruiter::new(config.clone(), Arc::clone(&running.recruiter.proven));
     let before = running.config.load_full();
-    let place = Place { store, roster, state: &running.agents, here: &running.here };
+    let agents = hub.registry();
+    let place = Place { store, roster, state: &running.agents, here: &running.here, before: &agents };
     let registry = assemble::registry(&config, place, &recruiter).await?;
     for (what, changed) in only_at_start(&before, &config) {
         if changed {

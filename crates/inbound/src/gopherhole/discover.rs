@@ -29,17 +29,19 @@ pub async fn serve(app: &Arc<App>, path: &[&str], request: Request<Body>) -> Res
     };
     let response = match found {
         Ok(found) => with_type(StatusCode::OK, JSON, found.to_string()),
-        Err(error) => refuse(app, &app.refusal(error)),
+        Err(error) => refuse(app, &app.refusal(error), json!({})),
     };
     answer::after(app, &parts.headers, body, response).await
 }
 
 /// Its clients show what they find below `error` as it is: there it is a text.
-fn refuse(app: &App, refusal: &Refusal) -> Response<Body> {
+fn refuse(app: &App, refusal: &Refusal, beside: Value) -> Response<Body> {
     app.meters.refused(Binding::Rest, refusal);
     let row = refusal.reason.row();
     let status = StatusCode::from_u16(row.http).unwrap_or(StatusCode::BAD_REQUEST);
-    let told = json!({"error": refusal.message, "status": row.grpc});
+    let mut told = beside;
+    told["error"] = refusal.message.as_str().into();
+    told["status"] = row.grpc.into();
     answer::refuse(with_type(status, JSON, told.to_string()), Dialect::V10, refusal)
 }
 
@@ -55,7 +57,9 @@ pub fn not_here(app: &App, path: &[&str]) -> Response<Body> {
         }
         _ => "There is nothing here. Agents are at /api/discover/agents.",
     };
-    refuse(app, &Refusal::new(Reason::MethodNotFound, text))
+    // Its clients read a list here without asking how the request went.
+    let beside = if path.ends_with(&["nearby"]) { json!({"agents": [], "count": 0}) } else { json!({}) };
+    refuse(app, &Refusal::new(Reason::MethodNotFound, text), beside)
 }
 
 async fn all(app: &App, what: &str, request: &Parts) -> Result<Value, Error> {

@@ -16,7 +16,7 @@ use flotilla_core::error::{Error, Fault};
 use flotilla_core::hub::Framed;
 use flotilla_core::log::Cursor;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
-use flotilla_protocol::channel;
+use flotilla_protocol::channel::{self, Service};
 use flotilla_protocol::jsonrpc::{self, Envelope};
 use flotilla_protocol::v03;
 use http::{HeaderName, HeaderValue};
@@ -83,7 +83,7 @@ struct Call {
 
 impl Connection {
     /// Begins a request; its answer comes when it comes. One without an id wants none (JSON-RPC 2.0, 4.1).
-    pub fn call(&mut self, envelope: &Envelope<'_>, service: &BTreeMap<String, String>) {
+    pub fn call(&mut self, envelope: &Envelope<'_>, service: Service<'_>) {
         let (id, wants_answer) = (envelope.answer_id().unwrap_or("null").to_owned(), envelope.id.is_some());
         let begun = self.read_call(&id, envelope, service).and_then(|mut call| {
             if !wants_answer {
@@ -100,14 +100,9 @@ impl Connection {
         }
     }
 
-    fn read_call(
-        &self,
-        id: &str,
-        envelope: &Envelope<'_>,
-        service: &BTreeMap<String, String>,
-    ) -> Result<Box<Call>, Refusal> {
+    fn read_call(&self, id: &str, envelope: &Envelope<'_>, service: Service<'_>) -> Result<Box<Call>, Refusal> {
         let (method, params) = (envelope.method_name()?, envelope.params_text()?.to_owned());
-        let parameters = self.parameters(service)?;
+        let parameters = self.parameters(&service.read()?)?;
         self.app.hub.count_request(self.caller.principal)?;
         let dialect = Dialect::by_version(&parameters);
         let (app, caller, outgoing) = (Arc::clone(&self.app), self.caller.clone(), self.outgoing.clone());

@@ -297,7 +297,7 @@ impl Connection {
             Err(refusal) => Err(refusal),
         };
         match frame {
-            Ok(Frame::Request { envelope, service }) => self.call(&envelope, &service),
+            Ok(Frame::Request { envelope, service }) => self.call(&envelope, service),
             Ok(Frame::CancelStream { id }) => self.cancel_stream(id),
             Ok(Frame::Result { id, result }) => self.upcall_result(id, result).await,
             Ok(Frame::Error { id, error }) => self.upcall_failed(id, &error).await,

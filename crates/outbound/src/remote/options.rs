@@ -26,7 +26,7 @@ pub enum Place {
 }
 
 /// What proves who calls.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub enum Auth {
     #[default]
     None,
@@ -178,7 +178,7 @@ impl Default for Poll {
 }
 
 /// All of it.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Options {
     /// The agent's name at this hub.
     pub name: String,

@@ -38,7 +38,7 @@ struct Tokens {
 
 pub struct Way {
     options: Arc<Options>,
-    guard: Guard,
+    pub guard: Guard,
     net: Net,
     chosen: ArcSwapOption<Client>,
     /// The card is read anew at the next call: the last one did not get through.

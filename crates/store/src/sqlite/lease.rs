@@ -14,8 +14,13 @@ pub fn all(connection: &Connection) -> Result<Vec<(AgentId, Lease)>, Fault> {
     rows.and_then(Iterator::collect).map_err(fault("listing leases"))
 }
 
-pub fn keep(connection: &Connection, agent: AgentId, lease: Lease) -> Result<(), Fault> {
-    let sql = "INSERT OR REPLACE INTO leases (agent, seconds, over) VALUES (?1, ?2, ?3)";
-    connection.execute(sql, params![agent.0, lease.seconds, lease.over]).map_err(fault("keeping a lease"))?;
-    Ok(())
+pub fn keep(connection: &Connection, agent: AgentId, lease: Option<Lease>) -> Result<(), Fault> {
+    let kept = match lease {
+        Some(Lease { seconds, over }) => {
+            let sql = "INSERT OR REPLACE INTO leases (agent, seconds, over) VALUES (?1, ?2, ?3)";
+            connection.execute(sql, params![agent.0, seconds, over])
+        }
+        None => connection.execute("DELETE FROM leases WHERE agent = ?1", [agent.0]),
+    };
+    kept.map_err(fault("keeping a lease")).map(drop)
 }

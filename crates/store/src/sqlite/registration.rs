@@ -56,6 +56,9 @@ pub fn keep(connection: &Connection, registration: &Registration, take_over: boo
             params![id.0, visibility, profile, at],
         )
         .map_err(fault("registering an agent"))?;
+    for sql in ["DELETE FROM added_agents WHERE agent = ?1", "DELETE FROM leases WHERE agent = ?1"] {
+        connection.execute(sql, [id.0]).map_err(fault("registering an agent"))?;
+    }
     Ok(Some(id))
 }
 

@@ -5,7 +5,7 @@ use crate::random::Random;
 use flotilla_core::fleet::Kept;
 use flotilla_core::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
-use flotilla_core::ports::{MOST_OWED, Owed};
+use flotilla_core::ports::{Lease, MOST_OWED, Owed};
 use flotilla_core::registry::{Added, Registration, Visibility};
 use flotilla_core::rights::{Right, Rights};
 use flotilla_protocol::a2a::profile::Profile;
@@ -203,7 +203,13 @@ pub async fn agents_that_were_added_stay_until_they_are_removed(home: &impl Home
     let mut proven = store.proven().await.unwrap();
     proven.sort();
     assert_eq!(proven, [("far".to_owned(), "https://j".to_owned()), ("set".to_owned(), "https://i".to_owned())]);
+    let (lease, none) = (Lease { seconds: 90, over: true }, None);
+    for (kept, expected) in [(Some(lease), vec![(far, lease)]), (none, vec![]), (Some(lease), vec![(far, lease)])] {
+        store.keep_lease(far, kept).await.unwrap();
+        assert_eq!(store.leases().await.unwrap(), expected);
+    }
     assert!(store.remove_agent(far).await.unwrap());
+    assert_eq!(store.leases().await.unwrap(), [], "and so does its lease");
     assert!(!store.remove_agent(far).await.unwrap());
     assert_eq!(store.added().await.unwrap(), []);
     assert_eq!(store.proven().await.unwrap().len(), 1, "what was known of its card goes with it");
@@ -213,6 +219,18 @@ pub async fn agents_that_were_added_stay_until_they_are_removed(home: &impl Home
     assert_eq!(store.keep_added(theirs.clone(), false).await.unwrap(), None, "the name stays its owner's");
     assert_eq!(store.keep_added(theirs.clone(), true).await.unwrap(), Some(far));
     assert_eq!(store.added().await.unwrap(), [(far, theirs)]);
+    store.keep_lease(far, Some(lease)).await.unwrap();
+    let own = Registration {
+        name: "far".into(),
+        owner: other.id,
+        workspace: other.workspace,
+        visibility: Visibility::Private,
+        profile: Profile::default(),
+        at: Millis(4),
+    };
+    assert_eq!(store.register(own, false).await.unwrap(), Some(far));
+    let left = (store.added().await.unwrap(), store.leases().await.unwrap());
+    assert_eq!(left, (vec![], vec![]), "one that registers itself takes the place of one that was added");
 }
 
 pub async fn workers_are_there_with_what_they_last_announced(home: &impl Home) {

@@ -6,7 +6,7 @@ use crate::cli::session::Session;
 use flotilla_outbound::client::card::Card;
 use flotilla_outbound::signature::origin::{Fetch, Pins, is_thumbprint, judge};
 use flotilla_outbound::signature::verify::{Outcome, Word};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Reads pins: thumbprints, and files with keys.
 pub fn pins(values: &[String]) -> Result<Pins, Failure> {
@@ -25,6 +25,39 @@ pub fn pins(values: &[String]) -> Result<Pins, Failure> {
         }
     }
     Ok(pins)
+}
+
+/// A pin as it is sent to a hub: a thumbprint, or the keys in a file. Of these only what checks a signature is sent, as a
+/// file may hold the key that makes them.
+pub fn sent_pin(value: &str) -> Result<String, String> {
+    if is_thumbprint(value) {
+        return Ok(value.to_owned());
+    }
+    let wrong = |problem: String| {
+        format!(
+            "{problem}; a pin is the thumbprint of a key (43 letters and digits), or a file with a JSON Web Key or a set"
+        )
+    };
+    let text = std::fs::read_to_string(value).map_err(|error| wrong(error.to_string()))?;
+    Pins::default().add(&text).map_err(wrong)?;
+    let mut read: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    match read.get_mut("keys").and_then(Value::as_array_mut) {
+        Some(keys) => {
+            keys.iter_mut().for_each(publish);
+            Ok(json!({ "keys": keys }).to_string())
+        }
+        None => {
+            publish(&mut read);
+            Ok(read.to_string())
+        }
+    }
+}
+
+fn publish(key: &mut Value) {
+    const PUBLIC: [&str; 10] = ["kty", "crv", "x", "y", "n", "e", "kid", "alg", "use", "key_ops"];
+    if let Some(members) = key.as_object_mut() {
+        members.retain(|name, _| PUBLIC.contains(&name.as_str()));
+    }
 }
 
 /// Judges a card. Where keys are pinned, nothing but a verified one will do.
@@ -69,4 +102,31 @@ pub fn show(session: &Session, outcome: &Outcome, on_one_line: bool) {
         text.field("Thumbprint", &proof.thumbprint).field("Not covered", &proof.uncovered.join(", "));
     }
     text.print();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sent_pin;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn of_a_key_file_only_what_is_public_is_sent() {
+        let public = json!({"kty": "EC", "crv": "P-256", "kid": "k", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+            "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"});
+        let mut private = public.clone();
+        private["d"] = "s3cret".into();
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("key.json");
+        for (held, sent) in [(private.clone(), public.clone()), (json!({"keys": [private]}), json!({"keys": [public]}))]
+        {
+            std::fs::write(&file, held.to_string()).unwrap();
+            let read: Value = serde_json::from_str(&sent_pin(&file.to_string_lossy()).unwrap()).unwrap();
+            assert_eq!(read, sent);
+        }
+        std::fs::write(&file, "{}").unwrap();
+        for wrong in [file.to_string_lossy().as_ref(), "nowhere"] {
+            let told = sent_pin(wrong).unwrap_err();
+            assert!(told.contains("the thumbprint of a key") && told.contains("or a file"), "{told}");
+        }
+    }
 }

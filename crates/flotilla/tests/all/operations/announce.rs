@@ -109,6 +109,38 @@ fn an_agent_whose_announcement_is_over_is_shown_to_be_gone() {
 }
 
 #[test]
+fn whoever_adds_an_agent_that_was_announced_before_has_it_for_good() {
+    let (here, mut there) = (here(), there());
+    let body = json!({"agents": [{"name": "mirror", "card": card(&here, "mirror")}], "leaseSeconds": 600});
+    assert_eq!(announce(&there, OWNER, &body).status, 200);
+    assert_eq!(ask(&there, OWNER, Request::new("DELETE", "/api/announce/mirror")).status, 204);
+    there.cli_ok(&["agents", "change", "mirror", "--description", "Mine"]);
+    assert!(there.cli_ok(&["agents", "show", "mirror"]).contains("State: gone"), "a change brings nobody back");
+    assert!(!there.cli_ok(&["agents", "list"]).contains("mirror"), "nor into a list");
+    let settings = json!({"name": "mirror", "card": card(&here, "mirror")}).to_string();
+    let add = |there: &HubProcess| {
+        let request = Request::post("/api/agents", settings.clone()).header("content-type", "application/json");
+        ask(there, OWNER, request).status
+    };
+    assert_eq!(add(&there), 201);
+    let live = |there: &HubProcess| {
+        until("it is live", || there.cli_ok(&["agents", "show", "mirror"]).contains("State: live").then_some(()));
+    };
+    live(&there);
+    there.cli_ok(&["agents", "check", "mirror"]);
+    there.signal("HUP");
+    until("the configuration is read again", || there.log().contains("configuration read again").then_some(()));
+    for when in ["reload", "restart"] {
+        live(&there);
+        assert_eq!(add(&there), 409, "{when}");
+        assert_eq!(standing(&there, OWNER), [], "{when}: nobody has to announce it");
+        let task = there.owner(Binding::JsonRpc).agent("mirror").say(when, "hello");
+        assert_eq!(state(&task), "TASK_STATE_COMPLETED", "{when}");
+        there.restart();
+    }
+}
+
+#[test]
 fn a_configured_agent_is_there_whatever_became_of_one_that_was_announced_under_its_name() {
     let (here, mut there) = (here(), there());
     let body = json!({"agents": [{"name": "mirror", "card": card(&here, "mirror")}], "leaseSeconds": 600});

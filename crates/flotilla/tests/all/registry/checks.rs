@@ -104,6 +104,44 @@ fn an_agent_whose_card_is_gone_is_stale_and_called_while_it_answers() {
 }
 
 #[test]
+fn a_stale_agent_stays_what_its_last_good_card_said_whatever_else_is_changed() {
+    let well = Arc::new(AtomicBool::new(true));
+    let agent = StandIn::start(false, done);
+    let (seen, place) = (Arc::clone(&well), agent.url());
+    let site = Pages::start(move |_, _| match seen.load(Ordering::Acquire) {
+        true => Page::json(card(&place, false)),
+        false => Page::status(503),
+    });
+    let hub = local(&format!("  set: {{kind: a2a, url: '{}'}}\nregistry: {{check_every: 200ms}}", site.url())).start();
+    let client = owner(&hub);
+    assert_eq!(add(&client, &json!({"name": "far", "url": site.url()})).status, 201);
+    let skills = ["set", "far"].map(|name| in_state(&client, name, "live")["skills"].clone());
+    well.store(false, Ordering::Release);
+    for name in ["set", "far"] {
+        in_state(&client, name, "stale");
+    }
+    let holds = |name: &str, when: &str, description: &str| {
+        let shown = client.get(&format!("/api/agents/{name}")).json();
+        assert_eq!((&shown["state"], &shown["description"]), (&json!("stale"), &json!(description)), "{when}: {shown}");
+        assert_eq!(shown["skills"], skills[0], "{when}");
+        let task = client.clone().agent(name).say(&format!("m-{name}-{when}"), "go");
+        assert_eq!(state(&task), "TASK_STATE_COMPLETED", "{name} {when}: {task}");
+    };
+    hub.signal("HUP");
+    until("the configuration is read again", || hub.log().contains("configuration read again").then_some(()));
+    holds("set", "reload", "Stands in.");
+    holds("far", "reload", "Stands in.");
+    let changed =
+        ask(&client, "PATCH", "/api/agents/far", &json!({"description": "Mine", "visibility": "public"})).json();
+    assert_eq!((&changed["description"], &changed["skills"]), (&json!("Mine"), &skills[1]), "{changed}");
+    holds("far", "change", "Mine");
+    let changed = ask(&client, "PATCH", "/api/agents/far", &json!({"description": null})).json();
+    assert_eq!(changed["description"], "Stands in.", "{changed}");
+    well.store(true, Ordering::Release);
+    in_state(&client, "far", "live");
+}
+
+#[test]
 fn an_agent_is_checked_when_its_owner_asks() {
     let hub = local("registry: {check_every: 0s}").start();
     let client = owner(&hub);

@@ -347,6 +347,9 @@ fn a_pinned_key_is_the_only_one_that_counts() {
         ask(&client, "POST", "/api/agents/discover", &asked)
     };
     assert_eq!(pinned("good", &key(1).kid).status, 201);
+    let file = hub.dir().join("key.json");
+    std::fs::write(&file, key(1).jwk.to_string()).expect("a file");
+    hub.cli_ok(&["agents", "discover", &site.url(), "--register", "filed", "--pin", &file.to_string_lossy()]);
     let ran = hub.cli(&["agents", "discover", &site.url(), "--pin", &key(2).kid, "-o", "json"]);
     let said: Value = serde_json::from_slice(&ran.stdout).expect("one document");
     assert_eq!(

@@ -41,6 +41,12 @@ fn a_caller_does_on_the_socket_what_it_does_elsewhere() {
         (&json!(-32002), Some("TASK_NOT_CANCELABLE"))
     );
     assert_eq!(socket.call(5, "Nonsense", &json!({}))["error"]["code"], -32601);
+    for said in [json!("x"), json!({"A2A-Version": 1})] {
+        socket.send(&json!({"jsonrpc": "2.0", "id": 6, "method": "ListTasks", "params": {}, "serviceParams": said}));
+        let refused = socket.read();
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(6), &json!(-32602)), "{refused}");
+        assert!(refused["error"].to_string().contains("serviceParams"), "{refused}");
+    }
     socket.send_text("{");
     assert_eq!(socket.read()["error"]["code"], -32700);
 }
