@@ -40,13 +40,12 @@ impl ToldResult {
 mod tests {
     use super::ToldResult;
     use crate::block::Block;
-    use crate::fleet::TaskResult;
     use crate::wire::Json;
     use serde_json::json;
 
     #[test]
     fn what_was_told_is_read_as_it_was_noted() {
-        let told = ToldResult::new("r", true, Box::new(TaskResult::default()));
+        let told = ToldResult::new("r", true, Box::default());
         assert_eq!(ToldResult::of(&told.block().unwrap()), Some(told));
         let other = Block::new(Json::of(&json!({"type": "refused_result", "reason": "x"})).unwrap()).unwrap();
         assert_eq!(ToldResult::of(&other), None);
