@@ -163,6 +163,8 @@ fn garbage_and_unknown_frames_are_kept_for_the_owner_and_change_nothing() {
 #[test]
 fn a_form_that_a_contract_asks_for_is_handed_to_the_program() {
     let hub = hub("");
+    // Before it is known what it speaks, it is told in words.
+    crate::fleet::is(&hub, "coder", "AVAILABLE");
     let schema = json!({"type": "object", "required": ["schema"]});
     let contract = json!({"type": "TASK_DISPATCH", "protocol_version": "2.0", "brief": "form",
         "task": {"reply_schema": "json", "json_schema": schema}});
