@@ -148,6 +148,8 @@ pub struct Trail {
     pub received: u64,
     /// The ids under which another agent's were.
     pub told: Vec<String>,
+    /// How often the agent refused the message before: to be asked again is not to be told the same twice.
+    pub refused: u32,
 }
 
 impl Trail {

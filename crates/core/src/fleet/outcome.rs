@@ -48,7 +48,7 @@ pub struct Judge {
     /// Results that cannot be read, for the owner's eyes.
     aside: Vec<Block>,
     /// Results that no last word has followed yet, likewise.
-    noted: Vec<Block>,
+    noted: Vec<ToldResult>,
     /// What shows that its worker has begun.
     begun: Begun,
     titles: Titles,
@@ -163,6 +163,8 @@ impl Judge {
         if has_result && kept.is_empty() && !parts.is_empty() {
             // What was said under the same name before stays what it is.
             self.artifact = (!append).then(|| artifact.artifact_id.clone());
+            let here = self.noted.iter_mut().filter(|told| told.artifact == artifact.artifact_id);
+            here.for_each(|told| told.alone = !append);
             return None;
         }
         self.titles.content(&artifact.artifact_id);
@@ -188,7 +190,7 @@ impl Judge {
             match held(part, span) {
                 Held::Result(result, words) => {
                     if let Some(place) = place {
-                        self.noted.extend(ToldResult::new(place, !append, result.clone()).block());
+                        self.noted.push(ToldResult::new(place, !append, result.clone()));
                     }
                     self.told.add(result, place, !append);
                     self.begun.ends(place);

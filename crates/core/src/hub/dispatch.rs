@@ -290,7 +290,7 @@ impl Hub {
         let Some(agent) = self.registry().by_name(&worker.name).cloned() else {
             return run.give_up("its worker is not configured on this hub any more", true).await;
         };
-        run.judge = Some(Box::new(Judge::new(Arc::clone(&worker.name), order.dispatch.clone(), &contract.past)));
+        run.judge = Some(judge(&agent, Arc::clone(&worker.name), &order, contract));
         (run.profile, run.refusals) = ((worker.revision, worker.announce.epoch), contract.past.refusals(&worker.name));
         // What others used while it waited counts too.
         let Some(run) = self.affordable(run, contract, Some(&agent)).await else { return };
@@ -334,6 +334,7 @@ impl Hub {
             }
             work.message = form::dressed(&work.message, &dispatch, &told);
         }
+        rename(&mut work, &agent, contract.past.refusals(&worker.name));
         (work.asked_at, work.ttl) = self.to_be_taken();
         counter!("flotilla_dispatches_total", "outcome" => "assigned").increment(1);
         run.take = worker.announced.then_some(settings.take);
@@ -369,7 +370,8 @@ impl Hub {
         if self.route(&run, Step::Resumed { worker: worker.to_string() }, None).await {
             (run.profile, run.refusals) = (self.fleet.profile(&worker), contract.past.refusals(&worker));
             run.take = self.fleet.has(&worker).then(|| self.fleet.settings().take);
-            let mut judge = Box::new(Judge::new(worker, order.dispatch.clone(), &contract.past));
+            rename(&mut work, &agent, contract.past.refusals(&worker));
+            let mut judge = judge(&agent, worker, &order, contract);
             match self.log_of(&run.live).await {
                 Ok(changes) => judge.recall(&changes),
                 Err(fault) => return run.give_up(&format!("what was said of it cannot be read: {fault}"), false).await,
@@ -381,6 +383,22 @@ impl Hub {
             }
             self.work(&agent, work, run).await;
         }
+    }
+}
+
+fn judge(agent: &Agent, worker: Arc<str>, order: &Order, contract: &Contract) -> Box<Judge> {
+    let mut judge = Judge::new(worker, Arc::clone(&order.dispatch), &contract.past);
+    if agent.is_elsewhere() {
+        judge.is_of_another();
+    }
+    Box::new(judge)
+}
+
+/// Whoever is elsewhere and refused a message is asked by another: under the same id it would only say the same again.
+fn rename(work: &mut Assignment, agent: &Agent, refusals: u32) {
+    if refusals > 0 && agent.is_elsewhere() {
+        Arc::make_mut(&mut work.message).message_id.push_str(&format!(".{refusals}"));
+        work.trail.refused = refusals;
     }
 }
 

@@ -28,7 +28,11 @@ pub fn asked(assignment: &Assignment) -> impl Iterator<Item = &str> {
 /// The key under which this message is the same, however often it is sent. Message ids are the callers', and two of
 /// them may choose the same.
 pub fn key(assignment: &Assignment) -> (String, String) {
-    (IDEMPOTENCY_KEY.to_owned(), format!("{}-{}", assignment.task_id, assignment.turn))
+    let again = match assignment.trail.refused {
+        0 => String::new(),
+        times => format!("-{times}"),
+    };
+    (IDEMPOTENCY_KEY.to_owned(), format!("{}-{}{again}", assignment.task_id, assignment.turn))
 }
 
 /// The message as its caller wrote it, under the agent's own ids. `at_once` asks for a receipt instead of the result.

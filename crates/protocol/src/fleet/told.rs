@@ -13,15 +13,17 @@ const BLOCK: &str = "told_result";
 pub struct ToldResult {
     #[serde(rename = "type")]
     kind: String,
-    /// The artifact it was told in, and whether that began with it.
+    /// The artifact it was told in, whether that began with it, and whether it holds nothing else.
     pub artifact: String,
     pub anew: bool,
+    #[serde(default)]
+    pub alone: bool,
     pub result: Box<TaskResult>,
 }
 
 impl ToldResult {
     pub fn new(artifact: &str, anew: bool, result: Box<TaskResult>) -> Self {
-        Self { kind: BLOCK.to_owned(), artifact: artifact.to_owned(), anew, result }
+        Self { kind: BLOCK.to_owned(), artifact: artifact.to_owned(), anew, alone: false, result }
     }
 
     pub fn block(&self) -> Option<Block> {

@@ -14,17 +14,23 @@ pub(super) struct Begun {
     before: bool,
     made: BTreeSet<String>,
     said: bool,
+    /// What is said may be another's: a hub that says why its worker does not begin.
+    by_others: bool,
 }
 
 impl Begun {
     /// What the log says of a run that is taken up again.
     pub(super) fn before(past: &Past) -> Self {
-        Self { before: past.made, made: BTreeSet::new(), said: false }
+        Self { before: past.made, made: BTreeSet::new(), said: false, by_others: false }
     }
 
     /// All that it left is read again.
-    pub(super) fn anew() -> Self {
-        Self { before: false, made: BTreeSet::new(), said: false }
+    pub(super) fn read_again(&mut self) {
+        *self = Self { before: false, made: BTreeSet::new(), said: false, by_others: self.by_others };
+    }
+
+    pub(super) fn may_be_another_s(&mut self) {
+        self.by_others = true;
     }
 
     pub(super) fn made(&mut self, artifact: &str) {
@@ -49,7 +55,7 @@ impl Begun {
         match () {
             () if self.before || !self.made.is_empty() => Some("made something of it"),
             () if spent.run_used() || claims => Some("used tokens for it"),
-            () if self.said => Some("spoken of it"),
+            () if self.said && !self.by_others => Some("spoken of it"),
             () => None,
         }
     }

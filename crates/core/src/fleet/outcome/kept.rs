@@ -2,6 +2,7 @@
 
 use super::{Judge, Ruling, own};
 use flotilla_protocol::fleet::Announce;
+use flotilla_protocol::fleet::told::ToldResult;
 use flotilla_protocol::work::Report;
 
 impl Ruling {
@@ -20,7 +21,7 @@ impl Judge {
         let (mut ruling, announced) = self.read(reports);
         let (mut aside, noted) = (std::mem::take(&mut self.aside), std::mem::take(&mut self.noted));
         if matches!(ruling, Ruling::Pass(_)) && self.told.is_some() {
-            aside.extend(noted);
+            aside.extend(noted.iter().filter_map(ToldResult::block));
         }
         let kept = ruling.kept();
         if !aside.is_empty() {

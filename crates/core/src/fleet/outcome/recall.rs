@@ -1,7 +1,6 @@
 //! What a worker said in a run before the hub stopped, read again from the log: it counts as it would have.
 
 use super::Judge;
-use super::begun::Begun;
 use flotilla_protocol::a2a::model::{Artifact, TaskState};
 use flotilla_protocol::event::{Change, Chunk, Event, Said};
 use flotilla_protocol::fleet::told::ToldResult;
@@ -12,20 +11,25 @@ impl Judge {
     /// Takes up a run where its log ends. What was used is known already, and announcements were heeded when they came.
     pub fn recall(&mut self, changes: &[Arc<Change>]) {
         let spent = self.spent;
-        self.begun = Begun::anew();
+        self.begun.read_again();
         let events: Vec<&Event> = changes.iter().flat_map(|change| &change.events).collect();
         let begun = events.iter().rposition(|event| matches!(event, Event::RunQueued { .. })).unwrap_or(0);
         self.read(events[begun..].iter().filter_map(|event| reported(event)).collect());
         (self.spent, self.aside, self.noted) = (spent, Vec::new(), Vec::new());
     }
 
+    /// Who has the work is elsewhere, and may be a hub.
+    pub fn is_of_another(&mut self) {
+        self.begun.may_be_another_s();
+    }
+
     /// A result that was told in an artifact, and is not its content.
-    pub(super) fn told_in(&mut self, ToldResult { artifact, anew, result, .. }: ToldResult) {
+    pub(super) fn told_in(&mut self, ToldResult { artifact, anew, alone, result, .. }: ToldResult) {
         self.told.add(result, Some(&artifact), anew);
         self.begun.ends(Some(&artifact));
         self.wrong = None;
         self.heard.settle();
-        if anew {
+        if alone {
             self.artifact = Some(artifact);
         }
     }

@@ -119,3 +119,41 @@ fn what_another_hub_cannot_do_is_rerouted_here_and_waits_nowhere_else() {
     reached(&owner(&near).agent("fleet"), &task, "TASK_STATE_COMPLETED");
     assert!(steps(&near, &task).starts_with("assigned far, blocked far, assigned loc"), "{}", steps(&near, &task));
 }
+
+fn of_group(name: &str, tier: &str) -> Value {
+    let mut announce = announce(name, 1);
+    announce["worker"]["labels"] = json!(["g"]);
+    announce["worker"]["model_tier"] = json!(tier);
+    announce["capabilities"]["max_concurrent"] = json!(5);
+    announce
+}
+
+#[test]
+fn a_worker_of_another_hub_that_is_away_has_not_begun() {
+    let far = hub_with("sockets: {grace: 1s}");
+    let rw = worker_saying(&far, "rw", &announce("rw", 1));
+    rw.cut();
+    is(&far, "rw", "OFFLINE");
+    let (near, mut own) = before(&far, of_group);
+    let (task, _) = give(&near, &json!({"to": "label:g"}));
+    let message = own.kind("message");
+    assert_eq!(message["taskId"], task, "{message}");
+    super::result(&mut own, &message, &json!({"status": "done"}));
+    reached(&owner(&near).agent("fleet"), &task, "TASK_STATE_COMPLETED");
+}
+
+#[test]
+fn a_worker_of_another_hub_that_was_busy_is_asked_again() {
+    let far = hub();
+    let mut rw = worker_saying(&far, "rw", &announce("rw", 1));
+    let (near, _own) = before(&far, of_group);
+    let (first, client) = give(&near, &json!({"to": "far"}));
+    let begun = rw.kind("message");
+    let (second, _) = give(&near, &json!({"to": "far"}));
+    flotilla_testkit::until("the second is refused", || steps(&near, &second).contains("blocked far").then_some(()));
+    super::result(&mut rw, &begun, &json!({"status": "done"}));
+    reached(&client, &first, "TASK_STATE_COMPLETED");
+    let message = rw.kind("message");
+    super::result(&mut rw, &message, &json!({"status": "done"}));
+    reached(&client, &second, "TASK_STATE_COMPLETED");
+}

@@ -54,3 +54,24 @@ fn a_blocked_in_pieces_is_no_work_that_was_begun() {
     let (ruling, _) = again.rule(vec![piece(rest, true), status(TaskState::Rejected, "")]);
     assert!(matches!(ruling, Ruling::Blocked(..)), "{ruling:?}");
 }
+
+#[test]
+fn what_stood_beside_a_result_is_not_overwritten_by_it() {
+    let told = result(&json!({"status": "done"}));
+    let log = logged(&mut plain(), vec![artifact(vec![Part::text("Long report."), data(&told)])]);
+    let named = |judge: &mut Judge| {
+        let (ruling, _) = judge.rule(vec![status(TaskState::Completed, "")]);
+        let Ruling::Over { reports, .. } = ruling else { panic!("{ruling:?}") };
+        reports.iter().find_map(|report| match report {
+            Report::Artifact { artifact, .. } => Some(artifact.artifact_id.clone()),
+            _ => None,
+        })
+    };
+    let mut again = plain();
+    again.recall(&log);
+    assert_eq!(named(&mut again).as_deref(), Some("task-result"));
+    let alone = logged(&mut plain(), vec![artifact(vec![data(&told)])]);
+    let mut again = plain();
+    again.recall(&alone);
+    assert_eq!(named(&mut again).as_deref(), Some("theirs"), "what holds nothing else gives it its name");
+}
