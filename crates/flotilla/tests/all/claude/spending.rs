@@ -1,6 +1,6 @@
 //! What Claude Code uses: counted as it comes, held against budgets within a turn, and booked however the turn ends.
 
-use super::{alive, coder, config, hub};
+use super::{alive, coder, config, hub, log};
 use crate::cast::{id, reached, setup, state};
 use flotilla_testkit::client::message;
 use flotilla_testkit::{Binding, HubProcess, until};
@@ -68,6 +68,7 @@ fn what_was_seen_of_a_run_that_is_canceled_or_killed_is_booked_and_said_to_be_pa
     let canceled = hub("");
     let task = coder(&canceled).start("m", "spend 2 stall");
     until("its calls", || (used(&canceled, &task)["inputTokens"] == 200).then_some(()));
+    until("half of one more", || (log(&canceled, &task).matches(r#""tool_use""#).count() > 2).then_some(()));
     coder(&canceled).call("CancelTask", &json!({"id": id(&task)})).expect("it can be canceled");
     let late = hub("      timeout: 2s\n");
     let failed = coder(&late).say("m", "spend 2 stall");
