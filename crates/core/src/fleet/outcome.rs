@@ -97,11 +97,6 @@ impl Judge {
         self.spent.recount(changes.iter().flat_map(|change| &change.events));
     }
 
-    /// Takes up what the ledger says of hard ceilings before the worker's last word is read.
-    pub fn hold(&mut self, held: Option<Vec<budget::Held>>) {
-        (self.held, self.counted) = (held, self.spent.total().unwrap_or_default());
-    }
-
     fn read(&mut self, reports: Vec<Report>) -> (Ruling, Vec<Announce>) {
         let (mut passed, mut announced) = (Vec::new(), Vec::new());
         for report in reports {

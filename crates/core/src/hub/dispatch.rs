@@ -4,11 +4,11 @@ use super::Hub;
 use super::judged::count_blocked;
 use super::occupied::Release;
 use super::run::RunHandle;
+use super::working::{judge, rename};
 use crate::budget::Ceiling;
 use crate::dispatch::{Choice, Target};
 use crate::fleet::contract::{Contract, Past};
 use crate::fleet::form::{self, Told};
-use crate::fleet::outcome::Judge;
 use crate::fleet::queue::{Order, Placed};
 use crate::fleet::reasons::{Hindrance, hindrance, listed};
 use crate::fleet::settings::{after, between};
@@ -383,22 +383,6 @@ impl Hub {
             }
             self.work(&agent, work, run).await;
         }
-    }
-}
-
-fn judge(agent: &Agent, worker: Arc<str>, order: &Order, contract: &Contract) -> Box<Judge> {
-    let mut judge = Judge::new(worker, Arc::clone(&order.dispatch), &contract.past);
-    if agent.is_elsewhere() {
-        judge.is_of_another();
-    }
-    Box::new(judge)
-}
-
-/// Whoever is elsewhere and refused a message is asked by another: under the same id it would only say the same again.
-fn rename(work: &mut Assignment, agent: &Agent, refusals: u32) {
-    if refusals > 0 && agent.is_elsewhere() {
-        Arc::make_mut(&mut work.message).message_id.push_str(&format!(".{refusals}"));
-        work.trail.refused = refusals;
     }
 }
 

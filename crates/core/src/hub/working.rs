@@ -3,6 +3,9 @@
 use super::judged::Went;
 use super::run::RunHandle;
 use super::{Hub, LiveRef};
+use crate::fleet::contract::Contract;
+use crate::fleet::outcome::Judge;
+use crate::fleet::queue::Order;
 use crate::registry::Agent;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::time::Millis;
@@ -44,6 +47,23 @@ impl Hub {
             // Its place is not held for it.
             self.runtime.spawn(async move { hub.keep_workers(&name).await });
         }
+    }
+}
+
+/// Who reads along with a worker's reports.
+pub(super) fn judge(agent: &Agent, worker: Arc<str>, order: &Order, contract: &Contract) -> Box<Judge> {
+    let mut judge = Judge::new(worker, Arc::clone(&order.dispatch), &contract.past);
+    if agent.is_elsewhere() {
+        judge.is_of_another();
+    }
+    Box::new(judge)
+}
+
+/// Whoever is elsewhere and refused a message is asked by another: under the same id it would only say the same again.
+pub(super) fn rename(work: &mut Assignment, agent: &Agent, refusals: u32) {
+    if refusals > 0 && agent.is_elsewhere() {
+        Arc::make_mut(&mut work.message).message_id.push_str(&format!(".{refusals}"));
+        work.trail.refused = refusals;
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is kept of reports until the worker's last word, and the number or id they came under.
 
 use super::{Judge, Ruling, own};
+use crate::budget;
 use flotilla_protocol::fleet::Announce;
 use flotilla_protocol::fleet::told::ToldResult;
 use flotilla_protocol::work::Report;
@@ -32,6 +33,11 @@ impl Judge {
             ruling.kept().extend(received);
         }
         (ruling, announced)
+    }
+
+    /// Takes up what the ledger says of hard ceilings before the worker's last word is read.
+    pub fn hold(&mut self, held: Option<Vec<budget::Held>>) {
+        (self.held, self.counted) = (held, self.spent.total().unwrap_or_default());
     }
 
     /// A result that tells of usage and that no last word followed.
