@@ -2,6 +2,7 @@
 
 use super::{Judge, Ruling, own};
 use crate::budget;
+use flotilla_protocol::block::Block;
 use flotilla_protocol::fleet::Announce;
 use flotilla_protocol::fleet::told::ToldResult;
 use flotilla_protocol::work::Report;
@@ -20,13 +21,16 @@ impl Judge {
     pub fn rule(&mut self, mut reports: Vec<Report>) -> (Ruling, Vec<Announce>) {
         let received = reports.pop_if(|report| matches!(report, Report::Received { .. }));
         let (mut ruling, announced) = self.read(reports);
-        let (mut aside, noted) = (std::mem::take(&mut self.aside), std::mem::take(&mut self.noted));
-        if matches!(ruling, Ruling::Pass(_)) && self.told.is_some() {
-            aside.extend(noted.iter().filter_map(ToldResult::block));
-        }
+        let (aside, noted) = (std::mem::take(&mut self.aside), std::mem::take(&mut self.noted));
+        let is_open = matches!(ruling, Ruling::Pass(_)) && self.told.is_some();
         let kept = ruling.kept();
         if !aside.is_empty() {
             kept.insert(0, Report::Note { blocks: aside });
+        }
+        let told: Vec<Block> = noted.iter().filter(|_| is_open).filter_map(ToldResult::block).collect();
+        if !told.is_empty() {
+            // Behind the words it stands with, which are no work that was begun.
+            kept.push(Report::Note { blocks: told });
         }
         let is_told = !kept.is_empty() || matches!(ruling, Ruling::Pass(_));
         if is_told {

@@ -106,16 +106,24 @@ fn ended() -> Value {
     json!({"statusUpdate": {"taskId": "theirs", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"}}})
 }
 
+fn answer(id: &Value, result: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+/// It says what it has made so far, and is cut off once more; the question it answered.
+fn cut_again(mut agent: Socket, client: &Client, task: &Value) -> Value {
+    let question = asked(&mut agent, "SubscribeToTask");
+    agent.send(&answer(&question, json!({"task": so_far(1, "TASK_STATE_WORKING")})));
+    flotilla_testkit::until("the first part is told", || (parts_of(&client.task(id(task))) == ["p0"]).then_some(()));
+    agent.cut();
+    question
+}
+
 #[test]
 fn what_was_lost_in_a_cut_is_not_missing_though_the_agent_goes_on_under_an_old_id() {
     let hub = hub();
     let (back, client, task, _) = cut_off(&hub, "hasty");
-    let answer = |id: &Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
-    let mut agent = back();
-    let first = asked(&mut agent, "SubscribeToTask");
-    agent.send(&answer(&first, json!({"task": so_far(1, "TASK_STATE_WORKING")})));
-    flotilla_testkit::until("the first part is told", || (parts_of(&client.task(id(&task))) == ["p0"]).then_some(()));
-    agent.cut();
+    let first = cut_again(back(), &client, &task);
     // The second part is lost. It goes on under the id it knows, and says that it is done.
     let mut agent = back();
     agent.send(&answer(&first, piece(2)));
@@ -149,12 +157,7 @@ fn an_agent_that_cannot_say_what_became_of_its_task_is_taken_at_its_word() {
 fn what_goes_on_under_an_older_question_goes_on_to_its_end() {
     let hub = hub();
     let (back, client, task, _) = cut_off(&hub, "stubborn");
-    let answer = |id: &Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
-    let mut agent = back();
-    let first = asked(&mut agent, "SubscribeToTask");
-    agent.send(&answer(&first, json!({"task": so_far(1, "TASK_STATE_WORKING")})));
-    flotilla_testkit::until("the first part is told", || (parts_of(&client.task(id(&task))) == ["p0"]).then_some(()));
-    agent.cut();
+    let first = cut_again(back(), &client, &task);
     // It has one follower, and will not have another; but it shows its task, and goes on under the id it knows.
     let mut agent = back();
     let second = asked(&mut agent, "SubscribeToTask");

@@ -75,3 +75,13 @@ fn what_stood_beside_a_result_is_not_overwritten_by_it() {
     again.recall(&alone);
     assert_eq!(named(&mut again).as_deref(), Some("theirs"), "what holds nothing else gives it its name");
 }
+
+#[test]
+fn words_beside_a_blocked_are_no_work_that_was_begun() {
+    let told = result(&json!({"status": "blocked", "blocked_reason": "missing_mcp"}));
+    let log = logged(&mut plain(), vec![artifact(vec![Part::text("I lack it."), data(&told)])]);
+    let mut again = plain();
+    again.recall(&log);
+    let (ruling, _) = again.rule(vec![status(TaskState::Rejected, "")]);
+    assert!(matches!(ruling, Ruling::Blocked(..)), "{ruling:?}");
+}
