@@ -12,11 +12,12 @@ fn sh(folder: &Path, script: &str) {
     assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A change of the same length, at the time of the file as it was; in another second, as git counts no smaller times.
+/// A change of the same length, at the time of the file as it was; in another second of the file system's clock, which goes
+/// behind that of `date`, as git counts no smaller times.
 const SAME_TIME: &str = "touch -d '2020-01-01 10:00:00' a.txt; git status >/dev/null; git config core.trustctime false; \
     git config core.checkStat minimal; git config core.untrackedCache true; \
-    now=$(date +%s); while [ $(date +%s) = $now ]; do sleep 0.02; done; printf '4\\n5\\n6\\n' > a.txt; \
-    touch -d '2020-01-01 10:00:00' a.txt";
+    p=$(mktemp); while touch $p; [ $(stat -c %Z $p) = $(stat -c %Z a.txt) ]; do sleep 0.02; done; rm $p; \
+    printf '4\\n5\\n6\\n' > a.txt; touch -d '2020-01-01 10:00:00' a.txt";
 
 /// Another commit in the place of the last one.
 const REPLACED: &str = "echo other > a.txt; git add a.txt; \
@@ -38,13 +39,14 @@ async fn a_change_that_git_was_told_to_overlook_is_seen() {
     }
 }
 
-/// Git itself takes in another content than the file has, under settings that are gone at the end.
+/// Git itself takes in another content than the file has, under settings that are gone at the end. The file is older
+/// than git's index, as git reads again what is as young as that.
 const FILTERED: &str = "d=$(git rev-parse --git-common-dir); mkdir -p $d/info; cp a.txt $d/as-it-was; \
     echo 'a.txt filter=x' > $d/info/attributes; git config filter.x.clean \"cat > /dev/null; cat $d/as-it-was\"; \
-    echo evil > a.txt; now=$(date +%s); while [ $(date +%s) = $now ]; do sleep 0.02; done; git add a.txt; \
+    echo evil > a.txt; touch -d '2020-01-01 10:00:00' a.txt; git add a.txt; \
     git config --unset filter.x.clean; rm $d/info/attributes; test -z \"$(git status --short)\"";
 const CONVERTED: &str = "git config core.autocrlf input; sed -i 's/$/\\r/' a.txt; \
-    now=$(date +%s); while [ $(date +%s) = $now ]; do sleep 0.02; done; git add a.txt; \
+    touch -d '2020-01-01 10:00:00' a.txt; git add a.txt; \
     git config --unset core.autocrlf; test -z \"$(git status --short)\"";
 
 #[tokio::test]
