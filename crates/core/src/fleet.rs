@@ -21,7 +21,7 @@ pub(crate) use rest::Rest;
 pub use roster::{Seen, Via};
 pub use settings::{Settings, WorkerSettings};
 
-use crate::dispatch::{Health, Pause};
+use crate::dispatch::{Health, Pause, Worker};
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::registry::{Agent, Registry};
 use arc_swap::ArcSwap;
@@ -152,6 +152,11 @@ impl Fleet {
     /// Whether an agent announced itself. Asked for every message, so a hub without workers does not look far.
     pub fn has(&self, worker: &str) -> bool {
         self.populated.load(Ordering::Relaxed) && self.state().workers.contains_key(worker)
+    }
+
+    /// A worker as it is known by now.
+    pub(crate) fn worker(&self, name: &str) -> Worker {
+        self.state().workers.get(name).map_or_else(|| Worker::unknown(name), |entry| entry.worker.clone())
     }
 
     /// What a worker has announced by now: the hub's count, and its own.

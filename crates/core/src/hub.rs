@@ -4,12 +4,14 @@ mod agents;
 mod alert;
 mod allowance;
 mod approve;
+mod brief;
 mod budget;
 mod cancel;
 mod committed;
 mod conclude;
 mod conversation;
 mod deadline;
+mod decide;
 mod deliver;
 mod descend;
 mod dispatch;
@@ -76,33 +78,26 @@ use crate::fleet::Fleet;
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::limits::Limits;
 use crate::notice::Notices;
-use crate::ports::{Clock, Commit, Dedupe, NotCommitted, Scout, Store};
+use crate::ports::{Clock, Scout, Store};
 use crate::push::Desk;
 use crate::rate::Rate;
 use crate::registry::{Keeping, Registry};
 use crate::roster::Roster;
-use crate::task::{Command, RunState, apply, room, step};
 use approve::Approvals;
 use arc_swap::ArcSwap;
 use budget::Purses;
-use committed::{Follows, Tell};
 use deadline::Deadlines;
-use early::Begun;
 use flotilla_protocol::a2a::error::Refusal;
-use flotilla_protocol::event::Change;
 use lease::Leases;
-use live::{Lives, Loaded};
+use live::Lives;
 use lookout::Lookout;
 use meters::Meters;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use tally::{Place, Tally};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{Semaphore, watch};
 use vigil::Vigil;
-
-/// How often a decision is made anew when the task changed under it.
-const ATTEMPTS: usize = 5;
 
 pub struct Hub {
     store: Arc<dyn Store>,
@@ -154,9 +149,6 @@ pub struct Hub {
     /// Tells this run of the hub from others.
     boot: String,
 }
-
-/// The fate of a submitted command: nothing to do, or a commit under way.
-type Pending = Option<oneshot::Receiver<Result<u64, NotCommitted>>>;
 
 impl Hub {
     /// Must be called within a tokio runtime, on which runs are started.
@@ -263,117 +255,4 @@ impl Hub {
         }
         Ok(seen(&live).then_some(live))
     }
-
-    /// Decides and commits; decides again if the task changed under the decision.
-    async fn change(self: &Arc<Self>, live: &LiveRef, command: impl Fn() -> Command) -> Result<Option<u64>, Error> {
-        for _ in 0..ATTEMPTS {
-            let permit = self.permit().await?;
-            let Some(committed) = self.submit(live, command(), None, permit)? else {
-                return Ok(None);
-            };
-            match settled(committed).await {
-                Ok(seq) => return Ok(Some(seq)),
-                Err(NotCommitted::Failed(fault)) => return Err(fault.into()),
-                Err(NotCommitted::Stale | NotCommitted::Duplicate(_)) => self.reload(live).await?,
-            }
-        }
-        Err(Fault::new(format!("task {} changed under {ATTEMPTS} decisions in a row", live.id())).into())
-    }
-
-    async fn reload(&self, live: &LiveRef) -> Result<(), Error> {
-        match self.store.head(Scope::Admin, live.id()).await? {
-            Some(head) => {
-                live.load(head);
-                Ok(())
-            }
-            None => Err(Refusal::no_task(&live.id().to_string()).into()),
-        }
-    }
-
-    async fn permit(&self) -> Result<OwnedSemaphorePermit, Fault> {
-        Arc::clone(&self.permits).acquire_owned().await.map_err(|_| Fault::new("the hub has stopped"))
-    }
-
-    /// Decides, and lets the store tell what became of it.
-    fn submit(
-        self: &Arc<Self>,
-        live: &LiveRef,
-        command: Command,
-        dedupe: Option<Dedupe>,
-        permit: OwnedSemaphorePermit,
-    ) -> Result<Pending, Error> {
-        let (tell, told) = oneshot::channel();
-        let submitted = self.submit_with(live, command, dedupe, permit, Tell::Each(tell))?;
-        Ok(submitted.then_some(told))
-    }
-
-    /// Decides on the latest decided state and hands the change to the store, in order. False if nothing changes.
-    fn submit_with(
-        self: &Arc<Self>,
-        live: &LiveRef,
-        command: Command,
-        dedupe: Option<Dedupe>,
-        permit: OwnedSemaphorePermit,
-        tell: Tell,
-    ) -> Result<bool, Error> {
-        let mut sequencer = live.sequencer();
-        let Loaded { decided, .. } =
-            sequencer.loaded().ok_or_else(|| Fault::new("a decision on a task that is not loaded"))?;
-        // A full log must still be able to end.
-        let may_overflow = matches!(
-            command.plain(),
-            Command::Lost { .. }
-                | Command::Cancel { .. }
-                | Command::Moved { .. }
-                | Command::AskToStop { .. }
-                | Command::Overdue { .. }
-                | Command::Overspent(_)
-        );
-        let from_caller = match command.plain() {
-            // A run that only looks on gives its place up.
-            Command::Say(say) if decided.run_state != RunState::Watching => Some(say.held.is_some()),
-            _ => None,
-        };
-        let mut decision = step(decided, command)?;
-        if decision.events.is_empty() {
-            return Ok(false);
-        }
-        let (limits, at) = (self.limits.load(), self.clock.now());
-        let begun = self.begin(decided, &mut decision, at, &limits);
-        if !may_overflow {
-            room::fits(decided, &decision.events, &limits)?;
-        }
-        room::warn(decided, &mut decision.events, &limits);
-        let change = Arc::new(Change {
-            first_seq: decided.seq + 1,
-            first_peer_seq: decided.peer_seq + 1,
-            at,
-            events: decision.events,
-        });
-        let body = crate::log::encode(&change)?;
-        let state_before = (decided.version > 0).then(|| decided.state_code());
-        let mut places = self.places(decided, &decision.effects, from_caller, &limits)?;
-        let remains = match begun {
-            Some(Begun::Over) => {
-                decision.effects.clear();
-                places.run = None;
-                None
-            }
-            Some(Begun::Remains(remains)) => Some(remains),
-            None => None,
-        };
-        let (was_over, was_waiting, deadline_before) =
-            (decided.is_over(), decided.waits_for_caller(), decided.deadline);
-        apply(decided, &change);
-        let head = decided.clone();
-        let ends = head.is_over() && !was_over;
-        let follows = Follows { effects: decision.effects, remains, places, ends, was_waiting, deadline_before };
-        let done = self.when_committed(live, &head, &change, body.len(), follows, (tell, permit));
-        self.store.commit(Commit { head, state_before, change, body, dedupe, done });
-        Ok(true)
-    }
-}
-
-async fn settled(committed: oneshot::Receiver<Result<u64, NotCommitted>>) -> Result<u64, NotCommitted> {
-    committed.await.unwrap_or_else(|_| Err(NotCommitted::Failed(Fault::new("the store stopped before the commit"))))
 }

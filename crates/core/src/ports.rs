@@ -176,8 +176,13 @@ pub trait Store: HookStore + ApprovalStore + UsageStore + AlertStore {
     /// The name of this hub among others: made with the store, and kept through backups and restores.
     fn hub_id(&self) -> &str;
 
-    /// Queues a commit. Commits of one task are made in the order of the calls.
-    fn commit(&self, commit: Commit);
+    /// Queues a commit. Commits of one task are made in the order of the calls. True if whoever made it has to `attend` to
+    /// it, as soon as it holds nothing that those may want who are told.
+    #[must_use]
+    fn commit(&self, commit: Commit) -> bool;
+
+    /// Sees to what was queued, where it is called, and tells what became of it.
+    fn attend(&self);
 
     fn head(&self, scope: Scope, id: TaskId) -> Later<Option<Head>>;
     fn record(&self, scope: Scope, id: TaskId) -> Later<Option<Record>>;

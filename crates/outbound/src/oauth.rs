@@ -148,7 +148,7 @@ async fn ask(net: &Net, url: &str, form: &Form<'_>) -> Result<(StatusCode, Said)
     let said = match status.is_success() {
         true => serde_json::from_str(&text).map(Said::Token),
         false => serde_json::from_str(&text).map(|Refusal { error, error_description }| {
-            Said::Refused(Refusal { error, error_description: net.clean(&error_description) })
+            Said::Refused(Refusal { error: net.clean(&error), error_description: net.clean(&error_description) })
         }),
     };
     // Some say no more than HTTP does.

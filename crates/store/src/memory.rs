@@ -73,12 +73,15 @@ impl Store for Memory {
     fn hub_id(&self) -> &str {
         &self.hub_id
     }
-    fn commit(&self, commit: Commit) {
+    fn commit(&self, commit: Commit) -> bool {
         // Announced under the lock: the order of the commits is the order of the news.
         let mut tables = self.tables();
         let outcome = tables.write(&commit);
         self.herald.announce(vec![(commit.done, outcome)]);
+        false
     }
+    /// There is nothing to wait for.
+    fn attend(&self) {}
     fn head(&self, scope: Scope, id: TaskId) -> Later<Option<Head>> {
         self.now(|tables| tables.seen(scope, id).map(|task| task.head.clone()))
     }

@@ -195,8 +195,11 @@ impl Store for Sqlite {
     fn hub_id(&self) -> &str {
         &self.hub_id
     }
-    fn commit(&self, commit: Commit) {
-        self.writer.commit(commit);
+    fn commit(&self, commit: Commit) -> bool {
+        self.writer.commit(commit)
+    }
+    fn attend(&self) {
+        self.writer.attend();
     }
     fn head(&self, scope: Scope, id: TaskId) -> Later<Option<Head>> {
         self.read(move |connection| task::head(connection, scope, id))

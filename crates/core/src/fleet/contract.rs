@@ -41,6 +41,10 @@ pub struct Past {
     pub refusals: HashMap<Arc<str>, u32>,
     /// Who has it, or had it last, and in which run.
     pub given: Option<(u32, Arc<str>)>,
+    /// Who had it before that.
+    pub had: Option<Arc<str>>,
+    /// What whoever has it may lack, for all that was known when it was chosen.
+    pub unverified: Vec<String>,
     /// Whose reply was asked for again in this turn, and what was wrong with it: there is no third.
     pub asked_again: Option<(Arc<str>, Vec<String>)>,
     /// Somebody began it: what comes to nothing now was not refused.
@@ -227,9 +231,11 @@ impl Past {
     fn step(&mut self, run: u32, step: &Step, at: Millis) {
         match step {
             Step::Queued { .. } => self.queued_at = self.queued_at.or(Some(at)),
-            Step::Assigned { worker, .. } | Step::Resumed { worker } => {
-                self.given = Some((run, worker.as_str().into()));
+            Step::Assigned { worker, unverified, .. } => {
+                self.had = self.given.replace((run, worker.as_str().into())).map(|(_, had)| had);
+                self.unverified.clone_from(unverified);
             }
+            Step::Resumed { worker } => self.given = Some((run, worker.as_str().into())),
             Step::Blocked { worker, epoch, revision, reason, detail, until, retry_at, retryable } => {
                 self.given = None;
                 *self.refusals.entry(worker.as_str().into()).or_default() += 1;

@@ -135,8 +135,9 @@ impl Judge {
                 }
                 Report::Note { blocks } => {
                     self.wrong = blocks.iter().find_map(refused::problem).or(self.wrong.take());
-                    blocks.iter().filter_map(ToldResult::of).for_each(|told| self.told_in(told));
-                    passed.push(Report::Note { blocks });
+                    // The hub notes those, when it has checked what they hold.
+                    let own: Vec<Block> = blocks.into_iter().filter(|block| ToldResult::of(block).is_none()).collect();
+                    passed.extend((!own.is_empty()).then_some(Report::Note { blocks: own }));
                 }
                 other @ (Report::Linked { .. } | Report::TookUp | Report::Received { .. }) => passed.push(other),
             }
@@ -163,6 +164,8 @@ impl Judge {
             return None;
         }
         self.titles.content(&artifact.artifact_id);
+        // What was the name of a result is that of content now.
+        self.artifact.take_if(|own| *own == artifact.artifact_id);
         if kept == parts {
             self.begun.made(&artifact.artifact_id);
         }

@@ -1,14 +1,15 @@
 //! Work under a contract: found a worker for, given to it, and given to another when that one cannot.
 
 use super::Hub;
+use super::brief::Given;
 use super::judged::count_blocked;
 use super::occupied::Release;
 use super::run::RunHandle;
-use super::working::{judge, rename};
+use super::working::judge;
 use crate::budget::Ceiling;
 use crate::dispatch::{Choice, Target};
 use crate::fleet::contract::{Contract, Past};
-use crate::fleet::form::{self, Told};
+use crate::fleet::form;
 use crate::fleet::queue::{Order, Placed};
 use crate::fleet::reasons::{Hindrance, hindrance, listed};
 use crate::fleet::settings::{after, between};
@@ -309,32 +310,14 @@ impl Hub {
         }
         // And what was used just now: only from here on is it stopped as work that was begun.
         let Some(mut run) = self.affordable(run, contract, Some(&agent)).await else { return };
-        let asked_again = contract.past.asked_again.as_ref().filter(|(who, _)| *who == worker.name);
-        let violations = asked_again.map(|(_, violations)| violations.as_slice());
         let is_another = contract.past.given.as_ref().is_none_or(|(_, last)| *last != worker.name);
         if is_another {
             // What another worker said, and its names for things, are nothing to this one.
             work.trail = Trail::default();
         }
-        if violations.is_some() {
-            work.trail.upstream.task.clear();
-        }
-        let deadline = [work.lineage.deadline, contract.dispatch.deadline].into_iter().flatten().min();
-        work.lineage.deadline = deadline;
-        let left = match run.live.committed() {
-            Some(head) => self.left_above(&head).await,
-            None => None,
-        };
-        let told = Told { worker: &worker, unverified: &unverified, violations, deadline, left };
-        let anew = is_another || violations.is_some();
-        let texts = !order.direct || self.reads_texts(&agent);
-        if let Some(mut dispatch) = terms::told(&contract.dispatch, &work, texts, anew) {
-            if agent.is_elsewhere() {
-                terms::pass_on(dispatch.to_mut());
-            }
-            work.message = form::dressed(&work.message, &dispatch, &told);
-        }
-        rename(&mut work, &agent, contract.past.refusals(&worker.name));
+        let given =
+            Given { contract, order: &order, agent: &agent, worker: &worker, unverified: &unverified, is_another };
+        self.brief(given, &mut work, &run).await;
         (work.asked_at, work.ttl) = self.to_be_taken();
         counter!("flotilla_dispatches_total", "outcome" => "assigned").increment(1);
         run.take = worker.announced.then_some(settings.take);
@@ -342,7 +325,7 @@ impl Hub {
     }
 
     /// From when on, and for how many seconds, a worker may be absent that was given work.
-    fn to_be_taken(&self) -> (Millis, Option<u32>) {
+    pub(super) fn to_be_taken(&self) -> (Millis, Option<u32>) {
         (self.clock.now(), u32::try_from(self.fleet.settings().take.as_secs().max(1)).ok())
     }
 
@@ -370,7 +353,7 @@ impl Hub {
         if self.route(&run, Step::Resumed { worker: worker.to_string() }, None).await {
             (run.profile, run.refusals) = (self.fleet.profile(&worker), contract.past.refusals(&worker));
             run.take = self.fleet.has(&worker).then(|| self.fleet.settings().take);
-            rename(&mut work, &agent, contract.past.refusals(&worker));
+            self.brief_again(contract, &order, &agent, &mut work, &run).await;
             let mut judge = judge(&agent, worker, &order, contract);
             match self.log_of(&run.live).await {
                 Ok(changes) => judge.recall(&changes),

@@ -107,6 +107,10 @@ impl Hub {
                 return None;
             }
         };
+        if Instant::now() >= expires && agent.link.dialed().is_some() {
+            // Its turn came all the same, and with that the time to take it.
+            (work.asked_at, work.ttl) = self.to_be_taken();
+        }
         work.trail.waits = false;
         if let Some(absence) = agent.link.absence() {
             run.hold(&absence.reason).await;

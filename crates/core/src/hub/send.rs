@@ -1,8 +1,10 @@
 //! Sending a message: open a task or go on with one, once per key, and wait or follow.
 
+use super::committed::Tell;
+use super::decide::{ATTEMPTS, settled};
 use super::push::NewHook;
 use super::repeat::dedupe;
-use super::{Follow, Hub, LiveRef, Tell, settled};
+use super::{Follow, Hub, LiveRef};
 use crate::caller::Caller;
 use crate::descent::{Descent, Told};
 use crate::error::{Error, Fault};
@@ -358,7 +360,7 @@ impl Hub {
         if let Some(new) = hook {
             self.hang(&head, new).await?;
         }
-        for _ in 0..super::ATTEMPTS {
+        for _ in 0..ATTEMPTS {
             let permit = self.permit().await?;
             let Some(committed) = self.submit(&live, Command::Say(say.clone()), dedupe, permit)? else {
                 return Err(Fault::new("a message that changes nothing").into());

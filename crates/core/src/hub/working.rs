@@ -59,14 +59,6 @@ pub(super) fn judge(agent: &Agent, worker: Arc<str>, order: &Order, contract: &C
     Box::new(judge)
 }
 
-/// Whoever is elsewhere and refused a message is asked by another: under the same id it would only say the same again.
-pub(super) fn rename(work: &mut Assignment, agent: &Agent, refusals: u32) {
-    if refusals > 0 && agent.is_elsewhere() {
-        Arc::make_mut(&mut work.message).message_id.push_str(&format!(".{refusals}"));
-        work.trail.refused = refusals;
-    }
-}
-
 /// Whether a run ended without anybody having judged it, and not for want of time.
 fn lost(live: &LiveRef, run: u32, deadline: Option<Millis>, now: Millis) -> bool {
     let late = deadline.is_some_and(|deadline| deadline <= now);

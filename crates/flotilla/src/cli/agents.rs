@@ -292,6 +292,9 @@ fn show(session: &Session, json: &str) -> Result<(), ClientError> {
 /// A report of what was found. Where that is of no use, the report and the failure are one document.
 fn discovered(session: &Session, json: &str, is_pinned: bool) -> Result<(), Failure> {
     let mut report: Value = serde_json::from_str(json).map_err(|error| Failure::from(ClientError::malformed(error)))?;
+    if !report.is_object() {
+        return Err(ClientError::malformed("it is no report of what was found").into());
+    }
     let failure = useless(&report, is_pinned);
     if !session.is_json() {
         view::report(&report);

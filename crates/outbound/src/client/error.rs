@@ -151,6 +151,14 @@ impl ClientError {
         self.is(Reason::InvalidAgentResponse) || matches!(self, Self::TooLarge { .. } | Self::Id(_))
     }
 
+    /// The HTTP status with which the agent leads calls elsewhere, where they do not follow it.
+    pub fn redirect(&self) -> Option<i64> {
+        match self {
+            Self::Refused { code: Some(Code::Number(status @ 300..400)), .. } => Some(*status),
+            _ => None,
+        }
+    }
+
     /// Whether the agent says that it does not do this at all.
     pub fn is_not_offered(&self) -> bool {
         let reasons = [Reason::MethodNotFound, Reason::UnsupportedOperation, Reason::VersionNotSupported];
@@ -192,7 +200,7 @@ impl Told {
     }
 
     /// What an answer says that is no A2A, beside its status: plain text, or what web frameworks say in its place. A page is
-    /// for browsers.
+    /// for browsers. It is cut between words, so that a secret at the edge is masked whole or not there.
     pub fn words(status: u16, body: &str) -> String {
         let json: Value = serde_json::from_str(body).unwrap_or_default();
         let named = ["detail", "message", "error"].into_iter().find_map(|name| json[name].as_str().map(str::to_owned));
@@ -201,9 +209,12 @@ impl Told {
         if said.is_empty() || said.starts_with(['<', '{', '[']) {
             return format!("HTTP {status}");
         }
-        let whole: String = said.chars().take(WORDS).map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let more = if said.chars().nth(WORDS).is_some() { "…" } else { "" };
-        format!("HTTP {status}: {whole}{more}")
+        let told: String = said.chars().take(WORDS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        if said.chars().nth(WORDS).is_none() {
+            return format!("HTTP {status}: {told}");
+        }
+        let whole = told.rfind(' ').map_or("", |end| &told[..end]);
+        format!("HTTP {status}: {whole}…")
     }
 
     /// Reads `Retry-After`: seconds, or a date.

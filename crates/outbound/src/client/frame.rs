@@ -153,7 +153,10 @@ impl Frames {
         let (events, dialect, files, is_enveloped) = match self {
             Self::JsonRpc(events, dialect) => (events, *dialect, Files::Text, true),
             Self::HttpJson(events, dialect, files) => (events, *dialect, *files, false),
-            Self::Grpc(stream) => return stream.next().await,
+            Self::Grpc(stream) => {
+                let read = stream.next().await;
+                return read.map_err(|error| error.masked(|text| stream.net().clean(text)));
+            }
             Self::Single(frame) => return Ok(frame.take().map(|frame| *frame)),
         };
         let net = events.net().clone();

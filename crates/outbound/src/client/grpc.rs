@@ -233,6 +233,10 @@ pub struct GrpcStream {
 }
 
 impl GrpcStream {
+    pub fn net(&self) -> &Net {
+        &self.incoming.net
+    }
+
     pub async fn next(&mut self) -> Result<Option<Frame>, ClientError> {
         let Some(message) = self.incoming.next().await? else { return Ok(None) };
         let net = &self.incoming.net;
@@ -253,4 +257,28 @@ pub fn after(before: Option<Cursor>, frame: &str) -> Result<Option<Cursor>, Clie
     // Whoever counts to the end of all numbers stays there.
     let next = |cursor: Cursor| Cursor { peer_seq: cursor.peer_seq.saturating_add(1), ..cursor };
     Ok(named.or(before.map(next)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Framed, Frames, GrpcStream, Incoming};
+    use crate::client::Dialect;
+    use crate::net::Net;
+    use crate::net::redact::Redactor;
+    use flotilla_protocol::proto03::file::Files;
+    use http::HeaderMap;
+    use http_body_util::{BodyExt as _, Empty};
+
+    #[tokio::test]
+    async fn a_credential_that_comes_back_at_the_end_of_a_stream_is_masked() {
+        let said = [("grpc-status", "3"), ("grpc-message", "no%20key%20s3cret-1")];
+        let trailers: HeaderMap =
+            said.into_iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
+        let body = Empty::<bytes::Bytes>::new().with_trailers(async { Some(Ok(trailers)) });
+        let net = Net::new(false, Redactor::new(["s3cret-1".to_owned()]), None).unwrap();
+        let incoming = Incoming { body: reqwest::Body::wrap(body), framed: Framed::new(1024), credentials: true, net };
+        let stream = GrpcStream { incoming, cursor: None, dialect: Dialect::Current, files: Files::Text };
+        let error = Frames::Grpc(Box::new(stream)).next().await.unwrap_err();
+        assert_eq!(error.to_string(), "no key [redacted]");
+    }
 }

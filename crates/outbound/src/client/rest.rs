@@ -176,14 +176,17 @@ fn whole(
 }
 
 /// The `google.rpc.Status` form (spec 11.6), that of 0.3, which is the error itself with the code of JSON-RPC, or whatever
-/// stood in their place.
+/// stood in their place. Within a stream there is no HTTP status, which would count more than a code of JSON-RPC.
 fn refusal(text: &str, http: Option<u16>) -> Told {
     let body: Value = serde_json::from_str(text).unwrap_or_default();
-    let is_bare = body["code"].is_number() && body["message"].is_string();
+    let is_bare = !body["code"].is_null() && body["message"].is_string();
     let error = if is_bare { &body } else { &body["error"] };
-    let by_status = || http.map(|status| Told::words(status, text)).unwrap_or_default();
+    let by_status = || match http {
+        Some(status) => Told::words(status, text),
+        None => error.as_str().unwrap_or_default().to_owned(),
+    };
     let message = error["message"].as_str().map_or_else(by_status, str::to_owned);
-    let rpc = error["code"].as_i64().filter(|code| *code < 0);
+    let rpc = error["code"].as_i64().filter(|code| *code < 0 && http.is_none());
     let http = http.or_else(|| error["code"].as_u64().and_then(|code| u16::try_from(code).ok()));
     let grpc = error["status"].as_str().map(str::to_owned);
     Told { message, reason: Told::reason_in(&error["details"]), rpc, http, grpc, ..Told::default() }
@@ -219,7 +222,7 @@ pub async fn open(client: &Client, asked: &Request, after: Option<&str>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::super::error::name_of;
-    use super::{ClientError, target, unrefused};
+    use super::{ClientError, refusal, target, unrefused};
     use flotilla_protocol::a2a::model::TaskState;
     use flotilla_protocol::a2a::request::{ListTasksRequest, PushConfigRequest, Request};
     use flotilla_protocol::wire::Int32;
@@ -243,6 +246,8 @@ mod tests {
             (r#"{"code":-32005,"message":"no pictures","data":{}}"#, "ContentTypeNotSupportedError: no pictures"),
             (r#"{"error":{"code":500,"message":"it broke"}}"#, "InternalError: it broke"),
             (r#"{"error":{"code":-32004,"message":"not so"}}"#, "UnsupportedOperationError: not so"),
+            (r#"{"error":"boom"}"#, "InternalError: boom"),
+            (r#"{"code":"INTERNAL","message":"boom"}"#, "InternalError: boom"),
         ] {
             let ClientError::Refused { reason, message, .. } = unrefused(event.to_owned()).unwrap_err() else {
                 panic!("{event}");
@@ -257,6 +262,17 @@ mod tests {
             "not JSON",
         ] {
             assert_eq!(unrefused(event.to_owned()).as_deref(), Ok(event));
+        }
+    }
+
+    #[test]
+    fn a_status_counts_more_than_a_code_of_another_binding() {
+        for body in [r#"{"error":{"code":-32603,"message":"no"}}"#, r#"{"code":-32603,"message":"no"}"#] {
+            let told = |http| refusal(body, Some(http)).into_error(true);
+            assert!(matches!(told(401), ClientError::AuthFailed { .. }), "{body}");
+            assert!(matches!(told(429), ClientError::Exhausted { .. }), "{body}");
+            assert!(matches!(told(502), ClientError::Broken(_)), "{body}");
+            assert!(told(413).is_about_size(), "{body}");
         }
     }
 

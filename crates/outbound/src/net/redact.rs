@@ -8,7 +8,7 @@ use std::ops::Range;
 /// What stands in the place of a secret.
 pub const MASK: &str = "[redacted]";
 /// Shorter secrets would mask half of every text; they are masked where they stand alone.
-const SHORTEST: usize = 4;
+pub const SHORTEST: usize = 4;
 
 /// Headers that hold nothing secret; of all others the value is masked.
 const OPEN_HEADERS: [&str; 28] = [

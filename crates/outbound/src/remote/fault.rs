@@ -51,7 +51,7 @@ impl Failure {
             ClientError::Refused { code: None, .. } if error.is(Reason::VersionNotSupported) => {
                 Self::new(format!("The agent '{agent}' cannot be called: {problem}"), detail)
             }
-            ClientError::Refused { reason, .. } => {
+            ClientError::Refused { reason, .. } if error.redirect().is_none() => {
                 let refuses = [
                     Reason::ContentTypeNotSupported,
                     Reason::UnsupportedOperation,
@@ -114,7 +114,10 @@ pub fn bare(error: &ClientError) -> String {
         ClientError::Address { .. } | ClientError::AddressWithPassword { .. } | ClientError::Setting(_) => {
             "its settings at this hub do not work".into()
         }
-        other => other.to_string(),
+        other => match other.redirect() {
+            Some(status) => format!("HTTP {status}: it redirects calls elsewhere"),
+            None => other.to_string(),
+        },
     };
     without_addresses(&problem)
 }

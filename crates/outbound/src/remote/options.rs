@@ -2,6 +2,7 @@
 
 use crate::client::choose::{Binding, Versions};
 use crate::net::origin;
+use crate::net::redact::{SHORTEST, is_open};
 use crate::oauth::Requester;
 use crate::signature::origin::Pins;
 use flotilla_protocol::a2a::VERSION;
@@ -256,9 +257,11 @@ impl Options {
         self.pins.names().iter().fold(address, |proof, name| format!("{proof} {name}"))
     }
 
-    /// What must not be seen in a log or an error.
+    /// What must not be seen in a log or an error. A header may hold anything: of a few letters it is no secret, and would
+    /// mask words.
     pub fn secrets(&self) -> Vec<String> {
-        self.auth.secrets().into_iter().chain(self.headers.iter().map(|(_, value)| value.clone())).collect()
+        let headers = self.headers.iter().filter(|(name, value)| !is_open(name) && value.len() >= SHORTEST);
+        self.auth.secrets().into_iter().chain(headers.map(|(_, value)| value.clone())).collect()
     }
 }
 

@@ -1,16 +1,15 @@
 //! What waits for the writer, and whose turn it is to see to it: the writer's thread or, for a commit that comes alone,
-//! the runtime.
+//! whoever made it.
 //!
 //! To wake a thread and to be woken by it takes nearly as long as the flush itself. So while commits come one by one,
-//! each is flushed on the runtime, right behind the task that brought it. Once one comes while another is under way, it
-//! is the thread's turn, until they come alone again: meanwhile the runtime has better to do than to wait for a disk.
+//! each is flushed by the task that brought it. Once one comes while another is under way, it is the thread's turn,
+//! until they come alone again: meanwhile the runtime has better to do than to wait for a disk.
 
 use super::applier::Task;
 use super::writer::Desk;
 use flotilla_core::ports::Commit;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
-use tokio::sync::Notify;
 
 pub type Errand = Box<dyn FnOnce(&mut Desk) + Send>;
 
@@ -25,7 +24,8 @@ pub enum Job {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Nobody,
-    Runtime,
+    /// Of whoever made a commit that came alone.
+    Maker,
     Thread,
 }
 
@@ -33,8 +33,8 @@ pub struct Queue {
     waiting: Mutex<Waiting>,
     /// For the thread: its turn has come, or the end.
     changed: Condvar,
-    /// None where nothing may wait on the runtime.
-    runtime: Option<Notify>,
+    /// Whether whoever makes a commit may wait for the disk.
+    makers_wait: bool,
 }
 
 struct Waiting {
@@ -49,18 +49,18 @@ struct Waiting {
 
 impl Queue {
     /// The thread has the first turn: it makes ready before anything is taken.
-    pub fn new(on_runtime: bool) -> Self {
+    pub fn new(makers_wait: bool) -> Self {
         let waiting =
             Mutex::new(Waiting { jobs: VecDeque::new(), turn: Turn::Thread, taken: 0, alone: true, closed: false });
-        Self { waiting, changed: Condvar::new(), runtime: on_runtime.then(Notify::new) }
+        Self { waiting, changed: Condvar::new(), makers_wait }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().expect("no panic while holding the queue")
     }
 
-    /// Gives the job back if nobody takes any more.
-    pub fn push(&self, job: Job) -> Result<(), Job> {
+    /// True if it is whose job it is who sees to it, until `hand_over`. Gives the job back if nobody takes any more.
+    pub fn push(&self, job: Job) -> Result<bool, Job> {
         let mut waiting = self.waiting();
         if waiting.closed {
             return Err(job);
@@ -68,17 +68,15 @@ impl Queue {
         let is_commit = matches!(job, Job::Commit(_));
         waiting.jobs.push_back(job);
         if waiting.turn != Turn::Nobody {
-            return Ok(());
+            return Ok(false);
         }
-        match &self.runtime {
-            Some(runtime) if is_commit && waiting.alone => {
-                waiting.turn = Turn::Runtime;
-                drop(waiting);
-                runtime.notify_one();
-            }
-            _ => self.call_thread(waiting),
+        let is_makers = self.makers_wait && is_commit && waiting.alone;
+        if is_makers {
+            waiting.turn = Turn::Maker;
+        } else {
+            self.call_thread(waiting);
         }
-        Ok(())
+        Ok(is_makers)
     }
 
     fn call_thread(&self, mut waiting: MutexGuard<'_, Waiting>) {
@@ -87,28 +85,20 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Waits for the runtime's turn.
-    pub async fn called(&self) {
-        match &self.runtime {
-            Some(runtime) => runtime.notified().await,
-            None => std::future::pending().await,
-        }
-    }
-
     /// Waits for the thread's turn. False at the end, when nothing is left.
     pub fn wait_turn(&self) -> bool {
         let mut waiting = self.waiting();
         loop {
             match waiting.turn {
                 Turn::Thread if !waiting.jobs.is_empty() => return true,
-                // The runtime may have ended before its turn came.
+                // Whoever made it may have ended before it came to that.
                 _ if waiting.closed && waiting.jobs.is_empty() => return false,
                 _ if waiting.closed => {
                     waiting.turn = Turn::Thread;
                     return true;
                 }
                 Turn::Thread => (waiting.turn, waiting.alone) = (Turn::Nobody, waiting.taken <= 1),
-                Turn::Nobody | Turn::Runtime => {}
+                Turn::Nobody | Turn::Maker => {}
             }
             waiting = self.changed.wait(waiting).expect("no panic while holding the queue");
         }
@@ -134,31 +124,20 @@ impl Queue {
         }
     }
 
-    /// The runtime's turn ends: the thread sees to what has come meanwhile. False if there will be no other turn.
-    pub fn hand_over(&self) -> bool {
+    /// A maker's turn ends: the thread sees to what has come meanwhile.
+    pub fn hand_over(&self) {
         let mut waiting = self.waiting();
-        if waiting.closed {
-            return false;
-        }
         match (waiting.turn, waiting.jobs.is_empty()) {
-            (Turn::Runtime, true) => (waiting.turn, waiting.alone) = (Turn::Nobody, true),
-            (Turn::Runtime, false) => self.call_thread(waiting),
+            (Turn::Maker, true) => (waiting.turn, waiting.alone) = (Turn::Nobody, true),
+            (Turn::Maker, false) => self.call_thread(waiting),
             (Turn::Nobody | Turn::Thread, _) => {}
         }
-        true
     }
 
     /// Takes nothing new.
     pub fn close(&self) {
         self.waiting().closed = true;
-        self.tell_closed();
-    }
-
-    fn tell_closed(&self) {
         self.changed.notify_one();
-        if let Some(runtime) = &self.runtime {
-            runtime.notify_one();
-        }
     }
 
     /// Takes nothing new, and drops what waits.
@@ -167,7 +146,7 @@ impl Queue {
         waiting.closed = true;
         let left = std::mem::take(&mut waiting.jobs);
         drop(waiting);
-        self.tell_closed();
+        self.changed.notify_one();
         drop(left);
     }
 }

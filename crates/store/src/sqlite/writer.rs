@@ -1,5 +1,5 @@
 //! The one writer: checks all waiting commits, flushes them to the journal together, then tells each. It is a thread,
-//! and a task on the runtime for commits that come alone.
+//! and for a commit that comes alone whoever made it.
 
 use super::applier::Applier;
 use super::journal::entry::Entry;
@@ -32,36 +32,51 @@ const WAITING_BYTES: usize = 32 * 1024 * 1024;
 
 pub struct Writer {
     queue: Arc<Queue>,
+    place: Place,
+    herald: Herald,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Between the thread and the runtime. Empty once the thread has cleared it away.
+/// Between the thread and those who make commits. Empty once the thread has cleared it away.
 type Place = Arc<Mutex<Option<Desk>>>;
 
 impl Writer {
     pub fn start(desk: Desk) -> Result<Self, Fault> {
         // With one worker all else would wait for the disk too.
-        let runtime = Handle::try_current().ok().filter(|runtime| runtime.metrics().num_workers() > 1);
-        let queue = Arc::new(Queue::new(runtime.is_some()));
+        let makers_wait = Handle::try_current().is_ok_and(|runtime| runtime.metrics().num_workers() > 1);
+        let queue = Arc::new(Queue::new(makers_wait));
         let herald = desk.herald.clone();
         let place = Arc::new(Mutex::new(Some(desk)));
-        if let Some(runtime) = runtime {
-            runtime.spawn(attend(Arc::clone(&queue), Arc::clone(&place), herald));
-        }
-        let jobs = Arc::clone(&queue);
+        let (jobs, desk) = (Arc::clone(&queue), Arc::clone(&place));
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || serve(&jobs, &place))
+            .spawn(move || serve(&jobs, &desk))
             .map_err(|error| Fault::new(format!("starting the store's writer: {error}")))?;
-        Ok(Self { queue, thread: Mutex::new(Some(thread)) })
+        Ok(Self { queue, place, herald, thread: Mutex::new(Some(thread)) })
     }
 
-    pub fn commit(&self, commit: Commit) {
-        if let Err(Job::Commit(commit)) = self.queue.push(Job::Commit(Box::new(commit))) {
-            let stopped = NotCommitted::Failed(Fault::new("the store has stopped"));
-            // Told from elsewhere: the caller may hold what it would need to hear it.
-            std::thread::spawn(move || (commit.done)(Err(stopped)));
+    /// True if whoever made it has to attend to it.
+    pub fn commit(&self, commit: Commit) -> bool {
+        match self.queue.push(Job::Commit(Box::new(commit))) {
+            Ok(is_makers) => is_makers,
+            Err(Job::Commit(commit)) => {
+                let stopped = NotCommitted::Failed(Fault::new("the store has stopped"));
+                // Told from elsewhere: the caller may hold what it would need to hear it.
+                std::thread::spawn(move || (commit.done)(Err(stopped)));
+                false
+            }
+            Err(_) => false,
         }
+    }
+
+    /// The part of whoever made a commit that came alone.
+    pub fn attend(&self) {
+        let end = AtEnd(&self.queue, false);
+        let told = with(&self.place, |desk| desk.serve_quickly(&self.queue));
+        // Not at the desk: whoever is told may drop the store, which waits for the desk to be cleared.
+        self.herald.tell(told.unwrap_or_default());
+        drop(end);
+        self.queue.hand_over();
     }
 
     /// Changes the tables, after all commits made before.
@@ -125,19 +140,6 @@ fn serve(queue: &Queue, place: &Place) {
     }
 }
 
-/// The runtime's part.
-async fn attend(queue: Arc<Queue>, place: Place, herald: Herald) {
-    let _end = AtEnd(&queue, false);
-    let mut open = true;
-    while open {
-        queue.called().await;
-        let Some(told) = with(&place, |desk| desk.serve_quickly(&queue)) else { return };
-        // Not at the desk: whoever is told may drop the store, which waits for the desk to be cleared.
-        herald.announce(told);
-        open = queue.hand_over();
-    }
-}
-
 /// None if there is no desk any more.
 fn with<T>(place: &Place, work: impl FnOnce(&mut Desk) -> T) -> Option<T> {
     place.lock().ok()?.as_mut().map(work)
@@ -154,7 +156,7 @@ impl Drop for AtEnd<'_> {
     }
 }
 
-/// What the writer works with, at its thread or on the runtime.
+/// What the writer works with, whoever it is.
 pub struct Desk {
     /// None for a tool: it changes tables, but makes no commits.
     journal: Option<Journal>,

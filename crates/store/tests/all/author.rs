@@ -141,10 +141,14 @@ pub type Told = oneshot::Receiver<Result<(), NotCommitted>>;
 pub fn queue(store: &Arc<dyn Store>, drafts: impl IntoIterator<Item = Draft>) -> Vec<Told> {
     let hand_over = |draft: Draft| {
         let (tell, told) = oneshot::channel();
-        store.commit(draft.into_commit(Box::new(move |result| drop(tell.send(result)))));
-        told
+        let is_mine = store.commit(draft.into_commit(Box::new(move |result| drop(tell.send(result)))));
+        (is_mine, told)
     };
-    drafts.into_iter().map(hand_over).collect()
+    let (mine, told): (Vec<_>, _) = drafts.into_iter().map(hand_over).unzip();
+    if mine.contains(&true) {
+        store.attend();
+    }
+    told
 }
 
 /// What became of each, in a word.

@@ -43,13 +43,16 @@ pub async fn commits_are_acknowledged_in_order(home: &impl Home) {
     for draft in drafts {
         let (order, version) = (Arc::clone(&order), draft.head.version);
         let last = if version == count { last.take() } else { None };
-        store.commit(draft.into_commit(Box::new(move |result| {
+        let commit = draft.into_commit(Box::new(move |result| {
             result.unwrap();
             order.lock().unwrap().push(version);
             if let Some(last) = last {
                 last.send(()).unwrap();
             }
-        })));
+        }));
+        if store.commit(commit) {
+            store.attend();
+        }
     }
     told.await.unwrap();
     assert_eq!(*order.lock().unwrap(), (1..=count).collect::<Vec<_>>());
@@ -65,7 +68,7 @@ pub async fn a_stale_commit_is_skipped_alone(home: &impl Home) {
         let third = Author::new(id_at(round, &mut random)).draft("say", round).unwrap();
         let ballast = Author::new(id_at(round, &mut random)).draft("say", round).unwrap();
         let other = third.head.clone();
-        // The first keeps the store busy, so that the three behind it are taken together.
+        // The first waits for its maker, so that the three behind it are taken together with it.
         let told = queue(&store, [ballast, first.clone(), second, third]);
         assert_eq!(outcomes(told).await, ["kept", "kept", "stale", "kept"]);
         assert_eq!(store.head(Scope::Admin, task.id()).await.unwrap(), Some(first.head));

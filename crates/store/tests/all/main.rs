@@ -26,7 +26,7 @@ mod sweep;
 mod tail;
 
 /// Each case, by module and name, as a test of its own with a new home for a store. With two workers, as in a hub: then
-/// commits that come alone are flushed on the runtime, and the others at the writer's thread.
+/// commits that come alone are flushed by whoever made them, and the others at the writer's thread.
 macro_rules! cases {
     ($home:expr; $($module:ident: $($case:ident)*;)*) => {
         $(mod $module {

@@ -14,7 +14,14 @@ impl Judge {
         self.begun.read_again();
         let events: Vec<&Event> = changes.iter().flat_map(|change| &change.events).collect();
         let begun = events.iter().rposition(|event| matches!(event, Event::RunQueued { .. })).unwrap_or(0);
-        self.read(events[begun..].iter().filter_map(|event| reported(event)).collect());
+        for report in events[begun..].iter().filter_map(|event| reported(event)) {
+            let noted = match &report {
+                Report::Note { blocks } => blocks.iter().filter_map(ToldResult::of).collect(),
+                _ => Vec::new(),
+            };
+            self.read(vec![report]);
+            noted.into_iter().for_each(|told| self.told_in(told));
+        }
         (self.spent, self.aside, self.noted) = (spent, Vec::new(), Vec::new());
     }
 
@@ -24,7 +31,7 @@ impl Judge {
     }
 
     /// A result that was told in an artifact, and is not its content.
-    pub(super) fn told_in(&mut self, ToldResult { artifact, anew, alone, result, .. }: ToldResult) {
+    fn told_in(&mut self, ToldResult { artifact, anew, alone, result, .. }: ToldResult) {
         self.told.add(result, Some(&artifact), anew);
         self.begun.ends(Some(&artifact));
         self.wrong = None;

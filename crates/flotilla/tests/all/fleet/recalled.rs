@@ -157,3 +157,41 @@ fn a_worker_of_another_hub_that_was_busy_is_asked_again() {
     super::result(&mut rw, &message, &json!({"status": "done"}));
     reached(&client, &second, "TASK_STATE_COMPLETED");
 }
+
+#[test]
+fn a_worker_of_another_hub_is_asked_again_for_a_reply_that_is_not_valid() {
+    let far = hub();
+    let mut rw = worker_saying(&far, "rw", &announce("rw", 1));
+    let (near, _own) = before(&far, of_group);
+    let schema = json!({"type": "object", "required": ["pr"]});
+    let (task, client) = give(&near, &json!({"to": "far", "task": {"reply_schema": "json", "json_schema": schema}}));
+    for reply in [json!({"no": 1}), json!({"no": 2}), json!({"pr": 7})] {
+        // The other hub asks once more by itself, then this one does.
+        let message = rw.kind("message");
+        let parts = json!([{"kind": "text", "text": reply.to_string()}]);
+        let status = json!({"state": "completed", "message": {"role": "agent", "messageId": "r", "parts": parts}});
+        respond(&mut rw, &message, "r", &json!({"status": status}));
+        if reply["pr"] == 7 {
+            break;
+        }
+    }
+    reached(&client, &task, "TASK_STATE_COMPLETED");
+    assert!(steps(&near, &task).contains("asked_again far"), "{}", steps(&near, &task));
+}
+
+#[test]
+fn work_that_was_sent_and_not_taken_up_comes_again_with_its_contract() {
+    let mut hub = hub();
+    let (line, mut ada) = Line::of(&hub, "ada");
+    let (task, _) = give(&hub, &json!({"to": "any", "task": {"task_id": "c-7", "token_budget": 900}}));
+    let first = ada.kind("message");
+    hub.kill();
+    hub.restart();
+    let mut ada = dial(&hub, &line.key).query("resume", &line.token).open();
+    let again = ada.kind("message");
+    assert_eq!((&again["taskId"], &again["run"]), (&first["taskId"], &first["run"]), "{again}");
+    assert_eq!(again["message"], first["message"], "as it was");
+    assert!(again["message"].to_string().contains("TASK_DISPATCH"), "{again}");
+    super::result(&mut ada, &again, &json!({"status": "done"}));
+    reached(&owner(&hub).agent("fleet"), &task, "TASK_STATE_COMPLETED");
+}

@@ -252,14 +252,21 @@ fn an_error_that_a_stream_begins_with_is_the_agent_s_refusal() {
 #[test]
 fn an_error_in_mid_stream_is_told_if_the_task_does_not_go_on() {
     let open = json!({"task": {"id": "t-1", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}}});
-    for (version, ends) in [("1.0", true), ("1.0", false), ("0.3", true), ("0.3", false)] {
+    let bare = r#"{"error":"mid fail"}"#;
+    for (version, ends, error) in [
+        ("1.0", true, STREAM_ERROR),
+        ("1.0", false, STREAM_ERROR),
+        ("1.0", false, bare),
+        ("0.3", true, STREAM_ERROR),
+        ("0.3", false, STREAM_ERROR),
+    ] {
         let first = open.to_string();
         let agent = StandIn::with_card(rest(version, true), move |asked: &Asked| {
             let state = if ends { "TASK_STATE_COMPLETED" } else { "TASK_STATE_WORKING" };
             let shown = json!({"id": "t-1", "contextId": "c", "status": {"state": state}}).to_string();
             match asked.path.trim_start_matches("/v1") {
                 "/message:stream" => {
-                    let failed = format!("event: error\ndata: {STREAM_ERROR}\n\n");
+                    let failed = format!("event: error\ndata: {error}\n\n");
                     vec![Act::Line(first.clone()), Act::Raw(failed)]
                 }
                 "/tasks/t-1" | "/tasks/t-1:cancel" => vec![Act::Body(200, shown)],

@@ -63,8 +63,10 @@ fn a_refusal_in_plain_text_is_told_with_its_words() {
     for page in ["", " \n", "<html>no</html>", "{\"detail\":1}", "{\"detail\":[1]}", "[]"] {
         assert_eq!(Told::words(500, page), "HTTP 500", "{page}");
     }
-    let long = Told::words(413, &"ä".repeat(501));
-    assert!(long.ends_with("ä…") && long.chars().count() == 511, "{long}");
+    let long = Told::words(413, &format!("{} s3cret", "ä".repeat(496)));
+    assert_eq!(long, format!("HTTP 413: {}…", "ä".repeat(496)), "no half of a word, which may be a secret");
+    let fits = Told::words(413, &"ä".repeat(500));
+    assert!(fits.ends_with("ää") && fits.chars().count() == 510, "{fits}");
 }
 
 #[test]

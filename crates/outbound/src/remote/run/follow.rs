@@ -3,7 +3,8 @@
 use super::reply::MOMENT;
 use super::{Run, offers_no_stream};
 use crate::client::Client;
-use crate::client::error::{ClientError, Code, name_of};
+use crate::client::choose::Binding;
+use crate::client::error::{ClientError, name_of};
 use crate::client::frame::{Frame, Frames, Sent};
 use crate::remote::fault::{End, Failure, bare};
 use crate::remote::look::may_subscribe;
@@ -202,7 +203,7 @@ impl Run {
                     return Ok(Some("the agent closed the stream before the task was done".into()));
                 }
                 Ok(Err(error)) if self.breaks(&error) => {
-                    return Ok(Some(self.broke(&error, self.frames > before)));
+                    return Ok(Some(self.broke(client, &error, self.frames > before)));
                 }
                 Ok(Err(error)) if self.frames == before && offers_no_stream(&error) => {
                     return Err(End::Unstreamed(error));
@@ -218,7 +219,7 @@ impl Run {
             match problem {
                 _ if self.seen.is_settled() => {}
                 None => {}
-                Some(error) if self.breaks(&error) => return Ok(Some(self.broke(&error, true))),
+                Some(error) if self.breaks(&error) => return Ok(Some(self.broke(client, &error, true))),
                 Some(error) => return Err(Failure::of(self.name(), &error).into()),
             }
         }
@@ -232,7 +233,7 @@ impl Run {
 
     /// How a stream ended. What was no connection that broke is told if the task cannot be asked for either.
     /// `began` says that it brought something before.
-    fn broke(&mut self, error: &ClientError, began: bool) -> String {
+    fn broke(&mut self, client: &Client, error: &ClientError, began: bool) -> String {
         let problem = bare(error);
         if error.is_passing() {
             return problem;
@@ -245,7 +246,8 @@ impl Run {
                 _ => format!("could not be read ({})", name_of(Reason::InvalidAgentResponse)),
             };
             // Over gRPC whoever is between may end it like this, by its own time-outs.
-            let is_agents = matches!(error, ClientError::Refused { code: Some(Code::Number(_)), .. });
+            let is_told = matches!(error, ClientError::Refused { .. }) && !error.is_unusable();
+            let is_agents = is_told && client.choice().binding != Binding::Grpc;
             let (told, is_error) = (format!("{how}: {problem}"), began && is_agents);
             self.garbled = Some(Garbled { told, is_error, since: Instant::now() });
         }

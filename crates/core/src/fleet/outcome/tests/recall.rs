@@ -5,6 +5,7 @@ use crate::fleet::outcome::{Judge, Ruling};
 use flotilla_protocol::a2a::model::{Part, TaskState};
 use flotilla_protocol::event::{Change, Chunk, Event};
 use flotilla_protocol::fleet::route::Standing;
+use flotilla_protocol::fleet::told::ToldResult;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::work::{Contents, Report};
 use serde_json::json;
@@ -55,18 +56,39 @@ fn a_blocked_in_pieces_is_no_work_that_was_begun() {
     assert!(matches!(ruling, Ruling::Blocked(..)), "{ruling:?}");
 }
 
+/// What the hub calls the result of work that is over.
+fn named(judge: &mut Judge) -> Option<String> {
+    let (ruling, _) = judge.rule(vec![status(TaskState::Completed, "")]);
+    let Ruling::Over { reports, .. } = ruling else { panic!("{ruling:?}") };
+    reports.iter().find_map(|report| match report {
+        Report::Artifact { artifact, .. } => Some(artifact.artifact_id.clone()),
+        _ => None,
+    })
+}
+
+#[test]
+fn what_comes_later_under_the_name_of_a_result_is_not_overwritten_by_it() {
+    let told = result(&json!({"status": "done"}));
+    let mut judge = plain();
+    judge.rule(vec![artifact(vec![data(&told)])]);
+    judge.rule(vec![artifact(vec![Part::text("The report.")])]);
+    assert_eq!(named(&mut judge).as_deref(), Some("task-result"));
+}
+
+#[test]
+fn a_result_that_a_worker_only_noted_is_none() {
+    let told = ToldResult::new("r", true, Box::default()).block().unwrap();
+    let mut judge = plain();
+    let (ruling, _) = judge.rule(vec![Report::Note { blocks: vec![told.clone()] }]);
+    assert_eq!(ruling, Ruling::Pass(Vec::new()), "it would count after a restart");
+    let (_, said, _) = over(&mut judge, vec![status(TaskState::Completed, "")]);
+    assert_eq!(said["inferred"], true, "{said}");
+}
+
 #[test]
 fn what_stood_beside_a_result_is_not_overwritten_by_it() {
     let told = result(&json!({"status": "done"}));
     let log = logged(&mut plain(), vec![artifact(vec![Part::text("Long report."), data(&told)])]);
-    let named = |judge: &mut Judge| {
-        let (ruling, _) = judge.rule(vec![status(TaskState::Completed, "")]);
-        let Ruling::Over { reports, .. } = ruling else { panic!("{ruling:?}") };
-        reports.iter().find_map(|report| match report {
-            Report::Artifact { artifact, .. } => Some(artifact.artifact_id.clone()),
-            _ => None,
-        })
-    };
     let mut again = plain();
     again.recall(&log);
     assert_eq!(named(&mut again).as_deref(), Some("task-result"));
