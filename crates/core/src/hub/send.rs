@@ -1,10 +1,8 @@
 //! Sending a message: open a task or go on with one, once per key, and wait or follow.
 
-use super::committed::Tell;
-use super::decide::{ATTEMPTS, settled};
 use super::push::NewHook;
 use super::repeat::dedupe;
-use super::{Follow, Hub, LiveRef};
+use super::{ATTEMPTS, Follow, Hub, LiveRef, Tell, settled};
 use crate::caller::Caller;
 use crate::descent::{Descent, Told};
 use crate::error::{Error, Fault};
