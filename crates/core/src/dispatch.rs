@@ -78,14 +78,25 @@ const BROKEN_AFTER: u32 = 3;
 /// How much the latest turn counts among all.
 const NEWEST: f64 = 0.2;
 
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    Well,
+    /// The task could not be done, and its worker says so.
+    Unsuccessful,
+    /// By a fault of the worker's own.
+    Failed(String),
+}
+
 impl Turns {
-    /// Counts a turn. `failure` is one of the worker's own making, not a task that could not be done.
-    pub fn count(&mut self, at: Millis, failure: Option<String>) {
-        let latest = if failure.is_none() { 1.0 } else { 0.0 };
+    pub fn count(&mut self, at: Millis, end: End) {
+        let latest = if end == End::Well { 1.0 } else { 0.0 };
         self.success = Some(self.success.map_or(latest, |before| before + NEWEST * (latest - before)));
-        match failure {
-            None => (self.last_success, self.failures, self.last_failure) = (Some(at), 0, None),
-            Some(failure) => (self.failures, self.last_failure) = (self.failures + 1, Some(failure)),
+        match end {
+            End::Well => (self.last_success, self.failures, self.last_failure) = (Some(at), 0, None),
+            // It works, and says what it could not do.
+            End::Unsuccessful => (self.failures, self.last_failure) = (0, None),
+            End::Failed(failure) => (self.failures, self.last_failure) = (self.failures + 1, Some(failure)),
         }
     }
 }

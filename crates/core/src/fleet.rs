@@ -21,7 +21,7 @@ pub(crate) use rest::Rest;
 pub use roster::{Seen, Via};
 pub use settings::{Settings, WorkerSettings};
 
-use crate::dispatch::{Health, Pause, Worker};
+use crate::dispatch::{End, Health, Pause, Worker};
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::registry::{Agent, Registry};
 use arc_swap::ArcSwap;
@@ -149,6 +149,13 @@ impl Fleet {
         self.relief.notify_waiters();
     }
 
+    /// The same of one of them, which says something new of itself.
+    pub(crate) fn describe_one(&self, agent: &Arc<Agent>) {
+        if let Some(entry) = self.state().workers.get_mut(agent.name.as_str()) {
+            entry.describe(Some(agent), &self.settings());
+        }
+    }
+
     /// Whether an agent announced itself. Asked for every message, so a hub without workers does not look far.
     pub fn has(&self, worker: &str) -> bool {
         self.populated.load(Ordering::Relaxed) && self.state().workers.contains_key(worker)
@@ -166,9 +173,9 @@ impl Fleet {
     }
 
     /// Remembers how a worker's turn went.
-    pub(crate) fn turned(&self, worker: &str, failure: Option<String>, now: Millis) {
+    pub(crate) fn turned(&self, worker: &str, end: End, now: Millis) {
         if let Some(entry) = self.state().workers.get_mut(worker) {
-            entry.worker.turns.count(now, failure);
+            entry.worker.turns.count(now, end);
         }
     }
 

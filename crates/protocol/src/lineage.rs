@@ -19,7 +19,7 @@ pub const HOPS: &str = "x-fleet-hops";
 pub const TRACEPARENT: &str = "traceparent";
 pub const TRACESTATE: &str = "tracestate";
 
-/// Who called for a task.
+/// Who called for a task, or for what it is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provenance {
@@ -93,7 +93,9 @@ impl Origin {
         let hops = above.map_or(0, |above| above.hops.saturating_add(1)).max(self.hops).max(length);
         let max_hops = self.max_hops.into_iter().chain(above.and_then(|above| above.max_hops)).min();
         let claimed = self.claimed.clone().or_else(|| above?.claimed.clone());
-        Self { provenance: self.provenance, chain, hops, max_hops, trace: self.trace.clone(), claimed }
+        // Work for somebody elsewhere stays that, whoever here does a part of it.
+        let provenance = above.map_or(self.provenance, |above| above.provenance);
+        Self { provenance, chain, hops, max_hops, trace: self.trace.clone(), claimed }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who is fit, who is chosen, and why.
 
-use super::{Choice, Health, Pause, Policy, Shunned, Target, Verdict, Wanted, Worker, choose};
+use super::{Choice, End, Health, Pause, Policy, Shunned, Target, Verdict, Wanted, Worker, choose};
 use flotilla_protocol::fleet::result::BlockedReason;
 use flotilla_protocol::fleet::{Announce, Dispatch, Found, Handshake, read};
 use flotilla_protocol::time::Millis;
@@ -129,7 +129,7 @@ fn trees_deadlines_and_presence_count_too() {
     assert_eq!(against(&change(|w| w.active = 2), &json!({}), &Target::Any), "over_capacity*");
     assert_eq!(against(&change(|w| w.draining = true), &json!({}), &Target::Any), "over_capacity*");
     assert_eq!(against(&change(|w| w.lease_until = NOW), &json!({}), &Target::Any), "over_capacity*");
-    let broken = change(|w| (0..3).for_each(|_| w.turns.count(NOW, Some("it crashed".into()))));
+    let broken = change(|w| (0..3).for_each(|_| w.turns.count(NOW, End::Failed("it crashed".into()))));
     assert_eq!(against(&broken, &json!({}), &Target::Any), "stale_profile");
     let told = Health::Broken { reason: "3 turns in a row failed, the last: it crashed".into() };
     assert_eq!(broken.health(NOW), told);
@@ -144,7 +144,7 @@ fn trees_deadlines_and_presence_count_too() {
 #[test]
 fn words_of_one_caller_s_task_are_not_told_to_another() {
     let mut broken = worker("w", "sonnet");
-    (0..3).for_each(|_| broken.turns.count(NOW, Some("it crashed".into())));
+    (0..3).for_each(|_| broken.turns.count(NOW, End::Failed("it crashed".into())));
     let mut paused = worker("w", "sonnet");
     paused.paused = Some(Pause { until: Millis(NOW.0 + 1), reason: "it crashed".into() });
     let mut says = worker("w", "sonnet");
@@ -174,7 +174,7 @@ fn load_success_and_affinity_decide_between_equals() {
     let back = choice(&fleet, &json!({}), &Target::Any, Some("one"));
     assert_eq!(back.chosen().map(|c| &*c.worker), Some("one"), "the context's own worker, although it is busier");
     one.active = 0;
-    one.turns.count(NOW, Some("no".into()));
+    one.turns.count(NOW, End::Failed("no".into()));
     assert_eq!(chosen(&[one, two], &json!({})).as_deref(), Some("two"));
 }
 
@@ -218,7 +218,7 @@ fn with_epoch(worker: &Worker, epoch: u64) -> Arc<Announce> {
 #[test]
 fn an_older_announcement_changes_nothing_and_a_newer_one_is_another_chance() {
     let mut worker = worker("w", "sonnet");
-    (0..3).for_each(|_| worker.turns.count(NOW, Some("no".into())));
+    (0..3).for_each(|_| worker.turns.count(NOW, End::Failed("no".into())));
     let (older, newer) = (with_epoch(&worker, 4), with_epoch(&worker, 6));
     assert!(!worker.take(older, Millis(9), NOW) && worker.announce.epoch == Some(5));
     assert!(worker.take(newer, Millis(NOW.0 + 50), NOW));

@@ -138,6 +138,9 @@ fn places(message: &Message, on: bool) -> Vec<(String, Found)> {
 fn in_text(text: &str) -> Found {
     let text = unfenced(text);
     match hints::read(text) {
+        Some(Ok(dispatch)) if !dispatch.protocol_version.is_spoken() => {
+            Found::OtherVersion(Kind::Dispatch, dispatch.protocol_version.to_string())
+        }
         Some(Ok(dispatch)) => Found::Handshake(Handshake::Dispatch(Box::new(dispatch))),
         Some(Err(problem)) => Found::Wrong(format!("TASK DISPATCH (inline): {problem}")),
         None => read(text),

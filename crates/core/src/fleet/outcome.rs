@@ -5,6 +5,7 @@ mod beside;
 mod checks;
 mod evidence;
 mod heard;
+mod inferred;
 mod kept;
 mod recall;
 mod told;
@@ -14,22 +15,22 @@ use super::own::Titles;
 use super::spent::Spent;
 use super::{own, schema};
 use crate::budget;
+use crate::dispatch::End;
 use begun::Begun;
 use flotilla_protocol::a2a::model::{Part, TaskState};
 use flotilla_protocol::block::Block;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::fleet::dispatch::ReplySchema;
-use flotilla_protocol::fleet::result::{BlockedReason, EndedBy, Status, retry_after};
+use flotilla_protocol::fleet::result::Status;
 use flotilla_protocol::fleet::route::{Check, Standing, Step};
 use flotilla_protocol::fleet::told::ToldResult;
-use flotilla_protocol::fleet::{Announce, Dispatch, HANDSHAKE, TaskResult, version};
+use flotilla_protocol::fleet::{Announce, Dispatch, HANDSHAKE, TaskResult};
 use flotilla_protocol::hub_frame::refused;
-use flotilla_protocol::lineage;
 use flotilla_protocol::usage::Usage;
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::{Contents, Report};
 use heard::{Heard, Held, Span, held};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 use told::{Told, contradiction};
 
@@ -67,9 +68,9 @@ pub enum Ruling {
     Blocked(Box<TaskResult>, Vec<Report>),
     /// The reply was not what was asked for; likewise.
     Again(Vec<String>, Vec<Report>),
-    /// The work is over: with these reports, this judgement, and, where it is the worker's fault, what went wrong.
+    /// The work is over: with these reports, this judgement, and how its worker's turn ended.
     /// What it said is kept if that was, after it had begun, that it is blocked.
-    Over { reports: Vec<Report>, step: Step, fault: Option<String>, blocked: Option<Box<TaskResult>> },
+    Over { reports: Vec<Report>, step: Step, end: End, blocked: Option<Box<TaskResult>> },
 }
 
 impl Judge {
@@ -274,6 +275,7 @@ impl Judge {
                 return Ruling::Again(violations, notes(passed));
             }
             let (ok, detail) = (violations.is_empty(), violations.join("; "));
+            result.reply = self.heard.json().filter(|_| ok);
             checks.push(Check { name: "reply_schema".into(), ok, detail: detail.clone() });
             missed = !ok && is_due;
             if missed {
@@ -291,67 +293,15 @@ impl Judge {
         let standing = if accepted { Standing::Accepted } else { Standing::Reported };
         let metadata = Object::of(&json!({HANDSHAKE: {"standing": standing, "checks": checks}})).ok();
         passed.push(own::report(own::artifact(Some(self.titles.result(self.artifact.as_deref())), metadata), &result));
-        let fault =
-            (inferred && state == TaskState::Failed && !missed).then(|| result.error.clone().unwrap_or_default());
+        let end = match state {
+            TaskState::Failed if !missed && inferred => End::Failed(result.error.clone().unwrap_or_default()),
+            TaskState::Failed if !missed => End::Unsuccessful,
+            _ => End::Well,
+        };
         let contents = contents.or_else(|| result.error.clone().map(Contents::text));
         passed.push(Report::Status { state, contents, metadata: None });
         let step = Step::Judged { worker: self.worker.to_string(), standing, checks };
-        Ruling::Over { reports: passed, step, fault, blocked: None }
-    }
-
-    /// What kept an agent from going on, where it says no more than that: a usage limit, say.
-    fn stopped_by(&self, metadata: &Object) -> Option<Box<TaskResult>> {
-        let told: Value = serde_json::from_str(lineage::find_member(metadata, HANDSHAKE)?.text()).ok()?;
-        let reason = BlockedReason::of(told["blocked_reason"].as_str()?);
-        Some(Box::new(TaskResult {
-            protocol_version: version::CURRENT,
-            status: Status::Blocked,
-            blocked_reason: Some(reason),
-            detail: Some(shortened(self.heard.last())).filter(|said| !said.is_empty()),
-            retryable: told["retryable"].as_bool(),
-            retry_after: retry_after(&told["retry_after"]),
-            ..TaskResult::default()
-        }))
-    }
-
-    /// What a worker's end comes to that said nothing of the kind.
-    fn inferred(&self, state: TaskState) -> TaskResult {
-        let mut result = TaskResult { inferred: true, protocol_version: version::CURRENT, ..TaskResult::default() };
-        let said = shortened(self.heard.last());
-        // Whoever means to tell how it went, and does so wrongly, is not taken to be done.
-        if let Some(problem) = self.wrong.as_ref().filter(|_| state != TaskState::Rejected) {
-            (result.status, result.error) = (Status::Error, Some(format!("The result cannot be read: {problem}")));
-            return result;
-        }
-        match state {
-            // It does not say what is missing, but that it cannot: what that is it has to announce.
-            TaskState::Rejected => {
-                (result.status, result.blocked_reason) = (Status::Blocked, Some(BlockedReason::MissingCapability));
-                let said = Some(said).filter(|said| !said.is_empty()).or_else(|| self.wrong.clone());
-                result.detail = Some(said.unwrap_or_else(|| "it gave no reason".into()));
-            }
-            TaskState::Completed => result.detail = Some(said).filter(|said| !said.is_empty()),
-            _ => {
-                let unsaid = match state {
-                    TaskState::Canceled => "The worker canceled the work, and did not say why.",
-                    _ => "The worker did not say why.",
-                };
-                let error = if said.is_empty() { unsaid.to_owned() } else { said };
-                (result.status, result.error) = (Status::Error, Some(error));
-            }
-        }
-        result
-    }
-
-    /// A worker that stopped of its own accord says how far it came, or the hub does.
-    fn canceled(&mut self, passed: &mut Vec<Report>) {
-        let told = self.told.take().map(|(result, _)| result).filter(|result| result.status != Status::Blocked);
-        let mut result = told.unwrap_or_else(|| self.inferred(TaskState::Canceled));
-        passed.extend(self.spent.result(&result));
-        self.reconcile(&mut result, TaskState::Canceled);
-        self.complete(&mut result);
-        result.ended_by = Some(EndedBy::Canceled);
-        passed.push(own::report(own::artifact(Some(self.titles.result(self.artifact.as_deref())), None), &result));
+        Ruling::Over { reports: passed, step, end, blocked: None }
     }
 
     /// What is wrong with the JSON that was asked for, beside a result or without one.

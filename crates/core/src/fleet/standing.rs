@@ -36,14 +36,14 @@ pub fn read(standing: &str) -> (Turns, Option<Pause>) {
 #[cfg(test)]
 mod tests {
     use super::{read, written};
-    use crate::dispatch::{Pause, Turns};
+    use crate::dispatch::{End, Pause, Turns};
     use flotilla_protocol::time::Millis;
 
     #[test]
     fn what_is_written_is_read_and_what_is_not_was_not_seen() {
         let mut turns = Turns::default();
-        turns.count(Millis(7), None);
-        turns.count(Millis(8), Some("it broke".into()));
+        turns.count(Millis(7), End::Well);
+        turns.count(Millis(8), End::Failed("it broke".into()));
         let pause = Pause { until: Millis(9), reason: "weekly limit".into() };
         assert_eq!(read(&written(&turns, Some(&pause))), (turns.clone(), Some(pause)));
         assert_eq!(read(&written(&turns, None)), (turns, None));

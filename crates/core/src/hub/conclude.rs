@@ -4,8 +4,7 @@ use super::judged::count_blocked;
 use super::{Hub, LiveRef};
 use crate::error::Error;
 use crate::fleet::FLEET;
-use crate::fleet::contract::{self, Carried};
-use crate::fleet::own::Titles;
+use crate::fleet::contract::{self, Carried, Past};
 use crate::registry::Agent;
 use crate::task::conclude::Account;
 use crate::task::{Command, Say};
@@ -13,7 +12,17 @@ use flotilla_protocol::a2a::model::Message;
 use flotilla_protocol::event::Event;
 use flotilla_protocol::fleet::Dispatch;
 use flotilla_protocol::fleet::result::BlockedReason;
+use flotilla_protocol::time::Millis;
 use std::sync::Arc;
+
+/// Dispatched work, as its log tells of it.
+struct Work {
+    account: Arc<Account>,
+    /// No worker has it yet, or any more.
+    is_sought: bool,
+    /// That of its contract.
+    deadline: Option<Millis>,
+}
 
 impl Hub {
     /// Makes a change that may end the task; dispatched work comes to its end with a TASK_RESULT.
@@ -22,17 +31,23 @@ impl Hub {
         live: &LiveRef,
         command: impl Fn() -> Command,
     ) -> Result<Option<u64>, Error> {
-        match self.account(live).await {
+        match self.work_of(live).await {
             None => self.change(live, command).await,
-            Some(account) => {
+            Some(Work { account, .. }) => {
                 let under = || Command::Under { account: Arc::clone(&account), command: Box::new(command()) };
                 self.change(live, under).await
             }
         }
     }
 
-    /// What a result has to say of a task; none if it is no dispatched work.
-    async fn account(&self, live: &LiveRef) -> Option<Arc<Account>> {
+    /// Whether a worker is looked for until a time that has come: then that ends it.
+    pub(super) async fn is_sought_until(&self, live: &LiveRef, now: Millis) -> bool {
+        let work = self.work_of(live).await.filter(|work| work.is_sought);
+        work.and_then(|work| work.deadline).is_some_and(|deadline| deadline <= now)
+    }
+
+    /// What the log says of dispatched work; none if it is none.
+    async fn work_of(&self, live: &LiveRef) -> Option<Work> {
         let head = live.committed()?;
         let changes = match live.whole() {
             Some((_, changes)) => changes,
@@ -50,15 +65,17 @@ impl Hub {
             _ => None,
         })?;
         let agent = self.registry.load().by_id(head.agent).cloned();
-        let mut account =
-            Account { task_id: self.dispatched(agent.as_deref(), first)?.task.task_id, ..Account::default() };
-        let mut titles = Titles::default();
-        for event in events() {
-            account.spent.event(event);
-            titles.event(event);
-        }
-        account.artifact = Some(titles.result(None));
-        Some(Arc::new(account))
+        let dispatch = self.dispatched(agent.as_deref(), first)?;
+        let past = Past::of(&changes);
+        let is_unbegun = !(past.begun || past.started || past.made);
+        let account = Account {
+            task_id: dispatch.task.task_id,
+            artifact: Some(past.titles.result(None)),
+            unbegun: is_unbegun,
+            spent: past.spent,
+        };
+        let (is_sought, deadline) = (is_unbegun && past.given.is_none(), past.deadline.or(dispatch.deadline));
+        Some(Work { account: Arc::new(account), is_sought, deadline })
     }
 
     /// The dispatch a task began with. Whoever is not here any more was sent no more than its metadata says.

@@ -80,6 +80,8 @@ impl Hub {
     /// False if it could not be told in the log yet.
     async fn end_by_deadline(self: &Arc<Self>, at: Millis, task: TaskId) -> bool {
         let ended = match self.find(Scope::Admin, task).await {
+            // Whoever looks for a worker has the policy to go through at its end.
+            Ok(Some(live)) if self.is_sought_until(&live, self.clock.now()).await => Ok(()),
             Ok(Some(live)) => {
                 let ended = self.end(&live, || Command::Overdue { now: self.clock.now() }).await;
                 if let (Ok(Some(_)), Some(head)) = (&ended, live.committed()) {

@@ -2,6 +2,7 @@
 
 use super::Hub;
 use super::run::{Fenced, RunHandle};
+use crate::dispatch::End;
 use crate::fleet::outcome::Ruling;
 use crate::fleet::settings::after;
 use crate::fleet::{LONGEST_PAUSE, Via, pause};
@@ -26,8 +27,7 @@ pub(super) enum Went {
     /// It was not heard how.
     #[default]
     Unheard,
-    Well,
-    Wrong(String),
+    Ended(End),
     /// It did not begin.
     Nowhere,
 }
@@ -64,14 +64,14 @@ impl RunHandle {
                 self.end_with(Step::AskedAgain { worker: worker.to_string(), violations }).await;
                 Err(Fenced)
             }
-            Ruling::Over { reports, step, fault, blocked } => {
+            Ruling::Over { reports, step, end, blocked } => {
                 if let Some(blocked) = blocked {
                     let now = self.hub.clock.now();
                     let reason = blocked.blocked_reason.unwrap_or(BlockedReason::MissingCapability);
                     let until = retry_at(&reason, blocked.retryable, blocked.retry_after, now);
                     self.hub.rests(&worker, &reason, until, &blocked.detail.unwrap_or_default()).await;
                 }
-                self.went(fault.map_or(Went::Well, Went::Wrong));
+                self.went(Went::Ended(end));
                 counter!("flotilla_dispatches_total", "outcome" => "ended").increment(1);
                 let hub = Arc::clone(&self.hub);
                 self.ruled = Some(worker);
@@ -128,7 +128,9 @@ impl RunHandle {
         let (worker, hub) = (Arc::clone(&judge.worker), Arc::clone(&self.hub));
         let now = hub.clock.now();
         let reason = result.blocked_reason.unwrap_or(BlockedReason::MissingCapability);
-        let (detail, retryable) = (result.detail.unwrap_or_default(), result.retryable);
+        // What is too late does not come in time by waiting, whatever its worker says.
+        let retryable = result.retryable.map(|told| told && reason != BlockedReason::DeadlinePassed);
+        let detail = result.detail.unwrap_or_default();
         let retry_at = retry_at(&reason, retryable, result.retry_after, now);
         // Whoever says the same again and again is asked less and less often.
         let patience = after(now, Duration::from_secs(1 << self.refusals.min(MOST_DOUBLINGS)));

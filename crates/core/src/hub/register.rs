@@ -58,7 +58,12 @@ impl Hub {
             let known = self.registry.load().by_name(&agent.name).cloned();
             let is_new = known.is_none_or(|known| !known.says(&profile));
             if is_new {
-                self.keep(caller, &agent.name, profile).await?;
+                let kept = self.keep(caller, &agent.name, profile).await?;
+                if self.fleet.has(&kept.name) {
+                    // Work may wait for a skill that it has now.
+                    self.fleet.describe_one(&kept);
+                    self.look_at_workers();
+                }
             }
             return Ok(is_new);
         }

@@ -3,6 +3,7 @@
 use super::judged::Went;
 use super::run::RunHandle;
 use super::{Hub, LiveRef};
+use crate::dispatch::End;
 use crate::fleet::contract::Contract;
 use crate::fleet::outcome::Judge;
 use crate::fleet::queue::Order;
@@ -29,19 +30,18 @@ impl Hub {
         agent.link.run(work, run).await;
         let now = self.clock.now();
         let told = std::mem::take(&mut *turn.lock().expect("no panic while holding a turn"));
-        let failure = match told {
-            Went::Well => Some(None),
-            Went::Wrong(failure) => Some(Some(failure)),
+        let end = match told {
+            Went::Ended(end) => Some(end),
             // It says nothing of the worker that it did not begin.
             Went::Nowhere => None,
             // The hub went first: that its worker did not find back in time is no failure of the worker's.
             Went::Unheard if resumed => None,
             // Its budget is its caller's.
             Went::Unheard if self.was_overspent(&live).await => None,
-            Went::Unheard => lost(&live, number, deadline, now).then(|| Some("the run was lost".to_owned())),
+            Went::Unheard => lost(&live, number, deadline, now).then(|| End::Failed("the run was lost".to_owned())),
         };
-        if let Some(failure) = failure {
-            self.fleet.turned(&agent.name, failure, now);
+        if let Some(end) = end {
+            self.fleet.turned(&agent.name, end, now);
             self.look_at_workers();
             let (hub, name) = (Arc::clone(self), [agent.name.as_str().into()]);
             // Its place is not held for it.

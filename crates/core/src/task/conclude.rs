@@ -19,6 +19,8 @@ pub struct Account {
     pub task_id: Option<String>,
     /// What the artifact with the result is to be called.
     pub artifact: Option<String>,
+    /// Nobody has begun it: what comes to nothing then was refused.
+    pub unbegun: bool,
     pub spent: Spent,
 }
 
@@ -37,6 +39,9 @@ pub(super) fn conclude(head: &Head, decision: &mut Decision, account: &Account, 
     let ends = |event: &Event| matches!(event, Event::Status { state, .. } if state.is_terminal());
     let Some(at) = decision.events.iter().position(ends) else { return };
     let Event::Status { state, said, .. } = &mut decision.events[at] else { return };
+    if account.unbegun && by == EndedBy::DeadlinePassed {
+        *state = TaskState::Rejected;
+    }
     let result = result(*state, said.as_ref(), account, by);
     if let Some(said) = said {
         renumber(head, said);
@@ -71,6 +76,7 @@ fn result(state: TaskState, said: Option<&Said>, account: &Account, by: EndedBy)
         let reason = match (why["blocked_reason"].as_str(), refused["refused"].as_str()) {
             (Some(reason), _) => BlockedReason::of(reason),
             (None, Some("deadline")) => BlockedReason::DeadlinePassed,
+            (None, None) if by == EndedBy::DeadlinePassed => BlockedReason::DeadlinePassed,
             // A ring of calls, or one call too many: there is no typed word for it.
             (None, word) => BlockedReason::of(word.unwrap_or("rejected")),
         };
@@ -145,6 +151,25 @@ mod tests {
             assert!(told["error"].as_str().is_some_and(|error| error.len() > 10), "{told}");
             assert!(is_cancel || number == format!("{}-6", head.id), "after the event that carries it: {number}");
         }
+    }
+
+    #[test]
+    fn a_deadline_that_passes_before_anybody_began_is_a_refusal() {
+        let account = Account { unbegun: true, ..Account::default() };
+        let command = Box::new(Command::Overdue { now: Millis(9) });
+        let events = step(&head(), Command::Under { account: Arc::new(account), command }).unwrap().events;
+        assert!(events.iter().any(|event| matches!(event, Event::Status { state: TaskState::Rejected, .. })));
+        let told = events.iter().find_map(|event| match event {
+            Event::Produced { chunk } => chunk.artifact.parts[0].data.0.as_ref(),
+            _ => None,
+        });
+        let told: Value = serde_json::from_str(told.expect("a result").text()).unwrap();
+        assert_eq!(
+            (&told["status"], &told["blocked_reason"]),
+            (&json!("blocked"), &json!("deadline_passed")),
+            "{told}"
+        );
+        assert_eq!((&told["retryable"], &told["ended_by"]), (&json!(false), &Value::Null), "{told}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::asking;
 use super::failure::Failure;
-use super::output::{Text, document, warn};
+use super::output::{Text, document, say, warn};
 use super::pretty::pretty;
 use super::session::{Session, quoted};
 use clap::Args;
@@ -53,7 +53,12 @@ impl Download {
         text.field("State", task.value.status.state.name());
         for (path, bytes) in &files {
             self.write(path, bytes)?;
-            text.field("Saved", &format!("{} ({} bytes)", path.display(), bytes.len()));
+            let saved = format!("{} ({} bytes)", path.display(), bytes.len());
+            if session.is_json() {
+                // The document is the agent's.
+                say(&format!("Saved: {saved}"));
+            }
+            text.field("Saved", &saved);
         }
         if files.is_empty() {
             warn("the task has no artifacts to save");

@@ -109,6 +109,16 @@ impl Failure {
         self.hint(format!("{before}{hint}"))
     }
 
+    /// The same with what was known before, and with the command to go on with, if it is not there already.
+    #[must_use]
+    pub fn and_then(mut self, known: &str, command: &str) -> Self {
+        self.message = shown_in(&format!("{}; {known}", self.message.trim_end_matches('.')));
+        match self.hint.as_ref().is_some_and(|hint| hint.contains(&shown_in(command))) {
+            true => self,
+            false => self.and_hint(&format!("go on with: {command}")),
+        }
+    }
+
     pub fn is(&self, kind: Local) -> bool {
         self.code == kind.code()
     }
@@ -183,7 +193,9 @@ impl From<ClientError> for Failure {
             ClientError::CredentialsMissing { code, withheld, .. } => {
                 let failure = Self { a2a_code: code, ..Self::new(Local::CredentialsMissing, message) };
                 match withheld.is_empty() {
-                    true => failure.hint("set A2ACLI_BEARER or A2ACLI_API_KEY, or sign in with: flotilla auth login"),
+                    true => failure.hint(
+                        "set A2ACLI_BEARER or A2ACLI_API_KEY, or sign in with: flotilla auth login --client-id ID",
+                    ),
                     false => failure.hint(format!(
                         "yours is not sent, because its card declares no scheme that takes {}: whoever runs the agent \
                          has to declare one; a card that does can be named as a file",

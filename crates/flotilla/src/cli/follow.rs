@@ -6,6 +6,7 @@ use super::output::{Text, compact, say, warn};
 use super::render::Detail;
 use super::send::resume;
 use super::session::Session;
+use flotilla_outbound::client::error::ClientError;
 use flotilla_outbound::client::fold::Fold;
 use flotilla_outbound::client::follow::{Follow, Next};
 use flotilla_outbound::client::frame::{Frame, Sent};
@@ -50,6 +51,11 @@ pub async fn to_the_end(
                     Some(settled) => break Some(settled),
                     None => continue,
                 }
+            }
+            Err(error @ ClientError::Broken(_)) if follow.task_id().is_empty() => {
+                let list = session.command("task list");
+                let taken = format!("what was sent may have been taken: {list} shows your tasks");
+                return Err(Failure::from(error).and_hint(&taken));
             }
             Err(error) if follow.task_id().is_empty() => return Err(error.into()),
             Err(error) => {

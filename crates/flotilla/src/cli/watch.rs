@@ -147,7 +147,7 @@ impl Watch {
             }
         };
         let is_late = tokio::select! {
-            done = work => return done,
+            done = work => return done.map_err(|failure| self.known().broken_off(failure, command)),
             () = late => true,
             () = interrupted() => false,
             never = self.signs(started) => match never {},
@@ -202,6 +202,15 @@ impl Known {
         }
         let text = format!("not done within {limit}: {}", self.standing());
         Failure::new(Local::Timeout, text).hint(self.go_on(command))
+    }
+
+    /// A failure in the midst of a wait leaves the task as it was.
+    fn broken_off(&self, failure: Failure, command: impl Fn(&str) -> String) -> Failure {
+        let is_open = TaskState::from_name(self.state).is_some_and(|state| !state.is_settled());
+        if !is_open || self.pastime.is_some() {
+            return failure;
+        }
+        failure.and_then(&format!("the last that was heard: {}", self.standing()), &self.go_on(command))
     }
 
     fn interrupted(&self, command: impl Fn(&str) -> String) -> Failure {

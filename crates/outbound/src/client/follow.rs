@@ -79,6 +79,10 @@ impl<'a> Follow<'a> {
         }
         let Some(frames) = &mut self.frames else { return Ok(Next::End) };
         let problem = match frames.next().await {
+            Ok(Some(frame)) if self.is_foreign(&frame) => {
+                let told = frame.sent.ids().0;
+                ClientError::malformed(format!("its stream tells of the task {told}, and not of {}", self.task))
+            }
             Ok(Some(frame)) => {
                 if self.seen.insert(hash(&frame)) {
                     self.failures = 0;
@@ -110,6 +114,12 @@ impl<'a> Follow<'a> {
         // It counts as one that was taken up again, and all tries are to be had once more.
         self.failures = 1;
         Ok(())
+    }
+
+    /// Whether it tells of another task than the one that is followed.
+    fn is_foreign(&self, frame: &Frame) -> bool {
+        let (task, _) = frame.sent.ids();
+        !self.task.is_empty() && !task.is_empty() && task != self.task
     }
 
     fn take(&mut self, frame: &Frame) {

@@ -1,7 +1,7 @@
 //! A dispatch as plain text, for orchestrators and workers that know nothing else: hints at the top of a brief.
 
 use super::dispatch::{Budget, Dispatch, OnBlocked, Priority, ReplySchema, Terms};
-use super::version::CURRENT;
+use super::version::{CURRENT, Version};
 use crate::time::Millis;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -74,11 +74,24 @@ fn set(dispatch: &mut Dispatch, key: &str, value: &str) -> Result<(), String> {
             let steps = list(value).iter().map(|step| word(key, step)).collect::<Result<Vec<OnBlocked>, _>>()?;
             dispatch.on_blocked = Some(steps);
         }
+        "epoch" => dispatch.epoch = Some(number(key, value)?),
+        "unverified" => dispatch.unverified = list(value),
+        "protocol_version" => dispatch.protocol_version = version(value)?,
+        "type" if value == super::Kind::Dispatch.name() => {}
+        // Members of the JSON form: as a text they would take the place of what was said in hints.
+        "type" | "task" | "requirements" => {
+            return Err(format!("'{key}' is no hint; write each of its members in a line of its own, or send JSON"));
+        }
         _ => {
             dispatch.more.insert(key.to_owned(), Value::String(value.to_owned()));
         }
     }
     Ok(())
+}
+
+/// Whoever wants another version than is spoken here has its text taken as text, which is noted.
+fn version(value: &str) -> Result<Version, String> {
+    value.parse().map_err(|problem| format!("protocol_version: {problem}"))
 }
 
 fn budget(task: &mut Terms) -> &mut Budget {

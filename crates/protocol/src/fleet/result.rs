@@ -55,6 +55,9 @@ pub struct TaskResult {
     /// What is still to be done; with `partial`.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub remaining: Vec<String>,
+    /// The JSON that was asked for, as it was found to be valid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Value>,
     /// In words, what was done, or what stands in the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,

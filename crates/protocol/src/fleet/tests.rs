@@ -337,10 +337,18 @@ fn only_hints_at_the_top_are_hints_and_slips_are_told() {
         ("budget: 4000\nBrief: x", "budget: must be JSON in this one line"),
         ("json_schema: {\nBrief: x", "json_schema: must be JSON in this one line"),
         ("json_schema: {}\nBrief: x", "task.json_schema: goes with reply_schema"),
+        ("task: none\nBrief: x", "'task' is no hint"),
+        ("requirements: none\nBrief: x", "'requirements' is no hint"),
+        ("type: TASK_RESULT\nBrief: x", "'type' is no hint"),
+        ("epoch: new\nBrief: x", "epoch: 'new' is not a whole number"),
+        ("protocol_version: new\nBrief: x", "protocol_version: 'new' is no version"),
     ] {
         let read = hints::read(&format!("TASK DISPATCH (inline)\n{text}")).unwrap();
         assert!(read.clone().unwrap_err().contains(told), "{text}: {read:?}");
     }
+    let reserved =
+        hints::read("TASK DISPATCH (inline)\ntype: TASK_DISPATCH\nunverified: [a]\nBrief: x").unwrap().unwrap();
+    assert_eq!((reserved.unverified, reserved.more.len()), (vec!["a".to_owned()], 0), "not kept as a text");
     let marked = hints::read("\u{feff}TASK DISPATCH (inline)\nBrief: x").unwrap().unwrap();
     assert_eq!(marked.brief, "x", "some editors put a mark before a text");
     let kept = hints::read("TASK DISPATCH (inline)\nmood: calm\nBrief: x").unwrap().unwrap();

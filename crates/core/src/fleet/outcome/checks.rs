@@ -7,7 +7,20 @@ use crate::budget::Ceiling;
 use flotilla_protocol::a2a::model::TaskState;
 use flotilla_protocol::fleet::TaskResult;
 use flotilla_protocol::fleet::dispatch::ReplySchema;
+use flotilla_protocol::fleet::result::Status;
 use flotilla_protocol::fleet::route::Check;
+
+/// How a result speaks against itself, if it does.
+fn within(result: &TaskResult) -> Option<&'static str> {
+    match result.status {
+        Status::Done | Status::Partial if result.error.is_some() => Some("it names an error, and says it went well"),
+        Status::Done if !result.remaining.is_empty() => Some("it says it is done, and names what remains"),
+        status if status != Status::Blocked && result.blocked_reason.is_some() => {
+            Some("it names what blocked it, and says how it went")
+        }
+        _ => None,
+    }
+}
 
 impl Judge {
     pub(super) fn checks(&self, result: &TaskResult, state: TaskState) -> Vec<Check> {
@@ -33,6 +46,9 @@ impl Judge {
             check("state", false, contradiction);
         } else {
             check("state", true, "");
+        }
+        if let Some(contradiction) = within(result) {
+            check("consistent", false, contradiction);
         }
         if let Some(over) = self.overspent() {
             check("budget", false, &over);

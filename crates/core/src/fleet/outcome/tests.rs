@@ -1,11 +1,13 @@
 //! What reports come to: where a result is found, what is believed, and what is asked for again.
 
+mod ends;
 mod pieces;
 mod recall;
 mod several;
 mod titles;
 
 use super::{Judge, Ruling};
+use crate::dispatch::End;
 use crate::fleet::contract::Past;
 use crate::fleet::own::refused;
 use crate::fleet::reasons::Hindrance;
@@ -311,7 +313,8 @@ fn prose_is_inferred_and_only_a_worker_without_a_word_is_at_fault() {
     let (state, told, standing) = over(&mut plain(), vec![status(TaskState::Completed, "Done it")]);
     assert_eq!((state, standing, &told["inferred"]), (TaskState::Completed, Standing::Reported, &json!(true)));
     let faults = |report: Report| match plain().rule(vec![report]).0 {
-        Ruling::Over { fault, .. } => fault,
+        Ruling::Over { end: End::Failed(fault), .. } => Some(fault),
+        Ruling::Over { .. } => None,
         other => panic!("{other:?}"),
     };
     assert_eq!(faults(status(TaskState::Failed, "crashed")).as_deref(), Some("crashed"));
@@ -375,9 +378,9 @@ fn a_wrong_reply_is_asked_for_once() {
     let reply = |text: &str| vec![status(TaskState::Completed, text)];
     assert!(matches!(json(false).rule(reply("{}")).0, Ruling::Again(violations, _) if violations.len() == 1));
     let impossible = judge(ReplySchema::Json, Some(serde_json::json!({"not": {}})), true).rule(reply("{}")).0;
-    assert!(matches!(impossible, Ruling::Over { fault: None, .. }), "not its worker's fault: {impossible:?}");
+    assert!(matches!(impossible, Ruling::Over { end: End::Well, .. }), "not its worker's fault: {impossible:?}");
     let failed = json(true).rule(vec![status(TaskState::Failed, "crashed")]).0;
-    assert!(matches!(failed, Ruling::Over { fault: Some(_), .. }), "{failed:?}");
+    assert!(matches!(failed, Ruling::Over { end: End::Failed(_), .. }), "{failed:?}");
     let (state, told, _) = over(&mut json(true), reply("{}"));
     assert_eq!(state, TaskState::Failed);
     assert!(told["error"].as_str().unwrap().starts_with("The reply is not valid: "), "{told}");

@@ -42,9 +42,43 @@ fn an_unspecified_state_is_neither_an_end_nor_a_pause() {
     assert_eq!(shown.field("State"), "TASK_STATE_UNSPECIFIED");
     let ended = place.json(&["task", "get", "t-1", "--wait", "-a", &agent.url, "--poll-interval", "20ms"]);
     assert_eq!((state(&ended), agent.asked().len()), ("TASK_STATE_COMPLETED", 4));
+    // ProtoJSON leaves it out, and a2a-sdk does.
+    let silent = Agent::start(card(json!({})), |_, before| {
+        let status = json!({"timestamp": "2026-11-17T00:00:00Z"});
+        let unsaid = json!({"id": "t-1", "contextId": "c-1", "status": status});
+        Says::Result(if before < 2 { unsaid } else { task("COMPLETED") })
+    });
+    let ended = place.json(&["task", "get", "t-1", "--wait", "-a", &silent.url, "--poll-interval", "20ms"]);
+    assert_eq!((state(&ended), silent.asked().len()), ("TASK_STATE_COMPLETED", 3));
     let stuck = Agent::start(card(json!({})), |_, _| Says::Result(task("UNSPECIFIED")));
     let args = ["task", "get", "t-1", "--wait", "-a", &stuck.url, "--poll-interval", "20ms", "--timeout", "300ms"];
     assert_eq!(place.run(&args).code, 5);
+}
+
+#[test]
+fn a_wait_that_fails_names_the_task_and_the_way_back() {
+    for refused in [Says::Error(-32009, "not this version"), Says::Status(401, json!({}))] {
+        let refused = std::sync::Mutex::new(Some(refused));
+        let agent = Agent::start(card(json!({})), move |_, before| match before {
+            0 => Says::Result(json!({"task": task("WORKING")})),
+            _ => refused.lock().unwrap().take().unwrap_or(Says::Status(401, json!({}))),
+        });
+        let ran = Place::new().run(&["send", "x", "-a", &agent.url, "--poll-interval", "20ms", "-o", "json"]);
+        let told = ran.json()["error"].clone();
+        let message = told["message"].as_str().unwrap_or_default();
+        assert!(message.ends_with("task t-1 (context c-1) is TASK_STATE_WORKING"), "{ran:?}");
+        assert!(told["hint"].as_str().is_some_and(|hint| hint.contains("flotilla task get --wait t-1")), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_stream_that_tells_of_another_task_is_not_followed() {
+    let agent = Agent::start(card(streaming()), |asked, _| match asked.body.contains("SubscribeToTask") {
+        true => Says::Events(vec![json!({"task": task("COMPLETED")})]),
+        false => Says::Error(-32001, "no such task"),
+    });
+    let ran = Place::new().run(&["task", "subscribe", "t-2", "-a", &agent.url, "--poll-interval", "20ms"]);
+    assert!(ran.code != 0 && ran.err.contains("tells of the task t-1, and not of t-2"), "{ran:?}");
 }
 
 #[test]

@@ -218,6 +218,21 @@ fn a_deadline_ends_the_wait() {
 }
 
 #[test]
+fn a_deadline_that_passes_before_anybody_began_is_a_refusal_though_a_worker_was_asked() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let soon = crate::lineage::in_time(Duration::from_millis(900));
+    let (task, client) = give(&hub, &json!({"deadline": soon}));
+    let message = ada.kind("message");
+    result(&mut ada, &message, &json!({"status": "blocked", "blocked_reason": "over_capacity", "retry_after": 60}));
+    let rejected = reached(&client, &task, "TASK_STATE_REJECTED");
+    assert_eq!(told(&rejected)["blocked_reason"], "deadline_passed");
+    let steps = steps(&hub, &task);
+    assert!(steps.starts_with("assigned ada, blocked ada, queued, alerted"), "{steps}");
+    assert!(steps.ends_with("rejected deadline_passed"), "{steps}");
+}
+
+#[test]
 fn a_usage_limit_pauses_all_workers_of_the_account() {
     let hub = hub();
     let with = |name: &str, account: &str, limit: u64| {

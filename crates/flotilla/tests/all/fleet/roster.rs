@@ -1,6 +1,6 @@
 //! The roster: who announced what, by which way, who may see it, and what becomes of it when somebody goes.
 
-use super::{announce, is, key, owner, post, say, shown, worker};
+use super::{announce, give, is, key, owner, post, result, say, shown, worker};
 use crate::cast::{hub, hub_with, id, reached};
 use crate::cli::program::{Place, finish};
 use crate::socket::{connected, dial};
@@ -174,4 +174,30 @@ fn changes_of_the_roster_are_followed() {
         metrics.contains(r#"flotilla_workers{health="AVAILABLE"} 1"#).then_some(metrics)
     });
     assert!(metrics.contains(r#"flotilla_workers{health="BROKEN"} 0"#), "{metrics}");
+}
+
+#[test]
+fn a_skill_that_a_worker_puts_on_its_card_is_one_it_has() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let (task, client) = give(&hub, &json!({"to": "skill:rust-dev"}));
+    let skill = json!({"id": "rust-dev", "name": "Rust", "description": "Writes it", "tags": []});
+    ada.send(&json!({"type": "update_card", "agentCard": {"name": "ada", "skills": [skill]}}));
+    let message = ada.kind("message");
+    assert_eq!(message["taskId"], task, "{message}");
+    result(&mut ada, &message, &json!({"status": "done"}));
+    reached(&client, &task, "TASK_STATE_COMPLETED");
+}
+
+#[test]
+fn an_error_that_a_worker_tells_is_no_successful_turn() {
+    let hub = hub();
+    let mut ada = worker(&hub, "ada");
+    let (task, client) = give(&hub, &json!({"to": "ada"}));
+    let message = ada.kind("message");
+    result(&mut ada, &message, &json!({"status": "error", "error": "the tests fail"}));
+    reached(&client, &task, "TASK_STATE_FAILED");
+    let seen = until("the turn is counted", || Some(shown(&hub, "ada")).filter(|seen| seen["successRate"].is_number()));
+    assert_eq!((&seen["successRate"], &seen["lastSuccess"]), (&json!(0.0), &json!(null)), "{seen}");
+    assert_eq!((&seen["failures"], &seen["health"]), (&json!(0), &json!("AVAILABLE")), "nothing against it: {seen}");
 }
