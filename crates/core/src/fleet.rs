@@ -153,6 +153,7 @@ impl Fleet {
     pub(crate) fn describe_one(&self, agent: &Arc<Agent>) {
         if let Some(entry) = self.state().workers.get_mut(agent.name.as_str()) {
             entry.describe(Some(agent), &self.settings());
+            entry.open = true;
         }
     }
 

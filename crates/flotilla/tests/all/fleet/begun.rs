@@ -90,13 +90,13 @@ fn a_turn_that_nobody_goes_on_with_has_failed() {
 
 #[test]
 fn a_worker_that_has_begun_is_not_blocked_any_more() {
-    let hub = hub_with("");
-    let (mut ada, mut bob) = (labelled(&hub, "ada"), labelled(&hub, "bob"));
     let half = json!({"artifact": {"artifactId": "half", "parts": [{"kind": "text", "text": "Half of it"}]},
         "lastChunk": true});
     let speaks = json!({"status": {"state": "working", "message": "I am at it"}});
     let uses = json!({"status": {"state": "working"}, "blocks": [{"type": "usage", "input_tokens": 800}]});
     for (with, how) in [(&half, "made something of it"), (&speaks, "spoken of it"), (&uses, "used tokens for it")] {
+        let hub = hub_with("");
+        let (mut ada, _bob) = (labelled(&hub, "ada"), labelled(&hub, "bob"));
         let (task, client) = give(&hub, &json!({"to": "label:j"}));
         let message = ada.kind("message");
         let mut frame = json!({"type": "task_response", "taskId": message["taskId"], "run": message["run"]});
@@ -111,6 +111,8 @@ fn a_worker_that_has_begun_is_not_blocked_any_more() {
         assert_eq!((&told["status"], &told["blocked_reason"]), (&json!("error"), &Value::Null), "{told}");
         assert_eq!(steps(&hub, &task), "assigned ada, judged ada", "it is nobody else's");
     }
+    let hub = hub_with("");
+    let (mut ada, mut bob) = (labelled(&hub, "ada"), labelled(&hub, "bob"));
     give(&hub, &json!({"to": "label:j"}));
     let message = ada.kind("message");
     super::begin(&mut ada, &message);
