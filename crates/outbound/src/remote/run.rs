@@ -373,7 +373,7 @@ impl Run {
             match self.seen.take(one) {
                 Ok(new) => reports.extend(new),
                 Err(seen::Garbage(problem)) => {
-                    wrong = Some(Failure::garbage(self.name(), &seen::Garbage(problem)));
+                    wrong = Some(Failure::garbage(self.name(), &self.remote.way.clean(&problem)));
                     break;
                 }
             }
