@@ -37,7 +37,7 @@ impl Remote {
         if waiting.upstream.task.is_empty() || waiting.waited >= self.options.times.whole {
             return Look::Over;
         }
-        let Ok(client) = self.way.client().await else { return Look::Still };
+        let Ok(client) = self.client_for(&waiting.lineage).await else { return Look::Still };
         match self.shows_news(&client, &waiting).await {
             Ok(true) => Look::Moved,
             Ok(false) if may_subscribe(&client) => self.streams_news(&client, &waiting).await,
@@ -135,6 +135,7 @@ mod tests {
     use super::{Waiting, is_news};
     use flotilla_protocol::a2a::model::{Part, TaskState};
     use flotilla_protocol::held::Held;
+    use flotilla_protocol::lineage::{Ancestor, Lineage, SpanId, Trace, TraceId};
     use flotilla_protocol::work::{Upstream, Waits};
     use serde_json::{Value, json};
     use std::collections::HashMap;
@@ -151,7 +152,10 @@ mod tests {
         let said = Some(serde_json::from_value(question("q-1", "login")).unwrap());
         let known = Held::of(&[Part::text("x")]);
         let artifacts = Arc::new(HashMap::from([("known".to_owned(), known)]));
-        Waiting { upstream, state: TaskState::AuthRequired, said, artifacts, waited: Duration::ZERO }
+        let here = Ancestor { hub: "h".into(), agent: "a".into(), task: "ours".into() };
+        let trace = Trace::begun(TraceId::of([1; 16]).unwrap(), SpanId::of(1).unwrap());
+        let lineage = Lineage { here, origin: None, deadline: None, trace };
+        Waiting { upstream, lineage, state: TaskState::AuthRequired, said, artifacts, waited: Duration::ZERO }
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl Run {
             }
         };
         if self.seen.is_linked() && !self.seen.is_settled() && !matches!(end, End::Lost(_)) {
-            self.remote.abandon(self.seen.upstream().task.clone());
+            self.remote.abandon(self.seen.upstream().task.clone(), self.assignment.lineage.clone());
         }
         match end {
             End::Fenced => {}

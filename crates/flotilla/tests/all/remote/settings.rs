@@ -142,21 +142,6 @@ fn a_token_that_the_agent_repeats_is_masked_like_any_other_secret() {
 }
 
 #[test]
-fn what_travels_with_every_call() {
-    let agent = StandIn::start(false, |_| done("t-1"));
-    let near = before(&agent, "");
-    near.owner(Binding::JsonRpc).say("m-1", "go");
-    let asked = &agent.asked("SendMessage")[0];
-    assert!(asked.header("traceparent").is_some_and(|text| text.starts_with("00-")), "{:?}", asked.headers);
-    assert_eq!(asked.header("x-fleet-hops"), Some("1"));
-    assert_eq!(asked.header("a2a-version"), Some("1.0"));
-    let ancestry = &asked.params["metadata"]["urn:flotilla:ext:ancestry:1.0"];
-    let parent = ancestry.as_str().expect("hub/agent/task");
-    assert_eq!(parent.split('/').nth(1), Some("far"), "{}", asked.params);
-    assert_eq!(asked.params.get("configuration"), None, "where nothing is asked for");
-}
-
-#[test]
 fn the_card_here_says_what_the_card_there_says() {
     let with_modes = |url: &str| {
         let mut card = card(url, false);
