@@ -205,6 +205,11 @@ fn an_agent_that_cannot_be_reached_is_left_alone_for_a_while() {
     );
     let metrics = client.get("/metrics").text().to_owned();
     assert!(metrics.contains("flotilla_remote_breaker{agent=\"far\"} 2"), "{metrics}");
+    until("the pause is over wherever that is shown", || {
+        let shown = client.get("/api/agents/far").json()["remote"]["breaker"] == "half-open";
+        let is_one = client.get("/metrics").text().contains("flotilla_remote_breaker{agent=\"far\"} 1");
+        (shown && is_one).then_some(())
+    });
     let _agent = StandIn::at(&port.to_string(), |url| card(url, false), |_| done("t-1"));
     let mut number = 3;
     until("the agent is tried again", || {
