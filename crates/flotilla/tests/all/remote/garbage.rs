@@ -25,6 +25,13 @@ fn with_artifact(artifact: &Value) -> Act {
     Act::Answer(json!({"task": {"id": "t", "contextId": "c", "status": status, "artifacts": [artifact]}}))
 }
 
+/// With a part of something that was said on the way.
+fn with_said(part: &Value) -> Act {
+    let mut said = task("t", "COMPLETED");
+    said["history"] = json!([{"messageId": "h", "role": "ROLE_AGENT", "parts": [part]}]);
+    Act::Answer(json!({"task": said}))
+}
+
 /// Answers of a send, and what the caller is told of each.
 fn answers() -> Vec<(Act, &'static str)> {
     let body = |text: &str| Act::Body(200, text.to_owned());
@@ -59,6 +66,8 @@ fn answers() -> Vec<(Act, &'static str)> {
             ),
             "task.history[0] has neither role nor parts",
         ),
+        (with_said(&json!({})), "task.history[0].parts[0] must hold one of"),
+        (with_said(&json!({"text": "x", "data": 1})), "task.history[0].parts[0] must hold only one of"),
         (Act::Answer(json!(null)), "null"),
         (Act::Answer(json!({"tusk": {}})), "neither task"),
         (Act::Answer(json!(7)), "expected an object with 'task'"),
