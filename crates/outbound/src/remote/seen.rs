@@ -145,6 +145,11 @@ impl Seen {
         Ok(Some(self.linked_report(Vec::new())))
     }
 
+    /// Whether something of this context may be of the task.
+    pub fn is_of(&self, context: &str) -> bool {
+        self.check_context(context, "").is_ok()
+    }
+
     /// A task belongs to one context for as long as it lasts.
     fn check_context(&self, context: &str, place: &str) -> Result<(), Garbage> {
         let known = &self.upstream.context;

@@ -111,6 +111,8 @@ fn a_stream_of_garbage_fails_and_says_why() {
     let nameless = json!({"artifactUpdate": {"taskId": "t-1", "artifact": {"parts": [{"text": "x"}]}}});
     let mut moved = status("t-1", "WORKING");
     moved["statusUpdate"]["contextId"] = json!("another");
+    let mut ended = status("t-1", "COMPLETED");
+    ended["statusUpdate"]["contextId"] = json!("another");
     let foreign = json!({"jsonrpc": "2.0", "id": "theirs", "result": status("t-1", "COMPLETED")}).to_string();
     let cases = [
         (vec![Act::Line("not JSON".into())], "expected"),
@@ -119,6 +121,7 @@ fn a_stream_of_garbage_fails_and_says_why() {
         (vec![first(), Act::Event(json!({"task": task("t-2", "COMPLETED")}))], "task.id is 't-2'"),
         (vec![first(), Act::Event(status("t-1", "DREAMING"))], "statusUpdate.status.state: "),
         (vec![first(), Act::Event(moved)], "statusUpdate.contextId is 'another'"),
+        (vec![first(), Act::Event(ended)], "statusUpdate.contextId is 'another'"),
         (vec![first(), Act::Line(foreign)], "id: it is \"theirs\""),
         (vec![first(), Act::Event(nameless)], "artifactUpdate.artifact.artifactId is missing"),
         (vec![first(), Act::Garbled(b"{\"a\":\"\xff\xfe\"}".to_vec())], "an event of the stream is not UTF-8 text"),
