@@ -105,6 +105,7 @@ fn describe() {
         ("flotilla_approvals_open", "Approvals that wait for an answer."),
         ("flotilla_workers", "Workers of the fleet, by health."),
         ("flotilla_fleet_waiting", "Dispatched work that waits for a worker."),
+        ("flotilla_remote_breaker", "Whether an agent elsewhere is called: 0 yes, 1 once to see, 2 not for a while."),
         ("flotilla_tasks_in_memory", "Tasks somebody is working on or looking at."),
     ] {
         metrics::describe_gauge!(name, help);

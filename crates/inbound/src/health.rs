@@ -49,6 +49,9 @@ pub fn metrics(app: &App) -> Response<Body> {
     for (state, count) in app.hub.count_by_liveness() {
         metrics::gauge!("flotilla_agents", "state" => state.name()).set(count as f64);
     }
+    for (agent, breaker) in app.hub.breakers() {
+        metrics::gauge!("flotilla_remote_breaker", "agent" => agent).set(breaker.level());
+    }
     let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     with_type(StatusCode::OK, text, (app.render_metrics)())
 }

@@ -151,6 +151,16 @@ impl Net {
         self.redactor.clean(text)
     }
 
+    /// Has a secret masked that came to be known by now.
+    pub fn learn(&self, secret: &str) {
+        self.redactor.learn(secret);
+    }
+
+    /// What masks here, for another network that shows the same secrets.
+    pub fn redactor(&self) -> Redactor {
+        (*self.redactor).clone()
+    }
+
     /// Puts a line into the wire log.
     pub fn note(&self, line: impl FnOnce() -> String) {
         if let Some(observer) = &self.observer {

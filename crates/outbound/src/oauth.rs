@@ -146,7 +146,11 @@ fn must_be_private(url: &str) -> Result<(), ClientError> {
 async fn ask(net: &Net, url: &str, form: &Form<'_>) -> Result<(StatusCode, Said), ClientError> {
     let (status, text) = post(net, url, form).await?;
     let said = match status.is_success() {
-        true => serde_json::from_str(&text).map(Said::Token),
+        true => serde_json::from_str(&text).map(|token: Token| {
+            // Whoever it is shown to may repeat it.
+            std::iter::once(&token.access_token).chain(&token.refresh_token).for_each(|secret| net.learn(secret));
+            Said::Token(token)
+        }),
         false => serde_json::from_str(&text).map(|Refusal { error, error_description }| {
             Said::Refused(Refusal { error: net.clean(&error), error_description: net.clean(&error_description) })
         }),
@@ -235,7 +239,9 @@ pub async fn invite(net: &Net, device_url: &str, requester: &Requester) -> Resul
     let (status, text) = post(net, device_url, &Form { fields, basic: None }).await?;
     let strange = |error| strange(device_url, status, &error);
     if status.is_success() {
-        return serde_json::from_str(&text).map_err(strange);
+        let invitation: Invitation = serde_json::from_str(&text).map_err(strange)?;
+        net.learn(&invitation.device_code);
+        return Ok(invitation);
     }
     Err(denied(&serde_json::from_str(&text).map_err(strange)?))
 }

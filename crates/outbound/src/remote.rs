@@ -16,6 +16,7 @@ mod trust;
 
 pub use trust::permitted;
 
+use crate::client::Client;
 use crate::client::error::ClientError;
 use crate::guard::Guard;
 use arc_swap::ArcSwapOption;
@@ -26,6 +27,7 @@ use flotilla_core::ids::TaskId;
 use flotilla_core::ports::{Checked, Link, Look, Missed, Reach, Stopped, Stopping, Waiting};
 use flotilla_core::registry::{Proven, Signed};
 use flotilla_protocol::a2a::error::Refusal;
+use flotilla_protocol::lineage::Lineage;
 use flotilla_protocol::work::Assignment;
 use look::Lookers;
 use metrics::{Counter, counter};
@@ -72,6 +74,11 @@ impl Remote {
         let way = Way::new(Arc::clone(&options), guard, proven)?;
         let (stale, problem) = (ArcSwapOption::empty(), ArcSwapOption::empty());
         Ok(Self { options, way, breaker, stale, problem, calls: Arc::default(), lookers: Lookers::default(), meters })
+    }
+
+    /// A client for calls beside the runs of a task, which tell of the same origin as those.
+    async fn client_for(&self, lineage: &Lineage) -> Result<Client, ClientError> {
+        Ok(self.way.client().await?.carrying(request::headers_beside(&lineage.onward())))
     }
 
     /// Whether another one made of this would be the same, but for what this one has learned of its agent.

@@ -89,7 +89,8 @@ impl Hub {
     pub(super) async fn stop(&self, live: &LiveRef, head: &Head) -> Result<Stopped, Error> {
         let Some(agent) = self.has_it(head) else { return Ok(Stopped::Now(None)) };
         let upstream = if agent.link.is_remote() { self.upstream(live, head).await? } else { Upstream::default() };
-        let stopping = Stopping { task: head.id, upstream, running: head.run_state != RunState::Idle };
+        let (lineage, running) = (self.lineage(head, &agent, head.run), head.run_state != RunState::Idle);
+        let stopping = Stopping { task: head.id, upstream, lineage, running };
         Ok(agent.link.stop(stopping).await?)
     }
 

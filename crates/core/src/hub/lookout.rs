@@ -112,7 +112,8 @@ impl Hub {
             let Some(agent) = agent.cloned() else { return Ok(()) };
             let (waited, state) = (self.since(asked_at), head.state);
             let (said, artifacts) = (said.clone(), Arc::clone(&artifacts));
-            let waiting = Waiting { upstream: upstream.clone(), state, said, artifacts, waited };
+            let lineage = self.lineage(&head, &agent, head.run);
+            let waiting = Waiting { upstream: upstream.clone(), lineage, state, said, artifacts, waited };
             match agent.link.look(waiting).await {
                 Look::Over => return Ok(()),
                 Look::Still => {}

@@ -354,7 +354,7 @@ impl Hub {
         contract
     }
 
-    fn lineage(&self, head: &Head, agent: &Agent, run: u32) -> Lineage {
+    pub(super) fn lineage(&self, head: &Head, agent: &Agent, run: u32) -> Lineage {
         let (hub, agent, task) = (self.store.hub_id().to_owned(), agent.name.clone(), head.id.to_string());
         let here = Ancestor { hub, agent, task };
         Lineage { here, origin: head.origin.clone(), deadline: head.deadline, trace: head.trace(run) }

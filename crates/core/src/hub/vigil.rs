@@ -4,7 +4,7 @@ use super::Hub;
 use super::lease::Standing;
 use crate::error::Fault;
 use crate::ids::AgentId;
-use crate::ports::{Checked, Link, Missed};
+use crate::ports::{Breaker, Checked, Link, Missed};
 use crate::registry::{Agent, Face, Liveness, Pulse, Registry};
 use metrics::{counter, histogram};
 use std::collections::HashMap;
@@ -116,6 +116,13 @@ impl Hub {
         let all = registry.agents().chain(registry.departed());
         let states: Vec<Liveness> = all.map(|agent| self.liveness(agent)).collect();
         Liveness::ALL.into_iter().map(|state| (state, states.iter().filter(|known| **known == state).count())).collect()
+    }
+
+    /// Which calls are let through to each agent elsewhere, for the metrics. A pause ends by itself, so it is looked at.
+    pub fn breakers(&self) -> Vec<(String, Breaker)> {
+        let registry = self.registry.load();
+        let all = registry.agents().chain(registry.departed());
+        all.filter_map(|agent| Some((agent.name.clone(), agent.link.reach()?.breaker))).collect()
     }
 
     /// Resolves when the agents may have changed, or a check is done.

@@ -36,4 +36,13 @@ impl Breaker {
             Self::HalfOpen => "half-open",
         }
     }
+
+    /// The same for the metrics: the higher, the less is let through.
+    pub fn level(self) -> u8 {
+        match self {
+            Self::Closed => 0,
+            Self::HalfOpen => 1,
+            Self::Open => 2,
+        }
+    }
 }

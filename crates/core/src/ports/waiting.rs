@@ -4,6 +4,7 @@ use crate::ids::TaskId;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::model::{Message, TaskState};
 use flotilla_protocol::held::Held;
+use flotilla_protocol::lineage::Lineage;
 use flotilla_protocol::work::{Contents, Upstream};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ pub struct Stopping {
     pub task: TaskId,
     /// What an agent elsewhere calls it.
     pub upstream: Upstream,
+    /// What its agent is told of where the call comes from, as its last run told it.
+    pub lineage: Lineage,
     /// Whether a run is under way.
     pub running: bool,
 }
@@ -35,6 +38,8 @@ pub enum Stopped {
 pub struct Waiting {
     /// What the agent calls it.
     pub upstream: Upstream,
+    /// What the agent is told of where the call comes from, as the task's last run told it.
+    pub lineage: Lineage,
     /// How it waits, and what it asked.
     pub state: TaskState,
     pub said: Option<Arc<Message>>,

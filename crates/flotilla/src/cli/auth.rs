@@ -69,6 +69,7 @@ impl Login {
         let card = session.card().await?;
         let id = session.sources.value(Setting::ClientId, self.client_id.clone()).unwrap_or_default();
         let secret = session.sources.value(Setting::ClientSecret, self.client_secret.clone());
+        secret.iter().for_each(|secret| session.net.learn(secret));
         if id.is_empty() {
             let failure = Failure::usage("auth login needs a client id");
             return Err(

@@ -13,6 +13,7 @@ mod refused;
 mod replies;
 mod settings;
 mod stumbles;
+mod travels;
 mod waits;
 
 use crate::cast::{self, setup};

@@ -3,12 +3,16 @@
 mod spelling;
 
 use super::address::shown_in;
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::{Arc, RwLock};
 
 /// What stands in the place of a secret.
 pub const MASK: &str = "[redacted]";
 /// Shorter secrets would mask half of every text; they are masked where they stand alone.
 pub const SHORTEST: usize = 4;
+/// Secrets that are kept of those learned: tokens are replaced, and an old one may still be repeated.
+const LEARNED: usize = 32;
 
 /// Headers that hold nothing secret; of all others the value is masked.
 const OPEN_HEADERS: [&str; 28] = [
@@ -69,17 +73,30 @@ pub fn is_open(name: &str) -> bool {
     OPEN_HEADERS.iter().any(|open| open.eq_ignore_ascii_case(name))
 }
 
+/// A clone learns what the other learns.
 #[derive(Debug, Default, Clone)]
 pub struct Redactor {
     secrets: Vec<String>,
+    /// Those that came to be known while it was in use, the oldest first.
+    learned: Arc<RwLock<VecDeque<String>>>,
 }
 
 impl Redactor {
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let mut secrets: Vec<String> = secrets.into_iter().filter(|secret| !secret.is_empty()).collect();
-        // The longest first: a secret may contain another.
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Self { secrets }
+        let secrets = secrets.into_iter().filter(|secret| !secret.is_empty()).collect();
+        Self { secrets, learned: Arc::default() }
+    }
+
+    /// Masks this too from now on, such as a token that was fetched.
+    pub fn learn(&self, secret: &str) {
+        let mut learned = self.learned.write().expect("no panic while holding secrets");
+        if secret.is_empty() || learned.iter().any(|known| known == secret) {
+            return;
+        }
+        learned.push_back(secret.to_owned());
+        if learned.len() > LEARNED {
+            learned.pop_front();
+        }
     }
 
     /// The value of a header as it may be shown.
@@ -93,10 +110,12 @@ impl Redactor {
     }
 
     fn mask_known(&self, text: &str) -> String {
+        let learned = self.learned.read().expect("no panic while holding secrets");
+        let secrets: Vec<&[u8]> = self.secrets.iter().chain(&*learned).map(String::as_bytes).collect();
         let mut out = String::with_capacity(text.len());
         let (mut shown, mut at) = (0, 0);
         while at < text.len() {
-            match self.end_of_secret(text.as_bytes(), at) {
+            match end_of_secret(&secrets, text.as_bytes(), at) {
                 Some(end) => {
                     out.push_str(&text[shown..at]);
                     out.push_str(MASK);
@@ -108,14 +127,15 @@ impl Redactor {
         out.push_str(&text[shown..]);
         out
     }
+}
 
-    /// Where a secret ends that begins here, in whatever spelling.
-    fn end_of_secret(&self, text: &[u8], start: usize) -> Option<usize> {
-        self.secrets.iter().find_map(|secret| {
-            let end = spelling::end_of(secret.as_bytes(), text, start)?;
-            (secret.len() >= SHORTEST || stands_alone(text, start..end)).then_some(end)
-        })
-    }
+/// Where a secret ends that begins here, in whatever spelling. One may contain another: the longest counts.
+fn end_of_secret(secrets: &[&[u8]], text: &[u8], start: usize) -> Option<usize> {
+    let ends = secrets.iter().filter_map(|secret| {
+        let end = spelling::end_of(secret, text, start)?;
+        (secret.len() >= SHORTEST || stands_alone(text, start..end)).then_some(end)
+    });
+    ends.max()
 }
 
 fn stands_alone(text: &[u8], word: Range<usize>) -> bool {
@@ -181,7 +201,22 @@ fn end_of_text(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::Redactor;
+    use super::{LEARNED, Redactor};
+
+    #[test]
+    fn what_is_learned_is_masked_from_then_on_and_the_last_ones_are_kept() {
+        let redactor = Redactor::new(["token".to_owned()]);
+        let other = redactor.clone();
+        assert_eq!(redactor.clean("Bearer token-1"), "Bearer [redacted]-1");
+        redactor.learn("token-1");
+        redactor.learn("token-1");
+        redactor.learn("");
+        assert_eq!(other.clean("Bearer token-1, token%2D1"), "Bearer [redacted], [redacted]", "also by a clone");
+        (2..=LEARNED).for_each(|number| redactor.learn(&format!("token-of-{number}")));
+        assert_eq!(redactor.clean("token-1 token-of-2"), "[redacted] [redacted]");
+        redactor.learn("token-of-now");
+        assert_eq!(redactor.clean("token-1 token-of-2 token-of-now"), "[redacted]-1 [redacted] [redacted]");
+    }
 
     #[test]
     fn secrets_are_masked_wherever_they_stand() {

@@ -3,7 +3,6 @@
 use super::options::BreakerRules;
 use flotilla_core::ports::Breaker;
 use flotilla_core::registry::PATIENCE;
-use metrics::gauge;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -41,9 +40,7 @@ pub struct LeftAlone {
 
 impl Switch {
     pub fn new(agent: &str, rules: BreakerRules) -> Self {
-        let switch = Self { agent: agent.to_owned(), rules, state: Mutex::default() };
-        switch.show(Breaker::Closed);
-        switch
+        Self { agent: agent.to_owned(), rules, state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -66,7 +63,6 @@ impl Switch {
                 });
             }
             state.trying = true;
-            self.show(Breaker::HalfOpen);
         }
         Ok(Admitted { switch: self, told: false })
     }
@@ -87,7 +83,6 @@ impl Switch {
             state.failures = state.failures.max(state.checks);
             state.problem = Some(problem.to_owned());
             state.open_until = state.open_until.max(Some(now + self.rules.pause));
-            self.show(Breaker::Open);
         }
     }
 
@@ -101,15 +96,6 @@ impl Switch {
         };
         (breaker, state.failures, state.problem.clone())
     }
-
-    fn show(&self, breaker: Breaker) {
-        let number = match breaker {
-            Breaker::Closed => 0.0,
-            Breaker::HalfOpen => 1.0,
-            Breaker::Open => 2.0,
-        };
-        gauge!("flotilla_remote_breaker", "agent" => self.agent.clone()).set(number);
-    }
 }
 
 impl Admitted<'_> {
@@ -122,7 +108,6 @@ impl Admitted<'_> {
                 tracing::info!(agent = %self.switch.agent, "the agent answers again");
             }
             *state = State::default();
-            self.switch.show(Breaker::Closed);
         }
     }
 
@@ -142,7 +127,6 @@ impl Admitted<'_> {
             }
             state.open_until = Some(now + switch.rules.pause);
             state.trying = false;
-            switch.show(Breaker::Open);
         }
     }
 }

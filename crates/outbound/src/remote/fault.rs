@@ -1,7 +1,6 @@
 //! Why a run of an agent elsewhere ends without the agent's own word, told to callers without its address.
 
 use super::breaker::LeftAlone;
-use super::seen::Garbage;
 use crate::client::error::{ClientError, name_of};
 use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::model::TaskState;
@@ -81,7 +80,7 @@ impl Failure {
         }
     }
 
-    pub fn garbage(agent: &str, Garbage(problem): &Garbage) -> Self {
+    pub fn garbage(agent: &str, problem: &str) -> Self {
         let name = name_of(Reason::InvalidAgentResponse);
         let text = format!("The answer of the agent '{agent}' cannot be used ({name}): {problem}");
         Self::new(text.clone(), text)

@@ -1,13 +1,13 @@
 //! A look at a task that waits for its caller: whether the agent has gone on with it by itself.
 
 use super::Remote;
-use super::seen::apart;
+use super::seen::{apart, says};
 use crate::client::Client;
 use crate::client::choose::Dialect;
 use crate::client::error::ClientError;
 use crate::client::frame::Sent;
 use flotilla_core::ports::{Look, Waiting};
-use flotilla_protocol::a2a::model::{Artifact, Role, TaskState, TaskStatus};
+use flotilla_protocol::a2a::model::{Artifact, Message, Role, TaskState, TaskStatus};
 use flotilla_protocol::held::{Compared, Held};
 use flotilla_protocol::work::Waits;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Remote {
         if waiting.upstream.task.is_empty() || waiting.waited >= self.options.times.whole {
             return Look::Over;
         }
-        let Ok(client) = self.way.client().await else { return Look::Still };
+        let Ok(client) = self.client_for(&waiting.lineage).await else { return Look::Still };
         match self.shows_news(&client, &waiting).await {
             Ok(true) => Look::Moved,
             Ok(false) if may_subscribe(&client) => self.streams_news(&client, &waiting).await,
@@ -110,7 +110,8 @@ fn has_moved(waiting: &Waiting, status: &TaskStatus) -> bool {
     if status.state != waiting.state {
         return status.state != TaskState::Unspecified;
     }
-    let Some(asks) = status.message.as_ref().filter(|message| message.role != Role::User) else { return false };
+    let asks = |message: &&Arc<Message>| message.role != Role::User && says(message);
+    let Some(asks) = status.message.as_ref().filter(asks) else { return false };
     let noted = waiting.upstream.waits.as_ref().map_or("", |waits| waits.said.as_str());
     let is_noted = !noted.is_empty() && noted == asks.message_id;
     !is_noted && waiting.said.as_ref().is_none_or(|said| said.parts != asks.parts)
@@ -135,6 +136,7 @@ mod tests {
     use super::{Waiting, is_news};
     use flotilla_protocol::a2a::model::{Part, TaskState};
     use flotilla_protocol::held::Held;
+    use flotilla_protocol::lineage::{Ancestor, Lineage, SpanId, Trace, TraceId};
     use flotilla_protocol::work::{Upstream, Waits};
     use serde_json::{Value, json};
     use std::collections::HashMap;
@@ -151,7 +153,10 @@ mod tests {
         let said = Some(serde_json::from_value(question("q-1", "login")).unwrap());
         let known = Held::of(&[Part::text("x")]);
         let artifacts = Arc::new(HashMap::from([("known".to_owned(), known)]));
-        Waiting { upstream, state: TaskState::AuthRequired, said, artifacts, waited: Duration::ZERO }
+        let here = Ancestor { hub: "h".into(), agent: "a".into(), task: "ours".into() };
+        let trace = Trace::begun(TraceId::of([1; 16]).unwrap(), SpanId::of(1).unwrap());
+        let lineage = Lineage { here, origin: None, deadline: None, trace };
+        Waiting { upstream, lineage, state: TaskState::AuthRequired, said, artifacts, waited: Duration::ZERO }
     }
 
     #[test]
@@ -169,6 +174,7 @@ mod tests {
             (status("AUTH_REQUIRED", json!(null)), false),
             (status("AUTH_REQUIRED", json!({"messageId": "u", "role": "ROLE_USER", "parts": [{"text": "x"}]})), false),
             (json!({}), false),
+            (status("AUTH_REQUIRED", json!({"messageId": "made up", "role": "ROLE_AGENT", "parts": []})), false),
             (status("AUTH_REQUIRED", question("q-2", "login elsewhere")), true),
             (status("INPUT_REQUIRED", question("q-1", "login")), true),
             (status("WORKING", json!(null)), true),

@@ -82,6 +82,11 @@ impl Way {
         self.chosen.load_full()
     }
 
+    /// Text with every credential of this way masked.
+    pub fn clean(&self, text: &str) -> String {
+        self.net.clean(text)
+    }
+
     /// The agent did not answer: perhaps it moved.
     pub fn doubt(&self) {
         self.stale.store(true, Ordering::Relaxed);
@@ -138,10 +143,7 @@ impl Way {
         };
         let chosen = Client::new(self.net.clone(), card, options)?;
         let client = match trust::resolver(&self.guard, &chosen.called_at(), self.options.named()) {
-            Some(resolver) => {
-                let secrets = Redactor::new(self.options.secrets());
-                chosen.over(Net::between(self.net.limits, secrets, Some(resolver))?)
-            }
+            Some(resolver) => chosen.over(Net::between(self.net.limits, self.net.redactor(), Some(resolver))?),
             None => chosen,
         };
         let before = self.chosen.load_full();

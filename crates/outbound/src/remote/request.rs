@@ -1,7 +1,7 @@
 //! From an assignment to the call of an agent elsewhere: the one place that says what goes along.
 
 use flotilla_protocol::a2a::model::{Message, Role};
-use flotilla_protocol::a2a::request::{SendMessageConfiguration, SendMessageRequest};
+use flotilla_protocol::a2a::request::{CancelTaskRequest, SendMessageConfiguration, SendMessageRequest};
 use flotilla_protocol::lineage::{ANCESTRY, Onward};
 use flotilla_protocol::work::{Assignment, Upstream};
 
@@ -9,11 +9,20 @@ use flotilla_protocol::work::{Assignment, Upstream};
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 const EXTENSIONS: &str = "A2A-Extensions";
 
-/// The headers of every call made for an assignment.
+/// The headers of every call a run makes.
 pub fn headers(assignment: &Assignment, onward: &Onward) -> Vec<(String, String)> {
+    with_extensions(onward, asked(assignment))
+}
+
+/// Those of a call that is made for a task beside its runs.
+pub fn headers_beside(onward: &Onward) -> Vec<(String, String)> {
+    with_extensions(onward, [])
+}
+
+fn with_extensions<'a>(onward: &Onward, asked: impl IntoIterator<Item = &'a str>) -> Vec<(String, String)> {
     let mut headers: Vec<(String, String)> =
         onward.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    let extensions: Vec<&str> = std::iter::once(ANCESTRY).chain(asked(assignment)).collect();
+    let extensions: Vec<&str> = std::iter::once(ANCESTRY).chain(asked).collect();
     headers.push((EXTENSIONS.to_owned(), extensions.join(", ")));
     headers
 }
@@ -61,4 +70,10 @@ pub fn send(assignment: &Assignment, onward: &Onward, upstream: &Upstream, at_on
         metadata: Some(onward.request_metadata(assignment.metadata.as_ref())),
         ..SendMessageRequest::default()
     }
+}
+
+/// The agent is told to stop, under its own id of the task.
+pub fn cancel(id: &str, onward: &Onward) -> CancelTaskRequest {
+    let metadata = Some(onward.request_metadata(None));
+    CancelTaskRequest { id: id.to_owned(), metadata, ..CancelTaskRequest::default() }
 }

@@ -1,5 +1,6 @@
 //! One run of an agent elsewhere: the message is sent, and what the agent makes of it is reported until it is done.
 
+mod ending;
 mod follow;
 mod late;
 mod lost;
@@ -19,7 +20,6 @@ use flotilla_protocol::a2a::model::Task;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::lineage::Onward;
 use flotilla_protocol::work::{Assignment, Contents, Report};
-use follow::{Garbled, fuller};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -38,7 +38,7 @@ pub struct Run {
     /// Frames that streams have brought.
     frames: usize,
     /// What a stream ended with that was neither an event nor an end.
-    garbled: Option<Garbled>,
+    garbled: Option<follow::Garbled>,
     /// The last stream was ended by the agent, after it had brought something; or it fell silent, and no time will ever
     /// tell what it brought from how the task was before.
     closed: bool,
@@ -117,7 +117,7 @@ impl Run {
             }
         };
         if self.seen.is_linked() && !self.seen.is_settled() && !matches!(end, End::Lost(_)) {
-            self.remote.abandon(self.seen.upstream().task.clone());
+            self.remote.abandon(self.seen.upstream().task.clone(), self.assignment.lineage.clone());
         }
         match end {
             End::Fenced => {}
@@ -310,7 +310,7 @@ impl Run {
                     self.seen.believe();
                 }
                 self.doubt();
-                let fuller = if self.is_bare(&sent) { Box::pin(fuller(client, &sent)).await } else { None };
+                let fuller = if self.is_bare(&sent) { Box::pin(ending::fuller(client, &sent)).await } else { None };
                 return Ok(self.tell(vec![fuller.unwrap_or(*sent)]).await?);
             }
             Answered::Elsewhere => return Ok(()),
@@ -373,7 +373,7 @@ impl Run {
             match self.seen.take(one) {
                 Ok(new) => reports.extend(new),
                 Err(seen::Garbage(problem)) => {
-                    wrong = Some(Failure::garbage(self.name(), &seen::Garbage(problem)));
+                    wrong = Some(Failure::garbage(self.name(), &self.remote.way.clean(&problem)));
                     break;
                 }
             }

@@ -2,14 +2,17 @@
 
 pub(super) mod apart;
 mod before;
+mod check;
 mod lifted;
 mod remark;
 
+pub use check::says;
+
 use crate::client::frame::Sent;
+use check::{history, parts};
 use flotilla_protocol::a2a::model::{
-    Artifact, ArtifactUpdate, Message, Part, Role, StatusUpdate, Task, TaskState, TaskStatus,
+    Artifact, ArtifactUpdate, Message, Role, StatusUpdate, Task, TaskState, TaskStatus,
 };
-use flotilla_protocol::a2a::validate::check_part;
 use flotilla_protocol::held::{Compared, Held, hash};
 use flotilla_protocol::wire::Object;
 use flotilla_protocol::work::{Contents, Report, Trail, Upstream, Waits};
@@ -142,6 +145,11 @@ impl Seen {
         Ok(Some(self.linked_report(Vec::new())))
     }
 
+    /// Whether something of this context may be of the task.
+    pub fn is_of(&self, context: &str) -> bool {
+        self.check_context(context, "").is_ok()
+    }
+
     /// A task belongs to one context for as long as it lasts.
     fn check_context(&self, context: &str, place: &str) -> Result<(), Garbage> {
         let known = &self.upstream.context;
@@ -176,7 +184,7 @@ impl Seen {
         history(&task.history)?;
         for message in apart::messages(task.history, self, &latest) {
             let is_echo = message.role == Role::Unspecified && message.message_id == self.asked;
-            let is_agents = message.role != Role::User && !is_echo;
+            let is_agents = message.role != Role::User && !is_echo && says(&message);
             if is_agents && message.message_id != latest && self.is_new(&message) {
                 reports.push(status(TaskState::Working, Some(message), None));
                 self.state = TaskState::Working;
@@ -212,7 +220,7 @@ impl Seen {
                 self.link(&message.task_id, &message.context_id, ("message", "taskId"))?;
             }
             let message = Arc::new(message);
-            let new = self.is_piece(&message);
+            let new = says(&message) && self.is_piece(&message);
             return Ok(if new { vec![status(TaskState::Working, Some(message), None)] } else { Vec::new() });
         }
         if message.parts.is_empty() {
@@ -246,7 +254,7 @@ impl Seen {
 
     /// What the agent says with a status. Some put the message they were sent there, which is nothing they say.
     fn said_by_agent(&self, said: Option<Arc<Message>>, place: &str) -> Result<Option<Arc<Message>>, Garbage> {
-        let Some(message) = said else { return Ok(None) };
+        let Some(message) = said.filter(|message| says(message)) else { return Ok(None) };
         parts(&message.parts, place)?;
         match message.role {
             Role::User if message.message_id == self.asked => Ok(None),
@@ -344,20 +352,6 @@ impl Seen {
 /// A state that is not known says no more than that there is a task, and is asked for again.
 fn known(state: TaskState) -> TaskState {
     if state == TaskState::Unspecified { TaskState::Submitted } else { state }
-}
-
-/// What shows neither who said it nor what is no message.
-fn history(history: &[Arc<Message>]) -> Result<(), Garbage> {
-    let is_none = |message: &Arc<Message>| message.role == Role::Unspecified && message.parts.is_empty();
-    let place = |index| Garbage(format!("task.history[{index}] has neither role nor parts"));
-    history.iter().position(is_none).map_or(Ok(()), |index| Err(place(index)))
-}
-
-fn parts(parts: &[Part], place: &str) -> Result<(), Garbage> {
-    for (index, part) in parts.iter().enumerate() {
-        check_part(part).map_err(|problem| Garbage(format!("{place}.parts[{index}] {problem}")))?;
-    }
-    Ok(())
 }
 
 fn status(state: TaskState, message: Option<Arc<Message>>, metadata: Option<Object>) -> Report {

@@ -3,12 +3,13 @@
 use super::Remote;
 use super::call::{Call, Stage};
 use super::fault::bare;
+use super::request;
 use super::search::{Found, search};
 use crate::client::error::{ClientError, Code};
 use flotilla_core::ports::{Stopped, Stopping};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{Task, TaskState};
-use flotilla_protocol::a2a::request::CancelTaskRequest;
+use flotilla_protocol::lineage::Lineage;
 use flotilla_protocol::work::Contents;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,11 +39,11 @@ impl Remote {
             None if stopping.upstream.task.is_empty() => return Ok(Stopped::Now(None)),
             None => stopping.upstream.task.clone(),
         };
-        let task = match self.cancel_at(&id).await {
+        let task = match self.cancel_at(&id, &stopping.lineage).await {
             Ok(task) => task,
             Err(error) => {
                 let refusal = self.not_canceled(&error, &stopping);
-                let Some(task) = self.ended(&error, &id).await else { return Err(refusal) };
+                let Some(task) = self.ended(&error, &id, &stopping.lineage).await else { return Err(refusal) };
                 return self.over_before(task, call.as_deref(), &stopping).await;
             }
         };
@@ -73,7 +74,7 @@ impl Remote {
         if !stopping.upstream.task.is_empty() {
             return Ok(Stage::Linked(stopping.upstream.task.clone()));
         }
-        let found = match (&call.sent, self.way.client().await) {
+        let found = match (&call.sent, self.client_for(&stopping.lineage).await) {
             (Some(sent), Ok(client)) => search(&client, sent, &stopping.upstream).await,
             (_, Err(error)) => Err(error),
             (None, Ok(_)) => Ok(Found::NotYet),
@@ -101,11 +102,11 @@ impl Remote {
     }
 
     /// The task of an agent that does not cancel it, if that is over.
-    async fn ended(&self, error: &ClientError, id: &str) -> Option<Task> {
+    async fn ended(&self, error: &ClientError, id: &str, lineage: &Lineage) -> Option<Task> {
         if error.is_passing() || error.is_unusable() {
             return None;
         }
-        let client = self.way.client().await.ok()?;
+        let client = self.client_for(lineage).await.ok()?;
         let task = client.task(client.asking(id, "")).await.ok()?.value;
         (task.id == id && task.status.state.is_terminal()).then_some(task)
     }
@@ -133,17 +134,16 @@ impl Remote {
         self.refusal(Reason::TaskNotCancelable, text, stopping)
     }
 
-    async fn cancel_at(&self, id: &str) -> Result<Task, ClientError> {
-        let client = self.way.client().await?;
-        let request = CancelTaskRequest { id: id.to_owned(), ..CancelTaskRequest::default() };
-        Ok(client.cancel(request).await?.value)
+    async fn cancel_at(&self, id: &str, lineage: &Lineage) -> Result<Task, ClientError> {
+        let client = self.client_for(lineage).await?;
+        Ok(client.cancel(request::cancel(id, &lineage.onward())).await?.value)
     }
 
     /// Tells the agent to stop what nobody waits for any more; whatever it answers.
-    pub(super) fn abandon(self: &Arc<Self>, id: String) {
+    pub(super) fn abandon(self: &Arc<Self>, id: String, lineage: Lineage) {
         let remote = Arc::clone(self);
         tokio::spawn(async move {
-            if let Err(error) = remote.cancel_at(&id).await {
+            if let Err(error) = remote.cancel_at(&id, &lineage).await {
                 tracing::warn!(agent = %remote.options.name, task = %id, %error, "the agent may go on with a task nobody waits for");
             }
         });

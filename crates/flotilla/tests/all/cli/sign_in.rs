@@ -94,6 +94,25 @@ fn tokens_are_kept_for_their_owner_and_shown_to_nobody() {
 }
 
 #[test]
+fn a_token_that_was_renewed_is_not_shown_though_the_agent_repeats_it() {
+    let agent = Agent::start(oauth(by_client()), |asked, _| match asked.path.as_str() {
+        "/token" if asked.body.contains("refresh_token=") => {
+            Says::Json(json!({"access_token": "tok-new", "refresh_token": "again-2", "expires_in": 3600}))
+        }
+        "/token" => Says::Json(json!({"access_token": "tok-old", "refresh_token": "again-1", "expires_in": 1})),
+        _ => {
+            let told = format!("who is {} of again-2?", asked.header("authorization").unwrap_or_default());
+            Says::Json(json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": told}}))
+        }
+    });
+    let place = Place::new();
+    place.run(&["auth", "login", "-a", &agent.url, "--client-id", "me", "--client-secret", "s3cret-x"]).ok();
+    let ran = place.run(&["send", "hi", "-a", &agent.url, "--debug"]);
+    assert!(ran.err.contains("who is Bearer [redacted] of [redacted]?"), "{ran:?}");
+    assert!(!ran.err.contains("tok-new") && !ran.err.contains("again-2"), "{ran:?}");
+}
+
+#[test]
 fn a_token_that_expired_is_renewed() {
     let agent = agent(by_client(), |asked| {
         let renewed = asked.body.contains("grant_type=refresh_token") && asked.body.contains("refresh_token=again-1");

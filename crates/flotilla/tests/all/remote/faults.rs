@@ -205,6 +205,11 @@ fn an_agent_that_cannot_be_reached_is_left_alone_for_a_while() {
     );
     let metrics = client.get("/metrics").text().to_owned();
     assert!(metrics.contains("flotilla_remote_breaker{agent=\"far\"} 2"), "{metrics}");
+    until("the pause is over wherever that is shown", || {
+        let shown = client.get("/api/agents/far").json()["remote"]["breaker"] == "half-open";
+        let is_one = client.get("/metrics").text().contains("flotilla_remote_breaker{agent=\"far\"} 1");
+        (shown && is_one).then_some(())
+    });
     let _agent = StandIn::at(&port.to_string(), |url| card(url, false), |_| done("t-1"));
     let mut number = 3;
     until("the agent is tried again", || {
@@ -280,5 +285,26 @@ fn a_stream_that_ends_in_an_event_loses_nothing() {
         let done = reached(&client, id(&task), "TASK_STATE_COMPLETED");
         assert_eq!(texts(&done["artifacts"][0]), ["after that"], "{done}");
         assert_eq!(agent.asked("GetTask").len(), usize::from(!whole), "what is whole is taken as it is");
+    }
+}
+
+/// COMPLETED and no more, of a task that is shown at work: for a moment that may be late, and then the stream counts.
+#[test]
+fn the_end_of_a_stream_is_believed_though_its_task_is_shown_at_work() {
+    for late in [true, false] {
+        let agent = StandIn::start(true, move |asked: &Asked| match (asked.method.as_str(), asked.nth) {
+            ("SendStreamingMessage", _) => {
+                vec![Act::Event(json!({"task": task("t-1", "WORKING")})), Act::Event(status("t-1", "COMPLETED"))]
+            }
+            ("GetTask", 1) if late => vec![Act::Answer(whole("COMPLETED", &["1"]))],
+            ("GetTask", _) => vec![Act::Answer(task("t-1", "WORKING"))],
+            _ => vec![Act::Refuse(-32004, "not here")],
+        });
+        let near = before(&agent, "poll: {first: 50ms}");
+        let client = near.owner(Binding::JsonRpc);
+        let done = reached(&client, id(&client.start("m-1", "go")), "TASK_STATE_COMPLETED");
+        let artifacts = done["artifacts"].as_array().map_or(0, Vec::len);
+        assert_eq!(artifacts, usize::from(late), "{done}");
+        assert_eq!(agent.asked("CancelTask").len(), 0);
     }
 }

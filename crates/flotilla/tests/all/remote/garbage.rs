@@ -25,6 +25,13 @@ fn with_artifact(artifact: &Value) -> Act {
     Act::Answer(json!({"task": {"id": "t", "contextId": "c", "status": status, "artifacts": [artifact]}}))
 }
 
+/// With a part of something that was said on the way.
+fn with_said(part: &Value) -> Act {
+    let mut said = task("t", "COMPLETED");
+    said["history"] = json!([{"messageId": "h", "role": "ROLE_AGENT", "parts": [part]}]);
+    Act::Answer(json!({"task": said}))
+}
+
 /// Answers of a send, and what the caller is told of each.
 fn answers() -> Vec<(Act, &'static str)> {
     let body = |text: &str| Act::Body(200, text.to_owned());
@@ -59,6 +66,8 @@ fn answers() -> Vec<(Act, &'static str)> {
             ),
             "task.history[0] has neither role nor parts",
         ),
+        (with_said(&json!({})), "task.history[0].parts[0] must hold one of"),
+        (with_said(&json!({"text": "x", "data": 1})), "task.history[0].parts[0] must hold only one of"),
         (Act::Answer(json!(null)), "null"),
         (Act::Answer(json!({"tusk": {}})), "neither task"),
         (Act::Answer(json!(7)), "expected an object with 'task'"),
@@ -102,6 +111,8 @@ fn a_stream_of_garbage_fails_and_says_why() {
     let nameless = json!({"artifactUpdate": {"taskId": "t-1", "artifact": {"parts": [{"text": "x"}]}}});
     let mut moved = status("t-1", "WORKING");
     moved["statusUpdate"]["contextId"] = json!("another");
+    let mut ended = status("t-1", "COMPLETED");
+    ended["statusUpdate"]["contextId"] = json!("another");
     let foreign = json!({"jsonrpc": "2.0", "id": "theirs", "result": status("t-1", "COMPLETED")}).to_string();
     let cases = [
         (vec![Act::Line("not JSON".into())], "expected"),
@@ -110,6 +121,7 @@ fn a_stream_of_garbage_fails_and_says_why() {
         (vec![first(), Act::Event(json!({"task": task("t-2", "COMPLETED")}))], "task.id is 't-2'"),
         (vec![first(), Act::Event(status("t-1", "DREAMING"))], "statusUpdate.status.state: "),
         (vec![first(), Act::Event(moved)], "statusUpdate.contextId is 'another'"),
+        (vec![first(), Act::Event(ended)], "statusUpdate.contextId is 'another'"),
         (vec![first(), Act::Line(foreign)], "id: it is \"theirs\""),
         (vec![first(), Act::Event(nameless)], "artifactUpdate.artifact.artifactId is missing"),
         (vec![first(), Act::Garbled(b"{\"a\":\"\xff\xfe\"}".to_vec())], "an event of the stream is not UTF-8 text"),

@@ -114,18 +114,31 @@ fn a_token_answer_that_cannot_be_read_is_named_and_not_asked_for_again() {
 }
 
 #[test]
-fn what_travels_with_every_call() {
-    let agent = StandIn::start(false, |_| done("t-1"));
-    let near = before(&agent, "");
-    near.owner(Binding::JsonRpc).say("m-1", "go");
-    let asked = &agent.asked("SendMessage")[0];
-    assert!(asked.header("traceparent").is_some_and(|text| text.starts_with("00-")), "{:?}", asked.headers);
-    assert_eq!(asked.header("x-fleet-hops"), Some("1"));
-    assert_eq!(asked.header("a2a-version"), Some("1.0"));
-    let ancestry = &asked.params["metadata"]["urn:flotilla:ext:ancestry:1.0"];
-    let parent = ancestry.as_str().expect("hub/agent/task");
-    assert_eq!(parent.split('/').nth(1), Some("far"), "{}", asked.params);
-    assert_eq!(asked.params.get("configuration"), None, "where nothing is asked for");
+fn a_token_that_the_agent_repeats_is_masked_like_any_other_secret() {
+    let agent = StandIn::start(false, |asked: &Asked| {
+        let shown = asked.header("authorization").unwrap_or_default();
+        let error = json!({"code": -32603, "message": format!("who is {shown}?")});
+        match (asked.method.as_str(), asked.nth) {
+            // Each is used once.
+            ("/token", nth) => {
+                vec![Act::Body(200, json!({"access_token": format!("fetched-{nth}"), "expires_in": 1}).to_string())]
+            }
+            ("SendMessage", 1) => vec![Act::Answer(json!({"task": task("t-1", "WORKING")}))],
+            ("SendMessage", _) => vec![Act::Body(200, json!({"jsonrpc": "2.0", "id": 1, "error": error}).to_string())],
+            _ => vec![Act::Answer(task(shown, "WORKING"))],
+        }
+    });
+    let near = oauth(&agent, "");
+    let client = near.owner(Binding::JsonRpc);
+    let refused = "who is Bearer [redacted]?";
+    for (message, told) in [("m-1", refused), ("m-2", "task.id is 'Bearer [redacted]'"), ("m-3", refused)] {
+        let task = client.say(message, "go");
+        assert_eq!(state(&task), "TASK_STATE_FAILED");
+        assert!(super::reason(&task).contains(told), "{}", super::reason(&task));
+        let log = client.get(&format!("/api/tasks/{}/log", id(&task))).text().to_owned();
+        assert!(!log.contains("fetched-"), "{log}");
+    }
+    assert!(!near.log().contains("fetched-") && near.log().contains("[redacted]"), "{}", near.log());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A Message in answer to what is said to a task: the task is not over with it, so it is told and the task asked for.
 
-use super::{Contents, Message, Report, Seen, TaskState, TaskStatus, status};
+use super::{Contents, Message, Report, Seen, TaskState, TaskStatus, says, status};
 use std::sync::Arc;
 
 impl Seen {
@@ -15,7 +15,7 @@ impl Seen {
     /// Whether a status asks something else than what the task waited with. Some move that into the history.
     pub(super) fn asks_anew(&self, status: &TaskStatus) -> bool {
         let before = self.upstream.waits.as_ref().map_or("", |waits| waits.said.as_str());
-        status.message.as_ref().is_some_and(|message| message.message_id != before)
+        status.message.as_ref().is_some_and(|message| says(message) && message.message_id != before)
     }
 
     /// Whether there was one, and it is not known yet how the task is.

@@ -13,7 +13,10 @@ fn told(seen: &mut Seen, frame: &Value) -> Result<Vec<String>, Garbage> {
 fn line(report: &Report) -> String {
     let words = |contents: &Contents| match contents {
         Contents::Parts(parts) => parts.iter().filter_map(|part| part.text.clone()).collect::<Vec<_>>().join("+"),
-        Contents::Message(message) => format!("{}:{}", message.message_id, message.parts[0].text.clone().unwrap()),
+        Contents::Message(message) => {
+            let first = message.parts.first().map_or("", |part| part.text.as_deref().unwrap());
+            format!("{}:{first}", message.message_id)
+        }
         Contents::Blocks(_) => panic!("no blocks come from elsewhere"),
     };
     match report {
@@ -314,4 +317,41 @@ fn what_a_history_holds_is_told_or_named() {
     let mut seen = Seen::of(&Trail::default(), "u");
     let garbage = told(&mut seen, &task("COMPLETED", &json!([]), &json!([{"foo": 1}]))).unwrap_err();
     assert_eq!(garbage, Garbage("task.history[0] has neither role nor parts".into()));
+}
+
+#[test]
+fn a_part_of_a_history_is_looked_at_like_any_other() {
+    for (role, part, problem) in [
+        ("ROLE_AGENT", json!({}), "must hold one of text, raw, url and data"),
+        ("ROLE_USER", json!({}), "must hold one of text, raw, url and data"),
+        (
+            "ROLE_AGENT",
+            json!({"text": "a", "url": "http://h"}),
+            "must hold only one of text, raw, url and data, got text and url",
+        ),
+    ] {
+        let mut seen = Seen::of(&Trail::default(), "u");
+        let history = json!([
+            {"messageId": "h", "role": "ROLE_AGENT", "parts": [text("hm")]},
+            {"messageId": "m", "role": role, "parts": [text("x"), part]},
+        ]);
+        let garbage = told(&mut seen, &task("WORKING", &json!([]), &history)).unwrap_err();
+        assert_eq!(garbage, Garbage(format!("task.history[1].parts[1] {problem}")));
+    }
+}
+
+#[test]
+fn a_message_that_holds_nothing_is_left_out_and_its_status_counts() {
+    let silent = |id: &str| json!({"messageId": id, "role": "ROLE_AGENT", "parts": []});
+    let mut seen = Seen::of(&Trail::default(), "u");
+    let mut whole = task("WORKING", &json!([]), &json!([silent("h")]));
+    whole["task"]["status"]["message"] = silent("s");
+    assert_eq!(told(&mut seen, &whole).unwrap(), ["linked t/c", "WORKING"]);
+    assert!(told(&mut seen, &json!({"message": silent("m")})).unwrap().is_empty());
+    let mut update = json!({"statusUpdate": {"taskId": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED",
+        "message": silent("e")}}});
+    assert_eq!(told(&mut seen, &update).unwrap(), ["COMPLETED"]);
+    let mut seen = Seen::of(&Trail::default(), "u");
+    update["statusUpdate"]["status"]["message"]["metadata"] = json!({"k": 1});
+    assert_eq!(told(&mut seen, &update).unwrap(), ["linked t/c", "COMPLETED e:"], "but for one with metadata");
 }
