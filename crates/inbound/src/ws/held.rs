@@ -14,7 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What came under the id of an earlier request.
 pub enum Kept {
-    Result(String),
+    /// None where the answer had none.
+    Result(Option<String>),
     Failed(Failure),
     Ended,
 }
@@ -22,7 +23,7 @@ pub enum Kept {
 impl Kept {
     fn size(&self) -> usize {
         match self {
-            Self::Result(text) => text.len(),
+            Self::Result(text) => text.as_ref().map_or(0, String::len),
             Self::Failed(failure) => failure.message.len(),
             Self::Ended => 0,
         }
