@@ -62,6 +62,7 @@ impl Known {
             rights: record.rights,
             agents: record.agents.map(Into::into),
             key: Some(record.hash),
+            agent: None,
         };
         Self { caller, hash: record.hash, expires_at: record.expires_at }
     }

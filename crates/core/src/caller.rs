@@ -23,6 +23,8 @@ pub struct Caller {
     pub agents: Option<Arc<[String]>>,
     /// The hash of the key that was shown.
     pub key: Option<Digest>,
+    /// The agent whose own connection it asks over: the hub's word, as the key may be this agent.
+    pub agent: Option<Arc<str>>,
 }
 
 impl Caller {
@@ -35,7 +37,13 @@ impl Caller {
             rights: Rights::CALLER,
             agents: None,
             key: None,
+            agent: None,
         }
+    }
+
+    /// By which name others are told of it: an agent can be answered by its own, whatever its key is called.
+    pub fn shown_as(&self) -> &str {
+        self.agent.as_deref().unwrap_or(&self.name)
     }
 
     pub fn is_anonymous(&self) -> bool {
@@ -124,6 +132,7 @@ mod tests {
             rights: Rights::of([Right::TasksRead, Right::TasksWrite]),
             agents: Some(["echo".to_owned()].into()),
             key: None,
+            agent: None,
         };
         caller.check(Right::TasksRead).expect("it has that");
         let told = |caller: &Caller, right| caller.check(right).expect_err("it lacks that").message;

@@ -255,6 +255,8 @@ pub trait Store: HookStore + ApprovalStore + UsageStore + AlertStore {
     fn replace_key(&self, old: FullName, until: Millis, key: KeyRecord) -> Later<bool>;
     /// Revokes by name; false if there is no such key, or it is revoked already.
     fn revoke_key(&self, name: FullName, at: Millis) -> Later<bool>;
+    /// Makes a key good again that was revoked or has expired, without an end; false if there is no such key.
+    fn restore_key(&self, name: FullName) -> Later<bool>;
     /// Whether the store answers.
     fn ping(&self) -> Later<()>;
 }

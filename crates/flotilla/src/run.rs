@@ -126,6 +126,7 @@ async fn serve_until_stopped(
     let dir = config.hub.data_dir.clone().unwrap_or_else(data::default_dir);
     let _lock = if overrides.memory { None } else { Some(prepare(&dir)?) };
     let store = open_store(&overrides, &config, &dir)?;
+    let token = token::plan(&store, &config).await?;
     let listener = TcpListener::bind(config.hub.listen).await.with_context(|| {
         format!("listening on {} (is another hub running? --listen chooses another address)", config.hub.listen)
     })?;
@@ -166,7 +167,7 @@ async fn serve_until_stopped(
     }
     // A key is shown only once: it is made when nothing can keep it from being shown any more.
     let new_key = keys::ensure_owner(&store, &config).await?;
-    token::ensure(&store, &config).await?;
+    token.carry_out(&store).await?;
     let access = Access::new(store, clock, config.hub.allow_anonymous);
     access.refresh().await?;
     let signer = Arc::clone(&signing) as Arc<dyn Signer>;

@@ -17,6 +17,7 @@ fn told(frame: &Frame<'_>) -> String {
         Frame::Result { id, result } => format!("result {id} {result}"),
         Frame::Error { id, error } => format!("error {id} {}", error.code),
         Frame::StreamEnd { id } => format!("end {id}"),
+        Frame::NoAnswer { id, refusal } => format!("nothing {id} {}", refusal.message),
         Frame::Hub { kind } => format!("hub {kind}"),
     }
 }

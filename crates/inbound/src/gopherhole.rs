@@ -180,7 +180,7 @@ async fn look(app: &Arc<App>, caller: &Caller, asked: Asked) -> Result<Value, Er
 
 /// Of a task that a caller has with an agent.
 fn parties(caller: &Caller, agent: &Agent) -> Parties {
-    Parties { client: caller.name.to_string(), server: agent.name.clone() }
+    Parties { client: caller.shown_as().to_owned(), server: agent.name.clone() }
 }
 
 /// The task, for the one who asked and the one who was asked.

@@ -124,7 +124,7 @@ pub async fn serve(app: &Arc<App>, request: Request<Body>) -> Response<Body> {
 /// Who connects, and as what. Whatever is wrong is told before the connection is made.
 async fn open(app: &Arc<App>, parts: &mut Parts, manner: Manner) -> Result<Box<Connection>, Error> {
     let wish = Wish::of(parts)?;
-    let caller = match &wish.ticket {
+    let mut caller = match &wish.ticket {
         Some(ticket) => {
             let caller = app.tickets.redeem(ticket)?;
             // A ticket is as good as the key it was fetched with.
@@ -137,6 +137,7 @@ async fn open(app: &Arc<App>, parts: &mut Parts, manner: Manner) -> Result<Box<C
     let agent = if is_agent { Some(app.hub.dial_in(&caller, wish.agent.as_deref()).await?) } else { None };
     let session = match agent {
         Some((agent, terms)) => {
+            caller.agent = Some(agent.name.as_str().into());
             let desk = app.hub.roster().desk(agent.id);
             let seal = format!("{} {}", app.hub.store().hub_id(), agent.id.0);
             let (session, resumed) = desk.open(wish.resume.as_deref(), terms, &seal)?;

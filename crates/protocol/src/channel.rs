@@ -84,6 +84,11 @@ pub enum Frame<'a> {
     StreamEnd {
         id: &'a str,
     },
+    /// An answer that says nothing, and what is wrong with it.
+    NoAnswer {
+        id: &'a str,
+        refusal: Refusal,
+    },
     /// A frame of the hub's own; `kind` is its `type`.
     Hub {
         kind: String,
@@ -133,9 +138,11 @@ impl<'a> Frame<'a> {
             return Ok(Self::CancelStream { id });
         }
         if let Some(error) = members.error {
-            let error = serde_json::from_str(error.get());
-            let wrong = |_| Refusal::new(Reason::InvalidRequest, "An error is an object with a code and a message.");
-            return Ok(Self::Error { id, error: error.map_err(wrong)? });
+            let wrong = || Refusal::new(Reason::InvalidRequest, "An error is an object with a code and a message.");
+            return Ok(match serde_json::from_str(error.get()) {
+                Ok(error) => Self::Error { id, error },
+                Err(_) => Self::NoAnswer { id, refusal: wrong() },
+            });
         }
         match (is_set(members.stream_end), members.result) {
             (true, result) if result.is_none_or(|result| result.get() == "null") => Ok(Self::StreamEnd { id }),
@@ -143,7 +150,7 @@ impl<'a> Frame<'a> {
             _ => {
                 let text = "A JSON-RPC frame is a request (method), a response (result or error), or a control frame \
                             (streamEnd, cancelStream).";
-                Err(Refusal::new(Reason::InvalidRequest, text))
+                Ok(Self::NoAnswer { id, refusal: Refusal::new(Reason::InvalidRequest, text) })
             }
         }
     }
@@ -195,6 +202,7 @@ mod tests {
             Ok(Frame::Result { id, result }) => format!("result {id} {result}"),
             Ok(Frame::Error { id, error }) => format!("error {id} {} {}", error.code, error.message),
             Ok(Frame::StreamEnd { id }) => format!("end {id}"),
+            Ok(Frame::NoAnswer { id, refusal }) => format!("nothing {id} {}", refusal.reason.row().reason),
             Ok(Frame::Hub { kind }) => format!("hub {kind}"),
             Err(refusal) => refusal.reason.row().reason.to_owned(),
         }
@@ -217,7 +225,8 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":7,"result":null}"#, "result 7 null"),
             (r#"{"jsonrpc":"2.0","id":7,"result":null,"streamEnd":true}"#, "end 7"),
             (r#"{"type":"ping"}"#, "hub ping"),
-            (r#"{"jsonrpc":"2.0","id":7}"#, "INVALID_REQUEST"),
+            (r#"{"jsonrpc":"2.0","id":7}"#, "nothing 7 INVALID_REQUEST"),
+            (r#"{"jsonrpc":"2.0","id":7,"error":5}"#, "nothing 7 INVALID_REQUEST"),
             (r#"{"jsonrpc":"2.0","id":{},"method":"X"}"#, "INVALID_REQUEST"),
             (r#"[{"jsonrpc":"2.0"}]"#, "INVALID_REQUEST"),
             (r#"{"id":7}"#, "INVALID_REQUEST"),

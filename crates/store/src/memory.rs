@@ -226,6 +226,9 @@ impl Store for Memory {
     fn revoke_key(&self, name: FullName, at: Millis) -> Later<bool> {
         self.now(|tables| tables.keyring.revoke(&name, at))
     }
+    fn restore_key(&self, name: FullName) -> Later<bool> {
+        self.now(|tables| tables.keyring.restore(&name))
+    }
     fn ping(&self) -> Later<()> {
         self.now(|_| ())
     }

@@ -313,6 +313,9 @@ impl Store for Sqlite {
     fn revoke_key(&self, name: FullName, at: Millis) -> Later<bool> {
         self.write(move |connection| key::revoke(connection, &name, at))
     }
+    fn restore_key(&self, name: FullName) -> Later<bool> {
+        self.write(move |connection| key::restore(connection, &name))
+    }
     fn ping(&self) -> Later<()> {
         self.write(|connection| connection.query_row("SELECT 1", [], |_| Ok(())).map_err(fault("asking the store")))
     }

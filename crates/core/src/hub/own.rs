@@ -134,7 +134,11 @@ impl Hub {
         let list = ListTasksResponse { tasks, next_page_token, page_size, total_size };
         let registry = self.registry.load();
         let sides = |record: &Record| Sides {
-            from: if record.head.principal == caller.principal { caller.name.to_string() } else { asked_by(record) },
+            from: if record.head.principal == caller.principal {
+                caller.shown_as().to_owned()
+            } else {
+                asked_by(record)
+            },
             agent: registry.by_id(record.head.agent).map(|agent| agent.name.clone()).unwrap_or_default(),
         };
         Ok(OwnPage { list, sides: records.iter().map(sides).collect() })

@@ -22,6 +22,7 @@ impl Hub {
             rights: Rights::CALLER,
             agents: None,
             key: None,
+            agent: None,
         };
         let parts = vec![Part::text(text)];
         let message = Message { message_id: id, role: Role::User, parts, ..Message::default() };

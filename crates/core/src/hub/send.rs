@@ -226,7 +226,7 @@ impl Hub {
         // known by its name before it has ended.
         let ends_early = descent.as_ref().is_some_and(|descent| descent.deadline.is_some());
         let watched = wait != Wait::Rest || hook.is_some() || ends_early;
-        let from = if agent.link.is_remote() { caller.name.to_string() } else { String::new() };
+        let from = if agent.link.is_remote() { caller.shown_as().to_owned() } else { String::new() };
         let message = Arc::new(message);
         // What the hub implements itself concerns this hop alone.
         extensions.retain(|uri| agent.link.is_remote() && !uri.starts_with(HUB_EXTENSIONS));

@@ -135,6 +135,8 @@ struct State {
     process: String,
     /// The connection that went on for those before the hub started; zero until one has.
     returned: u64,
+    /// It has its own token by now, so that those of before the start are good no more.
+    settled: bool,
 }
 
 /// Tokens kept for those who come back; the oldest go.

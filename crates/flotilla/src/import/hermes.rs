@@ -1,8 +1,9 @@
 //! Hermes' A2A plugin: a folder per agent with an `identity.yaml`, or older `vault.yaml` files of profiles.
 
 use super::{Draft, read, secret, text};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use serde_json::{Value, json};
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Where its folders are when none is named.
@@ -20,18 +21,12 @@ pub fn import(dir: &Path) -> Result<Draft> {
     for below in ["", "agents", "a2a/agents", "fleet/a2a/agents"] {
         for folder in folders(&dir.join(below)) {
             let file = folder.join("identity.yaml");
-            if file.is_file() {
-                found += 1;
-                with_file(&mut draft, &file, |draft, identity| take(draft, &file, &folder, identity));
-            }
+            found += with_file(&mut draft, &file, |draft, identity| take(draft, &file, &folder, identity));
         }
     }
     for profile in folders(&dir.join("profiles")) {
         let file = profile.join("a2a/vault.yaml");
-        if file.is_file() {
-            found += 1;
-            with_file(&mut draft, &file, |draft, vault| take_vault(draft, &file, vault));
-        }
+        found += with_file(&mut draft, &file, |draft, vault| take_vault(draft, &file, vault));
     }
     if found == 0 {
         bail!(
@@ -51,12 +46,31 @@ fn folders(dir: &Path) -> Vec<PathBuf> {
     folders
 }
 
-fn with_file(draft: &mut Draft, file: &Path, take: impl FnOnce(&mut Draft, &Value)) {
-    match read(file) {
+/// How many files there were: one or none.
+fn with_file(draft: &mut Draft, file: &Path, take: impl FnOnce(&mut Draft, &Value)) -> usize {
+    let Some(obstacle) = obstacle(file) else { return 0 };
+    match obstacle.map_or_else(|| read(file), |problem| Err(anyhow!("{}: {problem}", file.display()))) {
         Ok(value) if value.is_object() => take(draft, &value),
         Ok(_) => draft.left.push(format!("{}: holds nothing that could be an agent", file.display())),
         Err(error) => draft.left.push(format!("{error:#}")),
     }
+    1
+}
+
+/// Why a file is not to be read, though there is something of its name; none if there is nothing. Whoever opens a FIFO or a
+/// device may wait for ever.
+fn obstacle(file: &Path) -> Option<Option<String>> {
+    let nowhere = |error: &Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    if std::fs::symlink_metadata(file).is_err_and(|error| nowhere(&error)) {
+        return None;
+    }
+    Some(match std::fs::metadata(file) {
+        Ok(there) if there.is_file() => None,
+        Ok(there) if there.is_dir() => Some("is a directory, and no file".into()),
+        Ok(_) => Some("is no file that can be read, but a FIFO, a socket or a device".into()),
+        Err(error) if nowhere(&error) => Some("is a link that leads nowhere".into()),
+        Err(error) => Some(format!("cannot be read: {error}")),
+    })
 }
 
 fn take(draft: &mut Draft, file: &Path, folder: &Path, identity: &Value) {
@@ -210,9 +224,15 @@ fn take_vault(draft: &mut Draft, file: &Path, vault: &Value) {
     draft.leave_others(&origin, "", Some(vault), &["agents"]);
     for (name, entry) in agents {
         let mut identity = entry.clone();
-        if let Some(object) = identity.as_object_mut() {
-            object.insert("name".into(), name.as_str().into());
-            take(draft, file, Path::new(name), &identity);
-        }
+        let Some(object) = identity.as_object_mut() else {
+            draft.leave(
+                &origin,
+                &format!("agents.{name}"),
+                "is no mapping, so that there is nothing to make an agent of",
+            );
+            continue;
+        };
+        object.insert("name".into(), name.as_str().into());
+        take(draft, file, Path::new(name), &identity);
     }
 }

@@ -140,6 +140,39 @@ fn of_agents_of_one_name_the_report_says_which_file_was_taken() {
 }
 
 #[test]
+fn what_is_no_file_and_no_mapping_is_told_and_waited_for_by_nobody() {
+    let home = place(&[
+        ("agents/good/identity.yaml", "{a2a_url: 'http://g.example'}"),
+        ("profiles/p/a2a/vault.yaml", "{agents: {five: 5, list: [], none: , mailer: {a2a_url: 'http://m.example'}}}"),
+        ("agents/folder/identity.yaml/note", ""),
+    ]);
+    let at = |name: &str| {
+        let folder = home.path().join("agents").join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        folder.join("identity.yaml")
+    };
+    std::os::unix::fs::symlink("/nowhere/identity.yaml", at("dangling")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", at("device")).unwrap();
+    std::os::unix::fs::symlink(at("good"), at("linked")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
+    at("empty");
+    let draft = hermes::import(home.path()).unwrap();
+    assert_eq!(draft.agents().collect::<Vec<_>>(), ["good", "linked", "mailer"]);
+    for words in [
+        ["agents.five", "no mapping"],
+        ["agents.list", "no mapping"],
+        ["agents.none", "no mapping"],
+        ["dangling/identity.yaml", "leads nowhere"],
+        ["folder/identity.yaml", "a directory"],
+        ["fifo/identity.yaml", "a FIFO"],
+        ["device/identity.yaml", "a device"],
+    ] {
+        told(&draft.left, &words);
+    }
+    assert_eq!(draft.left.len(), 7, "{:?}", draft.left);
+}
+
+#[test]
 fn nothing_to_import_is_told_with_where_it_was_looked_for() {
     let home = place(&[("notes.txt", "")]);
     let told = hermes::import(home.path()).unwrap_err().to_string();

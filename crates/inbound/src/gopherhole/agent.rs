@@ -16,12 +16,12 @@ use flotilla_protocol::work::{Contents, Report};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The agent a caller is.
+/// The agent a caller is: the one whose connection it asks over, or else the one its key is.
 pub fn own_agent(app: &App, caller: &Caller) -> Option<Arc<Agent>> {
-    if !caller.rights.names_one(Right::AgentsConnect) {
+    if caller.agent.is_none() && !caller.rights.names_one(Right::AgentsConnect) {
         return None;
     }
-    let name = Hub::agent_name(caller, None).ok()?;
+    let name = Hub::agent_name(caller, caller.agent.as_deref()).ok()?;
     let registry = app.hub.registry();
     let agent = registry.by_name(&name)?;
     let own = agent.owner == caller.principal || caller.agents.is_some();

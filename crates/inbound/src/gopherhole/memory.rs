@@ -56,8 +56,9 @@ pub async fn speaks(app: &App, caller: &Caller, program: Program) -> Result<bool
     let tasks = app.hub.list_own(caller, &request, &[], None).await?.list.tasks;
     let speaks = match tasks.iter().max_by_key(|task| TaskId::parse(&task.id)) {
         Some(latest) => gopherhole::speaks_of(latest),
-        // An agent that is not connected and has asked nobody: what else could it want to see than what it has to do?
-        None => own_agent(app, caller).is_some_and(|agent| !app.hub.roster().desk(agent.id).is_present()),
+        // An agent that has asked nobody: what else could it want to see than what it has to do? One whose connection is
+        // in a version of A2A speaks that.
+        None => own_agent(app, caller).is_some_and(|agent| !app.hub.roster().desk(agent.id).speaks_a2a()),
     };
     Ok(speaks)
 }

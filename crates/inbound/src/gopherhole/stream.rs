@@ -69,7 +69,7 @@ impl Streaming<'_> {
         };
         let reading = self.follow(app, caller, &to, Request::SendStreamingMessage(request)).await?;
         app.speakers.remember(caller, came.program);
-        let parties = Parties { client: caller.name.to_string(), server: to };
+        let parties = Parties { client: caller.shown_as().to_owned(), server: to };
         Ok((reading, parties))
     }
 

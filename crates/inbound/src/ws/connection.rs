@@ -299,7 +299,12 @@ impl Connection {
         match frame {
             Ok(Frame::Request { envelope, service }) => self.call(&envelope, service),
             Ok(Frame::CancelStream { id }) => self.cancel_stream(id),
-            Ok(Frame::Result { id, result }) => self.upcall_result(id, result).await,
+            Ok(Frame::Result { id, result }) => self.upcall_result(id, Some(result)).await,
+            Ok(Frame::NoAnswer { id, refusal }) => {
+                self.upcall_result(id, None).await;
+                let text = channel::error(id, &refusal, self.app.now());
+                self.say(text);
+            }
             Ok(Frame::Error { id, error }) => self.upcall_failed(id, &error).await,
             Ok(Frame::StreamEnd { id }) => self.upcall_ended(id).await,
             Ok(Frame::Hub { kind }) => self.hub_frame(&kind, bytes).await,

@@ -14,7 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What came under the id of an earlier request.
 pub enum Kept {
-    Result(String),
+    /// None where the answer had none.
+    Result(Option<String>),
     Failed(Failure),
     Ended,
 }
@@ -22,7 +23,7 @@ pub enum Kept {
 impl Kept {
     fn size(&self) -> usize {
         match self {
-            Self::Result(text) => text.len(),
+            Self::Result(text) => text.as_ref().map_or(0, String::len),
             Self::Failed(failure) => failure.message.len(),
             Self::Ended => 0,
         }
@@ -82,10 +83,10 @@ mod tests {
     #[test]
     fn all_is_kept_or_nothing() {
         let mut held = Held::default();
-        held.keep("1", Kept::Result("x".repeat(MOST_BYTES * 2)));
+        held.keep("1", Kept::Result(Some("x".repeat(MOST_BYTES * 2))));
         assert_eq!(held.into_frames().map(|frames| frames.len()), Some(1), "one, whatever its size");
         let mut held = Held::default();
-        (0..2).for_each(|_| held.keep("1", Kept::Result("x".repeat(MOST_BYTES))));
+        (0..2).for_each(|_| held.keep("1", Kept::Result(Some("x".repeat(MOST_BYTES)))));
         assert!(held.into_frames().is_none());
         let mut held = Held::default();
         (0..=MOST_FRAMES).for_each(|_| held.keep("1", Kept::Ended));

@@ -4,6 +4,7 @@ use super::agent::{Asked, relay};
 use super::connection::{Connection, Manner};
 use super::held::{Awaited, Held, Kept};
 use flotilla_core::ids::TaskId;
+use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::{StreamResponse, Task, TaskState};
 use flotilla_protocol::a2a::request::{CancelTaskRequest, GetTaskRequest, Request, SubscribeToTaskRequest};
@@ -17,6 +18,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What an agent answers whose task is gone.
 const NO_TASK: i64 = -32001;
+
+/// What is wrong with an answer in which there is nothing of an answer.
+const NEITHER: &str = "it is neither a Task nor a Message, and no update";
 
 /// What is under way with an agent, by the task it is about.
 #[derive(Default)]
@@ -168,12 +172,12 @@ impl Connection {
     }
 
     /// What an agent answers. That it has a run at all counts as having taken it.
-    pub async fn upcall_result(&mut self, id: &str, result: &str) {
+    pub async fn upcall_result(&mut self, id: &str, result: Option<&str>) {
         let Some(asked) = Asked::read(id) else { return };
         let Asked { task, run, what, .. } = asked;
         let frame = self.frame_of(what, result);
         let Some(upcall) = self.upcall(task, run) else { return };
-        if upcall.puts_aside(&asked, id, || Kept::Result(result.to_owned())) {
+        if upcall.puts_aside(&asked, id, || Kept::Result(result.map(str::to_owned))) {
             return self.tell(task, run, Vec::new()).await;
         }
         if matches!(what, 'f' | 'g') {
@@ -218,9 +222,13 @@ impl Connection {
     }
 
     /// A frame of an answer; the answers to some requests are a task without a word around it.
-    fn frame_of(&self, what: char, result: &str) -> Result<StreamResponse, String> {
+    fn frame_of(&self, what: char, result: Option<&str>) -> Result<StreamResponse, String> {
+        let result = result.ok_or("it has neither a result nor an error")?;
         if result == "null" {
             return Err("it is null, and no Task, Message or update".into());
+        }
+        if result.trim_matches(['{', '}', ' ']).is_empty() || !result.starts_with('{') {
+            return Err(NEITHER.into());
         }
         let method = match what {
             'c' => Method::CancelTask,
@@ -235,7 +243,11 @@ impl Connection {
             'c' | 'g' => decode::message::<Task>(json.as_bytes()).map(StreamResponse::Task),
             _ => decode::message(json.as_bytes()),
         };
-        read.map_err(|refusal| refusal.message)
+        // The frame was read, so it is JSON: what is wrong is that none of these is in it.
+        read.map_err(|refusal| match refusal.reason {
+            Reason::ParseError => NEITHER.to_owned(),
+            _ => refusal.message,
+        })
     }
 
     /// Reports without the messages that were reported before, on this connection or an earlier one.
@@ -304,7 +316,7 @@ impl Connection {
         };
         for (id, kept) in frames {
             match kept {
-                Kept::Result(result) => self.upcall_result(&id, &result).await,
+                Kept::Result(result) => self.upcall_result(&id, result.as_deref()).await,
                 Kept::Failed(error) => self.upcall_failed(&id, &error).await,
                 Kept::Ended => self.upcall_ended(&id).await,
             }

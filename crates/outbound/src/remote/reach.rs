@@ -114,9 +114,10 @@ impl Way {
         }
     }
 
-    /// Reads the card and chooses anew.
+    /// Reads the card and chooses anew. The keys of its origin are read too: one may have been withdrawn meanwhile.
     pub async fn refresh(&self) -> Result<Arc<Client>, ClientError> {
         let _one = self.reading.lock().await;
+        *self.judged.lock().await = None;
         self.read().await
     }
 
@@ -185,18 +186,38 @@ impl Way {
         Ok(())
     }
 
-    /// What the signatures of a card are worth. A card that is the same as before is judged once, unless there were no
-    /// keys for it.
+    /// What the signatures of a card are worth. A card that is the same as before is judged once between two checks,
+    /// unless there were no keys for it.
     pub async fn judge(&self, card: &Card) -> Outcome {
         let mut judged = self.judged.lock().await;
         match &*judged {
             Some((json, outcome)) if *json == card.json && outcome.word != Word::Unverifiable => outcome.clone(),
             _ => {
-                let by = Fetch { net: &self.net, guard: self.options.guarded.then_some(&self.guard) };
-                let outcome = judge(by, &card.json, &card.source, &self.options.pins).await;
+                let outcome = self.judge_now(card).await;
                 *judged = Some((card.json.clone(), outcome.clone()));
                 outcome
             }
+        }
+    }
+
+    async fn judge_now(&self, card: &Card) -> Outcome {
+        let by = Fetch { net: &self.net, guard: self.options.guarded.then_some(&self.guard) };
+        judge(by, &card.json, &card.source, &self.options.pins).await
+    }
+
+    /// The card in use is none to fall back on if it was forged all along, which shows once there are keys to tell; nor if
+    /// its origin has withdrawn the key that signed it. `read` is a card that is not to be used, and what it is worth.
+    async fn distrust(&self, read: &Card, outcome: &Outcome) {
+        let Some(used) = self.chosen() else { return };
+        let of_its_own = match used.card().json == read.json {
+            true => None,
+            false => Some(self.judge_now(used.card()).await),
+        };
+        let Outcome { word, is_informed, .. } = of_its_own.as_ref().unwrap_or(outcome);
+        let is_withdrawn = *word == Word::Unverifiable && *is_informed && used.card().is_proven;
+        if *word == Word::Failed || is_withdrawn {
+            tracing::warn!(agent = self.options.name, "the card in use does not hold; the agent is not called by it");
+            self.chosen.store(None);
         }
     }
 
@@ -216,8 +237,9 @@ impl Way {
             return Ok(card);
         }
         let reference = address::shown(&card.source);
-        let Outcome { word, reason, proof } = self.judge(&card).await;
-        let problem = match (word, proof) {
+        let outcome = self.judge(&card).await;
+        let (word, reason) = (outcome.word, &outcome.reason);
+        let problem = match (word, &outcome.proof) {
             (Word::Verified, proof) => {
                 let kept = self.proven.keep(&self.options.name, &self.proof).await;
                 kept.map_err(|fault| ClientError::Setting(format!("that its card is verified: {fault}")))?;
@@ -235,6 +257,7 @@ impl Way {
             ),
             (Word::Absent | Word::Unverifiable, _) => return Ok(card),
         };
+        self.distrust(&card, &outcome).await;
         Err(ClientError::CardInvalid { reference, problem })
     }
 

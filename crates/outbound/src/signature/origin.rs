@@ -88,8 +88,10 @@ pub async fn judge(by: Fetch<'_>, json: &str, source: &str, pins: &Pins) -> Outc
         return without(json, pins, why);
     }
     match fetch(by, json, &origin).await {
-        Ok(found) if pins.is_empty() => verify(json, Trust::Origin(&found, &origin)),
-        Ok(KeySet(found)) => {
+        Ok((found, is_informed)) if pins.is_empty() => {
+            Outcome { is_informed, ..verify(json, Trust::Origin(&found, &origin)) }
+        }
+        Ok((KeySet(found), _)) => {
             let missing = pins.missing(&found);
             let pinned = found.iter().filter(|key| pins.thumbprints.contains(&key.thumbprint));
             let keys = KeySet(pins.keys.0.iter().chain(pinned).cloned().collect());
@@ -120,7 +122,8 @@ fn is_private(net: &Net, origin: &Url) -> bool {
 }
 
 /// All keys the origin has: where the signatures say they are, if that is the origin too, and at the well-known path.
-async fn fetch(by: Fetch<'_>, json: &str, origin: &Url) -> Result<KeySet, String> {
+/// Beside them whether there was an answer at each of these places.
+async fn fetch(by: Fetch<'_>, json: &str, origin: &Url) -> Result<(KeySet, bool), String> {
     let own = format!("{}{WELL_KNOWN}", origin.origin().ascii_serialization());
     let mut places: Vec<String> = Vec::new();
     for place in said_places(json).into_iter().filter(|place| is_of(place, origin)).chain([own]) {
@@ -135,7 +138,8 @@ async fn fetch(by: Fetch<'_>, json: &str, origin: &Url) -> Result<KeySet, String
             Err(error) => problem = format!("its keys at {place} cannot be had: {error}"),
         }
     }
-    found.ok_or(problem)
+    let is_all = problem.is_empty();
+    found.map(|keys| (keys, is_all)).ok_or(problem)
 }
 
 async fn fetch_one(Fetch { net, guard }: Fetch<'_>, place: &str) -> Result<KeySet, String> {

@@ -38,11 +38,13 @@ pub struct Outcome {
     pub word: Word,
     pub reason: String,
     pub proof: Option<Box<Proof>>,
+    /// Whether all keys of the card's origin were read for it: what is not among them is not its key, or not any more.
+    pub is_informed: bool,
 }
 
 impl Outcome {
     pub fn new(word: Word, reason: impl Into<String>) -> Self {
-        Self { word, reason: reason.into(), proof: None }
+        Self { word, reason: reason.into(), proof: None, is_informed: false }
     }
 
     /// As it is told of an agent.
@@ -199,7 +201,7 @@ fn verified(proof: Box<Proof>, trust: Trust<'_>) -> Outcome {
             reason.push_str(&format!(" and {more} more"));
         }
     }
-    Outcome { word: Word::Verified, reason, proof: Some(proof) }
+    Outcome { proof: Some(proof), ..Outcome::new(Word::Verified, reason) }
 }
 
 fn examine(signature: &Value, payloads: &[Payload], trust: Trust<'_>) -> Result<Worth, String> {

@@ -75,6 +75,13 @@ impl Keyring {
         revoked
     }
 
+    pub fn restore(&mut self, name: &FullName) -> bool {
+        let Some(key) = self.keys.iter_mut().find(|key| key.name == *name) else { return false };
+        (key.revoked_at, key.expires_at) = (None, None);
+        self.revision += 1;
+        true
+    }
+
     fn live(&mut self, name: &FullName) -> Option<&mut KeyRecord> {
         self.keys.iter_mut().find(|key| key.name == *name && key.revoked_at.is_none())
     }

@@ -134,6 +134,13 @@ pub fn revoke(connection: &Connection, name: &FullName, at: Millis) -> Result<bo
     revoked.map(|rows| rows == 1).map_err(fault("revoking a key"))
 }
 
+pub fn restore(connection: &Connection, name: &FullName) -> Result<bool, Fault> {
+    let sql = "UPDATE keys SET revoked_at = NULL, expires_at = NULL \
+               WHERE workspace = (SELECT id FROM workspaces WHERE name = ?1) AND name = ?2";
+    let restored = connection.execute(sql, params![name.workspace, name.name]);
+    restored.map(|rows| rows == 1).map_err(fault("restoring a key"))
+}
+
 pub fn agent(connection: &Connection, name: &str, owner: PrincipalId) -> Result<AgentId, Fault> {
     connection
         .execute(

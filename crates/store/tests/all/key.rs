@@ -58,6 +58,11 @@ pub async fn keys_are_found_by_hash_and_revoked_by_name(home: &impl Home) {
     assert!(!store.revoke_key(full("elsewhere/owner"), Millis(10)).await.unwrap());
     let revoked = store.key(limited.hash).await.unwrap().unwrap();
     assert_eq!(revoked.revoked_at, Some(Millis(9)));
+    assert!(store.restore_key(full("limited")).await.unwrap());
+    assert!(!store.restore_key(full("elsewhere/limited")).await.unwrap());
+    let restored = store.key(limited.hash).await.unwrap().unwrap();
+    assert_eq!((restored.revoked_at, restored.expires_at), (None, None));
+    assert_eq!((restored.rights, restored.agents), (limited.rights, limited.agents));
     let names: Vec<String> = store.keys().await.unwrap().into_iter().map(|key| key.name.to_string()).collect();
     assert_eq!(names, ["limited", "owner"]);
 }
@@ -138,8 +143,10 @@ pub async fn every_change_of_keys_has_its_revision(home: &impl Home) {
     seen.push(store.keys_revision().await.unwrap());
     assert!(store.revoke_key(full("one"), Millis(9)).await.unwrap());
     seen.push(store.keys_revision().await.unwrap());
+    assert!(store.restore_key(full("one")).await.unwrap());
+    seen.push(store.keys_revision().await.unwrap());
     assert!(seen.is_sorted_by(|before, after| before < after), "{seen:?}");
-    assert_eq!(store.keys_revision().await.unwrap(), seen[3]);
+    assert_eq!(store.keys_revision().await.unwrap(), seen[4]);
 }
 
 pub async fn agents_keep_their_numbers(home: &impl Home) {

@@ -163,6 +163,12 @@ impl Desk {
         self.state().seats.iter().any(|seat| seat.window > 0 && seat.answers != Answers::WhenGone)
     }
 
+    /// Whether its agent is connected, and all its connections take requests of A2A, or runs as a worker does.
+    pub fn speaks_a2a(&self) -> bool {
+        let state = self.state();
+        !state.seats.is_empty() && state.seats.iter().all(|seat| seat.answers != Answers::Perhaps)
+    }
+
     /// Whether somebody waits for a run to end.
     pub fn is_to_end(&self, task: TaskId) -> bool {
         self.state().runs.get(&task).is_some_and(|entry| *entry.end.borrow() == End::Asked)

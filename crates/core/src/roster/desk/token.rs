@@ -64,7 +64,7 @@ impl State {
     /// nobody knows which had which.
     pub(super) fn before(&self, token: &str, shares: bool, seal: &str) -> Option<u64> {
         let (said, shown) = token.split_at_checked(PROCESS + OWN)?;
-        let is_earlier = !shares && !said.starts_with(&self.process) && shown == sealed(said, seal);
+        let is_earlier = !shares && !self.settled && !said.starts_with(&self.process) && shown == sealed(said, seal);
         is_earlier.then_some(self.returned)
     }
 
@@ -88,8 +88,10 @@ impl State {
 impl Desk {
     /// A connection has its welcome, and with it the token that takes the place of the one it came with.
     pub(in crate::roster) fn welcomed(&self, id: u64) {
-        if let Some(seat) = self.state().seats.iter_mut().find(|seat| seat.id == id) {
-            seat.came_with = None;
+        let mut state = self.state();
+        let State { seats, process, settled, .. } = &mut *state;
+        if let Some(seat) = seats.iter_mut().find(|seat| seat.id == id) {
+            *settled |= seat.came_with.take().is_some_and(|token| !token.starts_with(process.as_str()));
         }
     }
 }

@@ -49,6 +49,37 @@ fn another_token_takes_its_place_and_none_ends_it() {
 }
 
 #[test]
+fn a_token_that_comes_back_is_good_again_and_a_refused_start_changes_nothing() {
+    let mut hub = setup().env("A2A_AUTH_TOKEN", TOKEN).start();
+    let answered = |hub: &flotilla_testkit::HubProcess, token: &str| {
+        hub.stranger(Binding::HttpJson).key(token).response("ListTasks", &serde_json::json!({})).status
+    };
+    let other = "another-token-0123456789";
+    for (set, good, wrong) in [(other, other, TOKEN), (TOKEN, TOKEN, other), ("", "", TOKEN), (TOKEN, TOKEN, other)] {
+        hub.set_env("A2A_AUTH_TOKEN", set);
+        hub.restart();
+        assert_eq!(answered(&hub, wrong), 401, "{set}");
+        assert!(good.is_empty() || answered(&hub, good) == 200, "{set}");
+    }
+    hub.cli_ok(&["keys", "revoke", "a2a-auth-token"]);
+    hub.restart();
+    assert_eq!(answered(&hub, TOKEN), 200, "it is set, so it is good");
+
+    let somebody = hub.key("somebody", &[]);
+    hub.terminate();
+    let listed = hub.cli_ok(&["keys", "list"]);
+    for taken in [somebody.as_str(), hub.owner_key()] {
+        hub.set_env("A2A_AUTH_TOKEN", taken);
+        let said = hub.second_refused();
+        assert!(said.contains("A2A_AUTH_TOKEN") && said.contains("somebody else") && !said.contains(taken), "{said}");
+    }
+    assert_eq!(hub.cli_ok(&["keys", "list"]), listed);
+    hub.set_env("A2A_AUTH_TOKEN", TOKEN);
+    hub.restart();
+    assert_eq!((answered(&hub, TOKEN), answered(&hub, &somebody)), (200, 200));
+}
+
+#[test]
 fn callers_without_a_key_are_let_in_only_where_that_is_safe() {
     let hub = setup().env("A2A_REQUIRE_AUTH", "false").start();
     hub.stranger(Binding::JsonRpc).call("SendMessage", &message("m", "hello")).expect("anonymous callers are let in");

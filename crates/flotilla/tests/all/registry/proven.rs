@@ -5,10 +5,10 @@ use super::{add, ask, local, owner};
 use crate::cast::state;
 use crate::cli::signatures::{key, signed_card};
 use flotilla_testkit::stand_in::card;
-use flotilla_testkit::{Client, HubProcess, Page, Pages, until};
+use flotilla_testkit::{Act, Client, HubProcess, Page, Pages, StandIn, until};
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// A site whose card is signed, until it leads to somebody else and is not.
 struct Site {
@@ -149,4 +149,78 @@ fn whoever_removes_an_agent_and_adds_it_again_begins_anew() {
     hub.write_config(&all);
     hub.restart();
     assert_eq!(check(&client, "set")["state"], "live", "so is one that was taken out of the configuration");
+}
+
+/// An agent, a site with its card, and what the site serves as its keys: a page, or nothing.
+struct Signed {
+    agent: StandIn,
+    site: Pages,
+    keys: Arc<Mutex<Option<Page>>>,
+}
+
+impl Signed {
+    fn start(by: u8, published: Option<Page>) -> Self {
+        let done = json!({"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"}}});
+        let agent = StandIn::start(false, move |_| vec![Act::Answer(done.clone())]);
+        let keys = Arc::new(Mutex::new(published));
+        let (served, by, called) = (Arc::clone(&keys), key(by), agent.url());
+        let site = Pages::start(move |path, _| match path {
+            CARD => Page::json(signed_card(card(&called, false), &by, json!({}))),
+            KEYS => served.lock().expect("no panic").clone().unwrap_or(Page::status(503)),
+            _ => Page::status(404),
+        });
+        Self { agent, site, keys }
+    }
+
+    fn publish(&self, page: Option<Page>) {
+        *self.keys.lock().expect("no panic") = page;
+    }
+
+    /// The agent is not called any more, and both commands say the same of its card.
+    fn is_not_called(&self, hub: &HubProcess, word: &str, problem: &str) {
+        let client = owner(hub);
+        let checked = check(&client, "far");
+        assert_eq!(checked["signature"]["word"], word, "{checked}");
+        let found = ask(&client, "POST", "/api/agents/discover", &json!({"url": self.site.url()})).json();
+        assert_eq!(found["signature"]["word"], word, "{found}");
+        let told = checked["checks"]["lastError"].as_str().unwrap_or_default();
+        assert!(told.contains(problem), "{checked}");
+        let before = self.agent.asked("SendMessage").len();
+        let task = client.agent("far").say("m-after", "go");
+        assert_eq!((state(&task), self.agent.asked("SendMessage").len()), ("TASK_STATE_FAILED", before), "{task}");
+        let id = task["id"].as_str().expect("an id");
+        assert!(hub.cli_ok(&["task", "log", id]).contains(problem), "its owner is told");
+    }
+}
+
+#[test]
+fn a_card_that_turns_out_to_be_forged_is_no_last_good_card() {
+    // Its keys are out of reach at first; they are another's than the signer's.
+    let far = Signed::start(2, None);
+    let hub = local("").start();
+    let client = owner(&hub);
+    assert_eq!(add(&client, &json!({"name": "far", "url": far.site.url()})).status, 201);
+    assert_eq!(check(&client, "far")["signature"]["word"], "unverifiable");
+    assert_eq!(state(&client.clone().agent("far").say("m-1", "go")), "TASK_STATE_COMPLETED");
+    far.publish(Some(keys(&key(1))));
+    far.is_not_called(&hub, "failed", "its signature does not hold");
+}
+
+#[test]
+fn a_card_whose_key_is_withdrawn_is_not_used_any_more() {
+    let far = Signed::start(1, Some(keys(&key(1))));
+    let hub = local("").start();
+    let client = owner(&hub);
+    assert_eq!(add(&client, &json!({"name": "far", "url": far.site.url()})).status, 201);
+    assert_eq!(check(&client, "far")["signature"]["word"], "verified");
+    // While nobody says what became of the key, the last good card counts.
+    far.publish(None);
+    let checked = check(&client, "far");
+    assert_eq!((&checked["signature"]["word"], &checked["state"]), (&json!("unverifiable"), &json!("stale")));
+    assert_eq!(state(&client.clone().agent("far").say("m-1", "go")), "TASK_STATE_COMPLETED");
+    far.publish(Some(Page::json(json!({"keys": []}))));
+    far.is_not_called(&hub, "unverifiable", "no key that is known here signed it any more");
+    far.publish(Some(keys(&key(1))));
+    assert_eq!(check(&client, "far")["signature"]["word"], "verified");
+    assert_eq!(state(&client.agent("far").say("m-2", "go")), "TASK_STATE_COMPLETED");
 }

@@ -67,6 +67,29 @@ fn an_agent_whose_welcome_was_lost_goes_on_with_the_token_it_has() {
 }
 
 #[test]
+fn a_token_from_before_a_restart_is_good_until_the_next_one_has_arrived() {
+    let mut hub = setup().start();
+    let key = agent_key(&hub, "patient");
+    let token_of =
+        |agent: &flotilla_testkit::socket::Socket| agent.welcome["resumeToken"].as_str().expect("a token").to_owned();
+    let token = token_of(&dial(&hub, &key).open());
+    hub.restart();
+    let back = |token: &str| dial(&hub, &key).query("resume", token).open();
+    back(&token).cut();
+    let mut agent = back(&token);
+    assert_eq!(agent.welcome["resumed"], true, "nobody knows that it has another");
+    let next = token_of(&agent);
+    // The hub's question whether the welcome has come is read on the way to the first pong, and answered before the second.
+    for _ in 0..2 {
+        agent.send(&json!({"type": "ping"}));
+        agent.kind("pong");
+    }
+    agent.cut();
+    let resumed = [&token, &next].map(|token| back(token).welcome["resumed"].clone());
+    assert_eq!(resumed, [json!(false), json!(true)], "now it is");
+}
+
+#[test]
 fn a_stream_begins_when_the_agent_has_acknowledged() {
     let hub = setup().start();
     for binding in Binding::ALL {

@@ -208,6 +208,38 @@ fn an_agent_may_answer_with_a_message_or_refuse() {
 }
 
 #[test]
+fn what_is_no_answer_ends_the_run_and_is_told_as_what_it_is() {
+    let hub = hub();
+    for (subprotocol, name) in [("a2a.v1", "new"), ("a2a.v0.3", "old")] {
+        let mut agent = dial(&hub, &agent_key(&hub, name)).subprotocol(subprotocol).open();
+        let client = caller(&hub, Binding::JsonRpc, name);
+        for (number, (said, told)) in [
+            (json!({}), "neither a result nor an error"),
+            (json!({"error": 5}), "neither a result nor an error"),
+            (json!({"result": {}}), "neither a Task nor a Message"),
+            (json!({"result": 5}), "neither a Task nor a Message"),
+            (json!({"result": []}), "neither a Task nor a Message"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let task = client.start(&format!("m-{number}"), "Hello");
+            let request = agent.wait_for("a request", |frame| frame.get("method").is_some());
+            let mut frame = said.clone();
+            (frame["jsonrpc"], frame["id"]) = (json!("2.0"), request["id"].clone());
+            agent.send(&frame);
+            let failed = reached(&client, id(&task), "TASK_STATE_FAILED");
+            let why = text(&failed["status"]["message"]);
+            assert!(why.contains("InvalidAgentResponse") && why.contains(told), "{subprotocol} {said}: {why}");
+            if said.get("result").is_none() {
+                let refused = agent.wait_for("an error", |frame| frame.get("error").is_some());
+                assert_eq!((&refused["id"], &refused["error"]["code"]), (&request["id"], &json!(-32600)), "{refused}");
+            }
+        }
+    }
+}
+
+#[test]
 fn cards_list_the_channel() {
     let hub = hub();
     let card = hub.owner(Binding::HttpJson).get("/agents/mock/.well-known/agent-card.json").json();

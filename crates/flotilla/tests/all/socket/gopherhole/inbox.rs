@@ -57,6 +57,47 @@ fn an_agent_without_a_socket_finds_what_it_has_to_do() {
     assert_eq!(ids(&result(&hub, &one, "ListTasks", &json!({}))), [&first["id"]], "a caller sees its own alone");
 }
 
+#[test]
+fn an_agent_that_is_connected_finds_its_work_before_it_has_said_anything() {
+    let hub = hub();
+    let key = agent_key(&hub, "weather");
+    let mut agent = dial(&hub, &key).open();
+    let asked = result(&hub, &agent_key(&hub, "one"), "SendMessage", &to("weather", "Rain?"));
+    agent.kind("message");
+    let over_socket = agent.call(1, "ListTasks", &json!({}))["result"].clone();
+    for page in [over_socket, result(&hub, &key, "ListTasks", &json!({}))] {
+        assert_eq!((ids(&page), &page["tasks"][0]["serverAgentId"]), (vec![&asked["id"]], &json!("weather")), "{page}");
+    }
+    // Whoever is connected in a version of A2A is answered in that.
+    let plain = agent_key(&hub, "modern");
+    let _connected = dial(&hub, &plain).subprotocol("a2a.v1").open();
+    result(&hub, &agent_key(&hub, "two"), "SendMessage", &to("modern", "Rain?"));
+    assert_eq!(result(&hub, &plain, "ListTasks", &json!({}))["tasks"], json!([]));
+}
+
+#[test]
+fn who_asks_over_an_agents_socket_is_shown_by_the_agents_name() {
+    let hub = hub();
+    let key = agent_key(&hub, "team-key");
+    let mut alpha = dial(&hub, &key).query("agent", "alpha").open();
+    assert_eq!(alpha.welcome["agentId"], "alpha");
+    let mut beta = connected(&hub, "beta");
+    alpha.send(&json!({"type": "message", "id": "1", "to": "beta", "from": "gamma",
+                       "payload": {"parts": [{"kind": "text", "text": "Hi"}]}}));
+    let asked = beta.kind("message");
+    assert_eq!(asked["from"], "alpha");
+    let page = beta.call(1, "ListTasks", &json!({}))["result"].clone();
+    assert_eq!((ids(&page), &page["tasks"][0]["clientAgentId"]), (vec![&asked["taskId"]], &json!("alpha")));
+    let sent = alpha.call(2, "SendMessage", &to("beta", "Once more"))["result"].clone();
+    assert_eq!((&sent["clientAgentId"], &beta.kind("message")["from"]), (&json!("alpha"), &json!("alpha")));
+    // Whoever was asked can write back.
+    let back = beta.call(2, "SendMessage", &to("alpha", "Hi yourself"))["result"].clone();
+    let heard = alpha.kind("message");
+    assert_eq!((&heard["taskId"], &heard["from"]), (&back["id"], &json!("beta")));
+    let page = alpha.call(3, "ListTasks", &json!({"status": "working"}))["result"].clone();
+    assert!(ids(&page).contains(&&back["id"]), "what alpha has to do is among it: {page}");
+}
+
 fn state(hub: &HubProcess, key: &str, id: &Value) -> Value {
     let body = json!({"jsonrpc": "2.0", "id": id, "method": "ListTasks", "params": {}}).to_string();
     let request = flotilla_testkit::Request::post("/a2a", body).header("authorization", &format!("Bearer {key}"));
