@@ -111,7 +111,7 @@ fn who_is_connected_is_told_to_the_owner() {
     });
     assert!(gone["presence"]["lastSeen"].is_string(), "{gone}");
     client.clone().agent("weather").start("m-1", "hello");
-    assert_eq!(client.get("/api/agents/weather").json()["presence"]["waiting"], 1);
+    until("it waits", || (client.get("/api/agents/weather").json()["presence"]["waiting"] == 1).then_some(()));
     assert!(hub.cli_ok(&["agents", "show", "weather"]).contains("Waiting: 1"));
     let other = hub.caller(Binding::HttpJson, "somebody").get("/api/agents/weather").json();
     assert!(other.get("presence").is_none() && other["state"] == "absent", "{other}");
