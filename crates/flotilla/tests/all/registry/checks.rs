@@ -115,7 +115,12 @@ fn a_stale_agent_stays_what_its_last_good_card_said_whatever_else_is_changed() {
     let hub = local(&format!("  set: {{kind: a2a, url: '{}'}}\nregistry: {{check_every: 200ms}}", site.url())).start();
     let client = owner(&hub);
     assert_eq!(add(&client, &json!({"name": "far", "url": site.url()})).status, 201);
-    let skills = ["set", "far"].map(|name| in_state(&client, name, "live")["skills"].clone());
+    let skills = ["set", "far"].map(|name| {
+        until("its card was read", || {
+            let skills = in_state(&client, name, "live")["skills"].clone();
+            (skills[0]["id"] == "s").then_some(skills)
+        })
+    });
     well.store(false, Ordering::Release);
     for name in ["set", "far"] {
         in_state(&client, name, "stale");
