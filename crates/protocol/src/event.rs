@@ -106,6 +106,9 @@ pub enum Event {
         /// The extensions asked for, where the agent is elsewhere.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         extensions: Vec<String>,
+        /// Where a later message comes from, where its caller told that: the task stays what it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Arc<Origin>>,
         /// The only agents that may do it, where the hub chooses and the caller's key is limited to some.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agents: Option<Arc<[String]>>,

@@ -66,6 +66,7 @@ mod tests {
             from: String::new(),
             ttl: None,
             extensions: Vec::new(),
+            origin: None,
             agents: None,
         }
     }

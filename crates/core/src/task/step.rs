@@ -203,6 +203,7 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
     }
     let mut decision = Decision::default();
     let objection = say.descent.as_ref().and_then(|descent| descent.objection());
+    let origin = say.descent.as_ref().filter(|_| head.version > 0).map(|descent| Arc::clone(&descent.origin));
     if let Some(descent) = say.descent {
         descend(head, *descent, objection.as_ref(), &mut decision)?;
     }
@@ -213,6 +214,7 @@ fn say_to(head: &Head, say: Say) -> Result<Decision, Refusal> {
         from: say.from,
         ttl: say.ttl,
         extensions: say.extensions,
+        origin,
         agents: say.agents,
     });
     if let Some(objection) = objection {

@@ -217,7 +217,10 @@ fn readable(entry: &Entry, verbose: bool) -> Text {
 fn summary(event: &Event) -> (&'static str, String) {
     match event {
         Event::Descended { origin, deadline } => ("descended", descent(origin.as_deref(), *deadline)),
-        Event::Asked { message, .. } => ("asked", message.message_id.clone()),
+        Event::Asked { message, origin: None, .. } => ("asked", message.message_id.clone()),
+        Event::Asked { message, origin, .. } => {
+            ("asked", format!("{} ({})", message.message_id, descent(origin.as_deref(), None)))
+        }
         Event::Opened {} => ("opened", String::new()),
         Event::Answered { .. } => ("answered", String::new()),
         Event::Status { state, .. } => ("status", state.name().to_owned()),

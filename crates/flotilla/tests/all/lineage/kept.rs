@@ -45,6 +45,24 @@ fn the_owner_reads_where_a_task_comes_from_also_after_a_restart() {
 }
 
 #[test]
+fn a_later_message_has_its_own_origin_and_the_task_stays_what_it_is() {
+    let hub = hub();
+    let owner = hub.owner(Binding::JsonRpc);
+    let task = owner.say("m-1", "ask");
+    let mut reply = descending("m-2", "yes", &json!({"chain": through(&["first"]), "hops": 1}));
+    reply["message"]["taskId"] = task["id"].clone();
+    sent(&owner, &reply);
+    let view = owners_view(&hub, &task);
+    assert_eq!((&view["provenance"], view.get("origin")), (&json!("local"), None), "{view}");
+    let events = view["events"].as_array().expect("events");
+    let asked: Vec<&Value> = events.iter().map(|entry| &entry["event"]["asked"]).filter(|it| it.is_object()).collect();
+    let [first, later] = asked[..] else { panic!("{view}") };
+    assert_eq!((first.get("origin"), &later["origin"]["provenance"]), (None, &json!("a2a-remote")), "{view}");
+    let shown = hub.cli_ok(&["task", "log", task["id"].as_str().expect("an id")]);
+    assert!(shown.contains("asked m-2 (a2a-remote hops 1, from first/agent task)"), "{shown}");
+}
+
+#[test]
 fn a_task_nobody_told_anything_about_keeps_nothing() {
     let hub = hub();
     for binding in Binding::ALL {
