@@ -42,6 +42,9 @@ impl Hub {
 
     /// Whether a worker is looked for until a time that has come: then that ends it.
     pub(super) async fn is_sought_until(&self, live: &LiveRef, now: Millis) -> bool {
+        if live.committed().is_none_or(|head| head.is_over()) {
+            return false;
+        }
         let work = self.work_of(live).await.filter(|work| work.is_sought);
         work.and_then(|work| work.deadline).is_some_and(|deadline| deadline <= now)
     }

@@ -3,6 +3,7 @@
 use super::{Hub, LiveRef};
 use crate::caller::Scope;
 use crate::error::Error;
+use crate::fleet::settings::after;
 use crate::ids::TaskId;
 use crate::task::{Command, Head};
 use flotilla_protocol::time::Millis;
@@ -80,8 +81,12 @@ impl Hub {
     /// False if it could not be told in the log yet.
     async fn end_by_deadline(self: &Arc<Self>, at: Millis, task: TaskId) -> bool {
         let ended = match self.find(Scope::Admin, task).await {
-            // Whoever looks for a worker has the policy to go through at its end.
-            Ok(Some(live)) if self.is_sought_until(&live, self.clock.now()).await => Ok(()),
+            // Whoever looks for a worker has the policy to go through at its end; one that was found in that moment is
+            // told then that it is too late.
+            Ok(Some(live)) if self.is_sought_until(&live, self.clock.now()).await => {
+                self.deadlines.changed(task, Some(at), Some(after(self.clock.now(), PAUSE)));
+                return true;
+            }
             Ok(Some(live)) => {
                 let ended = self.end(&live, || Command::Overdue { now: self.clock.now() }).await;
                 if let (Ok(Some(_)), Some(head)) = (&ended, live.committed()) {
