@@ -7,7 +7,7 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::header::HOST;
 use http::uri::Authority;
 use http::{Request, Version};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Refuses what no binding should have to look at.
 pub fn check(app: &App, settings: &Settings, request: &Request<Body>) -> Result<(), Refusal> {
@@ -37,6 +37,9 @@ fn check_name(settings: &Settings, request: &Request<Body>) -> Result<(), Refusa
     let header = request.headers().get(HOST).and_then(|value| value.to_str().ok());
     let target = request.uri().authority().map(Authority::as_str);
     for asked in header.into_iter().chain(target) {
+        if asked.parse::<SocketAddr>().is_ok() {
+            continue;
+        }
         let host = asked.parse::<Authority>().map(|authority| authority.host().trim_end_matches('.').to_lowercase());
         // A host has no password before it; what stands there could be read as the name.
         if asked.contains('@') || !host.is_ok_and(|host| is_known(settings, &host)) {

@@ -18,6 +18,7 @@ mod push;
 mod queue;
 mod reader;
 mod registration;
+mod rows;
 mod schema;
 mod send;
 mod sweep;

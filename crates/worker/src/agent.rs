@@ -52,6 +52,11 @@ impl Agent {
         (!folder.is_dir()).then(|| format!("folder: {} is not there any more", folder.display()))
     }
 
+    /// All that it says to an assignment, if it needs nothing but a moment's thought for that.
+    pub fn at_once(&self, assignment: &Assignment) -> Option<Vec<Report>> {
+        matches!(self, Self::Echo).then(|| echo::reports(assignment).into())
+    }
+
     /// Whether it takes up what its caller says while it works.
     pub fn takes_more(&self) -> bool {
         matches!(self, Self::Claude(claude) if claude.takes_more())

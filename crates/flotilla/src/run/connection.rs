@@ -49,7 +49,7 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
     let served = Served { app, terms, activity, busyness: Arc::default() };
     let ended = match speaks {
         Speaks::Http1 => steady_while(http1::serve(io, served, stop), is_calm).await,
-        Speaks::Http2 => steady_while(http2::serve(io, served, stop), is_calm).await,
+        Speaks::Http2 => http2::serve(io, served, stop).await,
     };
     if let Err(error) = ended {
         if error.is_parse_too_large() {

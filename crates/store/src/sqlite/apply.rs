@@ -2,6 +2,7 @@
 
 use super::journal::entry::{Entry, run_code};
 use super::journal::{self, Batch};
+use super::rows::{self, Values};
 use super::{approval, chain, fault, send, usage};
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
@@ -66,8 +67,9 @@ pub fn applied(connection: &Connection) -> Result<u64, Fault> {
 }
 
 fn write_all(connection: &Connection, entries: &[Entry], through: u64) -> Result<(), Fault> {
-    let mut changes = chain::Appender::new(connection)?;
-    let mut sends = send::Appender::new(connection)?;
+    let mut changes = Vec::with_capacity(entries.len());
+    let mut sends = Vec::new();
+    let mut next = chain::next(connection)?;
     let mut counts = Counts::default();
     let mut tasks: Vec<Latest<'_>> = Vec::new();
     let mut places: IdMap<TaskId, usize> = IdMap::default();
@@ -83,14 +85,17 @@ fn write_all(connection: &Connection, entries: &[Entry], through: u64) -> Result
             }
         };
         let latest = &mut tasks[place];
-        latest.last_change = Some(changes.append(latest.last_change, entry)?);
+        changes.push(chain::Row { id: next, before: latest.last_change.replace(next), entry });
+        next += 1;
         latest.entry = entry;
         if let Some(send) = &entry.send {
-            sends.append(send, id, entry.span.at)?;
+            sends.push((send, id, entry.span.at));
         }
         count(&mut counts, entry);
         derive(connection, entry)?;
     }
+    chain::append(connection, &changes)?;
+    send::append(connection, &sends)?;
     write_heads(connection, &tasks)?;
     add_counts(connection, &counts)?;
     connection
@@ -136,56 +141,52 @@ struct Latest<'a> {
 }
 
 fn write_heads(connection: &Connection, tasks: &[Latest<'_>]) -> Result<(), Fault> {
-    let insert = "INSERT INTO tasks (id, principal, agent, owner, context, state, status_at, created_at, version, seq, \
-                  peer_seq, run, run_state, turn, waiting, last_change, deadline, ancestry, parent_task_id, \
-                  provenance, open_approvals) \
-                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
-                  ?21)";
+    let (new, known): (Vec<_>, Vec<_>) = tasks.iter().partition(|task| task.is_new);
+    add_heads(connection, &new)?;
     let update = "UPDATE tasks SET state = ?2, status_at = ?3, version = ?4, seq = ?5, peer_seq = ?6, run = ?7, \
                   run_state = ?8, turn = ?9, waiting = ?10, last_change = ?11, deadline = ?12, open_approvals = ?13 \
                   WHERE id = ?1";
-    let mut insert = connection.prepare_cached(insert).map_err(fault("adding a task"))?;
     let mut update = connection.prepare_cached(update).map_err(fault("changing a task"))?;
-    for task in tasks {
-        if task.is_new {
-            add_head(&mut insert, task)?;
-        } else {
-            change_head(&mut update, task)?;
-        }
-    }
-    Ok(())
+    known.into_iter().try_for_each(|task| change_head(&mut update, task))
 }
 
-fn add_head(statement: &mut CachedStatement<'_>, task: &Latest<'_>) -> Result<(), Fault> {
-    let Latest { last_change, entry, origin, .. } = task;
+fn add_heads(connection: &Connection, tasks: &[&Latest<'_>]) -> Result<(), Fault> {
+    let columns = "id, principal, agent, owner, context, state, status_at, created_at, version, seq, peer_seq, run, \
+                   run_state, turn, waiting, last_change, deadline, ancestry, parent_task_id, provenance, \
+                   open_approvals";
+    rows::insert(connection, "tasks", columns, tasks, |task, values| put_head(task, values))
+        .map_err(fault("adding a task"))
+}
+
+fn put_head(
+    Latest { last_change, entry, origin, .. }: &Latest<'_>,
+    values: &mut Values<'_, '_>,
+) -> rusqlite::Result<()> {
     let head = &entry.head;
-    let ancestry = origin.map(serde_json::to_string).transpose();
-    let ancestry = ancestry.map_err(|error| Fault::new(format!("encoding an ancestry: {error}")))?;
     let parent = origin.and_then(Origin::parent).and_then(|parent| TaskId::parse(&parent.task));
-    let added = statement.execute(params![
-        head.id.bytes(),
-        head.principal.0,
-        head.agent.0,
-        head.owner.0,
-        &*head.context,
-        head.state_code(),
-        head.status_at.0,
-        head.created_at.0,
-        head.version as i64,
-        head.seq as i64,
-        head.peer_seq as i64,
-        head.run,
-        run_code(head.run_state),
-        head.turn,
-        head.waiting,
-        last_change,
-        head.deadline.map(|deadline| deadline.0),
-        ancestry,
-        parent.as_ref().map(TaskId::bytes),
-        origin.map(|origin| origin.provenance.name()),
-        open_approvals(head),
-    ]);
-    added.map(|_| ()).map_err(fault("adding a task"))
+    let ancestry = origin.map(serde_json::to_string).transpose();
+    let ancestry = ancestry.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    values.put(head.id.bytes())?;
+    values.put(head.principal.0)?;
+    values.put(head.agent.0)?;
+    values.put(head.owner.0)?;
+    values.put(&*head.context)?;
+    values.put(head.state_code())?;
+    values.put(head.status_at.0)?;
+    values.put(head.created_at.0)?;
+    values.put(head.version as i64)?;
+    values.put(head.seq as i64)?;
+    values.put(head.peer_seq as i64)?;
+    values.put(head.run)?;
+    values.put(run_code(head.run_state))?;
+    values.put(head.turn)?;
+    values.put(head.waiting)?;
+    values.put(last_change)?;
+    values.put(head.deadline.map(|deadline| deadline.0))?;
+    values.put(ancestry)?;
+    values.put(parent.as_ref().map(TaskId::bytes))?;
+    values.put(origin.map(|origin| origin.provenance.name()))?;
+    values.put(open_approvals(head))
 }
 
 fn change_head(

@@ -3,14 +3,14 @@
 //! Rows in one growing order cost one page at the end of one tree, whichever task they belong to. An index by task
 //! would cost more than the rows themselves; following the links back does instead.
 
-use super::fault;
 use super::journal::entry::Entry;
+use super::{fault, rows};
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
 use flotilla_core::log;
 use flotilla_protocol::event::Change;
 use flotilla_protocol::time::Millis;
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension};
 use std::sync::Arc;
 
 /// What is known of a change without reading its events.
@@ -24,25 +24,38 @@ pub struct Link {
     pub artifacts_only: bool,
 }
 
-/// Appends changes, one after the other.
-pub struct Appender<'a>(CachedStatement<'a>);
+/// A change on its way into the table.
+pub struct Row<'a> {
+    pub id: i64,
+    /// The change of the same task before it.
+    pub before: Option<i64>,
+    pub entry: &'a Entry,
+}
 
-impl<'a> Appender<'a> {
-    pub fn new(connection: &'a Connection) -> Result<Self, Fault> {
-        let sql = "INSERT INTO changes (before, seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, events) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-        connection.prepare_cached(sql).map(Self).map_err(fault("appending to a log"))
-    }
+/// The number of the next row.
+pub fn next(connection: &Connection) -> Result<i64, Fault> {
+    connection
+        .prepare_cached("SELECT coalesce(max(id), 0) + 1 FROM changes")
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        .map_err(fault("appending to a log"))
+}
 
-    /// Appends a change behind the one before it of the same task, and returns the number of its row.
-    pub fn append(&mut self, before: Option<i64>, entry: &Entry) -> Result<i64, Fault> {
+/// Appends changes.
+pub fn append(connection: &Connection, rows: &[Row<'_>]) -> Result<(), Fault> {
+    let columns = "id, before, seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only, events";
+    let appended = rows::insert(connection, "changes", columns, rows, |Row { id, before, entry }, values| {
         let span = &entry.span;
-        let (seq, last_seq) = (span.seq as i64, span.last_seq as i64);
-        let (peer_seq, last_peer_seq) = (span.peer_seq as i64, span.last_peer_seq as i64);
-        let values =
-            params![before, seq, last_seq, peer_seq, last_peer_seq, span.at.0, span.artifacts_only, entry.events];
-        self.0.insert(values).map_err(fault("appending to a log"))
-    }
+        values.put(id)?;
+        values.put(before)?;
+        values.put(span.seq as i64)?;
+        values.put(span.last_seq as i64)?;
+        values.put(span.peer_seq as i64)?;
+        values.put(span.last_peer_seq as i64)?;
+        values.put(span.at.0)?;
+        values.put(span.artifacts_only)?;
+        values.put(&entry.events)
+    });
+    appended.map_err(fault("appending to a log"))
 }
 
 /// The row of a task's newest change.

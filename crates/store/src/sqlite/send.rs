@@ -3,12 +3,12 @@
 //! Message ids are random, so an index on disk would touch a page of its own for every send. In memory an entry takes
 //! about twenty bytes, and rows are read once, when the store is opened.
 
-use super::fault;
+use super::{fault, rows};
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
 use flotilla_core::ports::{Dedupe, Digest, Retention, Sent};
 use flotilla_protocol::time::Millis;
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -97,21 +97,20 @@ pub fn find(connection: &Connection, row: i64, key: &Digest) -> Result<Option<Se
         .map_err(fault("looking for a send"))
 }
 
-/// Writes sends into the table, one after the other.
-pub struct Appender<'a>(CachedStatement<'a>);
+/// A send on its way into the table: with the task it is about, and when it was made.
+pub type Row<'a> = (&'a Send, TaskId, Millis);
 
-impl<'a> Appender<'a> {
-    pub fn new(connection: &'a Connection) -> Result<Self, Fault> {
-        let statement =
-            connection.prepare_cached("INSERT INTO sends (id, key, hash, task, at) VALUES (?1, ?2, ?3, ?4, ?5)");
-        statement.map(Self).map_err(fault("remembering a send"))
-    }
-
-    pub fn append(&mut self, send: &Send, task: TaskId, at: Millis) -> Result<(), Fault> {
+/// Writes sends into the table.
+pub fn append(connection: &Connection, rows: &[Row<'_>]) -> Result<(), Fault> {
+    let appended = rows::insert(connection, "sends", "id, key, hash, task, at", rows, |(send, task, at), values| {
         let Send { dedupe, row } = send;
-        let added = self.0.execute(params![row, dedupe.key, dedupe.hash, task.bytes(), at.0]);
-        added.map(|_| ()).map_err(fault("remembering a send"))
-    }
+        values.put(row)?;
+        values.put(dedupe.key)?;
+        values.put(dedupe.hash)?;
+        values.put(task.bytes())?;
+        values.put(at.0)
+    });
+    appended.map_err(fault("remembering a send"))
 }
 
 /// Forgets the oldest, at most `step` at a time, and says which. Sends are numbered in the order they came.
