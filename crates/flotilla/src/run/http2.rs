@@ -322,7 +322,7 @@ mod tests {
         let seen = Seen::new();
         let mut requests = Requests::new(connection(&seen, |_| {}), Near::default());
         assert!(seen.poll(&mut requests).is_pending());
-        let _ = Pin::new(&mut requests).connection();
+        let _told = Pin::new(&mut requests).connection();
         assert_eq!(seen.runtime.now(), 1);
         assert!(seen.poll(&mut requests).is_pending());
         assert_eq!(seen.polls(), 2);

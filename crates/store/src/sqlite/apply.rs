@@ -69,11 +69,10 @@ pub fn applied(connection: &Connection) -> Result<u64, Fault> {
 fn write_all(connection: &Connection, entries: &[Entry], through: u64) -> Result<(), Fault> {
     let mut changes = Vec::with_capacity(entries.len());
     let mut sends = Vec::new();
-    let mut next = chain::next(connection)?;
     let mut counts = Counts::default();
     let mut tasks: Vec<Latest<'_>> = Vec::new();
     let mut places: IdMap<TaskId, usize> = IdMap::default();
-    for entry in entries {
+    for (row, entry) in (chain::next(connection)?..).zip(entries) {
         let id = entry.head.id;
         let place = *match places.entry(id) {
             std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
@@ -85,8 +84,7 @@ fn write_all(connection: &Connection, entries: &[Entry], through: u64) -> Result
             }
         };
         let latest = &mut tasks[place];
-        changes.push(chain::Row { id: next, before: latest.last_change.replace(next), entry });
-        next += 1;
+        changes.push(chain::Row { id: row, before: latest.last_change.replace(row), entry });
         latest.entry = entry;
         if let Some(send) = &entry.send {
             sends.push((send, id, entry.span.at));
