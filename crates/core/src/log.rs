@@ -4,9 +4,15 @@ use crate::error::Fault;
 use flotilla_protocol::event::{Change, Event};
 use std::fmt;
 
+/// What most changes take when they are stored: room for it is made once.
+const USUAL: usize = 1024;
+
 /// The events of a change as they are stored: a JSON array, so that a person can read the store.
 pub fn encode(change: &Change) -> Result<Vec<u8>, Fault> {
-    serde_json::to_vec(&change.events).map_err(|error| Fault::new(format!("encoding events: {error}")))
+    let mut bytes = Vec::with_capacity(USUAL);
+    serde_json::to_writer(&mut bytes, &change.events)
+        .map_err(|error| Fault::new(format!("encoding events: {error}")))?;
+    Ok(bytes)
 }
 
 pub fn decode(bytes: &[u8]) -> Result<Vec<Event>, Fault> {

@@ -1,6 +1,8 @@
 //! A2A over gRPC: the messages generated from `proto/`, and their exchange with the model of `flotilla-protocol`.
 #![forbid(unsafe_code)]
 
+mod answer;
+mod backwards;
 mod card;
 #[allow(clippy::all)]
 mod generated;
@@ -10,6 +12,7 @@ mod status;
 pub mod v03;
 mod write;
 
+pub use answer::{frame, list, sent, task};
 pub use card::{card, card_json};
 pub use generated::{a2a, a2a_v03, rpc};
 pub use read::Reader;

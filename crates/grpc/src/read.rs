@@ -16,6 +16,7 @@ use flotilla_protocol::decode::too_deep;
 use flotilla_protocol::time::Moment;
 use flotilla_protocol::wire::{AnyValue, Base64, Int32, Object};
 use prost_types::{Struct, Timestamp};
+use std::fmt::Display;
 use std::sync::Arc;
 
 /// Reads messages that are nested at most so deep in their JSON form, opaque JSON included.
@@ -101,11 +102,12 @@ impl Reader {
         })
     }
 
-    pub(crate) fn object(self, field: &str, members: Option<Struct>) -> Result<Option<Object>, Refusal> {
-        members
-            .map(|members| json::from_struct(members, self.depth_within(field)))
-            .transpose()
-            .map_err(|problem| self.refuse(field, problem))
+    /// The field's name is put together only where there is something in it.
+    pub(crate) fn object(self, field: impl Display, members: Option<Struct>) -> Result<Option<Object>, Refusal> {
+        let Some(members) = members else { return Ok(None) };
+        let field = field.to_string();
+        let object = json::from_struct(members, self.depth_within(&field));
+        object.map(Some).map_err(|problem| self.refuse(&field, problem))
     }
 
     /// The levels left for what a field holds: each name and each index of its path is a level above it.
@@ -129,7 +131,7 @@ impl Reader {
             task_id: message.task_id,
             role,
             parts: self.parts(field, message.parts)?,
-            metadata: self.object(&format!("{field}.metadata"), message.metadata)?,
+            metadata: self.object(format_args!("{field}.metadata"), message.metadata)?,
             extensions: message.extensions,
             reference_task_ids: message.reference_task_ids,
             ..Default::default()
@@ -137,11 +139,11 @@ impl Reader {
     }
 
     fn parts(self, field: &str, parts: Vec<pb::Part>) -> Result<Vec<Part>, Refusal> {
-        let one = |(index, part)| self.part(&format!("{field}.parts[{index}]"), part);
+        let one = |(index, part)| self.part(format_args!("{field}.parts[{index}]"), part);
         parts.into_iter().enumerate().map(one).collect()
     }
 
-    fn part(self, field: &str, part: pb::Part) -> Result<Part, Refusal> {
+    fn part(self, field: impl Display, part: pb::Part) -> Result<Part, Refusal> {
         let mut read = Part { filename: part.filename, media_type: part.media_type, ..Part::default() };
         match part.content {
             None => {}
@@ -155,7 +157,7 @@ impl Reader {
                 read.data = AnyValue(Some(data));
             }
         }
-        read.metadata = self.object(&format!("{field}.metadata"), part.metadata)?;
+        read.metadata = self.object(format_args!("{field}.metadata"), part.metadata)?;
         Ok(read)
     }
 

@@ -1,14 +1,11 @@
-//! To the wire: the model becomes generated messages. Fields the proto does not know stay behind.
+//! To the wire: the model becomes generated messages, for what is not written at once (`answer`). Fields the proto does not
+//! know stay behind.
 
 use crate::a2a::{self as pb, part::Content};
 use crate::json;
-use flotilla_protocol::a2a::model::{
-    Artifact, ArtifactUpdate, Message, Part, StatusUpdate, StreamResponse, Task, TaskStatus,
-};
+use flotilla_protocol::a2a::model::{Message, Part};
 use flotilla_protocol::a2a::push::ListPushConfigsResponse;
-use flotilla_protocol::a2a::request::{
-    ListTasksRequest, ListTasksResponse, PushConfig, SendMessageConfiguration, SendMessageRequest,
-};
+use flotilla_protocol::a2a::request::{ListTasksRequest, PushConfig, SendMessageConfiguration, SendMessageRequest};
 use flotilla_protocol::time::Moment;
 use flotilla_protocol::wire::Object;
 use prost_types::{Struct, Timestamp};
@@ -50,88 +47,6 @@ pub fn message(message: &Message) -> pb::Message {
         metadata: object(message.metadata.as_ref()),
         extensions: message.extensions.clone(),
         reference_task_ids: message.reference_task_ids.clone(),
-    }
-}
-
-fn artifact(artifact: &Artifact) -> pb::Artifact {
-    pb::Artifact {
-        artifact_id: artifact.artifact_id.clone(),
-        name: artifact.name.clone(),
-        description: artifact.description.clone(),
-        parts: artifact.parts.iter().map(part).collect(),
-        metadata: object(artifact.metadata.as_ref()),
-        extensions: artifact.extensions.clone(),
-    }
-}
-
-fn status(status: &TaskStatus) -> pb::TaskStatus {
-    pb::TaskStatus {
-        state: status.state as i32,
-        message: status.message.as_deref().map(message),
-        timestamp: status.timestamp.map(timestamp),
-    }
-}
-
-pub fn task(task: &Task) -> pb::Task {
-    pb::Task {
-        id: task.id.clone(),
-        context_id: task.context_id.clone(),
-        status: Some(status(&task.status)),
-        artifacts: task.artifacts.iter().flatten().map(|one| artifact(one)).collect(),
-        history: task.history.iter().map(|one| message(one)).collect(),
-        metadata: object(task.metadata.as_ref()),
-    }
-}
-
-fn status_update(update: &StatusUpdate) -> pb::TaskStatusUpdateEvent {
-    pb::TaskStatusUpdateEvent {
-        task_id: update.task_id.clone(),
-        context_id: update.context_id.clone(),
-        status: Some(status(&update.status)),
-        metadata: object(update.metadata.as_ref()),
-    }
-}
-
-fn artifact_update(update: &ArtifactUpdate) -> pb::TaskArtifactUpdateEvent {
-    pb::TaskArtifactUpdateEvent {
-        task_id: update.task_id.clone(),
-        context_id: update.context_id.clone(),
-        artifact: Some(artifact(&update.artifact)),
-        append: update.append,
-        last_chunk: update.last_chunk,
-        metadata: object(update.metadata.as_ref()),
-    }
-}
-
-pub fn frame(frame: &StreamResponse) -> pb::StreamResponse {
-    use pb::stream_response::Payload;
-    let payload = match frame {
-        StreamResponse::Task(one) => Payload::Task(task(one)),
-        StreamResponse::Message(one) => Payload::Message(message(one)),
-        StreamResponse::StatusUpdate(update) => Payload::StatusUpdate(status_update(update)),
-        StreamResponse::ArtifactUpdate(update) => Payload::ArtifactUpdate(artifact_update(update)),
-    };
-    pb::StreamResponse { payload: Some(payload) }
-}
-
-/// The answer to SendMessage, which is never an update.
-pub fn sent(sent: &StreamResponse) -> pb::SendMessageResponse {
-    use pb::send_message_response::Payload;
-    let payload = match sent {
-        StreamResponse::Task(one) => Some(Payload::Task(task(one))),
-        StreamResponse::Message(one) => Some(Payload::Message(message(one))),
-        StreamResponse::StatusUpdate(_) | StreamResponse::ArtifactUpdate(_) => None,
-    };
-    pb::SendMessageResponse { payload }
-}
-
-pub fn list(list: &ListTasksResponse) -> pb::ListTasksResponse {
-    pb::ListTasksResponse {
-        tasks: list.tasks.iter().map(task).collect(),
-        next_page_token: list.next_page_token.clone(),
-        page_size: list.page_size,
-        // An int32 is all the proto has.
-        total_size: i32::try_from(list.total_size).unwrap_or(i32::MAX),
     }
 }
 

@@ -7,8 +7,9 @@ use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN, VARY,
 };
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 
+static FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE");
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
     "authorization, x-api-key, content-type, accept, a2a-version, a2a-extensions, x-a2a-extensions, \
@@ -51,7 +52,7 @@ fn is_own(settings: &Settings, request: &Request<Body>, origin: &str) -> bool {
 
 /// Browsers leave the origin out of some requests, such as that of an image, and say this instead.
 fn is_from_elsewhere(headers: &HeaderMap) -> bool {
-    headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site" || site == "same-site")
+    headers.get(&FETCH_SITE).is_some_and(|site| site == "cross-site" || site == "same-site")
 }
 
 /// A person follows a link: nothing is changed by it, and the page with the link does not see what came. What a page puts

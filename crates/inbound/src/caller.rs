@@ -8,7 +8,9 @@ use flotilla_core::error::Error;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Who is asking: by `Authorization: Bearer` or `X-API-Key`, and nothing else.
 pub async fn identify(app: &App, request: &Parts) -> Result<Caller, Error> {
@@ -37,7 +39,7 @@ pub fn credential(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
         Ok(credential.trim())
     });
     let mut shown = None;
-    for key in bearers.chain(headers.get_all("x-api-key").iter().map(readable)) {
+    for key in bearers.chain(headers.get_all(&API_KEY).iter().map(readable)) {
         let key = key?;
         // Which of them is meant is not for us to say.
         if shown.is_some_and(|other| other != key) {

@@ -23,14 +23,14 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::method::Method;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method as Verb, Request, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Method as Verb, Request, Response, StatusCode, Version};
 use speech::Speech;
 use std::sync::Arc;
 use std::time::Instant;
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 /// Metadata that names the agent, for callers who cannot set the tenant.
-const AGENT: &str = "agent-name";
+static AGENT: HeaderName = HeaderName::from_static("agent-name");
 
 /// gRPC is told by its media type, whatever the path.
 pub fn is_asked(request: &Request<Body>) -> bool {
@@ -126,12 +126,12 @@ async fn old_card(app: &App, speech: Speech, parts: &Parts, body: &mut Body) -> 
 }
 
 fn named_agent(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
-    let mut named = headers.get_all(AGENT).iter();
+    let mut named = headers.get_all(&AGENT).iter();
     let Some(name) = named.next() else { return Ok(None) };
     if named.any(|other| other != name) {
-        return Err(Refusal::invalid(AGENT, "names several agents: send it once"));
+        return Err(Refusal::invalid(AGENT.as_str(), "names several agents: send it once"));
     }
-    name.to_str().map(Some).map_err(|_| Refusal::invalid(AGENT, "must be the name of an agent"))
+    name.to_str().map(Some).map_err(|_| Refusal::invalid(AGENT.as_str(), "must be the name of an agent"))
 }
 
 /// A refusal in this binding's form.

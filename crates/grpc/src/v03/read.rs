@@ -107,7 +107,7 @@ impl Reader {
             task_id: message.task_id,
             role: role(field, message.role)?,
             parts: self.parts(&format!("{field}.content"), message.content)?,
-            metadata: self.opaque().object(&format!("{field}.metadata"), message.metadata)?,
+            metadata: self.opaque().object(format_args!("{field}.metadata"), message.metadata)?,
             extensions: message.extensions,
             ..Default::default()
         })
@@ -119,7 +119,7 @@ impl Reader {
     }
 
     fn part(self, field: &str, part: pb::Part) -> Result<Part, Refusal> {
-        let metadata = self.opaque().object(&format!("{field}.metadata"), part.metadata)?;
+        let metadata = self.opaque().object(format_args!("{field}.metadata"), part.metadata)?;
         let mut read = Part { metadata, ..Part::default() };
         match part.part {
             None => {}
@@ -134,7 +134,7 @@ impl Reader {
             }
             Some(Content::Data(content)) => {
                 let members = content.data.unwrap_or_default();
-                if let Some(data) = self.opaque().object(&format!("{field}.data.data"), Some(members))? {
+                if let Some(data) = self.opaque().object(format_args!("{field}.data.data"), Some(members))? {
                     let (data, metadata) = opaque::unwrap(data, read.metadata.take());
                     (read.data, read.metadata) = (AnyValue(Some(data)), metadata);
                 }

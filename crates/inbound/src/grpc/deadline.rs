@@ -1,12 +1,14 @@
 //! `grpc-timeout`: how long the caller waits.
 
 use flotilla_protocol::a2a::error::{Reason, Refusal};
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use std::time::Duration;
 
+static TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+
 pub fn of(headers: &HeaderMap) -> Result<Option<Duration>, Refusal> {
-    let Some(value) = headers.get("grpc-timeout") else { return Ok(None) };
-    let wrong = || Refusal::invalid("grpc-timeout", "must be at most eight digits and one of H, M, S, m, u and n");
+    let Some(value) = headers.get(&TIMEOUT) else { return Ok(None) };
+    let wrong = || Refusal::invalid(TIMEOUT.as_str(), "must be at most eight digits and one of H, M, S, m, u and n");
     value.to_str().ok().and_then(parse).map(Some).ok_or_else(wrong)
 }
 

@@ -42,11 +42,15 @@ pub fn append<T: prost::Message>(out: &mut BytesMut, message: &T) {
     let _ = message.encode(out);
 }
 
-/// A response of one message and the word that all is well.
 pub fn response<T: prost::Message>(message: &T) -> Response<Body> {
     let mut bytes = BytesMut::new();
     append(&mut bytes, message);
-    let frames = [Frame::data(bytes.freeze()), Frame::trailers(trailers::of(&Status::new(Code::Ok, "")))];
+    whole(bytes.freeze())
+}
+
+/// A response of one message, framed already, and the word that all is well.
+pub fn whole(message: Bytes) -> Response<Body> {
+    let frames = [Frame::data(message), Frame::trailers(trailers::of(&Status::new(Code::Ok, "")))];
     let body = StreamBody::new(stream::iter(frames.map(Ok::<_, Infallible>)));
     answer::with_type(StatusCode::OK, GRPC, Body::new(body))
 }

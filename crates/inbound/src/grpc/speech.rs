@@ -66,8 +66,8 @@ impl Speech {
     /// The response to a call that is answered once.
     pub fn response(self, answer: Answer) -> Response<Body> {
         match (self, answer) {
-            (Self::V10, Answer::Task(task)) => frame::response(&flotilla_grpc::task(&task)),
-            (Self::V10, Answer::Sent(sent)) => frame::response(&flotilla_grpc::sent(&sent)),
+            (Self::V10, Answer::Task(task)) => frame::whole(flotilla_grpc::task(&task)),
+            (Self::V10, Answer::Sent(sent)) => frame::whole(flotilla_grpc::sent(&sent)),
             (Self::V10, Answer::PushConfig(config)) => frame::response(&flotilla_grpc::push_config(&config)),
             (Self::V10, Answer::PushConfigs(list)) => frame::response(&flotilla_grpc::push_list(&list)),
             (Self::V10, Answer::Card(signed)) => frame::response(&flotilla_grpc::card(&signed.card)),
@@ -77,7 +77,7 @@ impl Speech {
             (Self::V03(_), Answer::PushConfig(config)) => frame::response(&v03::push_config(&config)),
             (Self::V03(_), Answer::PushConfigs(list)) => frame::response(&v03::push_list(&list)),
             // Only 1.0 has a list, and a stream is written elsewhere.
-            (_, Answer::List(list)) => frame::response(&flotilla_grpc::list(&list)),
+            (_, Answer::List(list)) => frame::whole(flotilla_grpc::list(&list)),
             (_, Answer::Empty | Answer::Stream(..)) => frame::response(&()),
         }
     }
@@ -85,7 +85,7 @@ impl Speech {
     /// One frame of a stream, behind what is there.
     pub fn append(self, out: &mut BytesMut, one: &StreamResponse) {
         match self {
-            Self::V10 => frame::append(out, &flotilla_grpc::frame(one)),
+            Self::V10 => out.extend_from_slice(&flotilla_grpc::frame(one)),
             Self::V03(files) => frame::append(out, &v03::frame(one, files)),
         }
     }
