@@ -161,7 +161,11 @@ impl Access {
         if let Some(known) = self.table.load().find(hash, self.clock.now()) {
             return Ok(Some(known.caller.clone()));
         }
-        // It may have been made a moment ago, by another process.
+        Box::pin(self.look_closely(key, hash)).await
+    }
+
+    /// It may have been made a moment ago, by another process.
+    async fn look_closely(&self, key: &str, hash: &Digest) -> Result<Option<Caller>, Error> {
         if is_key(key)
             && let Some(record) = self.store.key(*hash).await?
             && same(&record.hash, hash)

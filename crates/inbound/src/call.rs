@@ -43,15 +43,41 @@ pub struct Answered {
     pub extensions: Option<HeaderValue>,
 }
 
-/// Checks what every operation must check, then performs it.
-pub async fn perform(
+/// Checks what every operation must check, then performs it. What is asked for is looked at before there is anything to
+/// wait for, so that what waits has not to hold it.
+pub fn perform<'a>(
+    app: &'a App,
+    caller: &'a Caller,
+    path: Option<&str>,
+    dialect: Dialect,
+    parameters: &'a Parameters,
+    request: Request,
+) -> impl Future<Output = Result<Answered, Error>> + Send + 'a {
+    let sends = matches!(&request, Request::SendMessage(_) | Request::SendStreamingMessage(_));
+    let checked = check(app, caller, path, parameters, &request);
+    let named = path.is_some();
+    let begun = checked.map(|agent| {
+        let asked = Asked { caller, agent: Arc::clone(&agent), named, dialect };
+        (operate(app, asked, parameters, request), agent)
+    });
+    async move {
+        let (operating, agent) = begun?;
+        let (answer, activated) = operating.await?;
+        if sends {
+            app.speakers.forget(caller);
+        }
+        Ok(Answered { answer, extensions: parameters.activated(|| app.hub.extensions(&agent), activated.as_deref()) })
+    }
+}
+
+/// The agent that is asked, if everything that can be told beforehand is in order.
+fn check(
     app: &App,
     caller: &Caller,
     path: Option<&str>,
-    dialect: Dialect,
     parameters: &Parameters,
-    request: Request,
-) -> Result<Answered, Error> {
+    request: &Request,
+) -> Result<Arc<Agent>, Error> {
     caller.check(Right::for_method(request.method()))?;
     if request.inline_push_config().is_some() {
         caller.check(Right::PushWrite)?;
@@ -60,19 +86,13 @@ pub async fn perform(
     let agent = registry.resolve(caller, path, request.tenant())?;
     parameters.check_extensions(agent)?;
     parameters.check_key()?;
-    let asked = Asked { caller, agent, named: path.is_some(), dialect };
-    let sends = matches!(&request, Request::SendMessage(_) | Request::SendStreamingMessage(_));
-    let (answer, activated) = operate(app, asked, parameters, request).await?;
-    if sends {
-        app.speakers.forget(caller);
-    }
-    Ok(Answered { answer, extensions: parameters.activated(|| app.hub.extensions(agent), activated.as_deref()) })
+    Ok(Arc::clone(agent))
 }
 
 /// Who asks whom, and how.
 struct Asked<'a> {
     caller: &'a Caller,
-    agent: &'a Arc<Agent>,
+    agent: Arc<Agent>,
     /// Whether the request's path names the agent.
     named: bool,
     dialect: Dialect,
@@ -95,11 +115,11 @@ fn operate<'a>(
 }
 
 async fn send(app: &App, asked: Asked<'_>, parameters: &Parameters, request: Box<SendMessageRequest>) -> Operated {
-    let Asked { caller, agent, dialect, .. } = asked;
+    let Asked { caller, agent, dialect, .. } = &asked;
     let mut leave = app.access.leave(caller);
     let (outcome, activated) = tokio::select! {
         biased;
-        outcome = app.hub.send(caller, agent, request, options(parameters, dialect)) => outcome?,
+        outcome = app.hub.send(caller, agent, request, options(parameters, *dialect)) => outcome?,
         // The wait ends with the key; the task goes on.
         refusal = leave.ended() => return Err(refusal.into()),
     };
@@ -121,10 +141,11 @@ fn options(parameters: &Parameters, dialect: Dialect) -> SendOptions {
 
 async fn operate_otherwise(
     app: &App,
-    Asked { caller, agent, named, dialect }: Asked<'_>,
+    asked: Asked<'_>,
     parameters: &Parameters,
     request: Request,
 ) -> Result<Answer, Error> {
+    let Asked { caller, ref agent, named, dialect } = asked;
     let hub = &app.hub;
     let scope = caller.with_agent(agent.id);
     match request {

@@ -25,6 +25,7 @@ use http::header::{ALLOW, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method as Verb, Request, Response, StatusCode, Version};
 use speech::Speech;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -40,26 +41,33 @@ pub fn is_asked(request: &Request<Body>) -> bool {
     })
 }
 
-/// Serves one call of any service.
-pub async fn serve(app: &Arc<App>, service: &str, method: &str, request: Request<Body>) -> Response<Body> {
+/// Serves one call of any service, in a box that is as large as it needs.
+pub fn serve<'a>(
+    app: &'a Arc<App>,
+    service: &'a str,
+    method: &str,
+    request: Request<Body>,
+) -> Pin<Box<dyn Future<Output = Response<Body>> + Send + 'a>> {
+    let at_once = |response| -> Pin<Box<dyn Future<Output = _> + Send>> { Box::pin(std::future::ready(response)) };
     if request.method() != Verb::POST {
         let mut response = answer::with_type(StatusCode::METHOD_NOT_ALLOWED, GRPC, Body::empty());
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-        return response;
+        return at_once(response);
     }
     if request.version() != Version::HTTP_2 {
-        return refuse(app, &Refusal::new(Reason::InvalidRequest, "gRPC needs HTTP/2; this request came over HTTP/1."));
+        let refusal = Refusal::new(Reason::InvalidRequest, "gRPC needs HTTP/2; this request came over HTTP/1.");
+        return at_once(refuse(app, &refusal));
     }
     let Some(speech) = Speech::of(service, request.headers()) else {
         return match services::methods(service) {
-            Some(known) if known.contains(&method) => services::serve(app, service, request).await,
-            Some(known) => refuse(app, &no_method(method, service, known)),
-            None => no_such_service(app, service),
+            Some(known) if known.contains(&method) => Box::pin(services::serve(app, service, request)),
+            Some(known) => at_once(refuse(app, &no_method(method, service, known))),
+            None => at_once(no_such_service(app, service)),
         };
     };
     match speech.method(method) {
-        Some(method) => call(app, speech, method, request).await,
-        None => no_such_method(app, speech, method),
+        Some(method) => Box::pin(call(app, speech, method, request)),
+        None => at_once(no_such_method(app, speech, method)),
     }
 }
 
@@ -98,7 +106,7 @@ async fn answer(
 ) -> Result<Response<Body>, Error> {
     // The card of 0.3 is there without a key too.
     if let (Speech::V03(_), Method::GetExtendedAgentCard) = (speech, method) {
-        return old_card(app, speech, parts, body).await;
+        return Box::pin(old_card(app, speech, parts, body)).await;
     }
     let caller = caller::identify(app, parts).await?;
     let parameters = Parameters::of(&parts.headers, &parts.uri);

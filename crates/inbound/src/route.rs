@@ -12,6 +12,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response};
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// Everything on one port. `{id}:cancel` is no pattern a router knows, so paths are matched by hand.
@@ -26,16 +27,20 @@ pub async fn serve(app: Arc<App>, request: Request<Body>) -> Response<Body> {
         Ok(Some(origin)) if browser::is_preflight(&request) => {
             browser::allow(&settings, browser::preflight(), Some(origin))
         }
-        Ok(origin) => browser::allow(&settings, dispatch(app, &segments, request).await, origin),
+        Ok(origin) => browser::allow(&settings, dispatch(&app, &segments, request).await, origin),
     }
 }
 
-/// All but the commonest way are in boxes of their own, so that it is not as large as the largest of them.
-async fn dispatch(app: Arc<App>, segments: &[&str], request: Request<Body>) -> Response<Body> {
+/// Each way is in a box of its own, so that none is as large as the largest of them.
+fn dispatch<'a>(
+    app: &'a Arc<App>,
+    segments: &'a [&str],
+    request: Request<Body>,
+) -> Pin<Box<dyn Future<Output = Response<Body>> + Send + 'a>> {
     match segments {
-        [service, method] if grpc::is_asked(&request) => Box::pin(grpc::serve(&app, service, method, request)).await,
-        path if is_json_rpc(request.method(), path) => jsonrpc::serve(&app, path.get(1).copied(), request).await,
-        path => Box::pin(dispatch_otherwise(&app, path, request)).await,
+        [service, method] if grpc::is_asked(&request) => grpc::serve(app, service, method, request),
+        path if is_json_rpc(request.method(), path) => Box::pin(jsonrpc::serve(app, path.get(1).copied(), request)),
+        path => Box::pin(dispatch_otherwise(app, path, request)),
     }
 }
 

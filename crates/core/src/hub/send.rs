@@ -213,7 +213,7 @@ impl Hub {
         };
         let configuration = request.configuration.as_ref();
         let hook = match configuration.is_some_and(|configuration| configuration.push_config.is_some()) {
-            true => Box::pin(self.inline_hook(configuration, request.metadata.as_ref(), version)).await?,
+            true => Box::pin(self.inline_hook(configuration, request.metadata.as_ref(), version)).await?.map(Box::new),
             false => None,
         };
         let accepted_output_modes = configuration.map(|c| c.accepted_output_modes.clone()).unwrap_or_default();
@@ -262,7 +262,7 @@ impl Hub {
         agent: &Arc<Agent>,
         mut say: Box<Say>,
         dedupe: Option<Dedupe>,
-        hook: Option<NewHook>,
+        hook: Option<Box<NewHook>>,
         wait: Wait,
     ) -> Result<InLog, Error> {
         let live = self.lives.acquire(TaskId::fresh());
@@ -273,18 +273,33 @@ impl Hub {
         message.task_id = live.id().to_string();
         let context = message.context_id.as_str().into();
         let head = Head::new(live.id(), caller.principal, agent.id, agent.owner, context);
-        live.load(head.clone());
+        match hook {
+            None => {
+                live.load(head);
+                self.open_with(caller, agent, &live, say, dedupe, wait).await
+            }
+            Some(hook) => {
+                live.load(head.clone());
+                Box::pin(self.open_hooked(caller, agent, (&live, head), say, dedupe, *hook)).await
+            }
+        }
+    }
+
+    /// The same with a webhook. What was hung is taken down again if the task is not opened, so that must be known.
+    async fn open_hooked(
+        self: &Arc<Self>,
+        caller: &Caller,
+        agent: &Arc<Agent>,
+        (live, head): (&LiveRef, Head),
+        say: Box<Say>,
+        dedupe: Option<Dedupe>,
+        hook: NewHook,
+    ) -> Result<InLog, Error> {
         // Before the task: what the agent says first must find it.
-        let hook = match hook {
-            Some(new) => Some(Box::pin(self.hang(&head, new)).await?),
-            None => None,
-        };
-        // What was hung is taken down again if the task is not opened, so that must be known.
-        let wait = if hook.is_some() { Wait::Commit } else { wait };
-        let opened = self.open_with(caller, agent, &live, say, dedupe, wait).await;
-        let is_new = opened.as_ref().is_ok_and(|opened| opened.live.id() == live.id());
-        if let Some(hook) = hook.filter(|_| !is_new) {
-            Box::pin(self.unhang(&hook)).await?;
+        let hook = self.hang(&head, hook).await?;
+        let opened = self.open_with(caller, agent, live, say, dedupe, Wait::Commit).await;
+        if !opened.as_ref().is_ok_and(|opened| opened.live.id() == live.id()) {
+            self.unhang(&hook).await?;
         }
         opened
     }
@@ -344,7 +359,7 @@ impl Hub {
         agent: &Arc<Agent>,
         mut say: Box<Say>,
         dedupe: Option<Dedupe>,
-        hook: Option<NewHook>,
+        hook: Option<Box<NewHook>>,
     ) -> Result<InLog, Error> {
         let scope = caller.with_agent(agent.id);
         let live = self.task(scope, &say.message.task_id).await?;
@@ -356,7 +371,7 @@ impl Hub {
         self.date(agent, &head, &mut say).await?;
         say.broke = say.broke.or(Box::pin(self.broke_again(agent, &head, &say.message)).await);
         if let Some(new) = hook {
-            self.hang(&head, new).await?;
+            self.hang(&head, *new).await?;
         }
         for _ in 0..ATTEMPTS {
             let permit = self.permit().await?;
