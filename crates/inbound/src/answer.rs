@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::body;
 use crate::dialect::Dialect;
+use crate::parameters::VERSION;
 use axum::body::Body;
 use bytes::Bytes;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
@@ -36,7 +37,7 @@ pub fn with_type(status: StatusCode, media_type: HeaderValue, body: impl Into<Bo
 /// Adds what every A2A answer says.
 pub fn finish(mut response: Response<Body>, dialect: Dialect, extensions: Option<HeaderValue>) -> Response<Body> {
     let headers = response.headers_mut();
-    headers.insert("a2a-version", HeaderValue::from_static(dialect.version().name()));
+    headers.insert(&VERSION, HeaderValue::from_static(dialect.version().name()));
     if let Some(extensions) = extensions {
         if dialect != Dialect::V10 {
             headers.insert("x-a2a-extensions", extensions.clone());

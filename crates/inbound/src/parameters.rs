@@ -16,7 +16,7 @@ use std::borrow::Cow;
 const MAX_KEY: usize = 256;
 
 // Names made once: every request is asked for each of them.
-static VERSION: HeaderName = HeaderName::from_static("a2a-version");
+pub static VERSION: HeaderName = HeaderName::from_static("a2a-version");
 static EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
 static OLD_EXTENSIONS: HeaderName = HeaderName::from_static("x-a2a-extensions");
 static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");

@@ -67,7 +67,11 @@ async fn dispatch_otherwise(app: &Arc<App>, segments: &[&str], request: Request<
 /// Split first, decode then: an encoded slash belongs to its segment.
 pub fn decoded(path: &str) -> Vec<Cow<'_, str>> {
     let segments = path.split('/').filter(|segment| !segment.is_empty());
-    segments.map(|segment| percent_decode_str(segment).decode_utf8_lossy()).collect()
+    let decode = |segment| match path.contains('%') {
+        true => percent_decode_str(segment).decode_utf8_lossy(),
+        false => Cow::Borrowed(segment),
+    };
+    segments.map(decode).collect()
 }
 
 fn is_json_rpc(verb: &Method, segments: &[&str]) -> bool {

@@ -36,6 +36,8 @@ pub struct Orders {
 #[derive(Default)]
 struct List {
     gathered: Gathered,
+    /// The room of what was put into the tables last, for what gathers next.
+    room: Vec<Entry>,
     /// Somebody waits for what has gathered.
     wanted: bool,
     tasks: Vec<Task>,
@@ -107,14 +109,31 @@ impl Orders {
         self.changed.notify_one();
     }
 
+    /// Keeps the room of what is in the tables: to make as much anew each time takes longer than to fill it.
+    fn take_room(&self, mut entries: Vec<Entry>) {
+        entries.clear();
+        self.list().room = entries;
+    }
+
+    /// Gives back what nothing has gathered in.
+    fn give_room_back(&self) {
+        let mut list = self.list();
+        let gathered = &mut list.gathered.entries;
+        let unused = if gathered.is_empty() { std::mem::take(gathered) } else { Vec::new() };
+        let room = std::mem::take(&mut list.room);
+        drop(list);
+        drop((unused, room));
+    }
+
     /// Waits until there is something to do, or not longer than `patience` if nothing comes.
     fn next(&self, patience: Duration) -> Option<List> {
         let mut list = self.list();
         loop {
             let due = list.due_in();
             if due == Some(Duration::ZERO) {
-                let ended = list.ended;
-                return Some(List { ended, ..std::mem::take(&mut list) });
+                let entries = std::mem::take(&mut list.room);
+                let gathered = Gathered { entries, ..Gathered::default() };
+                return Some(std::mem::replace(&mut list, List { gathered, ..List::default() }));
             }
             let waited = self.changed.wait_timeout(list, due.unwrap_or(patience));
             let (after, waited) = waited.expect("no panic while holding the orders");
@@ -141,12 +160,15 @@ impl Gathered {
     }
 
     fn add(&mut self, mut later: Self) {
-        if later.entries.is_empty() {
+        if self.entries.is_empty() {
+            *self = later;
             return;
         }
-        self.entries.append(&mut later.entries);
-        self.bytes += later.bytes;
-        self.through = later.through;
+        if !later.entries.is_empty() {
+            self.entries.append(&mut later.entries);
+            self.bytes += later.bytes;
+            self.through = later.through;
+        }
     }
 }
 
@@ -242,8 +264,9 @@ impl Desk {
             Ok(()) => {
                 self.failing = false;
                 self.apply_seconds.record(started.elapsed().as_secs_f64());
-                let Gathered { bytes, through, .. } = std::mem::take(&mut self.behind);
+                let Gathered { entries, bytes, through, .. } = std::mem::take(&mut self.behind);
                 self.progress.apply_went_well(through, bytes);
+                self.orders.take_room(entries);
                 self.checkpoints.after(&self.connection, bytes);
             }
             Err(fault) => {
@@ -257,6 +280,7 @@ impl Desk {
     }
 
     fn rest(&mut self) {
+        self.orders.give_room_back();
         self.checkpoints.complete(&self.connection);
         if let Err(error) = self.connection.execute_batch("PRAGMA shrink_memory") {
             tracing::warn!(%error, "giving back the tables' memory");
