@@ -29,6 +29,7 @@ mod live;
 mod lookout;
 mod meters;
 mod occupied;
+mod open;
 mod own;
 mod owner;
 mod pace;
