@@ -67,7 +67,8 @@ async fn dispatch_otherwise(app: &Arc<App>, segments: &[&str], request: Request<
 /// Split first, decode then: an encoded slash belongs to its segment.
 pub fn decoded(path: &str) -> Vec<Cow<'_, str>> {
     let segments = path.split('/').filter(|segment| !segment.is_empty());
-    let decode = |segment| match path.contains('%') {
+    let is_escaped = path.contains('%');
+    let decode = |segment| match is_escaped {
         true => percent_decode_str(segment).decode_utf8_lossy(),
         false => Cow::Borrowed(segment),
     };

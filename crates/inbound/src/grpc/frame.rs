@@ -42,6 +42,7 @@ pub fn append<T: prost::Message>(out: &mut BytesMut, message: &T) {
     let _ = message.encode(out);
 }
 
+/// A response of one generated message.
 pub fn response<T: prost::Message>(message: &T) -> Response<Body> {
     let mut bytes = BytesMut::new();
     append(&mut bytes, message);
