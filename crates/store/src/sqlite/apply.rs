@@ -238,3 +238,43 @@ pub fn add_counts(connection: &Connection, counts: &Counts) -> Result<(), Fault>
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Entry, apply};
+    use crate::sqlite::journal::entry::Span;
+    use crate::sqlite::schema;
+    use crate::sqlite::send::Send;
+    use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
+    use flotilla_core::ports::Dedupe;
+    use flotilla_core::task::Head;
+    use flotilla_protocol::time::Millis;
+    use rusqlite::Connection;
+
+    fn first(row: i64) -> Entry {
+        let mut head = Head::new(TaskId::fresh(), PrincipalId(1), AgentId(1), PrincipalId(1), "a context".into());
+        head.version = 1;
+        let span = Span { seq: 1, last_seq: 1, peer_seq: 1, last_peer_seq: 1, at: Millis(1), artifacts_only: false };
+        let dedupe = Dedupe { key: [row as u8; 32], hash: [0; 32] };
+        Entry { head, state_before: None, span, events: "[]".into(), send: Some(Send { dedupe, row }) }
+    }
+
+    #[test]
+    fn of_entries_with_a_refused_one_among_them_none_goes_in() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut connection).unwrap();
+        let entries: Vec<Entry> = (1..=50).map(first).collect();
+        let in_the_way = "INSERT INTO sends (id, key, hash, task, at) VALUES (25, x'00', x'00', x'00', 0)";
+        connection.execute_batch(in_the_way).unwrap();
+        let count = |table| {
+            let sql = format!("SELECT count(*) FROM {table}");
+            connection.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap()
+        };
+        assert!(apply(&connection, &entries, 7).is_err());
+        assert!(connection.is_autocommit());
+        assert_eq!(["changes", "sends", "tasks"].map(count), [0, 1, 0]);
+        connection.execute_batch("DELETE FROM sends").unwrap();
+        apply(&connection, &entries, 7).unwrap();
+        assert_eq!(["changes", "sends", "tasks"].map(count), [50, 50, 50]);
+    }
+}

@@ -18,7 +18,8 @@ impl Values<'_, '_> {
     }
 }
 
-/// Adds rows to a table; `columns` are their names, joined by commas, and `put` hands over the values of one row.
+/// Adds rows to a table; `columns` are their names, joined by commas, and `put` hands over the values of one row. If one
+/// is refused, those before it may be in: only for a transaction that is rolled back then.
 pub fn insert<T>(
     connection: &Connection,
     table: &str,
@@ -41,9 +42,10 @@ pub fn insert<T>(
     Ok(())
 }
 
+/// `OR FAIL`, because SQLite would keep what each statement changes aside until it ends, to take it back alone.
 fn sql(table: &str, columns: &str, rows: usize) -> String {
     let row = format!("({})", vec!["?"; columns.split(',').count()].join(", "));
-    format!("INSERT INTO {table} ({columns}) VALUES {}", vec![row; rows].join(", "))
+    format!("INSERT OR FAIL INTO {table} ({columns}) VALUES {}", vec![row; rows].join(", "))
 }
 
 #[cfg(test)]
