@@ -46,9 +46,9 @@ impl Table {
         Self { revision, keys: keys.collect() }
     }
 
-    fn find(&self, hash: &Digest, now: Millis) -> Option<&Known> {
+    fn find(&self, hash: &Digest, clock: &dyn Clock) -> Option<&Known> {
         let known = self.keys.get(&place(hash)).filter(|known| same(&known.hash, hash))?;
-        known.expires_at.is_none_or(|end| now < end).then_some(known)
+        known.expires_at.is_none_or(|end| clock.now() < end).then_some(known)
     }
 }
 
@@ -158,7 +158,7 @@ impl Access {
 
     /// Whose key it is, if it is in use.
     async fn look(&self, key: &str, hash: &Digest) -> Result<Option<Caller>, Error> {
-        if let Some(known) = self.table.load().find(hash, self.clock.now()) {
+        if let Some(known) = self.table.load().find(hash, &*self.clock) {
             return Ok(Some(known.caller.clone()));
         }
         Box::pin(self.look_closely(key, hash)).await
@@ -209,8 +209,7 @@ impl Leave {
     /// Refuses once the key is revoked or has expired.
     pub fn check(&self) -> Result<(), Refusal> {
         let Some(key) = &self.key else { return Ok(()) };
-        let now = self.access.clock.now();
-        self.access.table.load().find(key, now).map(|_| ()).ok_or_else(wrong)
+        self.access.table.load().find(key, &*self.access.clock).map(|_| ()).ok_or_else(wrong)
     }
 
     /// Waits until it has ended, and says why.
@@ -230,10 +229,9 @@ impl Leave {
 
     /// How long the key is still good, if it has an end.
     fn left(&self) -> Option<Duration> {
-        let table = self.access.table.load();
-        let now = self.access.clock.now();
-        let end = table.find(self.key.as_ref()?, now)?.expires_at?;
-        Some(Duration::from_millis(u64::try_from(end.0 - now.0).unwrap_or(0)))
+        let (table, clock) = (self.access.table.load(), &*self.access.clock);
+        let end = table.find(self.key.as_ref()?, clock)?.expires_at?;
+        Some(Duration::from_millis(u64::try_from(end.0 - clock.now().0).unwrap_or(0)))
     }
 }
 

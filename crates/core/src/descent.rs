@@ -50,7 +50,7 @@ impl Descent {
         request: &SendMessageRequest,
         told: Told,
         here: impl FnOnce() -> Ancestor,
-        (limits, now): (&Limits, Millis),
+        (limits, now): (&Limits, impl FnOnce() -> Millis),
     ) -> Result<Option<Self>, Refusal> {
         let (beside, within) = (request.metadata.as_ref(), request.message.as_ref().and_then(|m| m.metadata.as_ref()));
         if caller.is_anonymous() {
@@ -59,7 +59,7 @@ impl Descent {
             let claimed = called.then(|| claim(&told, Ancestry::readable(beside, within), limits));
             // Anybody could say anything. The trace decides nothing, so it may stay.
             let origin = Origin { provenance, trace: told.trace, claimed: claimed.flatten(), ..Origin::default() };
-            return Ok((origin != Origin::default()).then(|| Self::new(origin, None, here(), limits, now)));
+            return Ok((origin != Origin::default()).then(|| Self::new(origin, None, here(), limits, now())));
         }
         let hops = told.hops.as_deref().map(hops).transpose()?;
         let ancestry = Ancestry::of(beside, within)?;
@@ -76,7 +76,7 @@ impl Descent {
             _ => Provenance::Local,
         };
         let origin = Origin { provenance, chain, hops, max_hops, trace: told.trace, claimed };
-        Ok(Some(Self::new(origin, deadline, here, limits, now)))
+        Ok(Some(Self::new(origin, deadline, here, limits, now())))
     }
 
     fn new(origin: Origin, deadline: Option<Millis>, here: Ancestor, limits: &Limits, now: Millis) -> Self {

@@ -27,7 +27,7 @@ fn of(caller: &Caller, ancestry: Value, told: Told) -> Result<Option<Descent>, R
     let request = SendMessageRequest { metadata, ..SendMessageRequest::default() };
     let here = || Ancestor { hub: "here".into(), agent: "me".into(), task: String::new() };
     let limits = Limits { hops: 3, ..Limits::default() };
-    Descent::of(caller, &request, told, here, (&limits, Millis(1000)))
+    Descent::of(caller, &request, told, here, (&limits, || Millis(1000)))
 }
 
 fn chain(places: &[(&str, &str)]) -> Value {

@@ -1,6 +1,7 @@
 //! Workers that take nothing new for a while: drained by their owner, or paused with their account.
 
 use super::{Fleet, roster};
+use crate::ports::Clock;
 use flotilla_protocol::time::Millis;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,13 +23,13 @@ impl Fleet {
         self.state().workers.get(worker).and_then(read)
     }
 
-    pub(crate) fn rest(&self, worker: &str, now: Millis) -> Option<Rest> {
+    pub(crate) fn rest(&self, worker: &str, clock: &dyn Clock) -> Option<Rest> {
         self.entry(worker, |entry| {
             if entry.worker.draining {
                 let reason = "The agent is draining: it takes nothing new now. The message waits for it.";
                 return Some(Rest { reason: reason.to_owned(), until: None });
             }
-            let until = entry.worker.pause(now)?.until;
+            let until = entry.worker.pause(clock.now())?.until;
             let reason = format!(
                 "The usage limit of the agent's account is reached: it takes nothing new until {until}. The message \
                  waits for it."

@@ -25,7 +25,7 @@ impl Hub {
     ) -> Result<Option<Box<Descent>>, Refusal> {
         let hub = self.store.hub_id();
         let here = || Ancestor { hub: hub.to_owned(), agent: addressed(agent, request), task: String::new() };
-        let descent = Descent::of(caller, request, told, here, (&self.limits.load(), self.clock.now()))?;
+        let descent = Descent::of(caller, request, told, here, (&self.limits.load(), || self.clock.now()))?;
         Ok(descent.map(Box::new))
     }
 

@@ -44,7 +44,7 @@ impl Hub {
             return Some(absence);
         }
         let message = request.message.as_ref().filter(|message| message.task_id.is_empty())?;
-        let rest = self.fleet.rest(&agent.name, self.clock.now())?;
+        let rest = self.fleet.rest(&agent.name, &*self.clock)?;
         let carried = contract::carried(message, self.reads_texts(agent));
         let is_plain = !matches!(carried, Ok(Carried::Dispatch(_)));
         is_plain.then(|| Absence { reason: rest.reason, ttl: Some(self.patience_with(agent)) })
@@ -58,7 +58,7 @@ impl Hub {
     /// Whether a run that the last process left has yet to be begun with a worker that takes nothing new.
     pub(super) async fn still_waits(&self, live: &LiveRef, agent: Option<&Arc<Agent>>) -> bool {
         let is_unstarted = live.committed().is_some_and(|head| head.run_state == RunState::Claimed);
-        let rests = |agent: &Arc<Agent>| self.fleet.rest(&agent.name, self.clock.now()).is_some();
+        let rests = |agent: &Arc<Agent>| self.fleet.rest(&agent.name, &*self.clock).is_some();
         is_unstarted && agent.is_some_and(rests) && self.is_held(live).await
     }
 
@@ -91,7 +91,7 @@ impl Hub {
         }
         run.has_started();
         let mut waits = self.is_held(&run.live).await;
-        if !waits && let Some(rest) = self.fleet.rest(&agent.name, self.clock.now()) {
+        if !waits && let Some(rest) = self.fleet.rest(&agent.name, &*self.clock) {
             run.hold(&rest.reason).await;
             waits = true;
         }
@@ -127,7 +127,7 @@ impl Hub {
     /// Waits until a message is too old, and its worker still takes nothing new. Behind others its turn comes.
     async fn overdue(&self, agent: &Agent, expires: Instant) {
         tokio::time::sleep_until(expires).await;
-        while self.fleet.rest(&agent.name, self.clock.now()).is_none() {
+        while self.fleet.rest(&agent.name, &*self.clock).is_none() {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
@@ -137,13 +137,12 @@ impl Hub {
         loop {
             let mut relieved = pin!(self.fleet.relieved());
             relieved.as_mut().enable();
-            let now = self.clock.now();
-            match self.fleet.rest(&agent.name, now) {
+            match self.fleet.rest(&agent.name, &*self.clock) {
                 None => return,
                 Some(Rest { until: None, .. }) => relieved.await,
                 // Its reset may be told otherwise meanwhile.
                 Some(Rest { until: Some(until), .. }) => {
-                    let _ = tokio::time::timeout(between(now, until), relieved).await;
+                    let _ = tokio::time::timeout(between(self.clock.now(), until), relieved).await;
                 }
             }
         }

@@ -6,11 +6,11 @@ use axum::body::Body;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use flotilla_grpc::{Code, Status};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
-use futures_util::stream;
 use http::{HeaderMap, Response, StatusCode};
 use http_body::Frame;
-use http_body_util::StreamBody;
 use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 const PREFIX: usize = 5;
 
@@ -51,7 +51,32 @@ pub fn response<T: prost::Message>(message: &T) -> Response<Body> {
 
 /// A response of one message, framed already, and the word that all is well.
 pub fn whole(message: Bytes) -> Response<Body> {
-    let frames = [Frame::data(message), Frame::trailers(trailers::of(&Status::new(Code::Ok, "")))];
-    let body = StreamBody::new(stream::iter(frames.map(Ok::<_, Infallible>)));
+    let body = Whole { message: Some(message), is_over: false };
     answer::with_type(StatusCode::OK, GRPC, Body::new(body))
+}
+
+struct Whole {
+    message: Option<Bytes>,
+    is_over: bool,
+}
+
+impl http_body::Body for Whole {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = match self.message.take() {
+            Some(message) => Frame::data(message),
+            None if self.is_over => return Poll::Ready(None),
+            None => {
+                self.is_over = true;
+                Frame::trailers(trailers::of(&Status::new(Code::Ok, "")))
+            }
+        };
+        Poll::Ready(Some(Ok(next)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_over
+    }
 }

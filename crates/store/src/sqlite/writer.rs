@@ -184,6 +184,18 @@ struct Batch {
     told: Vec<(Done, Option<NotCommitted>)>,
 }
 
+impl Batch {
+    /// With room for as many as this one holds: the next one is likely to be as large.
+    fn next(&self) -> Self {
+        Self {
+            entries: Vec::with_capacity(self.entries.len()),
+            before: Vec::with_capacity(self.before.len()),
+            bytes: 0,
+            told: Vec::with_capacity(self.told.len()),
+        }
+    }
+}
+
 impl Desk {
     pub fn new(
         journal: Option<Journal>,
@@ -308,7 +320,8 @@ impl Desk {
             return Vec::new();
         }
         let started = Instant::now();
-        let Batch { entries, before, bytes, told } = std::mem::take(&mut self.batch);
+        let next = self.batch.next();
+        let Batch { entries, before, bytes, told } = std::mem::replace(&mut self.batch, next);
         let count = entries.len();
         // As many as the journal takes for it, so that what is counted is also what its files hold.
         let bytes = bytes.next_multiple_of(BLOCK);
