@@ -3,13 +3,16 @@
 //!
 //! To wake a thread and to be woken by it takes nearly as long as the flush itself. So while commits come one by one,
 //! each is flushed by the task that brought it. Once one comes while another is under way, it is the thread's turn,
-//! until they come alone again: meanwhile the runtime has better to do than to wait for a disk.
+//! until a few in a row have come alone again: meanwhile the runtime has better to do than to wait for a disk.
 
 use super::applier::Task;
 use super::writer::Desk;
 use flotilla_core::ports::Commit;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
+
+/// So many commits in a row must have come alone. Among many callers one comes alone by chance, and the next does not.
+const LONELY: u32 = 4;
 
 pub type Errand = Box<dyn FnOnce(&mut Desk) + Send>;
 
@@ -42,16 +45,24 @@ struct Waiting {
     turn: Turn,
     /// How many the thread took in its turn.
     taken: usize,
-    /// Whether the one before came alone.
-    alone: bool,
+    /// How many in a row have come alone.
+    alone: u32,
     closed: bool,
+}
+
+impl Waiting {
+    /// A turn is over.
+    fn rest(&mut self, came_alone: bool) {
+        self.turn = Turn::Nobody;
+        self.alone = if came_alone { self.alone.saturating_add(1) } else { 0 };
+    }
 }
 
 impl Queue {
     /// The thread has the first turn: it makes ready before anything is taken.
     pub fn new(makers_wait: bool) -> Self {
         let waiting =
-            Mutex::new(Waiting { jobs: VecDeque::new(), turn: Turn::Thread, taken: 0, alone: true, closed: false });
+            Mutex::new(Waiting { jobs: VecDeque::new(), turn: Turn::Thread, taken: 0, alone: LONELY, closed: false });
         Self { waiting, changed: Condvar::new(), makers_wait }
     }
 
@@ -70,7 +81,7 @@ impl Queue {
         if waiting.turn != Turn::Nobody {
             return Ok(false);
         }
-        let is_makers = self.makers_wait && is_commit && waiting.alone;
+        let is_makers = self.makers_wait && is_commit && waiting.alone >= LONELY;
         if is_makers {
             waiting.turn = Turn::Maker;
         } else {
@@ -97,7 +108,10 @@ impl Queue {
                     waiting.turn = Turn::Thread;
                     return true;
                 }
-                Turn::Thread => (waiting.turn, waiting.alone) = (Turn::Nobody, waiting.taken <= 1),
+                Turn::Thread => {
+                    let came_alone = waiting.taken <= 1;
+                    waiting.rest(came_alone);
+                }
                 Turn::Nobody | Turn::Maker => {}
             }
             waiting = self.changed.wait(waiting).expect("no panic while holding the queue");
@@ -127,10 +141,13 @@ impl Queue {
     /// A maker's turn ends: the thread sees to what has come meanwhile.
     pub fn hand_over(&self) {
         let mut waiting = self.waiting();
-        match (waiting.turn, waiting.jobs.is_empty()) {
-            (Turn::Maker, true) => (waiting.turn, waiting.alone) = (Turn::Nobody, true),
-            (Turn::Maker, false) => self.call_thread(waiting),
-            (Turn::Nobody | Turn::Thread, _) => {}
+        if waiting.turn != Turn::Maker {
+            return;
+        }
+        let came_alone = waiting.jobs.is_empty();
+        waiting.rest(came_alone);
+        if !came_alone {
+            self.call_thread(waiting);
         }
     }
 
@@ -148,5 +165,58 @@ impl Queue {
         drop(waiting);
         self.changed.notify_one();
         drop(left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Job, LONELY, Queue, Turn};
+    use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
+    use flotilla_core::ports::Commit;
+    use flotilla_core::task::Head;
+    use flotilla_protocol::event::Change;
+    use flotilla_protocol::time::Millis;
+    use std::sync::Arc;
+
+    fn commit() -> Job {
+        let head = Head::new(TaskId::fresh(), PrincipalId(1), AgentId(1), PrincipalId(1), "a context".into());
+        let change = Arc::new(Change { first_seq: 1, first_peer_seq: 1, at: Millis(1), events: Vec::new() });
+        let done = Box::new(|_| ());
+        Job::Commit(Box::new(Commit { head, state_before: None, change, body: Vec::new(), dedupe: None, done }))
+    }
+
+    /// Whether a commit that comes now, and alone, is for whoever made it.
+    fn is_makers(queue: &Queue) -> bool {
+        while queue.waiting().turn != Turn::Nobody {
+            std::thread::yield_now();
+        }
+        queue.push(commit()).is_ok_and(|is_makers| is_makers)
+    }
+
+    #[test]
+    fn makers_see_to_commits_that_come_alone_a_few_times_in_a_row() {
+        let queue = Arc::new(Queue::new(true));
+        let jobs = Arc::clone(&queue);
+        let thread = std::thread::spawn(move || {
+            while jobs.wait_turn() {
+                while jobs.take().is_some() {}
+            }
+        });
+        for _ in 0..3 {
+            assert!(is_makers(&queue));
+            assert!(queue.take_quick(|_| true).is_some());
+            queue.hand_over();
+        }
+        assert!(is_makers(&queue));
+        assert!(queue.push(commit()).is_ok_and(|is_makers| !is_makers), "another one is under way");
+        assert!(queue.take_quick(|_| true).is_some());
+        queue.hand_over();
+        // The other one had the thread for itself.
+        for _ in 1..LONELY {
+            assert!(!is_makers(&queue));
+        }
+        assert!(is_makers(&queue));
+        queue.close();
+        thread.join().unwrap();
     }
 }
