@@ -20,8 +20,10 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 const OLDEST: Duration = Duration::from_millis(100);
 /// What a task other than an apply is taken to write.
 const TASK_BYTES: usize = 64 * 1024;
-/// When there was nothing to do for so long, what is kept in memory to do it faster is given back.
-const REST: Duration = Duration::from_secs(1);
+/// When there was nothing to do for so long, the tables are pressed onto the disk.
+const PAUSE: Duration = Duration::from_secs(1);
+/// And for so long after that: what is kept in memory to do it faster is given back.
+const REST: Duration = Duration::from_secs(60);
 
 /// Told why, if the tables do not hold what came before it.
 pub type Task = Box<dyn FnOnce(Result<&mut Connection, Fault>) + Send>;
@@ -231,11 +233,10 @@ impl Desk {
         let mut patience = Duration::MAX;
         loop {
             let Some(List { gathered, tasks, ended, .. }) = orders.next(patience) else {
-                self.rest();
-                patience = Duration::MAX;
+                patience = self.rest(patience);
                 continue;
             };
-            patience = REST;
+            patience = PAUSE;
             self.behind.add(gathered);
             let applied = self.apply();
             for task in tasks {
@@ -279,12 +280,17 @@ impl Desk {
         applied
     }
 
-    fn rest(&mut self) {
+    /// There was nothing to do for `waited`. Returns how long to wait for something now.
+    fn rest(&mut self, waited: Duration) -> Duration {
+        if waited == PAUSE {
+            self.checkpoints.complete(&self.connection);
+            return REST;
+        }
         self.orders.give_room_back();
-        self.checkpoints.complete(&self.connection);
         if let Err(error) = self.connection.execute_batch("PRAGMA shrink_memory") {
             tracing::warn!(%error, "giving back the tables' memory");
         }
+        Duration::MAX
     }
 
     /// What is not in the journal is flushed by the tables' own log.
