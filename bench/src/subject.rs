@@ -54,6 +54,8 @@ pub struct Size {
     /// Rounds of SendMessage; the other subjects take at most `short_rounds`.
     pub rounds: usize,
     pub short_rounds: usize,
+    /// How often within a round what each server can do is measured, in turn: the machine is not as fast at all times.
+    pub turns: usize,
     pub warmup: Duration,
     pub window: Duration,
     pub chunks: Vec<usize>,
@@ -71,6 +73,7 @@ impl Size {
         Size {
             rounds: 4,
             short_rounds: 3,
+            turns: 3,
             warmup: Duration::from_millis(300),
             window: Duration::from_millis(1000),
             chunks: vec![100, 1_000, 10_000],
@@ -87,6 +90,7 @@ impl Size {
         Size {
             rounds: 1,
             short_rounds: 1,
+            turns: 1,
             warmup: Duration::from_millis(50),
             window: Duration::from_millis(250),
             chunks: vec![100, 1_000],

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::Bench;
 use crate::load::call::{Binding, Call, Endpoint};
-use crate::load::closed::{self, Pace};
+use crate::load::closed::{self, Capacity, Pace};
 use crate::load::grpc::Unimplemented;
 use crate::load::paced;
 use crate::server::{Running, Server};
@@ -61,12 +61,45 @@ pub async fn run(bench: &mut Bench) {
         }
         for binding in Binding::ALL {
             for connections in CONNECTIONS {
-                for server in &running {
-                    cell(bench, server, binding, connections, round).await;
+                for (server, capacity) in capacities(bench, &running, binding, connections).await {
+                    cell(bench, server, capacity, binding, (connections, round)).await;
                 }
             }
         }
     }
+}
+
+/// What each server can do: the middle of what it did in its turns. Those that have a gap here already are left out.
+async fn capacities<'a>(
+    bench: &Bench,
+    running: &'a [Running],
+    binding: Binding,
+    connections: usize,
+) -> Vec<(&'a Running, Result<Capacity>)> {
+    let rate = measure(binding, connections, RATE);
+    let mut measured: Vec<_> = running.iter().map(|server| (server, Ok(Vec::new()))).collect();
+    measured.retain(|(server, _)| bench.results.gap_of(&rate, server.server).is_none());
+    for _ in 0..bench.size.turns {
+        for (server, turns) in &mut measured {
+            let Ok(done) = turns else { continue };
+            match capacity(bench, server, binding, connections).await {
+                Ok(capacity) => done.push(capacity),
+                Err(error) => *turns = Err(error),
+            }
+        }
+    }
+    measured.into_iter().map(|(server, turns)| (server, turns.map(middle))).collect()
+}
+
+async fn capacity(bench: &Bench, running: &Running, binding: Binding, connections: usize) -> Result<Capacity> {
+    let endpoint = running.endpoint(binding);
+    let pace = Pace { connections, warmup: bench.size.warmup, window: bench.size.window };
+    closed::run(&endpoint, &Call::send(&endpoint)?, pace, running.pid()).await
+}
+
+fn middle(mut turns: Vec<Capacity>) -> Capacity {
+    turns.sort_by(|one, other| one.per_second.total_cmp(&other.per_second));
+    turns.swap_remove(turns.len() / 2)
 }
 
 /// The baseline's capacity sets the rate for the others.
@@ -84,15 +117,16 @@ async fn warm(running: &Running) -> Result<()> {
 }
 
 /// One server, binding and number of connections in one round.
-async fn cell(bench: &mut Bench, running: &Running, binding: Binding, connections: usize, round: usize) {
+async fn cell(
+    bench: &mut Bench,
+    running: &Running,
+    capacity: Result<Capacity>,
+    binding: Binding,
+    (connections, round): (usize, usize),
+) {
     let (server, rate) = (running.server, measure(binding, connections, RATE));
-    if bench.results.gap_of(&rate, server).is_some() {
-        return;
-    }
     let endpoint = running.endpoint(binding);
-    let pace = Pace { connections, warmup: bench.size.warmup, window: bench.size.window };
-    let capacity = async { closed::run(&endpoint, &Call::send(&endpoint)?, pace, running.pid()).await };
-    match capacity.await {
+    match capacity {
         Ok(capacity) => {
             eprintln!("  {rate}, {}: {:.0}", server.name(), capacity.per_second);
             bench.results.add(&rate, server, round, capacity.per_second);
