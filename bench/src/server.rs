@@ -216,7 +216,7 @@ impl Running {
     pub fn endpoint(&self, binding: Binding) -> Endpoint {
         let (port, path) = match (binding, self.server) {
             (Binding::JsonRpc, _) => (self.http, "/"),
-            (Binding::HttpJson, Server::Official) => (self.http, "/rest"),
+            (Binding::HttpJson, Server::Official | Server::OfficialMimalloc) => (self.http, "/rest"),
             (Binding::HttpJson, _) => (self.http, ""),
             (Binding::Grpc, Server::Hub | Server::HubMemory) => (self.http, ""),
             (Binding::Grpc, _) => (self.grpc, ""),

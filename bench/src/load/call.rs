@@ -224,7 +224,11 @@ impl Channel {
             Channel::Http(connection) => {
                 let status = connection.call(call.stamp(sequence), body).await?;
                 if status != 200 {
-                    bail!("status {status}: {}", String::from_utf8_lossy(body));
+                    let said = String::from_utf8_lossy(body);
+                    bail!(
+                        "status {status}: {}",
+                        if said.trim().is_empty() { "nothing more was said" } else { said.trim() }
+                    );
                 }
             }
             Channel::Grpc(connection) => {
