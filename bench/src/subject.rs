@@ -71,7 +71,7 @@ pub struct Size {
 impl Size {
     pub fn full() -> Size {
         Size {
-            rounds: 4,
+            rounds: 3,
             short_rounds: 3,
             turns: 3,
             warmup: Duration::from_millis(300),

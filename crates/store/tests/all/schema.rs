@@ -52,6 +52,7 @@ async fn a_new_store_has_the_latest_schema() {
         "each version needs a released/N.sql once it is released"
     );
     assert_eq!(number(&home.store(), "application_id"), APPLICATION_ID);
+    assert_eq!(number(&home.store(), "page_size"), 8192);
     assert_eq!(
         Connection::open(home.store()).unwrap().pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0)),
         Ok("wal".to_owned())
@@ -66,6 +67,7 @@ async fn every_released_version_becomes_the_latest() {
         let home = as_released(index);
         drop(home.open());
         assert_eq!(number(&home.store(), "user_version"), LATEST);
+        assert_eq!(number(&home.store(), "page_size"), 4096, "it keeps its own");
         assert_eq!(declared(&home.store()), declared(&fresh.store()), "version {}: never edit a migration", index + 1);
     }
 }
