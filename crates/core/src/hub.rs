@@ -43,6 +43,7 @@ mod recover;
 mod register;
 mod repeat;
 mod resting;
+mod row;
 mod run;
 mod send;
 mod settle;
@@ -95,6 +96,7 @@ use lease::Leases;
 use live::Lives;
 use lookout::Lookout;
 use meters::Meters;
+use row::Rows;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use tally::{Place, Tally};
@@ -124,6 +126,8 @@ pub struct Hub {
     queued_by_workspace: Arc<Tally<WorkspaceId>>,
     /// Who dials in.
     roster: Arc<Roster>,
+    /// The order of their runs.
+    rows: Rows,
     /// Tasks that have not ended, by caller.
     open_tasks: Tally<PrincipalId>,
     /// Streams that are being read, by caller.
@@ -178,6 +182,7 @@ impl Hub {
             queued: Arc::default(),
             queued_by_workspace: Arc::default(),
             roster,
+            rows: Rows::default(),
             open_tasks: Tally::default(),
             streams: Arc::default(),
             requests: Rate::default(),

@@ -19,8 +19,10 @@ impl Hub {
     pub(super) fn start_run(self: &Arc<Self>, live: &LiveRef, start: Start, place: Option<RunPlace>) {
         let mut handle = self.handle(live, start.run, place);
         handle.resumed = start.resumed;
+        let before = self.line_up(live, &mut handle);
         self.runtime.spawn(steady(async move {
             let given = handle.hub.assignment(&handle.live, start).await;
+            before.has_started().await;
             work(given, handle, start).await;
         }));
     }

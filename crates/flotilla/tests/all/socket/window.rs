@@ -36,6 +36,16 @@ fn an_agent_that_acknowledges_nothing_gets_every_message() {
 }
 
 #[test]
+fn messages_come_in_the_order_they_were_sent_in() {
+    let hub = setup().start();
+    let mut agent = dial(&hub, &agent_key(&hub, "listener")).open();
+    let client = caller(&hub, Binding::JsonRpc, "listener");
+    let all: Vec<String> = (0..150).map(|number| number.to_string()).collect();
+    all.iter().for_each(|number| drop(client.start(&format!("m-{number}"), number)));
+    assert_eq!(said(&numbers(&mut agent, all.len())), all);
+}
+
+#[test]
 fn whoever_waits_behind_others_is_told_so() {
     let hub = setup().config("sockets: {window: 1}").start();
     let mut agent = dial(&hub, &agent_key(&hub, "slow")).subprotocol("a2a.v1").open();
