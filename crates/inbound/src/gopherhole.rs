@@ -127,10 +127,8 @@ async fn about_its_task(app: &App, caller: &Caller, method: Method, params: &str
         return Ok(false);
     }
     let id = if is_of_push(method) { task_id } else { id };
-    if let Some(agent) = app.hub.agent_of(caller, &id).await? {
-        let request = GetTaskRequest { id, ..GetTaskRequest::default() };
-        let task = app.hub.get_task(caller.with_agent(agent.id), &request).await;
-        return Ok(task.is_ok_and(|task| gopherhole::speaks_of(&task)));
+    if let Some(begun) = memory::begun_in_it(app, caller, &id).await? {
+        return Ok(begun);
     }
     let Some(agent) = own_agent(app, caller).filter(|_| !is_of_push(method)) else { return Ok(false) };
     let Some(task) = TaskId::parse(&id) else { return Ok(false) };

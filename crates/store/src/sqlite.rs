@@ -134,7 +134,7 @@ impl Sqlite {
         Ok(Self { epoch, hub_id, readers, writer, progress, tables, hooks: push::Together::default() })
     }
 
-    /// Reads from the tables once they hold all that was acknowledged.
+    /// Reads from the tables, as of one moment, once they hold all that was acknowledged.
     fn read<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Connection) -> Result<T, Fault> + Send + 'static,
@@ -146,7 +146,7 @@ impl Sqlite {
                 tables.apply_now();
                 progress.wait_applied(written)?;
             }
-            job(connection)
+            reader::at_one_moment(connection, job)
         })
     }
 
@@ -191,6 +191,7 @@ fn open_file(path: &Path, sync: Sync) -> Result<Connection, Fault> {
              PRAGMA busy_timeout = 10000;"
         ))
         .map_err(|error| Fault::new(format!("preparing the store {}: {error}", path.display())))?;
+    reader::plan_once(&connection)?;
     Ok(connection)
 }
 

@@ -3,6 +3,7 @@
 use crate::http::{Request, Response, find};
 use crate::wait::PATIENCE;
 use serde_json::{Value, json};
+use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Instant;
@@ -101,7 +102,7 @@ impl Dial {
         }
         assert_eq!(find(&headers, "sec-websocket-accept"), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
         let inner = WebSocket::from_raw_socket(stream, Role::Client, None);
-        Ok(Socket { inner, headers, welcome: Value::Null })
+        Ok(Socket { inner, headers, welcome: Value::Null, kept: VecDeque::new() })
     }
 }
 
@@ -124,6 +125,8 @@ pub struct Socket {
     headers: Vec<(String, String)>,
     /// The first frame.
     pub welcome: Value,
+    /// Frames that came before one that was waited for, still to be read.
+    kept: VecDeque<Value>,
 }
 
 impl Socket {
@@ -146,6 +149,9 @@ impl Socket {
 
     /// The next frame, or how the connection ended: `code reason`.
     pub fn try_read(&mut self) -> Result<Value, String> {
+        if let Some(frame) = self.kept.pop_front() {
+            return Ok(frame);
+        }
         let deadline = Instant::now() + PATIENCE;
         loop {
             // Pings keep a connection busy on which nothing is said.
@@ -179,6 +185,21 @@ impl Socket {
     /// The next frame of a type.
     pub fn kind(&mut self, kind: &str) -> Value {
         self.wait_for(kind, |frame| frame["type"] == kind)
+    }
+
+    /// The next frame of a type; others that come before it are read after it.
+    pub fn kind_first(&mut self, kind: &str) -> Value {
+        let mut before = VecDeque::new();
+        let found = loop {
+            let frame = self.read();
+            if frame["type"] == kind {
+                break frame;
+            }
+            before.push_back(frame);
+        };
+        before.append(&mut self.kept);
+        self.kept = before;
+        found
     }
 
     /// Calls a method and returns its answer.

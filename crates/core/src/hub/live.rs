@@ -218,6 +218,11 @@ impl Lives {
         LiveRef { lives: Arc::clone(self), live }
     }
 
+    /// A task if it is in memory, without holding it there.
+    pub fn find(&self, id: TaskId) -> Option<Arc<Live>> {
+        self.shard(id).get(&id).map(|entry| Arc::clone(&entry.live))
+    }
+
     /// Wakes everyone who follows anything.
     pub fn wake_all(&self) {
         for shard in &self.shards {

@@ -60,10 +60,10 @@ pub fn key(hub: &HubProcess, name: &str) -> String {
     hub.make_key(&[&own, "--principal", name, "--scope", SCOPES])
 }
 
-/// Announces, and waits until that is taken.
+/// Announces, and waits until that is taken. Work that waited for the worker may come before the answer.
 pub fn say(socket: &mut Socket, announce: &Value) -> Value {
     socket.send(announce);
-    socket.kind("announced")
+    socket.kind_first("announced")
 }
 
 pub fn owner(hub: &HubProcess) -> Client {

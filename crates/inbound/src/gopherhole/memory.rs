@@ -2,21 +2,24 @@
 
 use super::agent::own_agent;
 use crate::app::App;
-use flotilla_core::caller::Caller;
+use flotilla_core::caller::{Caller, Scope};
 use flotilla_core::error::Error;
 use flotilla_core::ids::{PrincipalId, TaskId};
-use flotilla_protocol::a2a::request::ListTasksRequest;
+use flotilla_protocol::a2a::request::{GetTaskRequest, ListTasksRequest};
 use flotilla_protocol::gopherhole;
 use flotilla_protocol::wire::Int32;
 use http::HeaderMap;
 use http::header::USER_AGENT;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 /// More than these are forgotten all at once; their tasks tell then, and the next message says so again.
 const KEPT: usize = 100_000;
+
+/// The same of tasks that were begun otherwise: the next request about one reads it again.
+const TASKS_KEPT: usize = 10_000;
 
 /// The program a request comes from, as far as that can be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,12 +58,35 @@ pub async fn speaks(app: &App, caller: &Caller, program: Program) -> Result<bool
     let request = ListTasksRequest { page_size: Some(Int32(LATEST)), ..ListTasksRequest::default() };
     let tasks = app.hub.list_own(caller, &request, &[], None).await?.list.tasks;
     let speaks = match tasks.iter().max_by_key(|task| TaskId::parse(&task.id)) {
-        Some(latest) => gopherhole::speaks_of(latest),
+        Some(latest) if gopherhole::speaks_of(latest) => true,
+        Some(_) => {
+            app.speakers.learn_other(caller);
+            false
+        }
         // An agent that has asked nobody: what else could it want to see than what it has to do? One whose connection is
         // in a version of A2A speaks that.
         None => own_agent(app, caller).is_some_and(|agent| !app.hub.roster().desk(agent.id).speaks_a2a()),
     };
     Ok(speaks)
+}
+
+/// Whether a task of a caller was begun in the dialect; none if it is not theirs.
+pub async fn begun_in_it(app: &App, caller: &Caller, id: &str) -> Result<Option<bool>, Error> {
+    let Some(task) = TaskId::parse(id) else { return Ok(None) };
+    if app.speakers.begun_otherwise().contains(&(caller.principal, task)) {
+        return Ok(Some(false));
+    }
+    let scope = Scope::Own { principal: caller.principal };
+    let request = GetTaskRequest { id: id.to_owned(), history_length: None, ..GetTaskRequest::default() };
+    let begun = match app.hub.get_task(scope, &request).await {
+        Ok(found) => gopherhole::speaks_of(&found),
+        Err(Error::Refused(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !begun {
+        app.speakers.remember_otherwise(caller, task);
+    }
+    Ok(Some(begun))
 }
 
 /// How somebody spoke last: in the dialect, by that program, or in another.
@@ -71,6 +97,8 @@ pub struct Speakers {
     /// Whether there was ever one of the dialect: most hubs have none, and each message asks.
     any: AtomicBool,
     last: Mutex<HashMap<PrincipalId, Heard>>,
+    /// Tasks of theirs that were begun otherwise, for whoever asks about one again and again.
+    otherwise: Mutex<HashSet<(PrincipalId, TaskId)>>,
 }
 
 impl Speakers {
@@ -94,6 +122,26 @@ impl Speakers {
             last.clear();
         }
         last.insert(caller.principal, heard);
+    }
+
+    /// Their tasks tell that they spoke otherwise last, unless a message has told more meanwhile.
+    fn learn_other(&self, caller: &Caller) {
+        let mut last = self.last();
+        if last.len() < KEPT {
+            last.entry(caller.principal).or_insert(None);
+        }
+    }
+
+    fn begun_otherwise(&self) -> MutexGuard<'_, HashSet<(PrincipalId, TaskId)>> {
+        self.otherwise.lock().expect("no panic while holding the tasks begun otherwise")
+    }
+
+    fn remember_otherwise(&self, caller: &Caller, task: TaskId) {
+        let mut otherwise = self.begun_otherwise();
+        if otherwise.len() >= TASKS_KEPT {
+            otherwise.clear();
+        }
+        otherwise.insert((caller.principal, task));
     }
 
     /// They have sent a message in it, and it was taken.

@@ -67,9 +67,12 @@ pub fn last(connection: &Connection, task: TaskId) -> Result<Option<i64>, Fault>
         .map_err(fault("reading a log"))
 }
 
-/// The links of a task's log from the newest back, as long as `wanted`; returned oldest first.
-pub fn links(connection: &Connection, task: TaskId, wanted: impl Fn(&Link) -> bool) -> Result<Vec<Link>, Fault> {
-    let mut next = last(connection, task)?;
+/// The links of a log from its newest change back, as long as `wanted`; returned oldest first.
+pub fn links(
+    connection: &Connection,
+    mut next: Option<i64>,
+    wanted: impl Fn(&Link) -> bool,
+) -> Result<Vec<Link>, Fault> {
     let sql = "SELECT before, last_seq, peer_seq, last_peer_seq, artifacts_only FROM changes WHERE id = ?1";
     let mut statement = connection.prepare_cached(sql).map_err(fault("reading a log"))?;
     let mut links = Vec::new();
@@ -108,16 +111,10 @@ pub fn read<'a>(
         .map_err(fault("reading a log"))?;
     let (mut changes, mut size) = (Vec::new(), 0);
     for link in links {
-        let (seq, peer_seq, at, events): (i64, i64, i64, String) = statement
-            .query_row([link.id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
-            .map_err(fault("reading a log"))?;
-        size += events.len();
-        changes.push(Arc::new(Change {
-            first_seq: seq as u64,
-            first_peer_seq: peer_seq as u64,
-            at: Millis(at),
-            events: log::decode(events.as_bytes())?,
-        }));
+        let found = statement.query_row([link.id], |row| Ok(change_of(row, 0)));
+        let (change, length) = found.map_err(fault("reading a log"))??;
+        changes.push(change);
+        size += length;
         if size >= most {
             break;
         }
@@ -125,9 +122,47 @@ pub fn read<'a>(
     Ok((changes, size))
 }
 
+/// All changes after `from`, found from the newest back and returned oldest first, and the size of their events.
+pub fn read_back(
+    connection: &Connection,
+    mut next: Option<i64>,
+    from: u64,
+) -> Result<(Vec<Arc<Change>>, usize), Fault> {
+    let sql = "SELECT before, last_seq, seq, peer_seq, at, events FROM changes WHERE id = ?1";
+    let mut statement = connection.prepare_cached(sql).map_err(fault("reading a log"))?;
+    let (mut changes, mut size) = (Vec::new(), 0);
+    while let Some(id) = next {
+        let found = statement.query_row([id], |row| {
+            let is_after = row.get::<_, i64>(1)? as u64 > from;
+            Ok((is_after.then(|| change_of(row, 2)), row.get(0)?))
+        });
+        let (Some(found), before) = found.map_err(fault("following a log"))? else { break };
+        let (change, length) = found?;
+        changes.push(change);
+        size += length;
+        next = before;
+    }
+    changes.reverse();
+    Ok((changes, size))
+}
+
+/// The change in the columns `seq, peer_seq, at, events` that begin at `first`, and the size of its events.
+fn change_of(row: &rusqlite::Row<'_>, first: usize) -> Result<(Arc<Change>, usize), Fault> {
+    let number = |column| row.get::<_, i64>(first + column).map_err(fault("reading a log"));
+    let events = row.get_ref(first + 3).map_err(fault("reading a log"))?;
+    let events = events.as_bytes().map_err(|error| Fault::new(format!("reading a log: {error}")))?;
+    let change = Change {
+        first_seq: number(0)? as u64,
+        first_peer_seq: number(1)? as u64,
+        at: Millis(number(2)?),
+        events: log::decode(events)?,
+    };
+    Ok((Arc::new(change), events.len()))
+}
+
 /// Removes a task's changes.
 pub fn remove(connection: &Connection, task: TaskId) -> Result<(), Fault> {
-    for link in links(connection, task, |_| true)? {
+    for link in links(connection, last(connection, task)?, |_| true)? {
         connection
             .prepare_cached("DELETE FROM changes WHERE id = ?1")
             .and_then(|mut statement| statement.execute([link.id]))

@@ -1,11 +1,10 @@
 //! Pages of tasks, newest status first. One index serves every filter: each state is a sorted run of its own.
 
-use super::{fault, task};
+use super::fault;
+use super::task::{self, COLUMNS, Stored, stored_of};
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, PrincipalId};
 use flotilla_core::ports::{ListFilter, ListPage};
-use flotilla_core::task::Head;
-use flotilla_protocol::a2a::model::TaskState;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use std::cmp::Reverse;
@@ -17,17 +16,15 @@ pub fn page(
     agent: AgentId,
     filter: &ListFilter,
 ) -> Result<ListPage, Fault> {
-    let transaction = connection.transaction().map_err(fault("listing tasks"))?;
-    let query = Query { connection: &transaction, principal, agent, filter };
-    let runs = query.runs();
-    let total = query.total(&runs)?;
-    let mut heads = query.heads(&runs)?;
-    let mut more = heads.len() > filter.limit;
-    heads.truncate(filter.limit);
-    let mut records = Vec::with_capacity(heads.len());
-    let (mut sizes, mut bytes) = (Vec::with_capacity(heads.len()), 0);
-    for head in heads {
-        let (record, size) = task::fill(&transaction, head, filter.with_artifacts)?;
+    let query = Query { connection, principal, agent, filter };
+    let (runs, total) = query.runs()?;
+    let mut found = query.found(&runs)?;
+    let mut more = found.len() > filter.limit;
+    found.truncate(filter.limit);
+    let mut records = Vec::with_capacity(found.len());
+    let (mut sizes, mut bytes) = (Vec::with_capacity(found.len()), 0);
+    for stored in found {
+        let (record, size) = task::fill(connection, stored, filter.with_artifacts)?;
         if !filter.has_room(bytes, size) {
             more = true;
             break;
@@ -89,32 +86,34 @@ struct Query<'a> {
 type Run = RangeInclusive<u8>;
 
 impl Query<'_> {
-    fn runs(&self) -> Vec<Run> {
-        let all = TaskState::ALL.iter().skip(1).map(|state| *state as u8);
-        match self.filter.state {
-            Some(state) => vec![state as u8..=state as u8],
-            None if self.filter.context.is_some() => vec![1..=8],
-            None => all.map(|state| state..=state).collect(),
-        }
-    }
-
-    /// Kept counters answer at once; a context or a time must be counted.
-    fn total(&self, runs: &[Run]) -> Result<u64, Fault> {
-        let mut total = 0i64;
-        for run in runs {
-            total += if self.filter.context.is_none() && self.filter.status_since.is_none() {
-                self.counter(*run.start())?
-            } else {
-                self.count(run)?
+    /// What to read, and how many tasks that is. Kept counters tell at once, and which states are worth a look; a
+    /// context or a time must be counted.
+    fn runs(&self) -> Result<(Vec<Run>, u64), Fault> {
+        let (runs, total) = if self.filter.context.is_some() {
+            let run = self.filter.state.map_or(1..=8, |state| state as u8..=state as u8);
+            let total = self.count(&run)?;
+            (vec![run], total)
+        } else {
+            let counters = self.counters()?;
+            let runs: Vec<Run> = counters.iter().map(|(state, _)| *state..=*state).collect();
+            let total = match self.filter.status_since {
+                Some(_) => runs.iter().map(|run| self.count(run)).sum::<Result<i64, Fault>>()?,
+                None => counters.iter().map(|(_, tasks)| tasks).sum(),
             };
-        }
-        Ok(total.max(0) as u64)
+            (runs, total)
+        };
+        Ok((runs, total.max(0) as u64))
     }
 
-    fn counter(&self, state: u8) -> Result<i64, Fault> {
-        let sql = "SELECT coalesce(sum(n), 0) FROM counters WHERE principal = ?1 AND agent = ?2 AND state = ?3";
+    /// The states there are tasks in, of those that are asked for.
+    fn counters(&self) -> Result<Vec<(u8, i64)>, Fault> {
+        let sql = "SELECT state, n FROM counters \
+                   WHERE principal = ?1 AND agent = ?2 AND state BETWEEN ?3 AND ?4 AND n > 0";
+        let (first, last) = self.filter.state.map_or((1, 8), |state| (state as u8, state as u8));
         let mut statement = self.connection.prepare_cached(sql).map_err(fault("counting tasks"))?;
-        statement.query_row((self.principal.0, self.agent.0, state), |row| row.get(0)).map_err(fault("counting tasks"))
+        let values = (self.principal.0, self.agent.0, first, last);
+        let rows = statement.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)));
+        rows.and_then(Iterator::collect).map_err(fault("counting tasks"))
     }
 
     fn count(&self, run: &Run) -> Result<i64, Fault> {
@@ -125,24 +124,23 @@ impl Query<'_> {
     }
 
     /// One more than the page holds, so that the caller knows whether there is more.
-    fn heads(&self, runs: &[Run]) -> Result<Vec<Head>, Fault> {
-        let mut heads: Vec<Head> = Vec::new();
+    fn found(&self, runs: &[Run]) -> Result<Vec<Stored>, Fault> {
+        let mut found: Vec<Stored> = Vec::new();
         for run in runs {
             let (condition, values) = self.condition(run, true);
             let sql = format!(
-                "SELECT {} FROM tasks {condition} ORDER BY status_at DESC, id DESC LIMIT {}",
-                task::HEAD,
+                "SELECT {COLUMNS} FROM tasks {condition} ORDER BY status_at DESC, id DESC LIMIT {}",
                 self.filter.limit + 1
             );
             let mut statement = self.connection.prepare_cached(&sql).map_err(fault("listing tasks"))?;
-            let rows = statement.query_map(params_from_iter(values), task::head_of).map_err(fault("listing tasks"))?;
-            for head in rows {
-                heads.push(head.map_err(fault("listing tasks"))?);
+            let rows = statement.query_map(params_from_iter(values), stored_of).map_err(fault("listing tasks"))?;
+            for stored in rows {
+                found.push(stored.map_err(fault("listing tasks"))?);
             }
         }
-        heads.sort_by_key(|head| Reverse((head.status_at, head.id)));
-        heads.truncate(self.filter.limit + 1);
-        Ok(heads)
+        found.sort_by_key(|stored| Reverse((stored.head.status_at, stored.head.id)));
+        found.truncate(self.filter.limit + 1);
+        Ok(found)
     }
 
     fn condition(&self, run: &Run, paged: bool) -> (String, Vec<Value>) {

@@ -8,9 +8,6 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 /// Marks the file as ours ("FLOT").
 pub const APPLICATION_ID: i32 = 0x464c_4f54;
 
-/// Logs longer than this are folded when their task ends, so that reading one stays cheap.
-pub const LONG_LOG: u64 = 32;
-
 /// Each entry takes the schema one version up. Never edit one that was released.
 const MIGRATIONS: &[&str] = &[
     "

@@ -81,6 +81,7 @@ fn remove_task(connection: &Connection, id: TaskId) -> Result<(), Fault> {
     add_counts(connection, &counts)
 }
 
+/// Logs of more than 32 changes are folded when their task has ended, so that reading one stays cheap.
 fn fold_long(connection: &Connection) -> Result<u64, Fault> {
     let sql = "SELECT id FROM tasks INDEXED BY tasks_to_fold \
                WHERE version > 32 AND folded = 0 AND state IN (3, 4, 5, 7) LIMIT ?1";
@@ -93,8 +94,8 @@ fn fold_long(connection: &Connection) -> Result<u64, Fault> {
 }
 
 fn fold(connection: &Connection, id: TaskId) -> Result<Option<Record>, Fault> {
-    let Some(head) = task::head(connection, Scope::Admin, id)? else { return Ok(None) };
-    let (record, _) = task::fill(connection, head, true)?;
+    let Some(stored) = task::stored(connection, Scope::Admin, id)? else { return Ok(None) };
+    let (record, _) = task::fill(connection, stored, true)?;
     let mut folded = record.fold.as_ref().map(|Folded { fold, .. }| fold.clone()).unwrap_or_default();
     for change in &record.changes {
         folded.change(change, u64::MAX);

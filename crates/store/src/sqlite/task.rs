@@ -22,11 +22,33 @@ use std::sync::Arc;
 /// What a peer that reads on is handed at once.
 const TAIL_BYTES: usize = 1024 * 1024;
 
-/// The columns `head_of` reads, in its order.
-pub const HEAD: &str = "id, principal, agent, owner, context, state, status_at, created_at, version, seq, peer_seq, \
-                        run, run_state, turn, waiting, deadline, ancestry, open_approvals";
+/// The columns `stored_of` reads, in its order.
+pub const COLUMNS: &str = "id, principal, agent, owner, context, state, status_at, created_at, version, seq, \
+                           peer_seq, run, run_state, turn, waiting, deadline, ancestry, open_approvals, \
+                           last_change, folded, pruned_seq, pruned_peer_seq";
 
-pub fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
+/// A task's row: its head, and where the rest of it is.
+pub struct Stored {
+    pub head: Head,
+    /// The row of its newest change.
+    last_change: Option<i64>,
+    /// Whether it has a fold.
+    folded: bool,
+    pruned_seq: u64,
+    pruned_peer_seq: u64,
+}
+
+pub fn stored_of(row: &Row<'_>) -> rusqlite::Result<Stored> {
+    Ok(Stored {
+        head: head_of(row)?,
+        last_change: row.get(18)?,
+        folded: row.get(19)?,
+        pruned_seq: row.get::<_, i64>(20)? as u64,
+        pruned_peer_seq: row.get::<_, i64>(21)? as u64,
+    })
+}
+
+fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
     let state: u8 = row.get(5)?;
     let run_state: u8 = row.get(12)?;
     Ok(Head {
@@ -76,39 +98,46 @@ fn condition(scope: Scope) -> (&'static str, Vec<Value>) {
 }
 
 pub fn head(connection: &Connection, scope: Scope, id: TaskId) -> Result<Option<Head>, Fault> {
+    Ok(stored(connection, scope, id)?.map(|stored| stored.head))
+}
+
+pub fn stored(connection: &Connection, scope: Scope, id: TaskId) -> Result<Option<Stored>, Fault> {
     let (limits, mut values) = condition(scope);
     values.insert(0, Value::Blob(id.bytes().to_vec()));
-    let sql = format!("SELECT {HEAD} FROM tasks WHERE id = ?{limits}");
+    let sql = format!("SELECT {COLUMNS} FROM tasks WHERE id = ?{limits}");
     let mut statement = connection.prepare_cached(&sql).map_err(fault("reading a task"))?;
-    statement.query_row(rusqlite::params_from_iter(values), head_of).optional().map_err(fault("reading a task"))
+    statement.query_row(rusqlite::params_from_iter(values), stored_of).optional().map_err(fault("reading a task"))
 }
 
 /// Ids grow with time, so the oldest come first.
 pub fn children(connection: &Connection, scope: Scope, parent: TaskId, limit: usize) -> Result<Vec<Head>, Fault> {
     let (limits, mut values) = condition(scope);
     values.insert(0, Value::Blob(parent.bytes().to_vec()));
-    let sql = format!("SELECT {HEAD} FROM tasks WHERE parent_task_id = ?{limits} ORDER BY id LIMIT {limit}");
+    let sql = format!("SELECT {COLUMNS} FROM tasks WHERE parent_task_id = ?{limits} ORDER BY id LIMIT {limit}");
     let mut statement = connection.prepare_cached(&sql).map_err(fault("reading delegated tasks"))?;
     let rows = statement.query_map(rusqlite::params_from_iter(values), head_of).and_then(Iterator::collect);
     rows.map_err(fault("reading delegated tasks"))
 }
 
-/// A task with all that is needed to fold it, as of one moment.
+/// A task with all that is needed to fold it.
 pub fn record(connection: &mut Connection, scope: Scope, id: TaskId) -> Result<Option<Record>, Fault> {
-    let transaction = connection.transaction().map_err(fault("reading a task"))?;
-    let Some(head) = head(&transaction, scope, id)? else { return Ok(None) };
-    fill(&transaction, head, true).map(|(record, _)| Some(record))
+    let Some(stored) = stored(connection, scope, id)? else { return Ok(None) };
+    fill(connection, stored, true).map(|(record, _)| Some(record))
 }
 
 /// Adds the fold and the changes to a head, and says how large they are. Without artifacts, rows that hold nothing
 /// else are not read.
-pub fn fill(connection: &Connection, head: Head, with_artifacts: bool) -> Result<(Record, usize), Fault> {
-    let fold = if head.version > super::schema::LONG_LOG || head.is_over() { fold(connection, head.id)? } else { None };
+pub fn fill(connection: &Connection, stored: Stored, with_artifacts: bool) -> Result<(Record, usize), Fault> {
+    let Stored { head, last_change, folded, .. } = stored;
+    let fold = if folded { fold(connection, head.id)? } else { None };
     let (fold, folded_size) = fold.map_or((None, 0), |(fold, size)| (Some(fold), size));
     let from = fold.as_ref().map_or(0, |folded| folded.seq);
-    let links = chain::links(connection, head.id, |link| link.last_seq > from)?;
-    let wanted = links.iter().filter(|link| with_artifacts || !link.artifacts_only);
-    let (changes, size) = chain::read(connection, wanted, usize::MAX)?;
+    let (changes, size) = if with_artifacts {
+        chain::read_back(connection, last_change, from)?
+    } else {
+        let links = chain::links(connection, last_change, |link| link.last_seq > from)?;
+        chain::read(connection, links.iter().filter(|link| !link.artifacts_only), usize::MAX)?
+    };
     Ok((Record { head, fold, changes }, folded_size + size))
 }
 
@@ -119,18 +148,15 @@ pub enum By {
 }
 
 pub fn after(connection: &mut Connection, scope: Scope, id: TaskId, by: By, limit: usize) -> Result<Tail, Fault> {
-    let transaction = connection.transaction().map_err(fault("reading a log"))?;
-    let Some(head) = head(&transaction, scope, id)? else { return Ok(Tail::Pruned) };
+    let Some(stored) = stored(connection, scope, id)? else { return Ok(Tail::Pruned) };
     let (pruned, cursor) = match by {
-        By::Seq(cursor) => ("pruned_seq", cursor),
-        By::PeerSeq(cursor) => ("pruned_peer_seq", cursor),
+        By::Seq(cursor) => (stored.pruned_seq, cursor),
+        By::PeerSeq(cursor) => (stored.pruned_peer_seq, cursor),
     };
-    let sql = format!("SELECT {pruned} FROM tasks WHERE id = ?1");
-    let pruned: i64 = transaction.query_row(&sql, [id.bytes()], |row| row.get(0)).map_err(fault("reading a log"))?;
-    if cursor < pruned as u64 {
+    if cursor < pruned {
         return Ok(Tail::Pruned);
     }
-    let links = chain::links(&transaction, head.id, |link| match by {
+    let links = chain::links(connection, stored.last_change, |link| match by {
         By::Seq(_) => link.last_seq > cursor,
         By::PeerSeq(_) => link.last_peer_seq > cursor,
     })?;
@@ -139,7 +165,7 @@ pub fn after(connection: &mut Connection, scope: Scope, id: TaskId, by: By, limi
         By::Seq(_) => usize::MAX,
         By::PeerSeq(_) => TAIL_BYTES,
     };
-    let (changes, _) = chain::read(&transaction, shown.take(limit), most)?;
+    let (changes, _) = chain::read(connection, shown.take(limit), most)?;
     Ok(Tail::Changes(changes))
 }
 
@@ -150,18 +176,17 @@ pub fn earlier(
     context: &str,
     before: TaskId,
 ) -> Result<Vec<Record>, Fault> {
-    let transaction = connection.transaction().map_err(fault("reading a context"))?;
     let sql = format!(
-        "SELECT {HEAD} FROM tasks INDEXED BY tasks_by_context \
+        "SELECT {COLUMNS} FROM tasks INDEXED BY tasks_by_context \
          WHERE principal = ?1 AND agent = ?2 AND context = ?3 AND id < ?4 ORDER BY id DESC LIMIT ?5"
     );
-    let heads: Vec<Head> = {
-        let mut statement = transaction.prepare_cached(&sql).map_err(fault("reading a context"))?;
+    let found: Vec<Stored> = {
+        let mut statement = connection.prepare_cached(&sql).map_err(fault("reading a context"))?;
         let values = params![principal.0, agent.0, context, before.bytes(), EARLIER as i64];
-        let rows = statement.query_map(values, head_of);
+        let rows = statement.query_map(values, stored_of);
         rows.and_then(Iterator::collect).map_err(fault("reading a context"))?
     };
-    heads.into_iter().map(|head| fill(&transaction, head, false).map(|(record, _)| record)).collect()
+    found.into_iter().map(|stored| fill(connection, stored, false).map(|(record, _)| record)).collect()
 }
 
 pub fn open_runs(connection: &mut Connection) -> Result<Vec<TaskId>, Fault> {

@@ -126,6 +126,30 @@ fn whoever_spoke_the_dialect_before_a_restart_is_answered_in_it() {
     let mut socket = dial(&hub, &key).open();
     let listed = socket.call(1, "ListTasks", &json!({}));
     assert_eq!(listed["result"]["tasks"][0]["status"]["state"], "completed", "{listed}");
+    // What was learnt from tasks holds until the next message.
+    assert_eq!(state(&hub, &plain, &json!(1)), "TASK_STATE_COMPLETED");
+    result(&hub, &plain, "SendMessage", &to("mock", "complete"));
+    until("the list is one of the dialect", || (state(&hub, &plain, &json!(1)) == "completed").then_some(()));
+}
+
+#[test]
+fn a_task_of_a2a_stays_one_for_its_caller_and_is_work_for_its_agent() {
+    let hub = hub();
+    let (key, caller) = (agent_key(&hub, "weather"), agent_key(&hub, "caller"));
+    let mut agent = dial(&hub, &key).open();
+    let sent = json!({"tenant": "weather", "configuration": {"returnImmediately": true},
+                      "message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "Rain?"}]}});
+    let task = result(&hub, &caller, "SendMessage", &sent)["task"].clone();
+    agent.kind("message");
+    let (alone, named) = (json!({"id": task["id"]}), json!({"id": task["id"], "tenant": "weather"}));
+    for _ in 0..3 {
+        let state = result(&hub, &caller, "GetTask", &named)["status"]["state"].clone();
+        assert!(state.as_str().is_some_and(|state| state.starts_with("TASK_STATE_")), "{state}");
+        let unnamed = post(&hub, &caller, "GetTask", &alone).json();
+        assert_eq!(unnamed["error"]["code"], -32001, "the default agent has no such task: {unnamed}");
+        let work = result(&hub, &key, "GetTask", &alone);
+        assert_eq!((&work["id"], &work["serverAgentId"]), (&task["id"], &json!("weather")), "{work}");
+    }
 }
 
 #[test]
