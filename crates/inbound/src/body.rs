@@ -14,6 +14,8 @@ use tokio::time::{Instant, timeout_at};
 /// How long a refused caller may take to finish a body nobody reads, and how long it may pause.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(1);
+/// How many times the largest body is taken and thrown away: most clients read the answer only when they have sent all.
+const DISCARDED: usize = 8;
 
 /// The whole body, or a refusal as soon as it is known to be too large or too slow.
 pub async fn read(headers: &HeaderMap, body: &mut Body, limits: &Limits) -> Result<Bytes, Refusal> {
@@ -68,7 +70,7 @@ pub fn check_depth(bytes: &[u8], limits: &Limits, around: usize) -> Result<(), R
 /// Takes what is left of a body that nobody will read: an answer sent before it would be lost with the connection.
 /// Says whether the connection can go on.
 pub async fn discard(mut body: Body, limits: &Limits) -> bool {
-    let mut left = limits.body;
+    let mut left = limits.body.saturating_mul(DISCARDED);
     let drained = async {
         loop {
             let frame = match tokio::time::timeout(PAUSE, body.frame()).await {

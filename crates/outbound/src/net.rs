@@ -187,7 +187,7 @@ impl Net {
                 Ok(response)
             }
             Err(error) => {
-                let failed = failed(&outgoing.url, &error.without_url());
+                let failed = failed(&outgoing.url, &error.without_url()).while_sending(size_of(&outgoing));
                 self.note(|| format!("! {failed}"));
                 Err(failed)
             }
@@ -306,6 +306,10 @@ fn failed(url: &str, error: &reqwest::Error) -> ClientError {
         true => ClientError::Unconnected { url, problem },
         false => ClientError::Unreachable { url, problem },
     }
+}
+
+fn size_of(outgoing: &Outgoing) -> usize {
+    outgoing.grpc.as_ref().map(|message| message.len()).or(outgoing.body.as_ref().map(String::len)).unwrap_or_default()
 }
 
 /// Whether an answer's status says that the caller is not known or not allowed.

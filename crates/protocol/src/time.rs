@@ -6,8 +6,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Millis(pub i64);
 
-/// The beginning of the year 1, before which neither RFC 3339 nor protobuf has moments.
+/// The beginning of the year 1 and the end of the year 9999: neither RFC 3339 nor protobuf has moments beyond.
 const FIRST: i64 = -62_135_596_800_000;
+const LAST: i64 = 253_402_300_799_999;
+/// The calendar repeats itself after 400 years. What jiff cannot tell, the last day of all, is told as the one so many
+/// seconds before it.
+const CYCLE: i64 = 12_622_780_800;
 /// Nanoseconds in a millisecond, and in a second.
 const MILLI: i64 = 1_000_000;
 const SECOND: i128 = 1_000_000_000;
@@ -15,7 +19,7 @@ const SECOND: i128 = 1_000_000_000;
 impl Millis {
     /// A moment from outside, if it can be written again.
     pub fn checked(millis: i64) -> Option<Self> {
-        (millis >= FIRST && jiff::Timestamp::from_millisecond(millis).is_ok()).then_some(Self(millis))
+        (FIRST..=LAST).contains(&millis).then_some(Self(millis))
     }
 
     /// Reads an RFC 3339 time; a fraction finer than a millisecond rounds up, so that "at or after" stays exact.
@@ -32,21 +36,16 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// A moment from outside, if it and its millisecond can be written again.
+    /// A moment from outside, if it can be written again.
     pub fn checked(seconds: i64, nanos: i32) -> Option<Self> {
-        let fraction = i64::from(nanos).div_euclid(MILLI) + i64::from(i64::from(nanos).rem_euclid(MILLI) != 0);
-        let is_fraction = (0..1_000_000_000).contains(&nanos);
-        let millis = seconds.checked_mul(1_000)?.checked_add(fraction).filter(|_| is_fraction);
-        millis.and_then(Millis::checked).map(|_| Self { seconds, nanos })
+        let is_moment = (FIRST / 1_000..=LAST / 1_000).contains(&seconds) && (0..1_000_000_000).contains(&nanos);
+        is_moment.then_some(Self { seconds, nanos })
     }
 
     /// Reads an RFC 3339 time.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let parsed: Option<jiff::Timestamp> = text.parse().ok();
-        let nanos = parsed.map(|parsed| parsed.as_nanosecond());
-        let split = nanos.map(|nanos| (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND)));
-        split
-            .and_then(|(seconds, nanos)| Self::checked(i64::try_from(seconds).ok()?, i32::try_from(nanos).ok()?))
+        read(text)
+            .and_then(|(seconds, nanos)| Self::checked(seconds, nanos))
             .ok_or_else(|| format!("'{text}' is not an RFC 3339 time such as 2026-01-31T12:00:00.000Z"))
     }
 
@@ -58,7 +57,7 @@ impl Moment {
     /// What is finer than a millisecond rounds up, so that "at or after" stays exact.
     pub fn millis(self) -> Millis {
         let nanos = i64::from(self.nanos);
-        Millis(self.seconds * 1_000 + nanos / MILLI + i64::from(nanos % MILLI != 0))
+        Millis((self.seconds * 1_000 + nanos / MILLI + i64::from(nanos % MILLI != 0)).min(LAST))
     }
 }
 
@@ -72,13 +71,29 @@ impl From<Millis> for Moment {
 impl std::fmt::Display for Moment {
     /// With as many digits as it takes, and no fewer than the three of a millisecond.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Ok(moment) = jiff::Timestamp::new(self.seconds, self.nanos) else { return Millis(0).fmt(f) };
-        match self.nanos {
-            nanos if nanos % 1_000_000 == 0 => write!(f, "{moment:.3}"),
-            nanos if nanos % 1_000 == 0 => write!(f, "{moment:.6}"),
-            _ => write!(f, "{moment:.9}"),
+        let digits = match self.nanos {
+            nanos if nanos % 1_000_000 == 0 => 3,
+            nanos if nanos % 1_000 == 0 => 6,
+            _ => 9,
+        };
+        match jiff::Timestamp::new(self.seconds, self.nanos) {
+            Ok(moment) => write!(f, "{moment:.digits$}"),
+            Err(_) => match jiff::Timestamp::new(self.seconds.saturating_sub(CYCLE), self.nanos) {
+                Ok(before) => write!(f, "9999{}", &format!("{before:.digits$}")[4..]),
+                Err(_) => f.write_str("1970-01-01T00:00:00.000Z"),
+            },
         }
     }
+}
+
+/// The seconds and nanoseconds of an RFC 3339 time.
+fn read(text: &str) -> Option<(i64, i32)> {
+    let (moment, later) = match text.parse::<jiff::Timestamp>() {
+        Ok(moment) => (moment, 0),
+        Err(_) => (format!("9599-{}", text.strip_prefix("9999-")?).parse().ok()?, CYCLE),
+    };
+    let nanos: i128 = moment.as_nanosecond();
+    Some((i64::try_from(nanos.div_euclid(SECOND)).ok()? + later, i32::try_from(nanos.rem_euclid(SECOND)).ok()?))
 }
 
 impl Serialize for Moment {
@@ -96,10 +111,7 @@ impl<'de> Deserialize<'de> for Moment {
 
 impl std::fmt::Display for Millis {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match jiff::Timestamp::from_millisecond(self.0) {
-            Ok(moment) => write!(f, "{moment:.3}"),
-            Err(_) => f.write_str("1970-01-01T00:00:00.000Z"),
-        }
+        Moment::from(*self).fmt(f)
     }
 }
 
@@ -149,11 +161,22 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_is_not_read() {
-        for edge in ["0001-01-01T00:00:00.000Z", "9999-12-30T21:59:59.999Z"] {
+        let edges = ["0001-01-01T00:00:00.000Z", "9999-12-30T22:00:00.999Z", "9999-12-31T00:00:00.000Z"];
+        for edge in edges.into_iter().chain(["9999-12-31T23:59:59.999Z"]) {
             assert_eq!(Millis::parse(edge).unwrap().to_string(), edge);
         }
-        for beyond in ["9999-12-30T22:00:00.9999Z", "-009999-01-02T02:00:00Z", "0000-12-31T23:59:59.999Z"] {
+        let last = Moment::parse("9999-12-31T23:59:59.999999999Z").unwrap();
+        assert_eq!(
+            (last.to_string().as_str(), last.parts()),
+            ("9999-12-31T23:59:59.999999999Z", (253_402_300_799, 999_999_999))
+        );
+        assert_eq!(last.millis().to_string(), "9999-12-31T23:59:59.999Z");
+        assert_eq!(Millis::parse("9999-12-31T23:59:59+01:00").unwrap().to_string(), "9999-12-31T22:59:59.000Z");
+        let beyond =
+            ["9999-12-31T23:59:59-00:01", "9999-13-01T00:00:00Z", "9999-02-29T00:00:00Z", "10000-01-01T00:00:00Z"];
+        for beyond in beyond.into_iter().chain(["-009999-01-02T02:00:00Z", "0000-12-31T23:59:59.999Z", "9999-"]) {
             assert!(Millis::parse(beyond).is_err(), "{beyond}");
         }
+        assert!(Moment::checked(253_402_300_800, 0).is_none());
     }
 }

@@ -11,6 +11,10 @@ use flotilla_protocol::a2a::model::{Artifact, Part, Task};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+/// The longest name of a file, and the longest ending that is kept when one is cut.
+const LONGEST: usize = 120;
+const ENDING: usize = 12;
+
 #[derive(Debug, Args)]
 pub struct Download {
     /// The task's id
@@ -48,11 +52,12 @@ impl Download {
         let task = client.task(asking::request(&self.id, Some(0))).await?;
         let files = self.files(&task.value)?;
         std::fs::create_dir_all(&self.dir).map_err(|error| problem(&self.dir, &error))?;
+        self.check_free(&files)?;
         let mut text = Text::default();
         text.field("Task", &task.value.id).field("Context", &task.value.context_id);
         text.field("State", task.value.status.state.name());
-        for (path, bytes) in &files {
-            self.write(path, bytes)?;
+        for (count, (path, bytes)) in files.iter().enumerate() {
+            self.write(path, bytes).map_err(|failure| failure.after_files(count))?;
             let saved = format!("{} ({} bytes)", path.display(), bytes.len());
             if session.is_json() {
                 // The document is the agent's.
@@ -101,23 +106,38 @@ impl Download {
         Ok(files)
     }
 
+    /// Nothing is written unless all of it can be.
+    fn check_free(&self, files: &[(PathBuf, Vec<u8>)]) -> Result<(), Failure> {
+        let there = |(path, _): &&(PathBuf, Vec<u8>)| path.symlink_metadata().is_ok();
+        match files.iter().find(there).filter(|_| !self.force) {
+            Some((path, _)) => Err(in_the_way(path)),
+            None => Ok(()),
+        }
+    }
+
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         let mut options = std::fs::OpenOptions::new();
         options.write(true);
         if self.force {
+            // Whose name the agent chose must not lead elsewhere.
+            if path.is_symlink() {
+                std::fs::remove_file(path).map_err(|error| problem(path, &error))?;
+            }
             options.create(true).truncate(true)
         } else {
             options.create_new(true)
         };
         let opened = options.open(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => {
-                let failure = Failure::usage(format!("{} is there already", path.display()));
-                failure.hint("choose another --dir, or overwrite with --force")
-            }
+            std::io::ErrorKind::AlreadyExists => in_the_way(path),
             _ => problem(path, &error),
         });
         std::io::Write::write_all(&mut opened?, bytes).map_err(|error| problem(path, &error))
     }
+}
+
+fn in_the_way(path: &Path) -> Failure {
+    let failure = Failure::usage(format!("{} is there already", path.display()));
+    failure.hint("choose another --dir, or overwrite with --force")
 }
 
 fn problem(path: &Path, error: &std::io::Error) -> Failure {
@@ -139,7 +159,7 @@ fn name(artifact: &Artifact, part: &Part, index: usize, ending: &str) -> String 
     let given = part.filename.rsplit(['/', '\\']).next().unwrap_or_default();
     let safe = |text: &str| -> String {
         let keep = |c: char| if c.is_alphanumeric() || "-_. ".contains(c) { c } else { '_' };
-        text.chars().map(keep).collect::<String>().trim_start_matches(['.', ' ', '-']).chars().take(120).collect()
+        short(text.chars().map(keep).collect::<String>().trim_start_matches(['.', ' ', '-']))
     };
     let given = safe(given);
     if !given.is_empty() {
@@ -150,6 +170,17 @@ fn name(artifact: &Artifact, part: &Part, index: usize, ending: &str) -> String 
     let label = safe(label);
     let label = if label.is_empty() { "artifact".to_owned() } else { label };
     format!("{label}{number}.{ending}")
+}
+
+/// A name that every file system takes, with the ending that tells what it is.
+fn short(name: &str) -> String {
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let ending =
+        if ending.is_empty() || ending.chars().count() > ENDING { String::new() } else { format!(".{ending}") };
+    match name.chars().count() > LONGEST {
+        true => name.chars().take(LONGEST - ending.chars().count()).chain(ending.chars()).collect(),
+        false => name.to_owned(),
+    }
 }
 
 /// Two parts of one name do not become one file.
@@ -177,6 +208,8 @@ mod tests {
         assert_eq!(named("../../etc/passwd"), "passwd");
         assert_eq!(named("..\\.profile"), "profile");
         assert_eq!(named("-rf"), "rf");
+        assert_eq!(named(&format!("{}.tar", "x".repeat(400))), format!("{}.tar", "x".repeat(116)));
+        assert_eq!(named(&"é".repeat(121)), "é".repeat(120));
         assert_eq!(named(""), "a_1-2.bin");
         let mut taken = BTreeSet::new();
         assert_eq!([(); 3].map(|()| free_name("x.txt", &mut taken)), ["x.txt", "x-2.txt", "x-3.txt"]);

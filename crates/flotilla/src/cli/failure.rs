@@ -105,7 +105,10 @@ impl Failure {
     /// One more next step.
     #[must_use]
     pub fn and_hint(self, hint: &str) -> Self {
-        let before = self.hint.clone().map(|before| format!("{before}; ")).unwrap_or_default();
+        let before = self.hint.clone().filter(|before| !(before.contains("--debug") && hint.starts_with("--debug")));
+        let Some(before) = before.map(|before| format!("{before}; ")).or(self.hint.is_none().then(String::new)) else {
+            return self;
+        };
         self.hint(format!("{before}{hint}"))
     }
 
@@ -117,6 +120,26 @@ impl Failure {
             true => self,
             false => self.and_hint(&format!("go on with: {command}")),
         }
+    }
+
+    /// The same, where some files were written before it.
+    #[must_use]
+    pub fn after_files(mut self, count: usize) -> Self {
+        if count > 0 {
+            self.message = format!("{}; {count} of the files were saved before that", self.message);
+        }
+        self
+    }
+
+    /// The same, with the commands of its hint made for the agent that was called.
+    #[must_use]
+    pub fn addressed(mut self, command: impl Fn(&str) -> String) -> Self {
+        for words in ["task list", "task get", "card get"] {
+            let whole = command(words);
+            let made = |hint: String| hint.replace(&format!("flotilla {words} shows"), &format!("{whole} shows"));
+            self.hint = self.hint.map(made);
+        }
+        self
     }
 
     pub fn is(&self, kind: Local) -> bool {
@@ -256,6 +279,7 @@ fn next_step(name: &str, told: &str) -> &'static str {
         "VersionNotSupportedError" => {
             "flotilla card get shows what the agent speaks; whoever runs it may have an interface for A2A 1.0 too"
         }
+        _ if told.contains("HTTP 413") => "the agent takes no message of this size; send large files as --file URL",
         "InvalidParamsError" | "InvalidRequestError" => {
             "the message names what is wrong; --debug shows the whole request"
         }

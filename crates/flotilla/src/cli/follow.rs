@@ -53,9 +53,7 @@ pub async fn to_the_end(
                 }
             }
             Err(error @ ClientError::Broken(_)) if follow.task_id().is_empty() => {
-                let list = session.command("task list");
-                let taken = format!("what was sent may have been taken: {list} shows your tasks");
-                return Err(Failure::from(error).and_hint(&taken));
+                return Err(unanswered(session, error));
             }
             Err(error) if follow.task_id().is_empty() => return Err(error.into()),
             Err(error) => {
@@ -95,6 +93,17 @@ pub async fn to_the_end(
     Ok(whole)
 }
 
+/// Why nothing was answered. What was on its way then may have come to the agent all the same.
+pub fn unanswered(session: &Session, error: ClientError) -> Failure {
+    let may_be_there = matches!(error, ClientError::Unreachable { .. } | ClientError::Broken(_));
+    let failure = Failure::from(error);
+    if !may_be_there {
+        return failure;
+    }
+    let list = session.command("task list");
+    failure.and_hint(&format!("what was sent may have been taken: {list} shows your tasks"))
+}
+
 /// Asks for the task while its stream is away: until the stream is there again, or the task has ended or waits, which is
 /// given. Whoever answers may stream again, and where the agent gives event ids it has kept what was missed.
 async fn meanwhile(
@@ -125,7 +134,7 @@ async fn meanwhile(
 }
 
 fn print(session: &Session, frame: &Frame) {
-    session.watch.hush();
+    session.watch.printed();
     if session.is_json() {
         return compact(&frame.json);
     }

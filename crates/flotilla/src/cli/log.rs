@@ -3,6 +3,7 @@
 use super::args::ClientArgs;
 use super::failure::Failure;
 use super::output::{Text, compact, document, say};
+use super::owner::Hints;
 use super::session::{Session, hub_key, quoted};
 use super::settings::Setting;
 use clap::Args;
@@ -20,6 +21,10 @@ use std::time::Duration;
 
 /// How often in a row a broken log is taken up again.
 const TRIES: u32 = 5;
+const HINTS: Hints = Hints {
+    key: "the log is for the owner of the agent: set FLOTILLA_KEY to the owner's key, --hub to the hub",
+    missing: "only what is of agents that your key's owner owns is there: set FLOTILLA_KEY to the owner's key",
+};
 /// After this number there are none.
 const NO_EVENTS: u64 = i64::MAX.unsigned_abs();
 const PRUNED: &str = "Note: the earliest events of this task are no longer kept (retention.events).";
@@ -98,15 +103,11 @@ impl Log {
 
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
         only_the_hub("task log", &session.args)?;
-        session.watch.hush();
         let key = session.sources.value(Setting::Bearer, session.args.bearer.clone());
         let key = key.or_else(|| session.sources.value(Setting::ApiKey, session.args.api_key.clone())).or_else(hub_key);
         let hub = Hub::new(session.net.clone(), &session.hub_url(), key);
         let done = if self.follow { self.follow(session, &hub).await } else { self.pages(session, &hub).await };
-        done.map_err(|error| {
-            let hint = "the log is for the owner of the agent: set FLOTILLA_KEY to the owner's key, --hub to the hub";
-            Failure::from(error).hint(hint)
-        })
+        done.map_err(|error| HINTS.failure(error))
     }
 
     async fn pages(&self, session: &Session, hub: &Hub) -> Result<(), ClientError> {
@@ -175,6 +176,7 @@ impl Log {
         } else {
             readable(&entry, session.verbose).print();
         }
+        session.watch.printed();
         session.watch.is_about(&self.id, self.words(Some(entry.seq)));
         if let Event::Status { state, .. } = &entry.event {
             session.watch.saw_task(&self.id, Some(state.name()));

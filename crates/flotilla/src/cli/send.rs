@@ -126,17 +126,29 @@ pub fn metadata(session: &Session, flag: Option<String>) -> Result<Option<Object
 async fn send_at_once(client: &Client, request: SendMessageRequest, session: &Session) -> Result<(), Failure> {
     let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
     let request = SendMessageRequest { configuration: Some(configuration), ..request };
-    show(session, &client.send(request).await?);
+    show(session, &answered(session, client, request).await?);
     Ok(())
+}
+
+async fn answered(session: &Session, client: &Client, request: SendMessageRequest) -> Result<Answer<Sent>, Failure> {
+    client.send(request).await.map_err(|error| follow::unanswered(session, error))
+}
+
+async fn streamed<'a>(
+    session: &Session,
+    client: &'a Client,
+    request: SendMessageRequest,
+) -> Result<Follow<'a>, Failure> {
+    let opened = client.send_streaming(request).await;
+    opened.map(|stream| Follow::new(client, stream)).map_err(|error| follow::unanswered(session, error))
 }
 
 /// Waits over a stream where the agent has one, else over its answer; either way by asking when that falls short.
 async fn wait(client: &Client, request: SendMessageRequest, session: &Session, pace: Pace) -> Result<(), Failure> {
     let sent = if client.card().capabilities.streaming {
-        let follow = Follow::new(client, client.send_streaming(request).await?);
-        follow::to_the_end(session, client, follow, Printed::Nothing, pace).await?
+        follow::to_the_end(session, client, streamed(session, client, request).await?, Printed::Nothing, pace).await?
     } else {
-        let sent = client.send(request).await?;
+        let sent = answered(session, client, request).await?;
         session.watch.saw(&sent.value);
         follow::settled(session, client, sent, pace).await?
     };
@@ -147,7 +159,8 @@ async fn wait(client: &Client, request: SendMessageRequest, session: &Session, p
 async fn stream(client: &Client, request: SendMessageRequest, session: &Session, pace: Pace) -> Result<(), Failure> {
     if !client.card().capabilities.streaming {
         warn("the agent does not stream; waiting for its answer instead");
-        let sent = follow::settled(session, client, client.send(request).await?, pace).await?;
+        let sent = answered(session, client, request).await?;
+        let sent = follow::settled(session, client, sent, pace).await?;
         if session.is_json() {
             compact(&sent.json);
             follow::warn_of_outcome(&sent.value);
@@ -156,7 +169,7 @@ async fn stream(client: &Client, request: SendMessageRequest, session: &Session,
         }
         return Ok(());
     }
-    let follow = Follow::new(client, client.send_streaming(request).await?);
+    let follow = streamed(session, client, request).await?;
     let last = follow::to_the_end(session, client, follow, Printed::Events, pace).await?;
     follow::print_hints(session, &last.value);
     Ok(())

@@ -301,6 +301,9 @@ fn state(name: &str) -> Result<TaskState, String> {
 impl Subscribe {
     async fn run(self, session: &Session, client: &Client) -> Result<(), Failure> {
         let pace = Pace::of(session, self.poll_interval.clone())?;
+        if !client.card().capabilities.streaming {
+            return self.ask(session, client, pace).await;
+        }
         let again = || session.command(&format!("task get {}", quoted(&self.id)));
         let follow = Follow::task(client, &self.id, self.after.as_deref()).await;
         let follow = follow.map_err(|error| match error.is(Reason::UnsupportedOperation) {
@@ -321,6 +324,21 @@ impl Subscribe {
             }
             _ => super::send::show(session, &last),
         }
+        Ok(())
+    }
+}
+
+impl Subscribe {
+    /// The task is there to be asked for where the agent does not stream.
+    async fn ask(&self, session: &Session, client: &Client, pace: Pace) -> Result<(), Failure> {
+        warn("the agent does not stream; asking for the task instead");
+        let last = Asking::new(client, &self.id, None, pace).until_the_end(session).await?;
+        if self.stream && session.is_json() {
+            compact(&format!("{{\"task\":{}}}", last.json));
+            follow::warn_of_state(last.value.status.state);
+            return Ok(());
+        }
+        show(session, last, false, false);
         Ok(())
     }
 }

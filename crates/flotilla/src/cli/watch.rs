@@ -54,8 +54,9 @@ struct Known {
     /// What was sent, and to whom.
     sent: Option<(Client, ListTasksRequest, String)>,
     told: &'static str,
-    /// What is printed is sign of life enough.
+    /// What is printed is sign of life enough, all of the time or while something was printed lately.
     hushed: bool,
+    printed: Option<Instant>,
     /// Nothing was asked for: what comes is waited for until somebody has had enough.
     pastime: Option<Pastime>,
 }
@@ -112,6 +113,11 @@ impl Watch {
         change(&mut self.known.lock().expect("no panic while holding what is known"));
     }
 
+    /// Something was printed, which is sign of life enough for a while.
+    pub fn printed(&self) {
+        self.change(|known| known.printed = Some(Instant::now()));
+    }
+
     /// Gives no signs of life from here on.
     pub fn hush(&self) {
         self.change(|known| known.hushed = true);
@@ -119,7 +125,7 @@ impl Watch {
 
     /// Gives signs of life again: nothing else does for now.
     pub fn speak(&self) {
-        self.change(|known| known.hushed = false);
+        self.change(|known| (known.hushed, known.printed) = (false, None));
     }
 
     /// Waits for whatever comes, and not for a task.
@@ -147,7 +153,9 @@ impl Watch {
             }
         };
         let is_late = tokio::select! {
-            done = work => return done.map_err(|failure| self.known().broken_off(failure, command)),
+            done = work => {
+                return done.map_err(|failure| self.known().broken_off(failure, &command).addressed(&command));
+            }
             () = late => true,
             () = interrupted() => false,
             never = self.signs(started) => match never {},
@@ -176,6 +184,10 @@ impl Watch {
         tokio::time::sleep(SILENCE).await;
         loop {
             let known = self.known();
+            if let Some(quiet) = known.printed.map(|at| at.elapsed()).filter(|quiet| *quiet < SIGN) {
+                tokio::time::sleep(SIGN - quiet).await;
+                continue;
+            }
             let seconds = started.elapsed().as_secs();
             match (known.task.as_str(), known.state) {
                 _ if known.hushed => {}
@@ -205,7 +217,7 @@ impl Known {
     }
 
     /// A failure in the midst of a wait leaves the task as it was.
-    fn broken_off(&self, failure: Failure, command: impl Fn(&str) -> String) -> Failure {
+    fn broken_off(&self, failure: Failure, command: &impl Fn(&str) -> String) -> Failure {
         let is_open = TaskState::from_name(self.state).is_some_and(|state| !state.is_settled());
         if !is_open || self.pastime.is_some() {
             return failure;

@@ -4,6 +4,7 @@ use super::deliveries::hub;
 use super::failure::Failure;
 use super::log::only_the_hub;
 use super::output::{Text, document};
+use super::owner::Hints;
 use super::session::Session;
 use clap::Args;
 use flotilla_outbound::client::error::ClientError;
@@ -34,6 +35,11 @@ struct Decided {
     step: Step,
 }
 
+const HINTS: Hints = Hints {
+    key: "it is for the task's caller and the agent's owner: set FLOTILLA_KEY, and --hub to the hub",
+    missing: "it is there for the task's caller and the agent's owner: look at the id, and set FLOTILLA_KEY to their key",
+};
+
 impl Why {
     pub fn id(&self) -> &str {
         &self.id
@@ -42,10 +48,7 @@ impl Why {
     pub async fn run(self, session: &Session) -> Result<(), Failure> {
         only_the_hub("task why", &session.args)?;
         let told = hub(session).why(&self.id).await.and_then(|json| show(session, &json));
-        told.map_err(|error| {
-            let hint = "it is for the task's caller and the agent's owner: set FLOTILLA_KEY, and --hub to the hub";
-            Failure::from(error).hint(hint)
-        })
+        told.map_err(|error| HINTS.failure(error))
     }
 }
 

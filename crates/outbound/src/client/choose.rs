@@ -2,6 +2,7 @@
 
 use super::card::{Card, Interface};
 use super::error::ClientError;
+use crate::net::address;
 use flotilla_protocol::a2a::VERSION;
 use flotilla_protocol::a2a::error::Reason;
 use flotilla_protocol::v03;
@@ -108,6 +109,10 @@ pub fn choose(
         .iter()
         .filter_map(|interface| Some((Binding::parse(&interface.protocol_binding)?, interface)))
         .collect();
+    if card.supported_interfaces.is_empty() && card.set_aside.is_empty() {
+        let problem = "supportedInterfaces names nowhere to call it".to_owned();
+        return Err(ClientError::CardInvalid { reference: address::shown(&card.source), problem });
+    }
     if usable.is_empty() {
         let offered: Vec<&str> = card.supported_interfaces.iter().map(|i| i.protocol_binding.as_str()).collect();
         let offered = if offered.is_empty() { "no interface at all".to_owned() } else { offered.join(", ") };

@@ -19,6 +19,8 @@ pub enum Code {
 /// the edge is masked whole.
 const KEPT: usize = 4096;
 const SHOWN: usize = 64;
+/// A message of this size may be more than an agent takes.
+const LARGE: usize = 1024 * 1024;
 /// Characters that are told of a refusal in plain text.
 const WORDS: usize = 500;
 
@@ -103,6 +105,19 @@ impl ClientError {
             return Self::malformed(problem);
         }
         Self::NotJson { problem: problem.to_string(), body: text.chars().take(KEPT).collect() }
+    }
+
+    /// Whoever refuses a large message may hang up before all of it has come, and its answer is lost then.
+    pub(crate) fn while_sending(self, bytes: usize) -> Self {
+        match self {
+            Self::Unreachable { url, problem } if bytes >= LARGE => {
+                let problem = format!(
+                    "{problem}, while {bytes} bytes were sent; it may take less at once, and large files as --file URL"
+                );
+                Self::Unreachable { url, problem }
+            }
+            other => other,
+        }
     }
 
     /// An agent may repeat a credential in what it answers.

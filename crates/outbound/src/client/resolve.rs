@@ -104,9 +104,12 @@ pub async fn resolve_in(
     let source = reference.to_string();
     let place = || address::shown(&source);
     let json = match reference {
-        Reference::File(path) => tokio::fs::read_to_string(path)
-            .await
-            .map_err(|error| ClientError::CardNotFound { reference: place(), problem: error.to_string() })?,
+        Reference::File(path) => tokio::fs::read_to_string(path).await.map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidData => {
+                ClientError::CardInvalid { reference: place(), problem: "it is not UTF-8 text".to_owned() }
+            }
+            _ => ClientError::CardNotFound { reference: place(), problem: error.to_string() },
+        })?,
         Reference::Url(url) => fetch(version, net, url, cache, shown).await?,
     };
     Card::parse(&json, &source).map_err(|problem| ClientError::CardInvalid { reference: place(), problem })
@@ -166,7 +169,13 @@ async fn fetch(
     let received = response.headers().clone();
     let json = match kept {
         Some(kept) if status == StatusCode::NOT_MODIFIED => kept.json,
-        _ if status == StatusCode::OK => net.text(response).await?,
+        _ if status == StatusCode::OK => net.text(response).await.map_err(|error| match error {
+            ClientError::TooLarge { limit } => {
+                let problem = format!("it is larger than {limit} bytes");
+                ClientError::CardInvalid { reference: address::shown(url), problem }
+            }
+            other => other,
+        })?,
         _ => {
             let said = net.text(response).await.unwrap_or_default();
             return Err(missing(net.clean(&Told::words(status.as_u16(), &said))));

@@ -63,6 +63,8 @@ const SECRET_ENDS: [&str; 14] = [
     "cookie",
     "devicecode",
 ];
+/// What is as long as this is no word.
+const LONG_WORD: usize = 20;
 /// The longest name that is looked at.
 const LONGEST_NAME: usize = 100;
 /// What stands before a credential where one is the value of a header.
@@ -106,7 +108,7 @@ impl Redactor {
 
     /// Text with known secrets, secret JSON members and what is secret in addresses masked.
     pub fn clean(&self, text: &str) -> String {
-        shown_in(&mask_json(&self.mask_known(text)))
+        shown_in(&mask_told(&mask_json(&self.mask_known(text))))
     }
 
     fn mask_known(&self, text: &str) -> String {
@@ -185,6 +187,42 @@ fn after_scheme(text: &str) -> Option<Range<usize>> {
     (start < end && !text[start..end].contains(char::is_whitespace)).then_some(start..end)
 }
 
+/// Masks what stands behind `Bearer` or `Basic` in the midst of words, where it looks like no word itself.
+fn mask_told(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = end_of_scheme(rest) {
+        let (before, after) = rest.split_at(at);
+        out.push_str(before);
+        let end = after.find(|c: char| !is_of_token(c)).unwrap_or(after.len());
+        out.push_str(if is_no_word(&after[..end]) { MASK } else { &after[..end] });
+        rest = &after[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Where the first scheme's name ends.
+fn end_of_scheme(text: &str) -> Option<usize> {
+    let begins = text.match_indices(['b', 'B']).map(|(at, _)| at);
+    let mut words = begins.filter(|at| !text[..*at].ends_with(char::is_alphanumeric));
+    words.find_map(|at| {
+        let is_there = |scheme: &&&str| text.get(at..at + scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme));
+        SCHEMES.iter().find(is_there).map(|scheme| at + scheme.len())
+    })
+}
+
+/// The characters of RFC 6750 and of Base64.
+fn is_of_token(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-._~+/=".contains(c)
+}
+
+/// Prose goes on with words, such as "Bearer authentication"; credentials have digits, or are longer than words are.
+fn is_no_word(text: &str) -> bool {
+    let has_digit = text.contains(|c: char| c.is_ascii_digit());
+    text.len() >= LONG_WORD || (text.len() >= SHORTEST && has_digit)
+}
+
 /// Where a JSON text's closing quote is.
 fn end_of_text(text: &str) -> usize {
     let mut escaped = false;
@@ -216,6 +254,21 @@ mod tests {
         assert_eq!(redactor.clean("token-1 token-of-2"), "[redacted] [redacted]");
         redactor.learn("token-of-now");
         assert_eq!(redactor.clean("token-1 token-of-2 token-of-now"), "[redacted]-1 [redacted] [redacted]");
+    }
+
+    #[test]
+    fn what_stands_behind_a_scheme_is_masked_in_words_too() {
+        let redactor = Redactor::default();
+        for (text, shown) in [
+            ("log: Authorization: Bearer ghp_Ab12Cd34 sent", "log: Authorization: Bearer [redacted] sent"),
+            ("twice: bearer a1b2c3, BASIC dXNlcjpwYXNzd29yZA==", "twice: bearer [redacted], BASIC [redacted]"),
+            ("Bearer abcdefghijklmnopqrst.", "Bearer [redacted]"),
+            ("Bearer authentication is required", "Bearer authentication is required"),
+            ("the basic 4 rules, bearer x1, forbearer a1b2c3", "the basic 4 rules, bearer x1, forbearer a1b2c3"),
+            ("Bearer ", "Bearer "),
+        ] {
+            assert_eq!(redactor.clean(text), shown);
+        }
     }
 
     #[test]

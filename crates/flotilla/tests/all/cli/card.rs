@@ -75,6 +75,7 @@ fn a_card_that_is_not_there_or_not_one_is_told_apart() {
     assert_eq!(error("./nowhere.json"), (3, "A2ACLI_ERR_CARD_NOT_FOUND".into()));
     assert_eq!(error(&format!("{}/nowhere", hub.url())), (3, "A2ACLI_ERR_CARD_NOT_FOUND".into()));
     assert_eq!(error(&place.file("x.json", "not json")), (1, "A2ACLI_ERR_CARD_INVALID".into()));
+    assert_eq!(error(&place.file("y.json", [0xff, 0xfe])), (1, "A2ACLI_ERR_CARD_INVALID".into()), "not UTF-8");
     assert_eq!(error("http://127.0.0.1:1"), (3, "A2ACLI_ERR_UNREACHABLE".into()));
 }
 

@@ -2,10 +2,22 @@
 
 use super::agent::{Agent, Says, card};
 use super::program::Place;
-use crate::cast::{hub, id};
+use crate::cast::{hub, hub_with, id};
 use flotilla_testkit::pages::{Page, Pages};
 use flotilla_testkit::process::OWNER;
 use serde_json::{Value, json};
+
+#[test]
+fn a_message_that_is_much_too_large_is_refused_in_words_over_every_binding() {
+    let hub = hub_with("limits: {body: 1000000}");
+    let place = Place::at(&hub);
+    let large = place.file("large.bin", vec![b'x'; 5_000_000]);
+    for transport in ["JSONRPC", "HTTP+JSON", "GRPC"] {
+        let ran = place.run(&["send", "--file", &large, "--transport", transport, "-o", "json"]);
+        assert_eq!((ran.code, ran.error().as_str()), (1, "InvalidRequestError"), "{transport}: {ran:?}");
+        assert!(ran.out.contains("larger than 1000000 bytes"), "{transport}: {ran:?}");
+    }
+}
 
 #[test]
 fn an_error_has_the_same_name_over_every_binding() {
@@ -100,6 +112,9 @@ fn every_failure_has_its_code_and_the_status_that_belongs_to_it() {
     let file = place.file("odd.json", odd.to_string());
     let ran = place.run(&["send", "x", "-a", &file, "-o", "json"]);
     assert_eq!((ran.error().as_str(), ran.code), ("A2ACLI_ERR_INTERNAL", 1));
+    let nowhere = place.file("nowhere.json", card(json!({"supportedInterfaces": []})).to_string());
+    let ran = place.run(&["send", "x", "-a", &nowhere, "-o", "json"]);
+    assert_eq!((ran.error().as_str(), ran.code), ("A2ACLI_ERR_CARD_INVALID", 1));
 }
 
 #[test]

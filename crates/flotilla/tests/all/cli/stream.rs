@@ -56,8 +56,10 @@ fn an_agent_that_does_not_stream_is_waited_for_and_still_answers_in_lines() {
     assert!(ran.err.contains("does not stream"), "{ran:?}");
     let task = place.run(&["send", "hi", "--agent", "still"]).ok();
     let args = ["task", "subscribe", task.field("Task"), "--agent", "still", "-o", "json"];
-    let ran = place.run(&args);
-    assert_eq!((ran.code, ran.error().as_str()), (1, "UnsupportedOperationError"));
+    assert_eq!(place.run(&args).ok().json()["id"], task.field("Task"));
+    let ran = place.run(&[&args[..], &["--stream"]].concat()).ok();
+    assert_eq!(kinds(&ran.lines()), ["task"]);
+    assert!(ran.err.contains("asking for the task instead"), "{ran:?}");
 }
 
 #[test]

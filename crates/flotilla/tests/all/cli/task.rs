@@ -95,6 +95,25 @@ fn artifacts_become_files() {
 }
 
 #[test]
+fn a_download_is_all_or_nothing_and_leads_nowhere_else() {
+    let parts = json!([{"text": "1", "filename": "a.txt"}, {"text": "2", "filename": "b.txt"}]);
+    let whole = json!({"id": "t-1", "contextId": "c-1", "status": {"state": "TASK_STATE_COMPLETED"},
+        "artifacts": [{"artifactId": "a-1", "parts": parts}]});
+    let agent = Agent::start(card(json!({})), move |_, _| Says::Result(whole.clone()));
+    let place = Place::new();
+    let (mine, got) = (place.file("mine.txt", "mine"), place.dir().join("got"));
+    std::fs::create_dir(&got).expect("a directory");
+    std::os::unix::fs::symlink(&mine, got.join("b.txt")).expect("a link");
+    let args = ["task", "download", "t-1", "-a", &agent.url, "--dir", "got"];
+    let ran = place.run(&args);
+    assert!(ran.code == 2 && ran.err.contains("b.txt is there already"), "{ran:?}");
+    assert!(!got.join("a.txt").exists(), "nothing is saved if not all can be");
+    place.run(&[&args[..], &["--force"]].concat()).ok();
+    assert_eq!(std::fs::read_to_string(got.join("b.txt")).expect("saved"), "2");
+    assert_eq!(std::fs::read_to_string(&mine).expect("there"), "mine", "what the link led to stays");
+}
+
+#[test]
 fn push_configs_are_refused_before_asking_where_the_card_has_none() {
     let hub = crate::cast::hub();
     let place = Place::at(&hub);

@@ -98,7 +98,8 @@ fn all_bindings_give_the_same_results() {
         let over = |binding| {
             let ran = place.run(&[args, &["--transport", binding]].concat());
             // The command to go on with says how the agent was called.
-            (ran.code, ran.out.replace(&format!(" --transport {binding}"), ""), ran.err)
+            let [out, err] = [ran.out, ran.err].map(|text| text.replace(&format!(" --transport {binding}"), ""));
+            (ran.code, out, err)
         };
         assert_eq!(over("JSONRPC"), over("HTTP+JSON"), "{args:?}");
         assert_eq!(over("JSONRPC"), over("GRPC"), "{args:?}");

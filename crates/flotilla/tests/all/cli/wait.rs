@@ -182,6 +182,15 @@ fn a_long_wait_shows_a_sign_of_life() {
 }
 
 #[test]
+fn a_stream_that_is_quiet_for_long_shows_a_sign_of_life() {
+    let hub = hub();
+    let place = Place::at(&hub);
+    let sent = place.run(&["send", "work 17s", "--stream", "-o", "json"]).ok();
+    let signs: Vec<&str> = sent.err.lines().filter(|line| line.starts_with("Waiting: ")).collect();
+    assert!(matches!(signs[..], [sign] if sign.ends_with("TASK_STATE_WORKING")), "{signs:?}");
+}
+
+#[test]
 fn an_agent_that_forgets_what_it_streamed_is_still_understood() {
     let chunk = |text: &str, append: bool| {
         let artifact = json!({"artifactId": "a", "parts": [{"text": text}]});
@@ -232,6 +241,18 @@ fn the_task_of_an_agent_that_does_not_stream_is_found_when_the_wait_ends() {
         assert!(error["message"].as_str().is_some_and(|text| text.contains(&standing)), "{how}: {error}");
         assert_eq!(error["hint"], format!("flotilla task get --wait {id} --agent slow"), "{how}");
         place.run(&["task", "cancel", id, "--agent", "slow"]).ok();
+    }
+}
+
+#[test]
+fn an_agent_that_hangs_up_may_have_taken_what_was_sent() {
+    for streams in [false, true] {
+        let gone = StandIn::start(streams, |_| vec![Act::HangUp]);
+        let ran = Place::new().run(&["send", "x", "-a", &gone.url(), "-o", "json"]);
+        assert_eq!((ran.code, ran.error().as_str()), (3, "A2ACLI_ERR_UNREACHABLE"), "{ran:?}");
+        let hint = ran.json()["error"]["hint"].as_str().expect("a hint").to_owned();
+        let list = format!("may have been taken: flotilla task list --agent-card {}", gone.url());
+        assert!(hint.contains(&list), "{hint}");
     }
 }
 
