@@ -78,6 +78,9 @@ async fn call(app: &Arc<App>, speech: Speech, method: Method, request: Request<B
         Ok(deadline) => deadline,
         Err(refusal) => return refuse_in(app, speech, &refusal),
     };
+    if deadline.is_some_and(|left| left.is_zero()) {
+        return refuse_in(app, speech, &deadline::over_before());
+    }
     let answered = answer(app, speech, method, &parts, &mut body, deadline.map(|left| started + left));
     let answered = match deadline {
         // What was begun goes on without the caller: a deadline is theirs, not the task's.
@@ -135,7 +138,7 @@ async fn old_card(app: &App, speech: Speech, parts: &Parts, body: &mut Body) -> 
 
 fn named_agent(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     let mut named = headers.get_all(&AGENT).iter();
-    let Some(name) = named.next() else { return Ok(None) };
+    let Some(name) = named.next().filter(|name| !name.is_empty()) else { return Ok(None) };
     if named.any(|other| other != name) {
         return Err(Refusal::invalid(AGENT.as_str(), "names several agents: send it once"));
     }

@@ -23,6 +23,10 @@ use std::time::Duration;
 /// How many changes a follower takes from the store at once.
 const BATCH: usize = 256;
 
+/// How many frames it makes of them at once: a change may hold thousands of small events, and a reader that does not read
+/// keeps what was made for it.
+const AT_ONCE: usize = 512;
+
 /// A frame with its number.
 #[derive(Debug, Clone)]
 pub struct Framed {
@@ -69,6 +73,8 @@ pub struct Follow {
     want: Want,
     /// A frame to hand out before anything else.
     first: Option<Framed>,
+    /// Changes that were taken and not handed out yet, the first of them perhaps in part.
+    rest: Vec<Arc<Change>>,
     /// Artifacts this reader knows of.
     introduced: HashSet<String>,
     /// Given back with the stream; a cursor that is kept in the store takes none.
@@ -78,13 +84,14 @@ pub struct Follow {
 impl Follow {
     /// From the beginning of a new task or exchange.
     pub(super) fn from_start(hub: Arc<Hub>, live: LiveRef, place: Place<PrincipalId>) -> Self {
-        let (introduced, want) = (HashSet::new(), Want::ALL);
-        Self { hub, live, cursor: 0, until: Until::Settled, want, first: None, introduced, _place: Some(place) }
+        let (introduced, rest, want) = (HashSet::new(), Vec::new(), Want::ALL);
+        Self { hub, live, cursor: 0, until: Until::Settled, want, first: None, rest, introduced, _place: Some(place) }
     }
 
     /// From a cursor that is kept elsewhere, for a reader that knows some artifacts already.
     pub(super) fn kept(hub: Arc<Hub>, live: LiveRef, cursor: u64, introduced: HashSet<String>) -> Self {
-        Self { hub, live, cursor, until: Until::Over, want: Want::ALL, first: None, introduced, _place: None }
+        let (until, want, rest) = (Until::Over, Want::ALL, Vec::new());
+        Self { hub, live, cursor, until, want, first: None, rest, introduced, _place: None }
     }
 
     /// The same for a reader that wants no more than this of a whole task.
@@ -99,6 +106,9 @@ impl Follow {
 
     /// The frames that are there, without waiting for more.
     pub(super) async fn at_hand(&mut self) -> Result<Vec<Framed>, Error> {
+        if !self.rest.is_empty() {
+            return self.more().await;
+        }
         match self.live.after_peer(self.cursor) {
             Recent::Changes(changes) => self.frames(&changes).await,
             Recent::Behind => self.behind().await,
@@ -130,6 +140,9 @@ impl Follow {
     pub async fn next(&mut self, patience: Duration) -> Result<Next, Error> {
         if let Some(first) = self.first.take() {
             return Ok(Next::Frames(vec![first]));
+        }
+        if !self.rest.is_empty() {
+            return Box::pin(self.more()).await.map(Next::Frames);
         }
         let live = self.live.clone();
         let mut stopping = self.hub.stopping.subscribe();
@@ -173,13 +186,23 @@ impl Follow {
         }
     }
 
+    /// Frames of what was taken before.
+    async fn more(&mut self) -> Result<Vec<Framed>, Error> {
+        let rest = std::mem::take(&mut self.rest);
+        self.frames(&rest).await
+    }
+
     async fn frames(&mut self, changes: &[Arc<Change>]) -> Result<Vec<Framed>, Error> {
         let mut frames = Vec::new();
         let Some(head) = self.live.committed() else { return Ok(frames) };
-        for change in changes {
+        for (at, change) in changes.iter().enumerate() {
             for (peer_seq, event) in change.for_peers() {
                 if peer_seq <= self.cursor {
                     continue;
+                }
+                if frames.len() >= AT_ONCE {
+                    self.rest = changes[at..].to_vec();
+                    return Ok(frames);
                 }
                 self.cursor = peer_seq;
                 match (event, frame(&head, event, change.at)) {

@@ -43,6 +43,16 @@ fn a_deadline_ends_the_call_and_leaves_the_task() {
 }
 
 #[test]
+fn nothing_is_begun_for_a_call_whose_deadline_is_over() {
+    let hub = hub();
+    let owner = hub.owner(Binding::Grpc);
+    let raised =
+        grpc::refused(owner.address, &owner.metadata_with("grpc-timeout", "0n"), SEND, request(&message("m", "hold")));
+    assert!(raised.code == 4 && raised.message.contains("nothing was begun"), "{}", raised.message);
+    assert_eq!(owner.call("ListTasks", &json!({})).expect("a list")["totalSize"], 0);
+}
+
+#[test]
 fn the_deadline_of_a_stream_ends_it_and_not_the_task() {
     let hub = hub();
     let owner = hub.owner(Binding::Grpc);
@@ -194,6 +204,8 @@ fn an_agent_is_named_once() {
     };
     let raised = named(["mock", "echo"]);
     assert!(raised.code == 3 && raised.message.contains("several agents"), "{} {}", raised.code, raised.message);
+    let unnamed = hub.owner(Binding::Grpc).agent("").call("SendMessage", &message("m2", "complete"));
+    unnamed.expect("the default agent, as with an empty tenant");
     let raised = named(["nobody", "nobody"]);
     assert!(!raised.message.contains("several"), "twice the same is once: {}", raised.message);
 }

@@ -35,6 +35,14 @@ pub fn exceeded() -> Refusal {
     Refusal::new(Reason::DeadlineExceeded, text)
 }
 
+/// Nobody waits for the answer, so nothing is begun for it.
+pub fn over_before() -> Refusal {
+    Refusal::new(
+        Reason::DeadlineExceeded,
+        "The deadline of the call was over before it came; nothing was begun for it.",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::parse;

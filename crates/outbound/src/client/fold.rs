@@ -49,7 +49,8 @@ mod tests {
             &serde_json::from_str(r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}"#)
                 .unwrap(),
         );
-        let piece = r#"{"artifactUpdate":{"taskId":"t","append":true,"artifact":{"artifactId":"a","parts":[{"text":"1"}]}}}"#;
+        let piece =
+            r#"{"artifactUpdate":{"taskId":"t","append":true,"artifact":{"artifactId":"a","parts":[{"text":"1"}]}}}"#;
         let piece = serde_json::from_str(piece).unwrap();
         let started = std::time::Instant::now();
         (0..40_000).for_each(|_| fold.take(&piece));

@@ -37,28 +37,52 @@ agents:
         - completed
 "#;
 
+/// Thirty thousand small events, said at once.
+const MANY: &str = r#"
+agents:
+  many:
+    kind: script
+    script:
+      rules: [{when: {text: x}, do: [{artifact: {id: stream, chunks: {count: 30000, text: chunk}}}, completed]}]
+      otherwise: [completed]
+"#;
+
 #[cfg(target_os = "linux")]
 #[test]
 fn readers_that_do_not_read_hold_little_of_a_large_stream() {
     for binding in Binding::ALL {
-        let hub = setup().config(BIG).start();
-        let owner = hub.owner(binding);
-        let epoch =
-            owner.stream("SendStreamingMessage", &message("m", "x")).expect("a stream").expect().epoch().to_owned();
         // Twelve megabytes of events.
-        let task = owner.start("large", &"x".repeat(200_000));
-        let completed = json!({"status": "TASK_STATE_COMPLETED"});
-        let ended = || owner.call("ListTasks", &completed).expect("a list")["totalSize"] == 2;
-        until("the task is completed", || ended().then_some(()));
-        let before = hub.peak_memory();
-        let reader = owner.clone().header("last-event-id", &format!("{epoch}.0"));
-        let subscribe = json!({"id": id(&task)});
-        let readers: Vec<_> =
-            (0..20).map(|_| reader.stream("SubscribeToTask", &subscribe).expect("a stream nobody reads")).collect();
-        until("all of them are served", || metrics(&hub).contains("flotilla_streams_open 20").then_some(()));
-        assert_eq!(reader.stream("SubscribeToTask", &subscribe).expect("a stream").rest().len(), 62);
-        let held = hub.peak_memory() - before;
+        let held = held_by_twenty(BIG, binding, &"x".repeat(200_000), 62);
         assert!(held < 200_000_000, "{binding:?}: twenty readers that do not read hold {held} bytes");
-        drop(readers);
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn readers_that_do_not_read_hold_little_of_a_stream_of_many_small_events() {
+    for binding in [Binding::JsonRpc, Binding::Grpc] {
+        let held = held_by_twenty(MANY, binding, "x", 30_002);
+        assert!(held < 80_000_000, "{binding:?}: twenty readers that do not read hold {held} bytes");
+    }
+}
+
+/// How much memory a hub takes while twenty readers do not read what an agent says, and another reads all of it.
+fn held_by_twenty(config: &str, binding: Binding, said: &str, events: usize) -> u64 {
+    let hub = setup().config(config).start();
+    let owner = hub.owner(binding);
+    let epoch = owner.stream("SendStreamingMessage", &message("m", "y")).expect("a stream").expect().epoch().to_owned();
+    let task = owner.start("large", said);
+    let completed = json!({"status": "TASK_STATE_COMPLETED"});
+    let ended = || owner.call("ListTasks", &completed).expect("a list")["totalSize"] == 2;
+    until("the task is completed", || ended().then_some(()));
+    let before = hub.peak_memory();
+    let reader = owner.clone().header("last-event-id", &format!("{epoch}.0"));
+    let subscribe = json!({"id": id(&task)});
+    let readers: Vec<_> =
+        (0..20).map(|_| reader.stream("SubscribeToTask", &subscribe).expect("a stream nobody reads")).collect();
+    until("all of them are served", || metrics(&hub).contains("flotilla_streams_open 20").then_some(()));
+    assert_eq!(reader.stream("SubscribeToTask", &subscribe).expect("a stream").rest().len(), events);
+    let held = hub.peak_memory() - before;
+    drop(readers);
+    held
 }
