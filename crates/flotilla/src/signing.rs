@@ -13,12 +13,17 @@ pub const FILE: &str = "signing-keys.json";
 
 /// What there is, or a first key; in memory only if there is no directory.
 pub fn ensure(dir: Option<&Path>, now: Millis) -> Result<Ring> {
-    let ring = dir.map(|dir| read(&dir.join(FILE))).transpose()?.flatten().unwrap_or_default();
+    let ring = dir.map(kept).transpose()?.flatten().unwrap_or_default();
     match dir {
         _ if ring.keys.iter().any(|key| key.until.is_none()) => Ok(ring),
         Some(dir) => rotate(dir, now, Duration::ZERO),
         None => rotated(ring, now, Duration::ZERO),
     }
+}
+
+/// What the directory says of the keys.
+pub fn kept(dir: &Path) -> Result<Option<Ring>> {
+    read(&dir.join(FILE))
 }
 
 /// Puts a new key in use; the old ones sign along for the overlap.

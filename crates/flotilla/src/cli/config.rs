@@ -153,15 +153,13 @@ fn of_the_hub(session: &Session) -> [(&'static str, Option<String>, String); 2] 
 pub fn check(settings: HubSettings) -> Result<()> {
     let path = settings.file.path();
     let config = settings.overrides().apply()?;
-    run::preset_owner_key(&config)?;
-    run::preset_secret(&config)?;
+    if let Some(hurdle) = run::hurdles(&config).into_iter().next() {
+        return Err(hurdle.error);
+    }
     for (name, agent) in &config.agents {
         agent.check_secrets(name)?;
         // What is no program needs nothing that would have to be there.
         super::block_on(assemble::find(agent, None)).with_context(|| format!("agents.{name}"))?;
-    }
-    if let Some(announce) = &config.announce {
-        announce.key()?;
     }
     let name = path.map_or_else(|| "the defaults (no file)".to_owned(), |path| path.display().to_string());
     line(&format!("{name}: ok, agents: {}", config.agent_names().join(", ")));

@@ -8,17 +8,23 @@ use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 const PRESET: &str = "FLOTILLA_SECRET_KEY";
+const FILE: &str = "secret.key";
 
 /// From the environment, the file the configuration names, or the data directory, where it is made if need be.
 pub fn ensure(config: &Config, dir: Option<&Path>) -> Result<Master> {
-    if let Some(master) = preset(config)? {
-        return Ok(master);
+    match (preset(config)?, dir) {
+        (Some(master), _) => Ok(master),
+        (None, None) => fresh(),
+        (None, Some(dir)) => kept(dir)?.map_or_else(|| make(&dir.join(FILE)), Ok),
     }
-    let Some(dir) = dir else { return fresh() };
-    let file = dir.join("secret.key");
+}
+
+/// The secret that the data directory holds.
+pub fn kept(dir: &Path) -> Result<Option<Master>> {
+    let file = dir.join(FILE);
     match std::fs::read_to_string(&file) {
-        Ok(text) => parse(&text).with_context(|| file.display().to_string()),
-        Err(error) if error.kind() == ErrorKind::NotFound => make(&file),
+        Ok(text) => parse(&text).map(Some).with_context(|| file.display().to_string()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("reading {}", file.display())),
     }
 }

@@ -8,7 +8,7 @@ use crate::cli::{ConfigFile, DataDir};
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::data;
-use crate::run::{Overrides, preset_owner_key};
+use crate::run::{Overrides, hurdles, preset_owner_key};
 use flotilla_core::key::{is_key, sha256};
 use flotilla_core::ports::{Clock as _, Store as _};
 use flotilla_protocol::time::Millis;
@@ -70,7 +70,9 @@ pub fn place_of(config: &Config) -> Option<String> {
 fn overrides(file: &ConfigFile, data: &DataDir, listen: Option<SocketAddr>) -> Overrides {
     let public_url = std::env::var("FLOTILLA_PUBLIC_URL").ok();
     let data_dir = data.data_dir.clone();
-    Overrides { config: file.path(), listen, data_dir, public_url, ..Overrides::default() }
+    let targets = std::env::var("FLOTILLA_ALLOW_TARGET").unwrap_or_default();
+    let allow_targets = targets.split(',').filter(|target| !target.is_empty()).map(str::to_owned).collect();
+    Overrides { config: file.path(), listen, data_dir, public_url, allow_targets, ..Overrides::default() }
 }
 
 /// The configuration as `serve` would have it: the file, and what the environment changes.
@@ -80,8 +82,8 @@ pub fn config(findings: &mut Findings, file: &ConfigFile, data: &DataDir) -> Opt
     match overrides(file, data, listen(findings)).apply() {
         Ok(config) => {
             findings.ok("configuration", format!("{name}, agents: {}", config.agent_names().join(", ")));
-            if let Err(error) = preset_owner_key(&config) {
-                findings.problem("keys", error.to_string(), "correct FLOTILLA_OWNER_KEY, or unset it");
+            for hurdle in hurdles(&config) {
+                findings.problem(hurdle.about, format!("{:#}", hurdle.error), hurdle.advice);
             }
             Some(config)
         }

@@ -20,10 +20,11 @@ pub async fn examine(
 ) -> BTreeMap<String, Announce> {
     let mut announcements = BTreeMap::new();
     for (name, agent) in agents {
+        let found = assemble::find(agent, None).await.map_err(|error| format!("{error:#}"));
         if matches!(agent.kind, Kind::Echo | Kind::Script | Kind::Socket | Kind::A2a) {
+            tell_needs(findings, name, agent, found.err());
             continue;
         }
-        let found = assemble::find(agent, None).await.map_err(|error| format!("{error:#}"));
         match &found {
             Ok(found) => tell_found(findings, name, found).await,
             Err(problem) => {
@@ -37,6 +38,17 @@ pub async fn examine(
         }
     }
     announcements
+}
+
+/// What is no program needs little, and a hub does not start without it.
+fn tell_needs(findings: &mut Findings, name: &str, agent: &AgentConfig, problem: Option<String>) {
+    let advice = "correct its section in the configuration, or put there what it names";
+    if let Some(problem) = problem {
+        findings.problem(ABOUT, format!("{name}: {problem}"), advice);
+    }
+    if let Err(error) = agent.check_secrets(name) {
+        findings.problem(ABOUT, format!("{error:#}"), advice);
+    }
 }
 
 async fn tell_found(findings: &mut Findings, name: &str, found: &Found) {

@@ -268,3 +268,25 @@ fn a_variable_that_is_no_setting_leads_to_none_that_is_unlike_it() {
     assert!(told.contains("--stream is only ever written on the command line"), "{told}");
     assert!(told.contains("config show lists") && !told.contains("did you mean"), "{told}");
 }
+
+#[test]
+fn what_a_start_would_be_refused_for_is_found_by_doctor_and_check() {
+    let lost = "hub: {secret_key_file: /nonexist/k}";
+    let unset = "agents: {far: {kind: a2a, url: 'http://a.test', auth: {bearer: 'env:NOT_SET'}}}";
+    for (file, variable, settings, about, words) in [
+        ("secret.key", "", "", "secret", "put the file back from a copy"),
+        ("signing-keys.json", "", "", "signing keys", "put the file back from a copy"),
+        ("other", "zz", "", "secret", "correct FLOTILLA_SECRET_KEY"),
+        ("other", "", lost, "secret", "hub.secret_key_file"),
+        ("other", "", unset, "agent", "NOT_SET"),
+    ] {
+        let place = Place::new().env("FLOTILLA_SECRET_KEY", variable).env("FLOTILLA_LISTEN", "127.0.0.1:0");
+        place.file(&format!("data/{file}"), "nonsense");
+        place.file("flotilla.yaml", settings);
+        let ran = place.run(&["doctor", "--data-dir", "data", "-o", "json"]);
+        assert!(ran.code == 1 && advice(&ran, about).contains(words), "{ran:?}");
+        let checked = place.run(&["config", "check", "--data-dir", "data"]);
+        let served = place.run(&["serve", "--data-dir", "data"]);
+        assert_eq!((served.code, served.err), (1, checked.err), "both say the same");
+    }
+}
