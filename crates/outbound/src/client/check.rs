@@ -287,9 +287,18 @@ impl Checker {
     fn flow(&mut self, flow: &Value, place: &str, name: &str) {
         let Some(flow) = flow.as_object() else { return self.problem(place, name, "must be an object") };
         let place = format!("{place}{name}.");
-        let urls = ["authorizationUrl", "deviceAuthorizationUrl", "tokenUrl", "refreshUrl"];
-        self.all(flow, &place, &urls.map(|name| (name, Kind::Text, false)));
-        let scopes = self.member(flow, &place, "scopes", Kind::Object, false).and_then(Value::as_object);
+        // Of the flows that 1.0 has deprecated, implicit and password, nothing is required.
+        let needed: &[&str] = match name {
+            "authorizationCode" => &["authorizationUrl", "tokenUrl"],
+            "clientCredentials" => &["tokenUrl"],
+            "deviceCode" => &["deviceAuthorizationUrl", "tokenUrl"],
+            _ => &[],
+        };
+        for url in ["authorizationUrl", "deviceAuthorizationUrl", "tokenUrl", "refreshUrl"] {
+            let is_needed = needed.contains(&url);
+            self.member(flow, &place, url, if is_needed { Kind::Url } else { Kind::Text }, is_needed);
+        }
+        let scopes = self.member(flow, &place, "scopes", Kind::Object, !needed.is_empty()).and_then(Value::as_object);
         for (scope, _) in scopes.into_iter().flatten().filter(|(_, about)| !about.is_string()) {
             self.problem(&format!("{place}scopes."), scope, "must be a text");
         }
@@ -340,6 +349,29 @@ mod tests {
             assert!(found.iter().any(|problem| problem.starts_with(told)), "{told}: {found:?}");
         }
         assert_eq!(problems("[]"), ["it is not a JSON object"]);
+    }
+
+    #[test]
+    fn a_flow_has_what_signing_in_with_it_takes() {
+        let told = |flows: &str| {
+            let oauth = format!(r#"{{"oauth2SecurityScheme":{{"flows":{flows}}}}}"#);
+            let card = GOOD.replace(r#"{"apiKeySecurityScheme":{"location":"header","name":"X"}}"#, &oauth);
+            problems(&card).join("; ").replace("securitySchemes.k.oauth2SecurityScheme.flows.", "")
+        };
+        for (flow, needed) in [
+            ("deviceCode", &["deviceAuthorizationUrl", "tokenUrl", "scopes"][..]),
+            ("clientCredentials", &["tokenUrl", "scopes"]),
+            ("authorizationCode", &["authorizationUrl", "tokenUrl", "scopes"]),
+            ("implicit", &[]),
+            ("password", &[]),
+        ] {
+            let missing: Vec<String> = needed.iter().map(|name| format!("{flow}.{name} is missing")).collect();
+            assert_eq!(told(&format!(r#"{{"{flow}":{{}}}}"#)), missing.join("; "));
+        }
+        let whole = r#"{"clientCredentials":{"tokenUrl":"https://h/token","scopes":{}}}"#;
+        assert_eq!(told(whole), "");
+        let empty = told(&whole.replace("https://h/token", ""));
+        assert_eq!(empty, "clientCredentials.tokenUrl must be an absolute URL");
     }
 
     #[test]
