@@ -297,7 +297,7 @@ impl Client {
     pub async fn extended_card(&self) -> Result<Card, ClientError> {
         if !self.card.capabilities.extended_agent_card {
             let text = "the agent's card declares no extended card; its public card says all there is";
-            return Err(ClientError::local(Reason::ExtendedAgentCardNotConfigured, text));
+            return Err(ClientError::local(Reason::UnsupportedOperation, text));
         }
         let request = Request::GetExtendedAgentCard(ExtendedCardRequest::default());
         let json = self.raw(request, Some(self.net.limits.answer)).await?;

@@ -258,17 +258,20 @@ impl From<ClientError> for Failure {
     }
 }
 
+const PUBLIC_CARD: &str = "flotilla card get without --extended shows the public card";
+
 /// What to do about a refusal, by its name in the protocol; `told` is what it says.
 fn next_step(name: &str, told: &str) -> &'static str {
     match name {
         "TaskNotFoundError" => "flotilla task list shows your tasks; look at the id, and that the agent is the same",
         "TaskNotCancelableError" => "the task is past canceling; flotilla task get shows how it ended",
         "PushNotificationNotSupportedError" => "wait with task get --wait, or follow with task subscribe",
+        "UnsupportedOperationError" if told.contains("no extended card") => PUBLIC_CARD,
         "UnsupportedOperationError" => "flotilla card get shows what the agent can do; task get reads any task",
         "ContentTypeNotSupportedError" => {
             "flotilla card get shows the agent's input modes; --media-type sets a part's type"
         }
-        "ExtendedAgentCardNotConfiguredError" => "flotilla card get without --extended shows the public card",
+        "ExtendedAgentCardNotConfiguredError" => PUBLIC_CARD,
         "ExtensionSupportRequiredError" => "if you know the extension, name it: --svc-param A2A-Extensions:URI",
         "VersionNotSupportedError" if told.ends_with("this program 0.3 here") => {
             "leave out --a2a-version to speak 1.x with the agent; flotilla card get shows what it speaks"
