@@ -3,7 +3,7 @@
 use super::args::ClientArgs;
 use super::failure::{Failure, Local};
 use super::output::{Text, document, say};
-use super::session::Session;
+use super::session::{Session, quoted};
 use super::settings::Setting;
 use clap::{Args, Subcommand, ValueEnum};
 use flotilla_outbound::client::card::{Card, Flow};
@@ -76,8 +76,7 @@ impl Login {
                 failure.hint("--client-id ID, or A2ACLI_CLIENT_ID; whoever runs the agent's login server gives one")
             );
         }
-        let default = if secret.is_some() { FlowName::ClientCredentials } else { FlowName::DeviceCode };
-        let wanted = self.flow.unwrap_or(default);
+        let wanted = self.flow.unwrap_or(FlowName::default_with(secret.is_some()));
         let flow = find(&card, wanted)?;
         let scopes = if self.scope.is_empty() { flow.scopes.keys().cloned().collect() } else { self.scope.clone() };
         let requester = Requester { id, secret, scopes, ..Requester::default() };
@@ -106,16 +105,62 @@ async fn by_device(session: &Session, flow: &Flow, requester: &Requester) -> Res
     Ok(oauth::await_consent(&session.net, &flow.token_url, requester, &invitation).await?)
 }
 
-/// The flow as the card declares it.
-fn find(card: &Card, wanted: FlowName) -> Result<Flow, Failure> {
+/// What somebody does who has no token for this agent yet.
+pub fn advice(session: &Session, card: &Card) -> String {
+    let id = session.sources.value(Setting::ClientId, None);
+    way_in(session, card, id.is_none().then_some("ID"), "sign in with")
+}
+
+/// The same for somebody who had a token, under a client id that is known.
+pub fn again(session: &Session, card: &Card, id: &str) -> String {
+    let known = session.sources.value(Setting::ClientId, None);
+    way_in(session, card, (known.as_deref() != Some(id)).then_some(id), "sign in again with")
+}
+
+/// The command, with all that it asks for.
+fn way_in(session: &Session, card: &Card, id: Option<&str>, words: &str) -> String {
+    let has_secret = session.sources.value(Setting::ClientSecret, None).is_some();
+    let default = FlowName::default_with(has_secret);
+    let flows = [default, FlowName::DeviceCode, FlowName::ClientCredentials];
+    let Some(flow) = flows.into_iter().find(|flow| declared(card, *flow).is_some()) else {
+        return "set A2ACLI_BEARER to a token for this agent: its card declares no OAuth 2 flow that this program can do"
+            .into();
+    };
+    let mut command = session.command("auth login");
+    if let Some(id) = id {
+        command.push_str(&format!(" --client-id {}", quoted(id)));
+    }
+    if flow != default {
+        command.push_str(&format!(" --flow {}", flow.name()));
+    }
+    let needs_secret = flow == FlowName::ClientCredentials && !has_secret;
+    let first = if needs_secret { "set A2ACLI_CLIENT_SECRET to the client's secret, and " } else { "" };
+    format!("{first}{words}: {command}")
+}
+
+impl FlowName {
+    fn default_with(has_secret: bool) -> Self {
+        if has_secret { Self::ClientCredentials } else { Self::DeviceCode }
+    }
+
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+/// The flow as the card declares it, if it does.
+fn declared(card: &Card, wanted: FlowName) -> Option<&Flow> {
     let mut flows =
         card.security_schemes.values().filter_map(|scheme| Some(&scheme.oauth2_security_scheme.as_ref()?.flows));
-    let found = flows.find_map(|flows| match wanted {
-        FlowName::DeviceCode => flows.device_code.clone(),
-        FlowName::ClientCredentials => flows.client_credentials.clone(),
-    });
-    found.ok_or_else(|| {
-        let name = wanted.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    flows.find_map(|flows| match wanted {
+        FlowName::DeviceCode => flows.device_code.as_ref(),
+        FlowName::ClientCredentials => flows.client_credentials.as_ref(),
+    })
+}
+
+fn find(card: &Card, wanted: FlowName) -> Result<Flow, Failure> {
+    declared(card, wanted).cloned().ok_or_else(|| {
+        let name = wanted.name();
         let schemes: Vec<String> = card.security_schemes.values().map(|scheme| scheme.describe()).collect();
         let declared = if schemes.is_empty() { "no security scheme at all".to_owned() } else { schemes.join(", ") };
         Failure::new(Local::AuthFailed, format!("the agent's card declares no OAuth 2 flow {name}; it has {declared}"))

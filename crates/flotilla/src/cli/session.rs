@@ -1,6 +1,7 @@
 //! One run of a command for agents: its settings resolved, the network ready, the agent found when it is needed.
 
 use super::args::ClientArgs;
+use super::auth;
 use super::failure::{Failure, Local};
 use super::output::{Format, say, warn};
 use super::settings::{self, Setting, Source, Sources};
@@ -227,7 +228,7 @@ impl Session {
                 "set FLOTILLA_KEY to a key of the hub; its owner makes one with: flotilla keys create NAME".into(),
             );
         }
-        Some(way_in(card, || self.command("auth login")))
+        Some(way_in(card, || auth::advice(self, card)))
     }
 
     /// A command to type next, with what this one was told about the agent. What is secret is left to be filled in.
@@ -269,7 +270,7 @@ fn way_in(card: &Card, sign_in: impl Fn() -> String) -> String {
         .collect();
     let any = |is: fn(&Scheme) -> bool| required.iter().any(|scheme| is(scheme));
     if any(|scheme| scheme.oauth2_security_scheme.is_some()) {
-        return format!("sign in with: {}", sign_in());
+        return sign_in();
     }
     if any(|scheme| scheme.api_key_security_scheme.is_some()) {
         return "set A2ACLI_API_KEY to your key for this agent".into();

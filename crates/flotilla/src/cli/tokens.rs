@@ -1,5 +1,6 @@
 //! Tokens from `auth login`: kept in one file for its owner's eyes only, each for one agent card.
 
+use super::auth;
 use super::failure::{Failure, Local};
 use super::output::warn;
 use super::session::Session;
@@ -70,14 +71,15 @@ impl Tokens {
             return Ok(Some(stored.access_token.clone()));
         }
         let Some(refresh) = &stored.refresh_token else {
-            warn(&format!("the token has expired; sign in again with: {}", session.command("auth login")));
+            let advice = auth::again(session, card, &stored.client_id);
+            warn(&format!("the token has expired; {advice}"));
             return Ok(None);
         };
         let secret = session.sources.value(Setting::ClientSecret, None);
         let requester = Requester { id: stored.client_id.clone(), secret, ..Requester::default() };
-        let token = oauth::refresh(&session.net, &stored.token_url, &requester, refresh).await.map_err(|error| {
-            Failure::from(error).hint(format!("sign in again with: {}", session.command("auth login")))
-        })?;
+        let token = oauth::refresh(&session.net, &stored.token_url, &requester, refresh)
+            .await
+            .map_err(|error| Failure::from(error).hint(auth::again(session, card, &stored.client_id)))?;
         let access = token.access_token.clone();
         self.clone().store(&card.source, token, &stored.token_url, &stored.client_id)?;
         Ok(Some(access))

@@ -150,3 +150,48 @@ fn what_cannot_be_done_is_told_with_the_way_in() {
     let ran = place.run(&["auth", "login", "-a", &far.url, "--client-id", "me", "--client-secret", "s"]);
     assert!(ran.code != 0 && ran.err.contains("not https"), "{ran:?}");
 }
+
+/// The command that a refused send says to type.
+fn hinted(place: &Place, agent: &Agent) -> (String, String) {
+    let ran = place.run(&["send", "hi", "-a", &agent.url, "-o", "json"]);
+    let hint = ran.json()["error"]["hint"].as_str().unwrap_or_default().to_owned();
+    let (words, command) = hint.split_once("sign in with: ").unwrap_or_else(|| panic!("{ran:?}"));
+    (words.to_owned(), command.to_owned())
+}
+
+#[test]
+fn the_way_in_that_is_told_works_as_it_is_written() {
+    let agent = |flows| {
+        agent(flows, |asked| match asked.path.as_str() {
+            "/device" => Says::Json(json!({"device_code": "d", "user_code": "A", "interval": 1,
+                "verification_uri": "https://example.com/go", "expires_in": 60})),
+            _ => Says::Json(json!({"access_token": "tok", "expires_in": 3600})),
+        })
+    };
+    let run = |place: &Place, command: &str| {
+        let words: Vec<&str> = command.split(' ').skip(1).collect();
+        place.run(&words).ok();
+    };
+    let (by_code, by_secret) = (agent(device()), agent(by_client()));
+    let (nothing, id) = (Place::new(), Place::new().env("A2ACLI_CLIENT_ID", "me"));
+    for (place, agent, ending) in [
+        (&nothing, &by_code, " --client-id ID"),
+        (&id, &by_code, ""),
+        (&nothing, &by_secret, " --client-id ID --flow client-credentials"),
+        (&id, &by_secret, " --flow client-credentials"),
+    ] {
+        let (words, command) = hinted(place, agent);
+        assert_eq!(command, format!("flotilla auth login --agent-card {}{ending}", agent.url));
+        assert_eq!(words.contains("A2ACLI_CLIENT_SECRET"), ending.contains("client-credentials"), "{words}");
+        run(place, &command);
+        place.run(&["send", "hi", "-a", &agent.url]).ok();
+    }
+    let both = Place::new().env("A2ACLI_CLIENT_ID", "me").env("A2ACLI_CLIENT_SECRET", "s");
+    let (words, command) = hinted(&both, &by_secret);
+    assert_eq!((words.as_str(), command), ("", format!("flotilla auth login --agent-card {}", by_secret.url)));
+    let (_, command) = hinted(&both, &by_code);
+    assert!(command.ends_with(" --flow device-code"), "a secret stands for the other flow: {command}");
+    let by_browser = self::agent(json!({"authorizationCode": {}}), |_| Says::Json(json!({})));
+    let ran = nothing.run(&["send", "hi", "-a", &by_browser.url]);
+    assert!(ran.err.contains("set A2ACLI_BEARER") && !ran.err.contains("auth login"), "{ran:?}");
+}
