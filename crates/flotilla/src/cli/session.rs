@@ -104,7 +104,7 @@ impl Session {
     }
 
     /// Whether the agent is one of the hub's, so that the hub's key may be shown to it.
-    fn is_hub(&self) -> bool {
+    pub fn is_hub(&self) -> bool {
         let named = self.sources.value(Setting::AgentCard, self.args.agent_card.clone());
         self.args.agent.is_some() || named.is_none() || (self.args.hub.is_some() && self.args.agent_card.is_none())
     }
@@ -222,7 +222,7 @@ impl Session {
     }
 
     /// The exact way in, read from the card's schemes.
-    fn sign_in_hint(&self, card: &Card) -> Option<String> {
+    pub fn sign_in_hint(&self, card: &Card) -> Option<String> {
         if self.is_hub() {
             return Some(
                 "set FLOTILLA_KEY to a key of the hub; its owner makes one with: flotilla keys create NAME".into(),

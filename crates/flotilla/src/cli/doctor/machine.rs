@@ -147,7 +147,7 @@ pub async fn store(findings: &mut Findings, flag: &DataDir, config: Option<&Conf
                 let used = data::lock(&dir).is_err();
                 let about = if used { "in use by a hub" } else { "not in use" };
                 findings.ok("store", format!("{} answers, {about}", file.display()));
-                keys(findings, &store, preset.as_deref()).await;
+                keys(findings, &store, preset.as_deref(), used).await;
             }
             Err(fault) => broken(findings, &file, &fault.to_string()),
         },
@@ -187,7 +187,7 @@ fn directory(findings: &mut Findings, dir: &Path) {
     }
 }
 
-async fn keys(findings: &mut Findings, store: &Sqlite, preset: Option<&str>) {
+async fn keys(findings: &mut Findings, store: &Sqlite, preset: Option<&str>, is_in_use: bool) {
     let Ok(keys) = store.keys().await else { return };
     let now = SystemClock.now();
     let mut owners = keys.iter().filter(|key| key.is_owners() && key.is_live(now)).peekable();
@@ -202,11 +202,7 @@ async fn keys(findings: &mut Findings, store: &Sqlite, preset: Option<&str>) {
         let what = "the preset owner's key (FLOTILLA_OWNER_KEY, or hub.owner_key) is not the one in use";
         findings.note("keys", what, "nothing, if it is meant to replace the owner's key when the hub starts");
     } else if preset.is_none() && owners.peek().is_none() {
-        findings.problem(
-            "keys",
-            "there is no owner's key in use",
-            "start the hub with FLOTILLA_OWNER_KEY set to a new one",
-        );
+        no_owner(findings, is_in_use);
     } else {
         let others = keys.iter().filter(|key| !key.is_owners() && key.is_live(now)).count();
         findings.ok("keys", format!("an owner's key and {others} others in use"));
@@ -235,6 +231,16 @@ async fn keys(findings: &mut Findings, store: &Sqlite, preset: Option<&str>) {
             "nothing, if it is for a hub elsewhere",
         ),
     }
+}
+
+/// A start makes the key that is missing, so only a hub that has started already goes without one.
+fn no_owner(findings: &mut Findings, is_in_use: bool) {
+    let what = "there is no owner's key in use";
+    if is_in_use {
+        let advice = "start the hub again: it makes one and prints it, once; or preset one with FLOTILLA_OWNER_KEY";
+        return findings.problem("keys", what, advice);
+    }
+    findings.note("keys", what, "nothing: flotilla serve makes one and prints it, once");
 }
 
 /// Whether a hub could listen where it is to, or does.

@@ -25,6 +25,9 @@ const DRIFT: i64 = 30;
 /// How long whoever has the hub's port may take to say that it is one.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// What helps where the hub does not accept a key.
+const NEW_KEY: &str = "copy the key again, or make another with: flotilla keys create NAME";
+
 /// What is where a hub is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
@@ -177,7 +180,9 @@ async fn enter(
     card: &Card,
     credentials: &Credentials,
 ) -> bool {
-    let Some(answered) = call_all(findings, session, &door.shown, card, credentials).await else { return false };
+    let Some(answered) = call_all(findings, session, &door.shown, card, (credentials, NEW_KEY)).await else {
+        return false;
+    };
     let kind = |name: &String| config.and_then(|config| config.agents.get(name)).map(|agent| agent.kind);
     match &door.agent {
         Some(name) if matches!(kind(name), Some(Kind::A2a | Kind::Socket)) => {
@@ -198,7 +203,9 @@ pub async fn named(findings: &mut Findings, session: &Session) {
     match found.await {
         Ok((card, credentials)) => {
             check_card(findings, &card.name, &card);
-            let answered = call_all(findings, session, &card.name, &card, &credentials).await.unwrap_or_default();
+            let refused = if session.is_hub() { NEW_KEY.to_owned() } else { new_credential(session, &card) };
+            let called = call_all(findings, session, &card.name, &card, (&credentials, &refused));
+            let answered = called.await.unwrap_or_default();
             tell_answered(findings, &card.name, &answered);
         }
         Err(failure) => {
@@ -206,6 +213,15 @@ pub async fn named(findings: &mut Findings, session: &Session) {
             findings.problem("agents", what, advice);
         }
     }
+}
+
+/// What helps where an agent elsewhere does not accept a credential: no key of a hub does.
+fn new_credential(session: &Session, card: &Card) -> String {
+    let way_in = session.sign_in_hint(card).map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!(
+        "flotilla config show says which credential is used: copy it again, or get another from whoever runs the \
+         agent{way_in}"
+    )
 }
 
 /// What a failure says, and what it says to do.
@@ -223,13 +239,13 @@ fn check_card(findings: &mut Findings, name: &str, card: &Card) {
 }
 
 /// Calls every interface a card declares with something that changes nothing; gives those that answer, or nothing if the
-/// credential was not accepted.
+/// credential was not accepted, with `refused` as what to do about that.
 async fn call_all(
     findings: &mut Findings,
     session: &Session,
     name: &str,
     card: &Card,
-    credentials: &Credentials,
+    (credentials, refused): (&Credentials, &str),
 ) -> Option<Vec<&'static str>> {
     let declared = |binding: &Binding| {
         card.supported_interfaces.iter().any(|interface| Binding::parse(&interface.protocol_binding) == Some(*binding))
@@ -247,8 +263,7 @@ async fn call_all(
             return None;
         }
         if failure.is(Local::AuthFailed) {
-            let advice = "copy the key again, or make another with: flotilla keys create NAME";
-            findings.problem("agents", format!("{name}: {what}"), advice);
+            findings.problem("agents", format!("{name}: {what}"), refused);
             return None;
         }
         findings.problem("agents", format!("{name} over {}: {what}", binding.name()), advice);

@@ -290,3 +290,35 @@ fn what_a_start_would_be_refused_for_is_found_by_doctor_and_check() {
         assert_eq!((served.code, served.err), (1, checked.err), "both say the same");
     }
 }
+
+#[test]
+fn the_advice_is_for_the_agent_that_refused() {
+    let scheme = json!({"b": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}});
+    let locked = card(json!({"securitySchemes": scheme, "securityRequirements": [{"schemes": {"b": {"list": []}}}]}));
+    let agent = Agent::start(locked, |_, _| Says::Status(401, json!({})));
+    let place = Place::new().env("A2ACLI_BEARER", "wrong").env("FLOTILLA_LISTEN", "127.0.0.1:0");
+    let ran = place.run(&["doctor", "-a", &agent.url, "-o", "json"]);
+    let told = advice(&ran, "agents");
+    assert!(told.contains("whoever runs the agent") && told.contains("A2ACLI_BEARER"), "{told}");
+    assert!(!told.contains("keys create"), "a key of the hub is nothing there: {told}");
+}
+
+#[test]
+fn a_store_without_an_owners_key_is_no_problem_as_a_start_makes_one() {
+    let place = Place::new().env("FLOTILLA_LISTEN", "127.0.0.1:0");
+    let (_other_program, address) = taken_port();
+    let failed = place.run(&["serve", "--data-dir", "data", "--listen", &address]);
+    assert!(failed.code == 1 && failed.err.contains("listening on"), "{failed:?}");
+    let ran = place.run(&["doctor", "--data-dir", "data"]).ok();
+    assert!(ran.out.contains("Note: keys: there is no owner's key in use"), "{ran:?}");
+    assert!(ran.out.contains("flotilla serve makes one and prints it"), "{ran:?}");
+}
+
+#[test]
+fn a_hub_that_runs_without_an_owners_key_is_started_again_for_one() {
+    let hub = hub();
+    let refused = hub.cli(&["keys", "revoke", "owner"]);
+    assert!(refused.status.success(), "{refused:?}");
+    let ran = examined(&Place::at(&hub), &hub, &["-o", "json"]);
+    assert!(advice(&ran, "keys").contains("start the hub again"), "{ran:?}");
+}
