@@ -1,15 +1,18 @@
 //! Errors of the configuration file, with a suggestion where a name was mistyped.
 
+use super::limits::range;
 use anyhow::anyhow;
 
 /// The parser's words, and what was probably meant. Only its first line: the rest quotes the file, secrets and all.
 pub fn plainly(problem: &str, file: &str) -> anyhow::Error {
     let problem = problem.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    let problem = match key_at(problem, file) {
+    let key = key_at(problem, file);
+    let range = key.as_ref().and_then(|key| (section_at(problem, file)? == "limits").then(|| range(key))?);
+    let problem = match key {
         Some(key) => problem.replacen(": ", &format!(", {key}: "), 1),
         None => problem.to_owned(),
     };
-    let problem = in_words(problem);
+    let problem = in_words(problem, range);
     match suggestion(&problem) {
         Some(meant) => anyhow!("{problem}\n  did you mean '{meant}'?"),
         None => anyhow!("{problem}"),
@@ -17,8 +20,13 @@ pub fn plainly(problem: &str, file: &str) -> anyhow::Error {
 }
 
 /// The parser speaks of our types where a value does not fit one.
-fn in_words(problem: String) -> String {
-    const WORDS: [(&str, &str); 4] = [
+fn in_words(problem: String, range: Option<String>) -> String {
+    const WORDS: [(&str, &str); 9] = [
+        ("expected mapping start", "must hold keys, each with its value: 'key: value'"),
+        ("expected sequence start", "must be a list: [a, b]"),
+        ("expected string scalar", "must be one value, and no list and no keys"),
+        ("invalid boolean", "must be true or false"),
+        ("invalid i32", "must be a whole number"),
         ("invalid u8", "must be a whole number from 0 to 255"),
         ("invalid u16", "must be a whole number from 0 to 65535"),
         ("invalid u32", "must be a whole number from 0 to 4294967295"),
@@ -28,8 +36,21 @@ fn in_words(problem: String) -> String {
         let place = problem.split_once(": ").map_or("", |(place, _)| place);
         return format!("{place}: there is nothing where a text must be; put the word null into quotes if it is meant");
     }
-    let known = WORDS.iter().find(|(typed, _)| problem.ends_with(typed));
-    known.map_or(problem.clone(), |(typed, words)| problem.replace(typed, words))
+    if let Some((place, rest)) = problem.split_once("duplicate mapping key: ") {
+        let key = rest.split(", set ").next().unwrap_or_default();
+        return format!("{place}the key '{key}' is there a second time: remove one, or join them");
+    }
+    let Some((typed, words)) = WORDS.iter().find(|(typed, _)| problem.ends_with(typed)) else { return problem };
+    // The range of our own is narrower than that of the type: told now, it is met in one go.
+    let range = range.filter(|_| words.contains("whole number")).map(|range| format!("must be a whole number {range}"));
+    problem.replace(typed, range.as_deref().unwrap_or(words))
+}
+
+/// The section of the file that "line L" is in.
+fn section_at<'a>(problem: &str, file: &'a str) -> Option<&'a str> {
+    let line: usize = problem.strip_prefix("line ")?.split(' ').next()?.parse().ok()?;
+    let is_section = |line: &&str| line.starts_with(|first: char| first.is_alphabetic());
+    file.lines().take(line).filter(is_section).last()?.split(':').next()
 }
 
 /// The key whose value is at "line L column C": named instead of quoting the value.
@@ -65,6 +86,24 @@ mod tests {
         for nowhere in ["line 9 column 9: odd", "line 0 column 1: odd", "line 1 column 0: odd"] {
             assert_eq!(plainly(nowhere, "a: 1").to_string(), nowhere);
         }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_in_our_words_and_with_the_range() {
+        let told = |file: &str| crate::config::Config::parse(file).expect_err(file).to_string();
+        for (file, words) in [
+            ("agents: [1]", "line 1 column 9, agents: must hold keys, each with its value: 'key: value'"),
+            ("hub: {allowed_hosts: 1}", "line 1 column 22, allowed_hosts: must be a list: [a, b]"),
+            ("limits: {body: [1]}", "line 1 column 16, body: must be one value, and no list and no keys"),
+            ("hub: {allow_anonymous: 3}", "line 1 column 24, allow_anonymous: must be true or false"),
+            ("limits: {body: x}", "line 1 column 16, body: must be a whole number between 1024 and 1073741824"),
+            ("hub:\n  name: a\nlimits:\n  page: x", "line 4 column 9, page: must be a whole number between 1 and 100"),
+            ("sockets:\n  window: x", "line 2 column 11, window: must be a whole number, 0 or more"),
+        ] {
+            assert_eq!(told(file), words);
+        }
+        let twice = told("limits: {body: 2048}\nhub: {}\nlimits: {body: 4096}");
+        assert_eq!(twice, "line 3 column 1: the key 'limits' is there a second time: remove one, or join them");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use flotilla_core::limits::Limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::time::Duration;
 
 /// Bounds on everything that can grow.
@@ -201,20 +202,36 @@ impl LimitsConfig {
 
     pub fn check(&self) -> Result<()> {
         for (name, bound) in self.bounds() {
-            let (fits, least, most) = match &bound {
-                Bound::Number(value, least, most) => {
-                    ((least..=most).contains(&value), least.to_string(), most.to_string())
-                }
-                Bound::Time(value, least, most) => {
-                    ((least.0..=most.0).contains(&value.0), least.to_string(), most.to_string())
-                }
-            };
-            if !fits {
-                bail!("limits.{name} must be between {least} and {most}");
+            if !bound.fits() {
+                bail!("limits.{name} must be {bound}");
             }
         }
         Ok(())
     }
+}
+
+impl Bound {
+    fn fits(&self) -> bool {
+        match self {
+            Self::Number(value, least, most) => (least..=most).contains(&value),
+            Self::Time(value, least, most) => (least.0..=most.0).contains(&value.0),
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(_, least, most) => write!(f, "between {least} and {most}"),
+            Self::Time(_, least, most) => write!(f, "between {least} and {most}"),
+        }
+    }
+}
+
+/// Where a limit of this name must be.
+pub fn range(name: &str) -> Option<String> {
+    let bounds = LimitsConfig::default().bounds();
+    bounds.iter().find(|(known, _)| *known == name).map(|(_, bound)| bound.to_string())
 }
 
 #[cfg(test)]

@@ -16,6 +16,9 @@ pub fn backup(store: &Path, target: &Path) -> Result<(), Fault> {
     if target.exists() {
         return Err(Fault::new(format!("{} exists already; name a new file", target.display())));
     }
+    if let Some(dir) = target.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
+        return Err(Fault::new(format!("there is no directory {}; make it, or name a file elsewhere", dir.display())));
+    }
     let source = open_existing(store)?;
     let partial = target.with_extension("partial");
     let copied = copy_with_journal(&source, store, &partial);
@@ -52,7 +55,8 @@ fn create_private(path: &Path) -> Result<(), Fault> {
     options.write(true).create_new(true);
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let created = options.open(path);
-    created.map(|_| ()).map_err(|error| Fault::new(format!("creating {}: {error}", path.display())))
+    let told = |error| format!("creating {}: {error}; this user must be able to write there", path.display());
+    created.map(|_| ()).map_err(|error| Fault::new(told(error)))
 }
 
 fn copy(source: &Connection, target: &Path) -> Result<(), Fault> {
@@ -104,13 +108,17 @@ fn open_existing(path: &Path) -> Result<Connection, Fault> {
     Ok(connection)
 }
 
+fn not_ours(why: &str) -> Fault {
+    Fault::new(format!("the file is not a Flotilla store ({why}); name one that 'flotilla backup' wrote"))
+}
+
 /// Whole, and ours.
 fn check(connection: &Connection) -> Result<(), Fault> {
     let id: i32 = connection
         .pragma_query_value(None, "application_id", |row| row.get(0))
-        .map_err(|error| Fault::new(format!("not a Flotilla store: {error}")))?;
+        .map_err(|error| not_ours(&error.to_string()))?;
     if id != schema::APPLICATION_ID {
-        return Err(Fault::new("the file is not a Flotilla store"));
+        return Err(not_ours("it is empty, or of another program"));
     }
     let verdict: String =
         connection.query_row("PRAGMA quick_check", [], |row| row.get(0)).map_err(fault("checking the store"))?;

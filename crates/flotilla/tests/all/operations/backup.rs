@@ -1,6 +1,7 @@
 //! Backups, the lock on the data directory, and memory.
 
 use crate::cast::{CONFIG, hub, id, setup, state};
+use crate::cli::program::Place;
 use flotilla_testkit::Binding;
 use serde_json::json;
 
@@ -68,6 +69,16 @@ fn a_second_hub_on_the_same_data_is_refused() {
     let said = hub.second_refused();
     assert!(said.contains("another hub is using"), "{said}");
     assert_eq!(state(&hub.owner(Binding::HttpJson).say("m", "complete")), "TASK_STATE_COMPLETED");
+}
+
+#[test]
+fn a_wrong_file_is_told_with_what_to_name_instead() {
+    let (hub, place) = (hub(), Place::new());
+    let text = place.file("t.txt", "only a text");
+    let ran = place.run(&["restore", &text, "--data-dir", "data"]);
+    assert!(ran.code == 1 && ran.err.contains("name one that 'flotilla backup' wrote"), "{ran:?}");
+    let ran = place.run(&["backup", "nowhere/y", "--data-dir", &hub.data().display().to_string()]);
+    assert!(ran.code == 1 && ran.err.contains("there is no directory nowhere; make it"), "{ran:?}");
 }
 
 #[test]
