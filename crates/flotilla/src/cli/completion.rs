@@ -30,10 +30,12 @@ impl Completion {
             ShellName::Fish => Shell::Fish,
         };
         let mut script = Vec::new();
-        clap_complete::generate(shell, &mut with_values(usage::all()), "flotilla", &mut script);
+        clap_complete::generate(shell, &mut with_values(usage::scripted()), "flotilla", &mut script);
         let mut script = String::from_utf8_lossy(&script).into_owned();
-        if matches!(self.shell, ShellName::Bash) {
-            script = script.replacen(PREVIOUS, &format!("{PREVIOUS}{BEFORE_EQUALS}"), 1);
+        match self.shell {
+            ShellName::Bash => script = script.replacen(PREVIOUS, &format!("{PREVIOUS}{BEFORE_EQUALS}"), 1),
+            ShellName::Fish => script.push_str(SHELLS),
+            ShellName::Zsh => {}
         }
         super::output::line(script.trim_end());
         Ok(())
@@ -44,6 +46,10 @@ impl Completion {
 const PREVIOUS: &str = "    prev=\"$3\"\n";
 /// To bash, `--flag=val` is three words, and the one before the value is the `=`.
 const BEFORE_EQUALS: &str = "    [[ \"${prev}\" == \"=\" ]] && prev=\"${COMP_WORDS[COMP_CWORD-2]}\"\n";
+
+/// The script for fish knows the values of options only, and this is the one argument that has some.
+const SHELLS: &str =
+    "complete -c flotilla -n \"__fish_flotilla_using_subcommand completion\" -f -a \"bash zsh fish\" -d 'The shell'\n";
 
 /// The values of options that take few. They are read more leniently than this, so only the scripts know them so.
 fn with_values(mut command: clap::Command) -> clap::Command {

@@ -37,7 +37,10 @@ enum From {
         dir: Option<PathBuf>,
     },
     /// Take over the peers in a fleet.yaml of the a2a_fleet plugin.
-    Fleet { file: PathBuf },
+    Fleet {
+        /// The fleet.yaml to read
+        file: PathBuf,
+    },
 }
 
 impl Import {

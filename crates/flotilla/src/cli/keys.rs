@@ -52,6 +52,7 @@ enum KeysCommand {
     },
     /// Refuse a key from now on (a running hub knows within a second).
     Revoke {
+        /// The key to refuse
         #[arg(value_name = "[WORKSPACE/]NAME", value_parser = FullName::parse)]
         name: FullName,
     },

@@ -36,12 +36,34 @@ fn below_zero(command: clap::Command) -> clap::Command {
     command.mut_subcommands(below_zero)
 }
 
-/// These ask the hub and not an agent: they refuse what says how to call one, so their help does not show it.
+/// The commands for scripts that complete them: those offer hidden options too, so these must not be there at all.
+pub fn scripted() -> clap::Command {
+    below_zero(Cli::command().mut_subcommand("task", only_where_taken))
+}
+
+/// What is said to `task` of how an agent is called.
+const ABOUT_AGENTS: [&str; 5] = ["agent_card", "agent", "transport", "a2a_version", "svc_param"];
+/// These ask the hub and not an agent, and refuse that.
+const ASK_THE_HUB: [&str; 3] = ["why", "log", "tree"];
+
+fn about_agents(task: &clap::Command) -> Vec<Arg> {
+    task.get_arguments().filter(|arg| ABOUT_AGENTS.contains(&arg.get_id().as_str())).cloned().collect()
+}
+
+/// The help of a command does not show what the command refuses.
 fn of_the_hub(task: clap::Command) -> clap::Command {
-    let is_about_agents =
-        |arg: &&Arg| ["agent_card", "agent", "transport", "a2a_version", "svc_param"].contains(&arg.get_id().as_str());
-    let hidden: Vec<Arg> = task.get_arguments().filter(is_about_agents).map(|arg| arg.clone().hide(true)).collect();
-    ["why", "log", "tree"].into_iter().fold(task, |task, name| task.mut_subcommand(name, |sub| sub.args(&hidden)))
+    let hidden: Vec<Arg> = about_agents(&task).into_iter().map(|arg| arg.hide(true)).collect();
+    ASK_THE_HUB.into_iter().fold(task, |task, name| task.mut_subcommand(name, |sub| sub.args(&hidden)))
+}
+
+/// An option for all commands cannot be taken from one of them, so it is given to each of the others.
+fn only_where_taken(task: clap::Command) -> clap::Command {
+    fn give(command: clap::Command, args: &[Arg]) -> clap::Command {
+        command.args(args).mut_subcommands(|sub| give(sub, args))
+    }
+    let args: Vec<Arg> = about_agents(&task).into_iter().map(|arg| arg.global(false)).collect();
+    let task = ABOUT_AGENTS.into_iter().fold(task, |task, id| task.mut_arg(id, |arg| arg.global(false)));
+    task.mut_subcommands(|sub| if ASK_THE_HUB.contains(&sub.get_name()) { sub } else { give(sub, &args) })
 }
 
 fn with_defaults(mut command: clap::Command, sources: &Sources) -> clap::Command {

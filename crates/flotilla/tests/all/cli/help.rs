@@ -11,6 +11,18 @@ fn listed(help: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
+/// The arguments of a help that it says nothing of, beside the line or below it.
+fn wordless(help: &str) -> Vec<&str> {
+    let lines: Vec<&str> = help.lines().skip_while(|line| *line != "Arguments:").skip(1).collect();
+    let is_said = |(at, line): (usize, &str)| {
+        let below = lines.get(at + 1).is_some_and(|next| next.starts_with("    "));
+        below || line.trim().split_once("  ").is_some()
+    };
+    let own = lines.iter().take_while(|line| !line.is_empty()).enumerate();
+    let named = own.filter(|(_, line)| line.starts_with("  <") || line.starts_with("  ["));
+    named.filter(|(at, line)| !is_said((*at, line))).map(|(_, line)| *line).collect()
+}
+
 #[test]
 fn help_is_there_for_every_command_and_fits_eighty_columns() {
     let place = Place::new();
@@ -25,6 +37,7 @@ fn help_is_there_for_every_command_and_fits_eighty_columns() {
             assert!(line.chars().count() <= 80, "{command:?}: {line}");
         }
         assert!(by_flag.err.is_empty());
+        assert_eq!(wordless(&by_flag.out), [""; 0], "{command:?}");
         seen += 1;
         ahead.extend(listed(&by_flag.out).into_iter().map(|name| [&command[..], &[name]].concat()));
     }
@@ -120,4 +133,39 @@ fn bash_completes_the_values_of_options_that_have_few() {
     assert_eq!(offered(&["flotilla", "card", "get", "--transport", ""]), "JSONRPC HTTP+JSON GRPC");
     let states = offered(&["flotilla", "task", "list", "--status", ""]);
     assert!(states.contains("WORKING") && states.contains("INPUT_REQUIRED"), "{states}");
+}
+
+#[test]
+fn fish_offers_the_shells_there_are() {
+    let script = Place::new().run(&["completion", "fish"]).ok().out;
+    let offered = script.lines().filter(|line| line.contains("__fish_flotilla_using_subcommand completion\""));
+    assert!(offered.into_iter().any(|line| line.contains(r#"-a "bash zsh fish""#)), "{script}");
+}
+
+#[test]
+fn a_command_that_asks_the_hub_is_not_completed_with_what_it_refuses() {
+    let place = Place::new();
+    let fish = place.run(&["completion", "fish"]).ok().out;
+    let bash = place.run(&["completion", "bash"]).ok().out;
+    let in_fish = |command: &str| {
+        let with = format!("__fish_flotilla_using_subcommand task; and __fish_seen_subcommand_from {command}\"");
+        fish.lines().filter(|line| line.contains(&with)).collect::<Vec<_>>().join(" ")
+    };
+    let in_bash = |command: &str| {
+        let (_, rest) = bash.split_once(&format!("flotilla__subcmd__task__subcmd__{command})\n")).expect("the command");
+        rest.lines().next().expect("its options").to_owned()
+    };
+    for command in ["log", "why", "tree", "get"] {
+        for flag in ["agent-card", "agent", "transport", "svc-param", "a2a-version"] {
+            let offered = (in_fish(command).contains(&format!("-l {flag} ")), in_bash(command).contains(flag));
+            assert_eq!(offered, (command == "get", command == "get"), "{command} --{flag}");
+        }
+        assert!(in_fish(command).contains("-l hub ") && in_bash(command).contains("--hub"), "{command}");
+    }
+    assert!(place.run(&["task", "push-config", "get", "--help"]).ok().out.contains("--agent-card"));
+    let below = bash.split("flotilla__subcmd__task__subcmd__push__subcmd__config__subcmd__get)\n").nth(1);
+    assert!(
+        below.is_some_and(|rest| rest.lines().next().is_some_and(|opts| opts.contains("--agent-card"))),
+        "{below:?}"
+    );
 }
