@@ -165,6 +165,7 @@ fn message(
 #[serde(rename_all = "camelCase")]
 struct Why<'a> {
     task_id: String,
+    context_id: &'a str,
     state: TaskState,
     /// The log was folded, and single decisions may be gone.
     pruned: bool,
@@ -206,8 +207,8 @@ async fn told(app: &Arc<App>, id: &str, request: &Parts) -> Result<Response<Body
         // Under no dispatch nothing was decided.
         steps.clear();
     }
-    let (task_id, state) = (page.head.id.to_string(), page.head.state);
-    encoded(&Why { task_id, state, pruned: page.pruned, steps })
+    let (task_id, context_id, state) = (page.head.id.to_string(), &*page.head.context, page.head.state);
+    encoded(&Why { task_id, context_id, state, pruned: page.pruned, steps })
 }
 
 fn encoded<T: Serialize>(value: &T) -> Result<Response<Body>, Error> {

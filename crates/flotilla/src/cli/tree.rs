@@ -34,7 +34,7 @@ impl Tree {
             above(&mut text, ancestor, &answer["hubId"], level);
             level += 1;
         }
-        lines(&mut text, &answer["task"], level);
+        below(&mut text, &answer["task"], level);
         text.print();
         if answer["more"] == true {
             say("There is more than is shown; ask for the tree of a task below.");
@@ -45,26 +45,35 @@ impl Tree {
 
 /// A task that the one that was asked for is part of. One of another hub, or of somebody else, is known by its name only.
 fn above(text: &mut Text, ancestor: &Value, here: &Value, level: usize) {
-    let task = ancestor["task"].as_str().unwrap_or("(task not told)");
-    let elsewhere = ancestor["hub"].as_str().filter(|hub| *here != **hub).map(|hub| format!(" on hub {hub}"));
-    text.field(&indented(level, task), &format!("{}{}", standing(ancestor), elsewhere.unwrap_or_default()));
+    let elsewhere = ancestor["hub"].as_str().filter(|hub| *here != **hub);
+    let task = ancestor["task"].as_str().unwrap_or("(not told)");
+    fields(text, level, task, ancestor);
+    text.field(&indented(level, "Hub"), elsewhere.unwrap_or_default());
 }
 
-fn indented(level: usize, id: &str) -> String {
-    format!("{}{id}", "  ".repeat(level))
+fn indented(level: usize, label: &str) -> String {
+    format!("{}{label}", "  ".repeat(level))
 }
 
-/// `agent state provenance, deadline TIME`, as far as it is known.
-fn standing(task: &Value) -> String {
-    let words = ["agent", "state", "provenance"].into_iter().filter_map(|name| task[name].as_str());
-    let deadline = task["deadline"].as_str().map(|at| format!(", deadline {at}"));
-    format!("{}{}", words.collect::<Vec<_>>().join(" "), deadline.unwrap_or_default())
+/// What is known of a task, further in for each level.
+fn fields(text: &mut Text, level: usize, id: &str, task: &Value) {
+    text.field(&indented(level, "Task"), id);
+    let known = [
+        ("Context", "contextId"),
+        ("Agent", "agent"),
+        ("State", "state"),
+        ("Provenance", "provenance"),
+        ("Deadline", "deadline"),
+    ];
+    for (label, name) in known {
+        text.field(&indented(level, label), task[name].as_str().unwrap_or_default());
+    }
 }
 
-/// One line for each task, further in for each level.
-fn lines(text: &mut Text, task: &Value, level: usize) {
-    text.field(&indented(level, task["taskId"].as_str().unwrap_or_default()), &standing(task));
+/// A task, and below it those that are part of it.
+fn below(text: &mut Text, task: &Value, level: usize) {
+    fields(text, level, task["taskId"].as_str().unwrap_or_default(), task);
     for child in task["children"].as_array().into_iter().flatten() {
-        lines(text, child, level + 1);
+        below(text, child, level + 1);
     }
 }

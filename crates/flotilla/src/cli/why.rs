@@ -22,6 +22,9 @@ pub struct Why {
 #[serde(rename_all = "camelCase")]
 struct Told {
     task_id: String,
+    /// An older hub does not tell it.
+    #[serde(default)]
+    context_id: String,
     state: String,
     pruned: bool,
     steps: Vec<Decided>,
@@ -59,7 +62,7 @@ fn show(session: &Session, json: &str) -> Result<(), ClientError> {
     }
     let told: Told = serde_json::from_str(json).map_err(ClientError::malformed)?;
     let mut text = Text::default();
-    text.field("Task", &told.task_id).field("State", &told.state);
+    text.field("Task", &told.task_id).field("Context", &told.context_id).field("State", &told.state);
     if told.pruned {
         text.field("Note", "the log is folded: single decisions are not kept any more");
     } else if told.steps.is_empty() {

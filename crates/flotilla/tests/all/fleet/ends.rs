@@ -53,6 +53,7 @@ fn a_run_that_is_lost_says_so() {
     assert_eq!((&told["retryable"], &told["tokens_spent"]), (&json!(true), &Value::Null), "what is not known is null");
     assert_eq!(super::steps(&hub, &task), "assigned ada, lost");
     let why = Place::at(&hub).run(&["task", "why", &task]).ok().out;
+    assert!(why.contains("\nContext: "), "{why}");
     assert!(why.contains("lost: the agent went away and did not come back within 1 s"), "{why}");
 }
 

@@ -46,12 +46,16 @@ fn a_tree_shows_all_that_a_task_has_led_to() {
     assert_eq!(top["children"][0]["parentTaskId"], root["id"]);
     assert_eq!(tree(&hub, &grandchild)["ancestors"].as_array().unwrap().len(), 2);
     let text = hub.cli_ok(&["task", "tree", id(&root)]);
-    assert!(text.contains(&format!("\n    {}: third", id(&grandchild))), "{text}");
+    assert!(text.contains(&format!("\n    Task: {}\n", id(&grandchild))), "{text}");
     let leaf = hub.cli_ok(&["task", "tree", id(&grandchild)]);
     let line = |level: usize, task: &Value, agent: &str| {
-        format!("{}{}: {agent} TASK_STATE_COMPLETED local", "  ".repeat(level), id(task))
+        let context = (level == 2).then(|| format!("Context: {}", task["contextId"].as_str().unwrap_or_default()));
+        let fields = [format!("Task: {}", id(task)), format!("Agent: {agent}"), "State: TASK_STATE_COMPLETED".into()];
+        let mut fields = [&fields[..], &["Provenance: local".into()]].concat();
+        fields.splice(1..1, context);
+        fields.into_iter().map(|field| format!("{}{field}", "  ".repeat(level))).collect::<Vec<_>>()
     };
-    let whole = [line(0, &root, "spender"), line(1, &child, "echo"), line(2, &grandchild, "third")];
+    let whole = [line(0, &root, "spender"), line(1, &child, "echo"), line(2, &grandchild, "third")].concat();
     assert_eq!(leaf.lines().collect::<Vec<_>>(), whole, "what it is part of stands above it");
     assert_eq!(hub.caller(Binding::HttpJson, "peer").get(&format!("/api/tasks/{}/tree", id(&root))).status, 404);
 }
