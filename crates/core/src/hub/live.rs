@@ -1,5 +1,6 @@
 //! Live tasks in memory: one sequencer each, and the latest committed changes for those who follow.
 
+use crate::caller::Scope;
 use crate::ids::TaskId;
 use crate::map::IdMap;
 use crate::ports::NotCommitted;
@@ -65,6 +66,10 @@ impl Live {
 
     pub fn is_loaded(&self) -> bool {
         self.sequencer().loaded.is_some()
+    }
+
+    pub fn is_seen_by(&self, scope: Scope) -> bool {
+        self.sequencer().loaded.as_ref().is_some_and(|loaded| scope.sees(&loaded.committed))
     }
 
     pub fn committed(&self) -> Option<Head> {

@@ -39,13 +39,15 @@ impl Hub {
         validate::history_length(request.history_length)?;
         let id = TaskId::parse(&request.id).ok_or_else(|| Refusal::no_task(&request.id))?;
         let want = Want { history: history_bound(request.history_length), artifacts: Artifacts::Include };
-        // One that is worked on, and asked about meanwhile, is in memory.
-        let found = match self.lives.find(id).and_then(|live| live.whole()) {
+        // One that is worked on, and asked about meanwhile, is in memory. For whoever may not see it that is no shorter
+        // way: it would tell that it is there.
+        let live = self.lives.find(id).filter(|live| live.is_seen_by(scope));
+        let found = match live.and_then(|live| live.whole()) {
             Some((head, changes)) => Some((fold_changes(Fold::default(), &changes, u64::MAX), head)),
             None => self.store.record(scope, id).await?.map(|record| (fold(&record, u64::MAX), record.head)),
         };
         match found {
-            Some((folded, head)) if head.kind == Kind::Task && scope.sees(&head) => Ok(folded.into_task(&head, want)),
+            Some((folded, head)) if head.kind == Kind::Task => Ok(folded.into_task(&head, want)),
             _ => Err(Refusal::no_task(&request.id).into()),
         }
     }
