@@ -222,7 +222,7 @@ def test_push_configs(cli):
     [
         (("task", "get", "nope"), "TaskNotFoundError"),
         (("task", "subscribe", "nope"), "TaskNotFoundError"),
-        (("card", "get", "--extended"), "ExtendedAgentCardNotConfiguredError"),
+        (("card", "get", "--extended"), "UnsupportedOperationError"),
     ],
 )
 def test_errors_have_the_protocol_s_names(cli, words, name):
