@@ -62,7 +62,7 @@ fn readers_that_do_not_read_hold_little_of_a_large_stream() {
 fn readers_that_do_not_read_hold_little_of_a_stream_of_many_small_events() {
     for binding in [Binding::JsonRpc, Binding::Grpc] {
         let held = held_by_twenty(MANY, binding, "x", 30_002);
-        assert!(held < 80_000_000, "{binding:?}: twenty readers that do not read hold {held} bytes");
+        assert!(held < 150_000_000, "{binding:?}: twenty readers that do not read hold {held} bytes");
     }
 }
 
