@@ -187,7 +187,7 @@ impl Net {
                 Ok(response)
             }
             Err(error) => {
-                let failed = failed(&outgoing.url, &error.without_url()).while_sending(size_of(&outgoing));
+                let failed = failed(&outgoing.url, &error.without_url()).of_message(size_of(&outgoing));
                 self.note(|| format!("! {failed}"));
                 Err(failed)
             }

@@ -108,11 +108,11 @@ impl ClientError {
     }
 
     /// Whoever refuses a large message may hang up before all of it has come, and its answer is lost then.
-    pub(crate) fn while_sending(self, bytes: usize) -> Self {
+    pub(crate) fn of_message(self, bytes: usize) -> Self {
         match self {
             Self::Unreachable { url, problem } if bytes >= LARGE => {
                 let problem = format!(
-                    "{problem}, while {bytes} bytes were sent; it may take less at once, and large files as --file URL"
+                    "{problem}; the message has {bytes} bytes, perhaps more than it takes: large files can go as a url"
                 );
                 Self::Unreachable { url, problem }
             }

@@ -82,7 +82,12 @@ impl Desk {
     fn queue(self: &Arc<Self>, job: Job) -> Result<(), Fault> {
         let mut line = self.line();
         if line.jobs.len() >= line.idle && line.threads.len() < MOST {
-            line.threads.push(self.start()?);
+            match self.start() {
+                Ok(thread) => line.threads.push(thread),
+                // Those that are there do the work, only later.
+                Err(why) if line.threads.is_empty() => return Err(why),
+                Err(_) => {}
+            }
         }
         line.jobs.push_back(job);
         let wake = line.idle > 0;

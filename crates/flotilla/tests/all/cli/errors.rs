@@ -5,6 +5,7 @@ use super::program::Place;
 use crate::cast::{hub, hub_with, id};
 use flotilla_testkit::pages::{Page, Pages};
 use flotilla_testkit::process::OWNER;
+use flotilla_testkit::stand_in::{Act, StandIn};
 use serde_json::{Value, json};
 
 #[test]
@@ -16,6 +17,31 @@ fn a_message_that_is_much_too_large_is_refused_in_words_over_every_binding() {
         let ran = place.run(&["send", "--file", &large, "--transport", transport, "-o", "json"]);
         assert_eq!((ran.code, ran.error().as_str()), (1, "InvalidRequestError"), "{transport}: {ran:?}");
         assert!(ran.out.contains("larger than 1000000 bytes"), "{transport}: {ran:?}");
+    }
+}
+
+#[test]
+fn what_is_too_large_for_an_agent_elsewhere_is_told_with_what_to_do() {
+    let place = Place::new();
+    let strict = Agent::start(card(json!({})), |_, _| Says::Status(413, json!("<html>too large</html>")));
+    let ran = place.run(&["send", "x", "-a", &strict.url, "-o", "json"]);
+    assert!(ran.json()["error"]["hint"].as_str().is_some_and(|hint| hint.contains("--file URL")), "{ran:?}");
+    // It hangs up before the message has come, and nothing says why.
+    let rude = StandIn::start(false, |_| vec![Act::HangUp]);
+    let large = place.file("large.bin", vec![b'x'; 2_000_000]);
+    let ran = place.run(&["send", "--file", &large, "-a", &rude.url(), "-o", "json"]);
+    assert!(ran.code == 3 && ran.out.contains("large files can go as a url"), "{ran:?}");
+    let ran = place.run(&["send", "x", "-a", &rude.url(), "-o", "json"]);
+    assert!(ran.code == 3 && !ran.out.contains("large files"), "{ran:?}");
+}
+
+#[test]
+fn whoever_asks_a_hub_that_is_away_is_told_to_look_for_it() {
+    for command in ["log", "why", "tree"] {
+        let ran = Place::new().run(&["task", command, "x", "--hub", "http://127.0.0.1:1", "-o", "json"]);
+        assert_eq!((ran.code, ran.error().as_str()), (3, "A2ACLI_ERR_UNREACHABLE"), "{ran:?}");
+        let hint = ran.json()["error"]["hint"].clone();
+        assert!(hint.as_str().is_some_and(|hint| hint.starts_with("check that the hub runs")), "{command}: {hint}");
     }
 }
 
