@@ -7,6 +7,7 @@ mod approval;
 mod backup;
 mod chain;
 mod checkpoint;
+mod courtesy;
 mod journal;
 mod key;
 mod known;

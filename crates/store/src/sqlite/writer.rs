@@ -2,6 +2,7 @@
 //! and for a commit that comes alone whoever made it.
 
 use super::applier::Applier;
+use super::courtesy::Courtesy;
 use super::journal::entry::Entry;
 use super::journal::{BLOCK, Journal};
 use super::known::Known;
@@ -168,6 +169,7 @@ pub struct Desk {
     sends: Sends,
     herald: Herald,
     batch: Batch,
+    courtesy: Courtesy,
     flushes: Counter,
     batch_size: Histogram,
     flush_seconds: Histogram,
@@ -212,6 +214,7 @@ impl Desk {
             connection,
             herald: Herald::new(),
             batch: Batch::default(),
+            courtesy: Courtesy::new(Instant::now()),
             flushes: counter!("flotilla_store_flushes_total"),
             batch_size: histogram!("flotilla_store_batch_commits"),
             flush_seconds: histogram!("flotilla_store_flush_seconds"),
@@ -231,6 +234,7 @@ impl Desk {
 
     /// Until nothing waits.
     fn serve(&mut self, queue: &Queue) {
+        self.courtesy.give_way();
         while let Some(job) = queue.take() {
             match job {
                 Job::Commit(commit) => {
@@ -323,6 +327,7 @@ impl Desk {
         let next = self.batch.next();
         let Batch { entries, before, bytes, told } = std::mem::replace(&mut self.batch, next);
         let count = entries.len();
+        self.courtesy.last_batch = count;
         // As many as the journal takes for it, so that what is counted is also what its files hold.
         let bytes = bytes.next_multiple_of(BLOCK);
         let written = if entries.is_empty() { Ok(()) } else { self.write(entries, &before, bytes) };
