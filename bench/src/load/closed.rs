@@ -90,8 +90,8 @@ pub async fn collect(mut tasks: JoinSet<Stats>) -> Result<Stats> {
     while let Some(stats) = tasks.join_next().await {
         total.merge(stats.context("a connection's task failed")?);
     }
-    let why = total.first_error.clone().unwrap_or_default();
-    ensure!(total.count() > 0, "no answer in time {why}");
+    let why = total.first_error.as_deref().unwrap_or("no error was seen");
+    ensure!(total.count() > 0, "no answer in time: {why}");
     ensure!(total.errors * 1000 <= total.count() as u64 * TOLERATED, "{} calls failed, first: {why}", total.errors);
     Ok(total)
 }
