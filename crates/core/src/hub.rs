@@ -72,11 +72,13 @@ pub use recover::Recovered;
 pub use run::RunHandle;
 pub use send::{Outcome, SendOptions, no_push, no_streaming};
 pub use tell::{EventFollow, EventNext};
+pub use tally::Place;
 pub use tree::{Branch, Tree};
 
 use crate::caller::Scope;
 use crate::error::{Error, Fault};
 use crate::fleet::Fleet;
+use crate::held_bytes::HeldBytes;
 use crate::ids::{AgentId, PrincipalId, TaskId, WorkspaceId};
 use crate::limits::Limits;
 use crate::notice::Notices;
@@ -99,7 +101,7 @@ use meters::Meters;
 use row::Rows;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
-use tally::{Place, Tally};
+use tally::Tally;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use vigil::Vigil;
@@ -132,6 +134,10 @@ pub struct Hub {
     open_tasks: Tally<PrincipalId>,
     /// Streams that are being read, by caller.
     streams: Arc<Tally<PrincipalId>>,
+    /// Connections, by the first caller who showed a key on them.
+    connections: Arc<Tally<PrincipalId>>,
+    /// What requests and answers under way hold.
+    held_bytes: Arc<HeldBytes>,
     /// Requests of each caller.
     requests: Rate<PrincipalId>,
     /// Messages to each agent.
@@ -185,6 +191,8 @@ impl Hub {
             rows: Rows::default(),
             open_tasks: Tally::default(),
             streams: Arc::default(),
+            connections: Arc::default(),
+            held_bytes: HeldBytes::new(&limits),
             requests: Rate::default(),
             sends: Rate::default(),
             push,
@@ -230,7 +238,12 @@ impl Hub {
         **self.limits.load()
     }
 
+    pub fn held_bytes(&self) -> &Arc<HeldBytes> {
+        &self.held_bytes
+    }
+
     pub fn replace_limits(&self, limits: Limits) {
+        self.held_bytes.set_limits(&limits);
         self.limits.store(Arc::new(limits));
     }
 

@@ -9,6 +9,7 @@ pub mod descent;
 pub mod dispatch;
 pub mod error;
 pub mod fleet;
+pub mod held_bytes;
 pub mod hub;
 pub mod ids;
 pub mod key;

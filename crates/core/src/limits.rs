@@ -55,6 +55,12 @@ pub struct Limits {
     pub sends_per_agent: u32,
     /// Most wrong keys from one address in a minute.
     pub wrong_keys_per_address: u32,
+    /// Most connections of one caller at once.
+    pub connections_per_caller: usize,
+    /// Most bytes of one caller's requests under way and answers not yet taken.
+    pub held_bytes_per_caller: usize,
+    /// The same of all callers.
+    pub held_bytes: usize,
     /// Commits on their way to the store at once.
     pub commits: usize,
 }
@@ -86,6 +92,9 @@ impl Default for Limits {
             requests_per_caller: 100_000,
             sends_per_agent: 100_000,
             wrong_keys_per_address: 300,
+            connections_per_caller: 8_000,
+            held_bytes_per_caller: 64 * 1024 * 1024,
+            held_bytes: 256 * 1024 * 1024,
             commits: 4096,
         }
     }
@@ -114,13 +123,16 @@ pub enum Limit {
     RequestsPerCaller,
     SendsPerAgent,
     WrongKeysPerAddress,
+    ConnectionsPerCaller,
+    HeldBytesPerCaller,
+    HeldBytes,
     Connections,
     HeadTime,
     IdleTime,
 }
 
 impl Limit {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 26] = [
         Self::Body,
         Self::BodyTime,
         Self::HeaderBytes,
@@ -141,6 +153,9 @@ impl Limit {
         Self::RequestsPerCaller,
         Self::SendsPerAgent,
         Self::WrongKeysPerAddress,
+        Self::ConnectionsPerCaller,
+        Self::HeldBytesPerCaller,
+        Self::HeldBytes,
         Self::Connections,
         Self::HeadTime,
         Self::IdleTime,
@@ -169,6 +184,9 @@ impl Limit {
             Self::RequestsPerCaller => "requests_per_caller",
             Self::SendsPerAgent => "sends_per_agent",
             Self::WrongKeysPerAddress => "wrong_keys_per_address",
+            Self::ConnectionsPerCaller => "connections_per_caller",
+            Self::HeldBytesPerCaller => "held_bytes_per_caller",
+            Self::HeldBytes => "held_bytes",
             Self::Connections => "connections",
             Self::HeadTime => "head_time",
             Self::IdleTime => "idle_time",
@@ -193,10 +211,12 @@ impl Limit {
             | Self::LiveRuns
             | Self::RequestsPerCaller
             | Self::SendsPerAgent
-            | Self::WrongKeysPerAddress => Reason::ResourceExhausted,
+            | Self::WrongKeysPerAddress
+            | Self::ConnectionsPerCaller
+            | Self::HeldBytesPerCaller => Reason::ResourceExhausted,
             Self::QueuedPerAgent => Reason::QueueFull,
             Self::QueuedPerWorkspace => Reason::TenantQueueFull,
-            Self::Connections => Reason::Unavailable,
+            Self::Connections | Self::HeldBytes => Reason::Unavailable,
         }
     }
 

@@ -149,7 +149,7 @@ fn named(bytes: &[u8]) -> Result<(String, String), Refusal> {
 
 async fn read(app: &App, request: &Parts, body: &mut Body) -> Result<bytes::Bytes, Refusal> {
     let limits = app.hub.limits();
-    let bytes = body::read(&request.headers, body, &limits).await?;
+    let bytes = body::read(request, body, &limits).await?;
     body::check_depth(&bytes, &limits, 0)?;
     match request.method {
         Method::PATCH => body::check_patch_type(&request.headers)?,

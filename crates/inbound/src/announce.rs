@@ -52,7 +52,7 @@ async fn identify(app: &App, request: &Parts) -> Result<Caller, Error> {
 async fn announce(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Response<Body>, Error> {
     let caller = identify(app, request).await?;
     let limits = app.hub.limits();
-    let bytes = body::read(&request.headers, body, &limits).await?;
+    let bytes = body::read(request, body, &limits).await?;
     body::check_depth(&bytes, &limits, 0)?;
     let Announcement { agents, term } = read(&bytes)?;
     let (mut announced, mut refused, mut first) = (Vec::new(), Vec::new(), None);

@@ -163,7 +163,7 @@ async fn decide(app: &Arc<App>, id: &str, request: &Parts, body: &mut Body) -> R
     let caller = owner(app, request, Right::ApprovalsWrite).await?;
     check(&[], &request.uri)?;
     let limits = app.hub.limits();
-    let bytes = body::read(&request.headers, body, &limits).await?;
+    let bytes = body::read(request, body, &limits).await?;
     body::check_depth(&bytes, &limits, 0)?;
     body::check_type(&request.headers)?;
     let Said { decision, note, input, always } = message(&bytes)?;

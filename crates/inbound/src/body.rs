@@ -1,12 +1,14 @@
 //! Request bodies, read within their limit and at a pace, and checked for depth and type.
 
 use axum::body::Body;
+use crate::load::Load;
 use bytes::{Bytes, BytesMut};
 use flotilla_core::limits::{Limit, Limits};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::decode;
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::request::Parts;
 use http_body_util::BodyExt as _;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -18,8 +20,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 const DISCARDED: usize = 8;
 
 /// The whole body, or a refusal as soon as it is known to be too large or too slow.
-pub async fn read(headers: &HeaderMap, body: &mut Body, limits: &Limits) -> Result<Bytes, Refusal> {
-    let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+pub async fn read(request: &Parts, body: &mut Body, limits: &Limits) -> Result<Bytes, Refusal> {
+    let load = Load::of(request);
+    let declared = request.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length > limits.body) {
         return Err(too_large(limits.body));
     }
@@ -29,6 +32,9 @@ pub async fn read(headers: &HeaderMap, body: &mut Body, limits: &Limits) -> Resu
     while let Some(more) = next(body, started, only.len() + whole.len(), limits).await? {
         if only.len() + whole.len() + more.len() > limits.body {
             return Err(too_large(limits.body));
+        }
+        if let Some(load) = load {
+            load.grow(more.len())?;
         }
         if only.is_empty() && whole.is_empty() {
             only = more;
@@ -130,7 +136,6 @@ mod tests {
     use bytes::Bytes;
     use flotilla_core::limits::{Limits, limit_of};
     use futures_util::stream::{self, StreamExt as _};
-    use http::HeaderMap;
     use std::convert::Infallible;
     use std::time::Duration;
 
@@ -151,7 +156,8 @@ mod tests {
     }
 
     async fn came(mut body: Body) -> Result<usize, String> {
-        let read = read(&HeaderMap::new(), &mut body, &limits()).await;
+        let (request, ()) = http::Request::new(()).into_parts();
+        let read = read(&request, &mut body, &limits()).await;
         read.map(|bytes| bytes.len()).map_err(|refusal| limit_of(&refusal).unwrap_or_default().to_owned())
     }
 

@@ -2,6 +2,7 @@
 
 use crate::address;
 use crate::app::App;
+use crate::load;
 use flotilla_core::access::Shown;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
@@ -24,7 +25,9 @@ pub async fn known(app: &App, request: &Parts) -> Result<Caller, Error> {
     let key = credential(&request.headers)?;
     let from = address::of(request, &app.settings().trusted_proxies);
     let most_wrong = app.hub.limits().wrong_keys_per_address;
-    app.access.caller(Shown { key, from, most_wrong }).await
+    let caller = app.access.caller(Shown { key, from, most_wrong }).await?;
+    load::belongs_to(app, request, caller.principal)?;
+    Ok(caller)
 }
 
 /// The key as it is shown, unchecked.

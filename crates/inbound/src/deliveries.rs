@@ -146,7 +146,7 @@ pub async fn serve(app: &Arc<App>, rest: &[&str], request: Request<Body>) -> Res
 
 /// What is to be done stands in the path and the query: a body that says more would be passed over.
 async fn check_body(app: &App, request: &Parts, body: &mut Body) -> Result<(), Refusal> {
-    let bytes = body::read(&request.headers, body, &app.hub.limits()).await?;
+    let bytes = body::read(request, body, &app.hub.limits()).await?;
     match bytes.trim_ascii() {
         b"" | b"{}" => Ok(()),
         _ => Err(Refusal::invalid("body", "must be empty; what to deliver again stands in the query, as ?from=N")),

@@ -1,12 +1,13 @@
 //! Which version of A2A a request is in: by its path, the spelling of its method, and the version it names.
 //! The table is in docs/dialects.md, and a test walks it.
 
-use crate::parameters::{Asked, Parameters};
+use crate::parameters::{Asked, Parameters, VERSION};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::StreamResponse;
 use flotilla_protocol::a2a::version::Version;
 use flotilla_protocol::v03::{self, Form};
+use http::Response;
 
 /// A version, in the form it is spoken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,12 @@ impl Dialect {
             Asked::Nothing | Asked::For(Version::V03) => Self::V03(Form::Kind),
             Asked::For(Version::V10) | Asked::Other(_) => Self::V10,
         }
+    }
+
+    /// The dialect an answer was written in: its version stands in a header.
+    pub fn of_answer<B>(answer: &Response<B>) -> Self {
+        let is_10 = answer.headers().get(&VERSION).is_some_and(|version| version == Version::V10.name());
+        if is_10 { Self::V10 } else { Self::V03(Form::Kind) }
     }
 
     /// How a method of this name is spelled, whether there is such a method or not.

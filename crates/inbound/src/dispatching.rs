@@ -42,7 +42,7 @@ async fn dispatch(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     let caller = caller::identify(app, request).await?;
     caller.check(Right::TasksWrite)?;
     let limits = app.hub.limits();
-    let bytes = body::read(&request.headers, body, &limits).await?;
+    let bytes = body::read(request, body, &limits).await?;
     body::check_depth(&bytes, &limits, 0)?;
     body::check_type(&request.headers)?;
     let parameters = Parameters::of(&request.headers, &request.uri);

@@ -6,7 +6,7 @@ use flotilla_core::limits::Limit;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::header::HOST;
 use http::uri::Authority;
-use http::{Request, Version};
+use http::{HeaderMap, Request, Uri, Version};
 use std::net::{IpAddr, SocketAddr};
 
 /// Refuses what no binding should have to look at.
@@ -14,7 +14,7 @@ pub fn check(app: &App, settings: &Settings, request: &Request<Body>) -> Result<
     check_host(request)?;
     check_name(settings, request)?;
     let most = app.hub.limits().header_bytes;
-    let size = head_size(request);
+    let size = head_size(request.uri(), request.headers());
     if size <= most {
         return Ok(());
     }
@@ -63,10 +63,9 @@ fn is_known(settings: &Settings, host: &str) -> bool {
 }
 
 /// The target, and the names and values of all fields.
-fn head_size(request: &Request<Body>) -> usize {
-    let uri = request.uri();
-    let target = uri.path().len() + uri.query().map_or(0, |query| query.len() + 1);
-    let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len());
+pub fn head_size(target: &Uri, headers: &HeaderMap) -> usize {
+    let target = target.path().len() + target.query().map_or(0, |query| query.len() + 1);
+    let fields = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
     target + fields.sum::<usize>()
 }
 

@@ -96,7 +96,7 @@ async fn announce(app: &Arc<App>, request: &Parts, body: &mut Body) -> Result<Re
     let caller = caller::identify(app, request).await?;
     caller.check(Right::AgentsConnect)?;
     let limits = app.hub.limits();
-    let bytes = body::read(&request.headers, body, &limits).await?;
+    let bytes = body::read(request, body, &limits).await?;
     body::check_depth(&bytes, &limits, 0)?;
     let announce =
         announcement(&String::from_utf8_lossy(&bytes)).map_err(|problem| Refusal::invalid("body", problem))?;

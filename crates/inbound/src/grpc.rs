@@ -34,8 +34,8 @@ const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 static AGENT: HeaderName = HeaderName::from_static("agent-name");
 
 /// gRPC is told by its media type, whatever the path.
-pub fn is_asked(request: &Request<Body>) -> bool {
-    request.headers().get(CONTENT_TYPE).is_some_and(|value| {
+pub fn is_asked(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|value| {
         let kind = value.as_bytes().strip_prefix(b"application/grpc");
         matches!(kind, Some([] | [b'+' | b';', ..]))
     })
@@ -115,7 +115,7 @@ async fn answer(
     let parameters = Parameters::of(&parts.headers, &parts.uri);
     dialect::check(speech.dialect().version(), &parameters)?;
     let limits = app.hub.limits();
-    let bytes = body::read(&parts.headers, body, &limits).await?;
+    let bytes = body::read(parts, body, &limits).await?;
     let message = frame::only(&parts.headers, bytes)?;
     let request = speech.request(method, &message, limits.json_depth)?;
     let agent = named_agent(&parts.headers)?;
@@ -130,7 +130,7 @@ async fn answer(
 /// GetAgentCard of 0.3.
 async fn old_card(app: &App, speech: Speech, parts: &Parts, body: &mut Body) -> Result<Response<Body>, Error> {
     dialect::check(speech.dialect().version(), &Parameters::of(&parts.headers, &parts.uri))?;
-    let bytes = body::read(&parts.headers, body, &app.hub.limits()).await?;
+    let bytes = body::read(parts, body, &app.hub.limits()).await?;
     frame::only(&parts.headers, bytes)?;
     let shown = well_known::for_03(app, parts, named_agent(&parts.headers)?).await?;
     Ok(answer::finish(frame::response(&v03::card(&shown.card)), speech.dialect(), None))

@@ -64,8 +64,8 @@ pub async fn serve(app: &Arc<App>, agent: Option<&str>, request: Request<Body>) 
 }
 
 /// A refusal of a request that was not read.
-pub fn turn_away(app: &App, request: &Parts, refusal: &Refusal) -> Response<Body> {
-    refuse(app, &Asking::of(&Parameters::of(&request.headers, &request.uri)), refusal)
+pub fn turn_away(app: &App, dialect: Dialect, refusal: &Refusal) -> Response<Body> {
+    refuse(app, &Asking { id: "null".into(), dialect, streams: false }, refusal)
 }
 
 /// A refusal in this binding's form, under the request's id.
@@ -114,7 +114,7 @@ async fn answer(
     };
     let headers = &parts.headers;
     let limits = app.hub.limits();
-    let bytes = body::read(headers, body, &limits).await?;
+    let bytes = body::read(parts, body, &limits).await?;
     body::check_depth(&bytes, &limits, ENVELOPE)?;
     let envelope = Envelope::parse(&bytes)?;
     envelope.answer_id()?.clone_into(&mut asking.id);

@@ -106,7 +106,7 @@ async fn administrator(app: &App, request: &Parts) -> Result<(), Error> {
 
 async fn read(app: &App, request: &Parts, body: &mut Body) -> Result<bytes::Bytes, Refusal> {
     let limits = app.hub.limits();
-    let bytes = body::read(&request.headers, body, &limits).await?;
+    let bytes = body::read(request, body, &limits).await?;
     body::check_depth(&bytes, &limits, 0)?;
     if !bytes.is_empty() {
         body::check_type(&request.headers)?;

@@ -27,6 +27,7 @@ mod grpc;
 mod health;
 mod jsonrpc;
 mod keys;
+mod load;
 mod meters;
 mod owner;
 mod parameters;
@@ -43,6 +44,7 @@ mod well_known;
 mod ws;
 
 pub use address::{Network, Peer};
+pub use load::ClientConnection;
 pub use app::{App, CardForm, Render, Settings};
 pub use route::{serve, turn_away};
 pub use ws::{Sockets, Upgrade};

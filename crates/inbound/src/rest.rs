@@ -111,7 +111,7 @@ async fn answer(
     let parameters = Parameters::of(&parts.headers, &parts.uri);
     dialect::check(asking.dialect.version(), &parameters)?;
     let limits = app.hub.limits();
-    let bytes = body::read(&parts.headers, body, &limits).await?;
+    let bytes = body::read(parts, body, &limits).await?;
     if form::is_json_rpc(asking.dialect, &target, &bytes) {
         let request = Request::from_parts(parts.clone(), Body::from(bytes));
         return Ok(jsonrpc::serve(app, agent, request).await);

@@ -1,6 +1,9 @@
 //! Paths: which binding serves a request, and which agent it names.
 
 use crate::app::App;
+use crate::dialect::Dialect;
+use crate::load::Load;
+use crate::parameters::Parameters;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
 use crate::{answer, api, browser, catalog, door, grpc, health, jsonrpc, rest, schemas, well_known, ws};
@@ -22,13 +25,23 @@ pub async fn serve(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let segments: Vec<&str> = decoded.iter().map(AsRef::as_ref).collect();
     let settings = app.settings();
     let checked = door::check(&app, &settings, &request).and_then(|()| browser::origin(&settings, &request));
-    match checked {
-        Err(refusal) => Box::pin(refuse(&app, &segments, request, &refusal)).await,
+    let origin = match checked {
+        Err(refusal) => return Box::pin(refuse(&app, &segments, request, &refusal)).await,
         Ok(Some(origin)) if browser::is_preflight(&request) => {
-            browser::allow(&settings, browser::preflight(), Some(origin))
+            return browser::allow(&settings, browser::preflight(), Some(origin));
         }
-        Ok(origin) => browser::allow(&settings, dispatch(&app, &segments, request).await, origin),
-    }
+        Ok(origin) => origin,
+    };
+    let (mut parts, body) = request.into_parts();
+    let load = Load::begin(&app, &parts);
+    parts.extensions.insert(load.clone());
+    let form = Form::of(&parts, &segments);
+    let response = dispatch(&app, &segments, Request::from_parts(parts, body)).await;
+    let response = match load.answered(&response) {
+        Ok(()) => response,
+        Err(refusal) => form.refuse(&app, Dialect::of_answer(&response), &refusal),
+    };
+    browser::allow(&settings, response.map(|body| load.count(body)), origin)
 }
 
 /// Each way is in a box of its own, so that none is as large as the largest of them.
@@ -38,7 +51,7 @@ fn dispatch<'a>(
     request: Request<Body>,
 ) -> Pin<Box<dyn Future<Output = Response<Body>> + Send + 'a>> {
     match segments {
-        [service, method] if grpc::is_asked(&request) => grpc::serve(app, service, method, request),
+        [service, method] if grpc::is_asked(request.headers()) => grpc::serve(app, service, method, request),
         path if is_json_rpc(request.method(), path) => Box::pin(jsonrpc::serve(app, path.get(1).copied(), request)),
         path => Box::pin(dispatch_otherwise(app, path, request)),
     }
@@ -91,20 +104,44 @@ pub async fn turn_away(app: Arc<App>, request: Request<Body>, most: usize) -> Re
 
 /// A refusal in the form of the binding the request is for; its connection ends with it.
 async fn refuse(app: &App, segments: &[&str], request: Request<Body>, refusal: &Refusal) -> Response<Body> {
-    let is_grpc = grpc::is_asked(&request);
     let (parts, body) = request.into_parts();
-    let form = if is_grpc {
-        grpc::refuse(app, refusal)
-    } else if is_json_rpc(&parts.method, segments) {
-        jsonrpc::turn_away(app, &parts, refusal)
-    } else if path::in_03(segments).is_some() {
-        rest::refuse_in_03(app, refusal)
-    } else {
-        rest::refuse(app, refusal)
-    };
-    let mut response = answer::after(app, &parts.headers, body, form).await;
+    let dialect = Dialect::by_version(&Parameters::of(&parts.headers, &parts.uri));
+    let refused = Form::of(&parts, segments).refuse(app, dialect, refusal);
+    let mut response = answer::after(app, &parts.headers, body, refused).await;
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
+}
+
+/// The form a request is refused in, wherever that happens.
+#[derive(Clone, Copy)]
+enum Form {
+    Grpc,
+    JsonRpc,
+    Rest,
+    RestIn03,
+}
+
+impl Form {
+    fn of(request: &Parts, segments: &[&str]) -> Self {
+        if grpc::is_asked(&request.headers) {
+            Self::Grpc
+        } else if is_json_rpc(&request.method, segments) {
+            Self::JsonRpc
+        } else if path::in_03(segments).is_some() {
+            Self::RestIn03
+        } else {
+            Self::Rest
+        }
+    }
+
+    fn refuse(self, app: &App, dialect: Dialect, refusal: &Refusal) -> Response<Body> {
+        match self {
+            Self::Grpc => grpc::refuse(app, refusal),
+            Self::JsonRpc => jsonrpc::turn_away(app, dialect, refusal),
+            Self::RestIn03 => rest::refuse_in_03(app, refusal),
+            Self::Rest => rest::refuse(app, refusal),
+        }
+    }
 }
 
 /// Paths that take no body; one that comes all the same is read and dropped.

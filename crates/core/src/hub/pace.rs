@@ -1,6 +1,6 @@
-//! The pace of callers and of messages to agents.
+//! The pace of callers and of messages to agents, and how many connections a caller has.
 
-use super::Hub;
+use super::{Hub, Place};
 use crate::ids::{AgentId, PrincipalId};
 use crate::limits::Limit;
 use crate::rate::Pace;
@@ -15,6 +15,15 @@ impl Hub {
             let text =
                 format!("You make more requests than you may ({most} a second). Wait a moment, then go on slower.");
             Limit::RequestsPerCaller.refuse(most, text).retry_after(wait)
+        })
+    }
+
+    /// Counts a connection of a caller, as long as the place is kept.
+    pub fn connection_place(&self, principal: PrincipalId) -> Result<Place<PrincipalId>, Refusal> {
+        let most = self.limits.load().connections_per_caller;
+        self.connections.place(principal, most, usize::MAX).map_err(|_| {
+            let text = format!("You have as many connections as you may ({most}). Close one, or use those you have.");
+            Limit::ConnectionsPerCaller.refuse(most, text).retry_after(Duration::from_secs(1))
         })
     }
 

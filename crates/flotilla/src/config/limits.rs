@@ -81,6 +81,15 @@ pub struct LimitsConfig {
     /// Most wrong keys from one address in a minute.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub wrong_keys_per_address: u32,
+    /// Most connections of one caller at once.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub connections_per_caller: usize,
+    /// Most bytes held for one caller: its requests under way, and answers it has not taken yet.
+    #[schemars(range(min = 65_536, max = 1_099_511_627_776_u64))]
+    pub held_bytes_per_caller: usize,
+    /// Most bytes held for all callers.
+    #[schemars(range(min = 65_536, max = 1_099_511_627_776_u64))]
+    pub held_bytes: usize,
     /// Most connections served at once.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub connections: usize,
@@ -118,6 +127,9 @@ impl Default for LimitsConfig {
             requests_per_caller: limits.requests_per_caller,
             sends_per_agent: limits.sends_per_agent,
             wrong_keys_per_address: limits.wrong_keys_per_address,
+            connections_per_caller: limits.connections_per_caller,
+            held_bytes_per_caller: limits.held_bytes_per_caller,
+            held_bytes: limits.held_bytes,
             connections: 10_000,
             head_time: Span::seconds(30),
             idle_time: Span::seconds(120),
@@ -161,12 +173,15 @@ impl LimitsConfig {
             requests_per_caller: self.requests_per_caller,
             sends_per_agent: self.sends_per_agent,
             wrong_keys_per_address: self.wrong_keys_per_address,
+            connections_per_caller: self.connections_per_caller,
+            held_bytes_per_caller: self.held_bytes_per_caller,
+            held_bytes: self.held_bytes,
             ..Limits::default()
         }
     }
 
     /// Each limit with its range. A minimum leaves room for the smallest honest use, a maximum catches a slip.
-    fn bounds(&self) -> [(&'static str, Bound); 27] {
+    fn bounds(&self) -> [(&'static str, Bound); 30] {
         let number = |value: usize, least, most| Bound::Number(value as u64, least, most);
         let time = |value, least, most| Bound::Time(value, Span(Duration::from_millis(least)), Span::seconds(most));
         [
@@ -194,6 +209,9 @@ impl LimitsConfig {
             ("requests_per_caller", Bound::Number(self.requests_per_caller.into(), 1, 1_000_000)),
             ("sends_per_agent", Bound::Number(self.sends_per_agent.into(), 1, 1_000_000)),
             ("wrong_keys_per_address", Bound::Number(self.wrong_keys_per_address.into(), 1, 1_000_000)),
+            ("connections_per_caller", number(self.connections_per_caller, 1, 1_000_000)),
+            ("held_bytes_per_caller", number(self.held_bytes_per_caller, 64 * KIB, MIB * MIB)),
+            ("held_bytes", number(self.held_bytes, 64 * KIB, MIB * MIB)),
             ("connections", number(self.connections, 1, 1_000_000)),
             ("head_time", time(self.head_time, 100, 3600)),
             ("idle_time", time(self.idle_time, 100, 86_400)),

@@ -8,7 +8,7 @@ use super::{http1, http2};
 use axum::body::Body;
 use flotilla_core::limits::{Limit, count_over};
 use flotilla_core::steady::steady_while;
-use flotilla_inbound::{App, Peer};
+use flotilla_inbound::{App, ClientConnection, Peer};
 use hyper::{Request, Response};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub async fn serve(stream: Socket, app: Arc<App>, terms: Terms, mut stop: watch:
     let is_http1 = matches!(speaks, Speaks::Http1);
     // What the connection becomes keeps its place, and is waited for like one.
     let io = Watched::new(stream, Arc::clone(&activity), is_http1).holding((place, stop.clone()));
-    let served = Served { app, terms, activity, busyness: Arc::default() };
+    let served = Served { app, terms, activity, busyness: Arc::default(), client: ClientConnection::default() };
     let ended = match speaks {
         Speaks::Http1 => steady_while(http1::serve(io, served, stop), is_calm).await,
         Speaks::Http2 => http2::serve(io, served, stop).await,
@@ -66,6 +66,7 @@ pub struct Served {
     pub terms: Terms,
     pub activity: Arc<Activity>,
     busyness: Arc<Busyness>,
+    pub client: ClientConnection,
 }
 
 impl Served {
@@ -81,7 +82,8 @@ impl Served {
     /// A request under way, to be answered.
     pub fn begin(&self) -> Begun {
         self.busyness.request();
-        Begun { app: Arc::clone(&self.app), terms: self.terms, busy: Activity::begin(&self.activity) }
+        let (app, client) = (Arc::clone(&self.app), self.client.clone());
+        Begun { app, terms: self.terms, busy: Activity::begin(&self.activity), client }
     }
 }
 
@@ -89,11 +91,13 @@ pub struct Begun {
     app: Arc<App>,
     terms: Terms,
     busy: Busy,
+    client: ClientConnection,
 }
 
 impl Begun {
     pub async fn answer(self, mut request: Request<Body>) -> Response<Held> {
         request.extensions_mut().insert(self.terms.peer);
+        request.extensions_mut().insert(self.client);
         let answer = match self.terms.crowded {
             None => flotilla_inbound::serve(self.app, request).await,
             Some(most) => Box::pin(flotilla_inbound::turn_away(self.app, request, most)).await,
@@ -108,20 +112,22 @@ impl Begun {
 pub async fn drive<C: Future<Output = hyper::Result<()>>>(
     mut connection: Pin<&mut C>,
     part: impl Fn(Pin<&mut C>),
-    activity: &Activity,
-    times: Times,
+    served: &Served,
     farewell: Option<Duration>,
     mut stop: watch::Receiver<bool>,
 ) -> hyper::Result<bool> {
+    let (activity, times) = (&*served.activity, served.terms.times);
     let silence = {
         let mut silent = pin!(activity.silent(times));
         let mut stopped = pin!(stop.wait_for(|stop| *stop));
+        let mut refused = pin!(served.client.is_refused());
         let mut stopping = false;
         loop {
             tokio::select! {
                 biased;
                 ended = connection.as_mut() => return ended.map(|()| true),
-                silence = silent.as_mut() => break silence,
+                silence = silent.as_mut() => break Some(silence),
+                () = refused.as_mut() => break None,
                 // The sender is gone only when the hub is.
                 _ = stopped.as_mut(), if !stopping => {
                     stopping = true;
@@ -129,6 +135,11 @@ pub async fn drive<C: Future<Output = hyper::Result<()>>>(
                 }
             }
         }
+    };
+    let Some(silence) = silence else {
+        // Its caller has too many; the refusal is on its way.
+        part(connection.as_mut());
+        return tokio::time::timeout(FAREWELL, connection).await.unwrap_or(Ok(())).map(|()| false);
     };
     let limit = match silence {
         Silence::Idle => Limit::IdleTime,

@@ -23,7 +23,7 @@ pub async fn serve(mut io: Watched, served: Served, stop: watch::Receiver<bool>)
         // In a box of its own, which is given back when the connection becomes something quiet.
         let mut requests = Box::pin(Requests::new(io, &served));
         let part = Requests::part;
-        if !drive(requests.as_mut(), part, &served.activity, served.terms.times, None, stop.clone()).await? {
+        if !drive(requests.as_mut(), part, &served, None, stop.clone()).await? {
             return Ok(());
         }
         let becomes;

@@ -24,10 +24,10 @@ use tokio::sync::watch;
 
 pub async fn serve(io: Watched, served: Served, stop: watch::Receiver<bool>) -> hyper::Result<()> {
     let most = u32::try_from(served.head_bytes()).unwrap_or(u32::MAX);
-    let (activity, times) = (Arc::clone(&served.activity), served.terms.times);
     let patience = served.keep_alive();
+    let requests = served.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let begun = served.begin();
+        let begun = requests.begin();
         Box::pin(async move { Ok::<_, Infallible>(begun.answer(request.map(Body::new)).await) })
     });
     let near = Near::default();
@@ -39,7 +39,7 @@ pub async fn serve(io: Watched, served: Served, stop: watch::Receiver<bool>) -> 
     // In a box of its own, so that a connection takes the room of the version it speaks, and only once.
     let mut requests = Box::pin(Requests::new(connection, near));
     let part = |requests: Pin<&mut Requests<_>>| http2::Connection::graceful_shutdown(requests.connection());
-    drive(requests.as_mut(), part, &activity, times, Some(FAREWELL), stop).await.map(drop)
+    drive(requests.as_mut(), part, &served, Some(FAREWELL), stop).await.map(drop)
 }
 
 /// How often in a row a connection and its request are polled before others have their turn.

@@ -34,7 +34,7 @@ async fn search(app: &App, request: &Parts, body: &mut Body) -> Result<Response<
     // All who show no key are one caller here, as they are elsewhere.
     app.hub.count_request(Caller::anonymous().principal)?;
     let limits = app.hub.limits();
-    let bytes = body::read(&request.headers, body, &limits).await?;
+    let bytes = body::read(request, body, &limits).await?;
     body::check_depth(&bytes, &limits, 0)?;
     let search = request::read(&bytes).map_err(|problem| Refusal::new(Reason::InvalidParams, problem))?;
     Ok(with_type(StatusCode::OK, JSON, found(app, &search).to_string()))

@@ -38,7 +38,7 @@ pub async fn told(
     }
     let limits = app.hub.limits();
     let limits = Limits { body: limits.body.min(MOST_BYTES), ..limits };
-    let bytes = tokio::time::timeout(PATIENCE, body::read(&parts.headers, body, &limits)).await.ok()?.ok()?;
+    let bytes = tokio::time::timeout(PATIENCE, body::read(parts, body, &limits)).await.ok()?.ok()?;
     body::check_depth(&bytes, &limits, ENVELOPE).ok()?;
     let envelope = Envelope::parse(&bytes).ok()?;
     let (id, method) = (envelope.answer_id().ok()?, envelope.method_name().ok()?);
