@@ -20,6 +20,7 @@ mod keep;
 mod kind;
 mod limits;
 mod mcp;
+mod metrics;
 mod origin;
 mod probe;
 mod program;
@@ -42,6 +43,7 @@ pub use fleet::{FleetConfig, NotifyConfig};
 pub use keep::{IdempotencyConfig, RetentionConfig};
 pub use kind::Kind;
 pub use limits::LimitsConfig;
+pub use metrics::MetricsConfig;
 pub use origin::Origin;
 pub use push::{PushSettings, TargetsConfig};
 pub use registry::RegistryConfig;
@@ -69,6 +71,7 @@ pub struct Config {
     pub store: StoreConfig,
     pub log: Log,
     pub limits: LimitsConfig,
+    pub metrics: MetricsConfig,
     pub retention: RetentionConfig,
     pub idempotency: IdempotencyConfig,
     pub push: PushSettings,
@@ -272,6 +275,7 @@ impl Config {
             bail!("hub.default_agent: there is no agent '{name}'; there are: {}", self.agent_names().join(", "));
         }
         self.limits.check()?;
+        self.metrics.check(self.hub.listen)?;
         self.hub.check_doors()?;
         self.push.check()?;
         self.sockets.check()?;

@@ -10,6 +10,7 @@ mod http1;
 mod http2;
 mod hurdles;
 mod keys;
+mod metrics_port;
 mod notify;
 pub use hurdles::hurdles;
 pub use keys::preset as preset_owner_key;
@@ -132,6 +133,7 @@ async fn serve_until_stopped(
         format!("listening on {} (is another hub running? --listen chooses another address)", config.hub.listen)
     })?;
     let address = listener.local_addr().context("asking for the address")?;
+    let metrics_listener = metrics_port::bind(config.metrics.listen).await?;
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let roster = Roster::new(config.sockets.welcome());
@@ -175,7 +177,9 @@ async fn serve_until_stopped(
     let app = App::new(hub, access, signer, assemble::settings(&config, address), telemetry::render(&metrics));
     tokio::spawn(telemetry::fold_metrics(metrics));
 
-    if let (Err(error), Some(_)) = (banner::show(&config, &app, state, new_key.as_deref()), &new_key) {
+    let metrics_at = metrics_listener.as_ref().and_then(|listener| listener.local_addr().ok());
+    let shown = banner::show(&config, &app, banner::Places { data: state, metrics: metrics_at }, new_key.as_deref());
+    if let (Err(error), Some(_)) = (shown, &new_key) {
         return Err(keys::not_shown(app.hub.store(), error).await);
     }
     let notifiers = Arc::new(ArcSwap::from_pointee(config.fleet.notify.clone()));
@@ -185,6 +189,9 @@ async fn serve_until_stopped(
         Arc::new(Running { overrides, config, recruiter, app, here, agents, address, log_level, notifiers, tls });
     tokio::spawn(notify::tell(Arc::clone(&running.app.hub), courier, Arc::clone(&running.notifiers)));
     begin(&running);
+    if let Some(listener) = metrics_listener {
+        tokio::spawn(metrics_port::serve(listener, Arc::clone(&running.app)));
+    }
     let announcing = tokio::spawn(announce::keep(Arc::clone(&running)));
     tokio::spawn(watch_keys(Arc::clone(&running), signing, key_file));
     tokio::spawn(reload::on_hangup(Arc::clone(&running)));

@@ -96,6 +96,7 @@ fn describe() {
     }
     for (name, help) in [
         ("flotilla_agents", "Agents by state."),
+        ("flotilla_held_bytes", "Bytes held for requests under way and answers that are not taken yet."),
         ("flotilla_connections_open", "Connections that are served."),
         ("flotilla_streams_open", "Streams that are being read."),
         ("flotilla_runs_live", "Runs under way."),

@@ -3,6 +3,7 @@
 use crate::address::Network;
 use crate::gopherhole::{Followed, Speakers};
 use crate::meters::Meters;
+use crate::metrics_text::{Metrics, Render};
 use crate::rest::form::Forms;
 use crate::ws::Sockets;
 use crate::ws::lines::Lines;
@@ -46,21 +47,20 @@ pub struct Settings {
     pub trusted_proxies: Vec<Network>,
     /// The form of cards for those who name no version; none is what the place of the card makes of it.
     pub card_form: Option<CardForm>,
+    /// Whether `/metrics` asks for an admin's key.
+    pub metrics_need_key: bool,
     /// How often a quiet stream shows that it is alive.
     pub keep_alive: Duration,
     /// Bounds of connections that stay open.
     pub sockets: Sockets,
 }
 
-/// Renders `/metrics`.
-pub type Render = Arc<dyn Fn() -> String + Send + Sync>;
-
 pub struct App {
     pub hub: Arc<Hub>,
     pub access: Arc<Access>,
     pub signer: Arc<dyn Signer>,
     settings: RwLock<(Arc<Settings>, Millis)>,
-    pub render_metrics: Render,
+    pub(crate) metrics: Metrics,
     pub(crate) meters: Meters,
     pub(crate) tickets: Tickets,
     pub(crate) lines: Arc<Lines>,
@@ -86,7 +86,7 @@ impl App {
             access,
             signer,
             settings,
-            render_metrics,
+            metrics: Metrics::new(render_metrics),
             meters: Meters::default(),
             tickets: Tickets::default(),
             lines: Arc::default(),

@@ -1,9 +1,9 @@
-//! Operations: alive, ready, metrics.
+//! Operations: alive and ready.
 
 use crate::answer::{JSON, with_type};
 use crate::app::App;
 use axum::body::Body;
-use http::{HeaderValue, Response, StatusCode};
+use http::{Response, StatusCode};
 use serde_json::json;
 use std::time::Duration;
 
@@ -40,18 +40,4 @@ pub async fn problem(app: &App) -> Option<&'static str> {
         }
         Err(_) => Some("the store is slow to answer"),
     }
-}
-
-pub fn metrics(app: &App) -> Response<Body> {
-    metrics::gauge!("flotilla_runs_live").set(app.hub.live_runs() as f64);
-    metrics::gauge!("flotilla_tasks_in_memory").set(app.hub.live_tasks() as f64);
-    metrics::gauge!("flotilla_push_configs_active").set(app.hub.hook_count() as f64);
-    for (state, count) in app.hub.count_by_liveness() {
-        metrics::gauge!("flotilla_agents", "state" => state.name()).set(count as f64);
-    }
-    for (agent, breaker) in app.hub.breakers() {
-        metrics::gauge!("flotilla_remote_breaker", "agent" => agent).set(breaker.level());
-    }
-    let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    with_type(StatusCode::OK, text, (app.render_metrics)())
 }

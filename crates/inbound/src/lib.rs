@@ -29,6 +29,7 @@ mod jsonrpc;
 mod keys;
 mod load;
 mod meters;
+mod metrics_text;
 mod owner;
 mod parameters;
 mod reading;
@@ -45,6 +46,7 @@ mod ws;
 
 pub use address::{Network, Peer};
 pub use load::ClientConnection;
-pub use app::{App, CardForm, Render, Settings};
+pub use app::{App, CardForm, Settings};
+pub use metrics_text::{Render, serve_operators as serve_metrics};
 pub use route::{serve, turn_away};
 pub use ws::{Sockets, Upgrade};

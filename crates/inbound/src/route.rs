@@ -6,7 +6,7 @@ use crate::load::Load;
 use crate::parameters::Parameters;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
-use crate::{answer, api, browser, catalog, door, grpc, health, jsonrpc, rest, schemas, well_known, ws};
+use crate::{answer, api, metrics_text, browser, catalog, door, grpc, health, jsonrpc, rest, schemas, well_known, ws};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;
@@ -164,7 +164,7 @@ async fn without_body(app: &Arc<App>, segments: &[&str], request: &Parts) -> Res
         [".well-known", "ai-catalog.json"] if get => catalog::serve(app, request),
         ["healthz"] if get => health::alive(),
         ["readyz"] if get => health::ready(app).await,
-        ["metrics"] if get => health::metrics(app),
+        ["metrics"] if get => metrics_text::serve(app, request).await,
         ["schemas", "fleet", file] if get => {
             schemas::fleet(file).unwrap_or_else(|| no_such_path(app, request.uri.path()))
         }

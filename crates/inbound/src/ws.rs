@@ -7,6 +7,7 @@ mod frames;
 mod handshake;
 mod held;
 pub mod lines;
+mod metered;
 pub mod sittings;
 pub mod ticket;
 mod upcall;

@@ -3,18 +3,28 @@
 use crate::config::Config;
 use flotilla_inbound::App;
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::Path;
 
-/// Written to standard output once everything works.
-pub fn show(config: &Config, app: &App, dir: Option<&Path>, new_key: Option<&str>) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text(config, app, dir, new_key).as_bytes()).and_then(|()| out.flush())
+/// Where things are.
+#[derive(Clone, Copy)]
+pub struct Places<'a> {
+    /// None in memory.
+    pub data: Option<&'a Path>,
+    /// The address of metrics, if they have one of their own.
+    pub metrics: Option<SocketAddr>,
 }
 
-fn text(config: &Config, app: &App, dir: Option<&Path>, new_key: Option<&str>) -> String {
+/// Written to standard output once everything works.
+pub fn show(config: &Config, app: &App, places: Places<'_>, new_key: Option<&str>) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text(config, app, places, new_key).as_bytes()).and_then(|()| out.flush())
+}
+
+fn text(config: &Config, app: &App, places: Places<'_>, new_key: Option<&str>) -> String {
     let url = app.settings().public_url.clone();
     let agents = config.agent_names().join(", ");
-    let data = dir.map_or_else(|| "in memory: gone when this process ends".to_owned(), |dir| dir.display().to_string());
+    let data = places.data.map_or_else(|| "in memory: gone when this process ends".to_owned(), |dir| dir.display().to_string());
     let mut lines = vec![
         "Flotilla is up.\n".to_owned(),
         format!("  Agent card  {url}/.well-known/agent-card.json"),
@@ -22,8 +32,12 @@ fn text(config: &Config, app: &App, dir: Option<&Path>, new_key: Option<&str>) -
         format!("  HTTP+JSON   {url}"),
         format!("  gRPC        {}", url.trim_start_matches("https://").trim_start_matches("http://")),
         format!("  Agents      {agents}   (each at {url}/agents/NAME)"),
-        format!("  Data        {data}\n"),
+        format!("  Data        {data}"),
     ];
+    if let Some(address) = places.metrics {
+        lines.push(format!("  Metrics     http://{address}/metrics"));
+    }
+    lines.push(String::new());
     if let Some(key) = new_key {
         lines.push(format!("  Owner key   {key}"));
         lines.push(

@@ -60,12 +60,13 @@ async fn reload(running: &Running) -> Result<()> {
     Ok(())
 }
 
-fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 10] {
+fn only_at_start(before: &Config, after: &Config) -> [(&'static str, bool); 11] {
     let (old, new) = (&before.hub, &after.hub);
     let key = |config: &Config| config.hub.owner_key.as_ref().map(|secret| secret.0.clone());
     let token = |config: &Config| config.hub.auth_token.as_ref().map(|secret| secret.0.clone());
     [
         ("hub.listen", old.listen != new.listen),
+        ("metrics.listen", before.metrics.listen != after.metrics.listen),
         ("hub.data_dir", old.data_dir != new.data_dir),
         ("hub.allow_anonymous", old.allow_anonymous != new.allow_anonymous),
         ("hub.owner_key", key(before) != key(after)),

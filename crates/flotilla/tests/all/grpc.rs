@@ -310,7 +310,7 @@ fn a_hung_up_stream_is_forgotten() {
     let hub = hub();
     let owner = hub.owner(Binding::Grpc);
     let open = || {
-        let metrics = hub.stranger(Binding::HttpJson).get("/metrics");
+        let metrics = hub.owner(Binding::HttpJson).get("/metrics");
         let line = metrics.text().lines().find(|line| line.starts_with("flotilla_streams_open ")).map(str::to_owned);
         line.and_then(|line| line.rsplit_once(' ').map(|(_, count)| count.to_owned()))
     };

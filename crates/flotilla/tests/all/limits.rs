@@ -62,7 +62,7 @@ pub fn is_accepted(response: &Response) -> bool {
 }
 
 fn metrics(hub: &HubProcess) -> String {
-    hub.stranger(Binding::HttpJson).get("/metrics").text().to_owned()
+    hub.owner(Binding::HttpJson).get("/metrics").text().to_owned()
 }
 
 /// How often a limit was gone beyond, over all bindings.

@@ -7,7 +7,9 @@ pub use earlier::catch_up;
 use super::parties;
 use crate::app::App;
 use crate::reading::{Reading, Turn};
+use crate::ws::lines::Outgoing;
 use flotilla_core::caller::Caller;
+use flotilla_core::held_bytes::Account;
 use flotilla_core::hub::Ended;
 use flotilla_core::registry::Agent;
 use flotilla_protocol::a2a::model::{StreamResponse, Task, TaskState};
@@ -166,6 +168,9 @@ async fn tell_now(app: &App, caller: &Caller, agent: &Agent, id: String) {
     let frame = hub_frame::task_update(&gopherhole::task(&task, &parties(caller, agent)));
     for line in app.lines.of(caller.principal) {
         // One that is full misses this news, and finds the task when it asks for it.
-        let _ = line.try_send(frame.clone());
+        let mut held = app.hub.held_bytes().open(Account::Caller(caller.principal));
+        if held.grow(frame.len()).is_ok() {
+            let _ = line.try_send(Outgoing { text: frame.clone(), held: Some(held) });
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Requests that come over a connection: the same operations as on every binding, several of them at once.
 
 use super::connection::{Connection, Manner, say};
-use super::lines::Line;
+use super::lines::{Line, Outgoing};
 use crate::app::App;
 use crate::call::{Answer, perform};
 use crate::dialect::{self, Dialect};
@@ -13,6 +13,7 @@ use crate::reading::{Reading, Turn};
 use crate::spoken::Spoken;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::{Error, Fault};
+use flotilla_core::held_bytes::{Account, Held};
 use flotilla_core::hub::Framed;
 use flotilla_core::log::Cursor;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
@@ -21,7 +22,9 @@ use flotilla_protocol::jsonrpc::{self, Envelope};
 use flotilla_protocol::v03;
 use http::{HeaderName, HeaderValue};
 use std::collections::{BTreeMap, HashMap};
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
@@ -79,6 +82,8 @@ struct Call {
     method: String,
     params: String,
     dialect: Dialect,
+    /// For what it asks, until it is answered.
+    held: Held,
 }
 
 impl Connection {
@@ -105,8 +110,10 @@ impl Connection {
         let parameters = self.parameters(&service.read()?)?;
         self.app.hub.count_request(self.caller.principal)?;
         let dialect = Dialect::by_version(&parameters);
+        let mut held = self.app.hub.held_bytes().open(Account::Caller(self.caller.principal));
+        held.grow(params.len())?;
         let (app, caller, outgoing) = (Arc::clone(&self.app), self.caller.clone(), self.outgoing.clone());
-        Ok(Box::new(Call { app, caller, outgoing, parameters, id: id.to_owned(), method, params, dialect }))
+        Ok(Box::new(Call { app, caller, outgoing, parameters, id: id.to_owned(), method, params, dialect, held }))
     }
 
     /// Those of the connection, and over them those of the request.
@@ -147,7 +154,7 @@ impl Call {
             let refusal = self.app.refusal(error);
             self.app.meters.refused(Binding::Channel, &refusal);
             let text = self.refusal(&refusal);
-            self.say(text).await;
+            say(&self.outgoing, text).await;
         }
     }
 
@@ -158,7 +165,7 @@ impl Call {
             if let Some(result) = gopherhole::answer(&self.app, &self.caller, came, &self.method, &self.params).await {
                 let answered = result?;
                 let text = channel::result(&self.id, &answered.result, None).map_err(encoding)?;
-                self.say(text).await;
+                self.say(text).await?;
                 drop(answered.news);
                 return Ok(());
             }
@@ -181,8 +188,21 @@ impl Call {
         }
     }
 
-    async fn say(&self, text: String) {
-        say(&self.outgoing, text).await;
+    /// An answer, if there is room for it among those that are not read yet.
+    async fn say(&self, text: String) -> Result<(), Refusal> {
+        let mut held = self.held.budget().open(self.held.account());
+        held.grow(text.len())?;
+        say(&self.outgoing, Outgoing { text, held: Some(held) }).await;
+        Ok(())
+    }
+
+    /// A frame of a stream, once there is room for it.
+    async fn say_next(&self, text: String) {
+        let (budget, account) = (self.held.budget(), self.held.account());
+        poll_fn(|context| if budget.has_room(account, context.waker()) { Poll::Ready(()) } else { Poll::Pending }).await;
+        let mut held = budget.open(account);
+        held.grow_anyway(text.len());
+        say(&self.outgoing, Outgoing { text, held: Some(held) }).await;
     }
 
     fn refusal(&self, refusal: &Refusal) -> String {
@@ -196,8 +216,7 @@ impl Call {
 
     async fn result<T: Spoken>(&self, value: &T) -> Result<(), Error> {
         let body = jsonrpc::result(&self.id, |out| value.write(self.dialect, out)).map_err(encoding)?;
-        self.say(text(body)?).await;
-        Ok(())
+        Ok(self.say(text(body)?).await?)
     }
 
     /// A result that is JSON already.
@@ -206,8 +225,7 @@ impl Call {
             out.extend_from_slice(json);
             Ok(())
         });
-        self.say(text(body.map_err(encoding)?)?).await;
-        Ok(())
+        Ok(self.say(text(body.map_err(encoding)?)?).await?)
     }
 
     /// Frame after frame, each with where its reader then stands; then a word that there are no more.
@@ -222,9 +240,9 @@ impl Call {
                         let cursor = Cursor { epoch: epoch.clone(), peer_seq };
                         body.pop();
                         body.extend_from_slice(format!(",\"cursor\":\"{cursor}\"}}").as_bytes());
-                        self.say(text(body)?).await;
+                        self.say_next(text(body)?).await;
                         if self.dialect.ends_with(&frame) {
-                            self.say(channel::stream_end(&self.id)).await;
+                            say(&self.outgoing, channel::stream_end(&self.id)).await;
                             return Ok(());
                         }
                     }
@@ -235,7 +253,7 @@ impl Call {
                     return Err(Refusal::new(Reason::Unavailable, text).into());
                 }
                 Turn::End => {
-                    self.say(channel::stream_end(&self.id)).await;
+                    say(&self.outgoing, channel::stream_end(&self.id)).await;
                     return Ok(());
                 }
             }

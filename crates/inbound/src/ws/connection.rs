@@ -2,7 +2,8 @@
 
 use super::agent::Place;
 use super::calls::Calls;
-use super::lines::{Line, Listed};
+use super::lines::{Line, Listed, Outgoing};
+use super::metered::{Incoming, Metered};
 use super::sittings::Seated;
 use super::upcall::Upcalls;
 use super::upgrade::Bytes;
@@ -10,7 +11,8 @@ use super::{Sockets, own_name};
 use crate::app::App;
 use crate::gopherhole;
 use flotilla_core::caller::Caller;
-use flotilla_core::limits::count_over;
+use flotilla_core::held_bytes::Account;
+use flotilla_core::limits::{Limit, count_over};
 use flotilla_core::roster::Order;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::channel::{self, Frame};
@@ -34,6 +36,8 @@ const ARRIVED: &[u8] = b"arrived?";
 const WELCOMED: &[u8] = b"welcomed?";
 /// Frames that are written before they are pushed out.
 const TOGETHER: usize = 32;
+/// Pings that are answered before the answers are pushed out: a peer that reads none of them is read no further.
+const PONGS: usize = 256;
 
 /// How a peer wants to be spoken to when the hub has work for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +67,9 @@ pub struct Connection {
     /// Service parameters of the connection.
     pub service: (HeaderMap, Uri),
     pub outgoing: Line,
-    waiting: mpsc::Receiver<String>,
+    waiting: mpsc::Receiver<Outgoing>,
+    /// Pings since the answers to them were last pushed out.
+    pongs: usize,
     pub calls: Calls,
     pub upcalls: Upcalls,
     /// Answers to the frame at hand.
@@ -72,7 +78,7 @@ pub struct Connection {
     seated: Seated,
 }
 
-type Socket = WebSocketStream<Box<dyn Bytes>>;
+type Socket = WebSocketStream<Metered>;
 
 impl Connection {
     pub fn new(
@@ -98,6 +104,7 @@ impl Connection {
             service,
             outgoing,
             waiting,
+            pongs: 0,
             calls,
             upcalls: Upcalls::default(),
             replies: Vec::new(),
@@ -114,13 +121,15 @@ impl Connection {
             .write_buffer_size(BUFFER)
             .max_message_size(Some(sockets.frame))
             .max_frame_size(Some(sockets.frame));
-        let mut socket = Socket::from_raw_socket(upgraded, Role::Server, Some(config)).await;
+        let incoming = Incoming::new(self.app.hub.held_bytes().open(Account::Caller(self.caller.principal)));
+        let metered = Metered { stream: upgraded, incoming: incoming.clone() };
+        let mut socket = Socket::from_raw_socket(metered, Role::Server, Some(config)).await;
         gauge!("flotilla_sockets_open").increment(1.0);
         let (hub, is_agent) = (Arc::clone(&self.app.hub), self.place.is_some());
         if is_agent {
             hub.connection_changed();
         }
-        let (code, reason) = self.serve(&mut socket, sockets).await;
+        let (code, reason) = self.serve(&mut socket, sockets, &incoming).await;
         gauge!("flotilla_sockets_open").decrement(1.0);
         // What it had is for its next connection, and must not wait until this one has said good-bye.
         drop(self);
@@ -131,12 +140,17 @@ impl Connection {
         let parting = async {
             // Whoever said good-bye first cannot be told another word, but reading on answers them.
             let _ = socket.close(Some(frame)).await;
-            while let Some(Ok(_)) = socket.next().await {}
+            while let Some(Ok(message)) = socket.next().await {
+                incoming.whole();
+                if matches!(message, Message::Ping(_)) && socket.flush().await.is_err() {
+                    break;
+                }
+            }
         };
         let _ = tokio::time::timeout(sockets.write_time.min(std::time::Duration::from_secs(5)), parting).await;
     }
 
-    async fn serve(&mut self, socket: &mut Socket, sockets: Sockets) -> (u16, &'static str) {
+    async fn serve(&mut self, socket: &mut Socket, sockets: Sockets, incoming: &Incoming) -> (u16, &'static str) {
         let resume = self.place.as_ref().map(|place| (place.session.token(), place.resumed));
         let resumed = resume.is_some_and(|(_, resumed)| resumed);
         let name = own_name(&self.caller, self.place.as_ref());
@@ -155,6 +169,8 @@ impl Connection {
         let app = Arc::clone(&self.app);
         loop {
             let unanswered = self.upcalls.2.due();
+            let limits = app.hub.limits();
+            let unfinished = incoming.due(limits.body_time, limits.body_rate);
             let next = tokio::select! {
                 refusal = leave.ended() => {
                     let _ = write(socket, Message::text(hub_frame::error(&refusal, None)), sockets).await;
@@ -166,7 +182,22 @@ impl Connection {
                 Some(()) = self.calls.ended() => Next::On,
                 frame = socket.next() => {
                     heard = Instant::now();
-                    self.take(socket, frame, sockets).await
+                    match &frame {
+                        Some(Ok(Message::Ping(said) | Message::Pong(said))) => incoming.control(said.len()),
+                        _ => incoming.whole(),
+                    }
+                    match incoming.refused() {
+                        Some(refusal) => {
+                            let _ = write(socket, Message::text(hub_frame::error(&refusal, None)), sockets).await;
+                            count_over(Limit::HeldBytesPerCaller.name(), "connection");
+                            Next::End(1013, "the message is larger than there is room for now; try again later")
+                        }
+                        None => self.take(socket, frame, sockets).await,
+                    }
+                }
+                () = tokio::time::sleep_until(unfinished.unwrap_or(ping_at)), if unfinished.is_some() => {
+                    count_over(Limit::BodyTime.name(), "connection");
+                    Next::End(1008, "a message came too slowly")
                 }
                 () = tokio::time::sleep_until(heard + sockets.idle) => {
                     count_over("sockets.idle", "connection");
@@ -191,11 +222,11 @@ impl Connection {
     }
 
     /// Writes what waits, and pushes it out once.
-    async fn write_out(&mut self, socket: &mut Socket, first: String, sockets: Sockets) -> Next {
+    async fn write_out(&mut self, socket: &mut Socket, first: Outgoing, sockets: Sockets) -> Next {
         let writing = async {
             let mut next = Some(first);
             let mut count = 0;
-            while let Some(text) = next {
+            while let Some(Outgoing { text, held: _held }) = next {
                 socket.feed(Message::text(text)).await?;
                 count += 1;
                 next = if count < TOGETHER { self.waiting.try_recv().ok() } else { None };
@@ -225,6 +256,8 @@ impl Connection {
             Order::Resume { task, run } => self.resume(task, run),
         };
         for text in frame {
+            let mut held = self.app.hub.held_bytes().open(Account::Caller(self.caller.principal));
+            held.grow_anyway(text.len());
             if !write(socket, Message::text(text), sockets).await {
                 return Next::End(1008, "what was written was not taken in time");
             }
@@ -277,8 +310,19 @@ impl Connection {
                 }
                 Next::On
             }
-            // Pings are answered below this.
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Next::On,
+            // Pings are answered below this; the answers are pushed out here.
+            Some(Ok(Message::Ping(_))) => {
+                self.pongs += 1;
+                if self.pongs < PONGS {
+                    return Next::On;
+                }
+                self.pongs = 0;
+                match tokio::time::timeout(sockets.write_time, socket.flush()).await {
+                    Ok(Ok(())) => Next::On,
+                    _ => Next::End(1008, "the answers to pings were not taken in time"),
+                }
+            }
+            Some(Ok(Message::Pong(_) | Message::Frame(_))) => Next::On,
             Some(Err(SocketError::Capacity(_))) => {
                 count_over("sockets.frame", "connection");
                 Next::End(1009, "the frame is larger than may be")
@@ -325,8 +369,8 @@ impl Connection {
 }
 
 /// A connection that is gone takes nothing more, and need not.
-pub async fn say(outgoing: &Line, text: String) {
-    let _ = outgoing.send(text).await;
+pub async fn say(outgoing: &Line, text: impl Into<Outgoing>) {
+    let _ = outgoing.send(text.into()).await;
 }
 
 async fn order(place: Option<&Place>) -> Order {

@@ -1,12 +1,26 @@
 //! Lines to callers who are connected: where the news of tasks go that they began in another request.
 
+use flotilla_core::held_bytes::Held;
 use flotilla_core::ids::PrincipalId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::mpsc;
 
 /// Takes frames to be written to a connection.
-pub type Line = mpsc::Sender<String>;
+pub type Line = mpsc::Sender<Outgoing>;
+
+/// A frame to be written, and what is held for it until then.
+pub struct Outgoing {
+    pub text: String,
+    pub held: Option<Held>,
+}
+
+/// A frame that is small, and one of few.
+impl From<String> for Outgoing {
+    fn from(text: String) -> Self {
+        Self { text, held: None }
+    }
+}
 
 /// Which connections each caller has.
 #[derive(Default)]

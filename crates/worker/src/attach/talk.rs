@@ -8,6 +8,7 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -17,6 +18,9 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 /// How long the hub may take nothing of what is written to it.
 const WRITE: Duration = Duration::from_secs(30);
+/// After so many pings the answers are pushed out, and a hub that has read none of so many is cut off.
+const PONGS: usize = 256;
+const UNREAD_PONGS: usize = 4096;
 /// How long a welcome may take.
 const WELCOME: Duration = Duration::from_secs(20);
 /// The hub asks so often whether a quiet connection is there, if it does not say.
@@ -68,10 +72,12 @@ pub async fn talk(post: &Arc<Post>, socket: Socket, quiet: Duration, stage: &mut
     }
     let mut usable = post.usable.subscribe();
     let is_usable = *usable.borrow_and_update() == Some(true);
-    let mut speaker = Speaker { post, sink, said, drain_told: false, announced: None, again: quiet / 3, is_usable };
+    let pongs = AtomicUsize::new(0);
+    let mut speaker =
+        Speaker { post, sink, said, drain_told: false, announced: None, again: quiet / 3, is_usable, pongs: &pongs };
     tokio::select! {
         Ok(_) = usable.wait_for(|now| *now != Some(is_usable)) => Parting::Anew,
-        parting = hear(post, stream, say, quiet) => parting,
+        parting = hear(post, stream, say, quiet, &pongs) => parting,
         parting = speaker.speak(stage) => parting.unwrap_or_else(Parting::Cut),
     }
 }
@@ -81,6 +87,7 @@ async fn hear(
     mut stream: SplitStream<Socket>,
     say: mpsc::UnboundedSender<String>,
     quiet: Duration,
+    pongs: &AtomicUsize,
 ) -> Parting {
     loop {
         let frame = match tokio::time::timeout(quiet, stream.next()).await {
@@ -98,7 +105,12 @@ async fn hear(
             Message::Close(Some(CloseFrame { code, .. })) if u16::from(code) == REPLACED => return Parting::Replaced,
             Message::Close(Some(CloseFrame { reason, .. })) => return Parting::Cut(reason.to_string()),
             Message::Close(None) => return Parting::Cut("the hub closed the connection".into()),
-            // Pings are answered below this.
+            // Pings are answered below this; the speaker pushes the answers out.
+            Message::Ping(_) => match pongs.fetch_add(1, Ordering::Relaxed) + 1 {
+                UNREAD_PONGS.. => return Parting::Cut("the hub sends pings and reads no answers".into()),
+                count if count.is_multiple_of(PONGS) => drop(say.send(String::new())),
+                _ => {}
+            },
             _ => {}
         }
     }
@@ -147,6 +159,8 @@ struct Speaker<'a> {
     again: Duration,
     /// Whether there is somebody to do the work.
     is_usable: bool,
+    /// Pings since the answers to them were last pushed out.
+    pongs: &'a AtomicUsize,
 }
 
 impl Speaker<'_> {
@@ -169,7 +183,9 @@ impl Speaker<'_> {
             while let Some(frame) = self.post.next_frame() {
                 self.feed(frame).await?;
             }
+            let pongs = self.pongs.load(Ordering::Relaxed);
             in_time(self.sink.flush()).await?;
+            self.pongs.fetch_sub(pongs, Ordering::Relaxed);
             tokio::select! {
                 () = woken => {}
                 Some(answer) = self.said.recv() => self.feed(answer).await?,
@@ -201,7 +217,11 @@ impl Speaker<'_> {
         Ok(Parting::Drained)
     }
 
+    /// An empty text only asks to push out what was written.
     async fn feed(&mut self, text: String) -> Result<(), String> {
+        if text.is_empty() {
+            return Ok(());
+        }
         in_time(self.sink.feed(Message::text(text))).await
     }
 }

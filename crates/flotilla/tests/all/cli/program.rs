@@ -138,7 +138,7 @@ impl Place {
 pub fn streams(hub: &HubProcess, count: usize) {
     let expected = format!("flotilla_streams_open {count}");
     until(&expected, || {
-        let metrics = hub.stranger(Binding::HttpJson).get("/metrics");
+        let metrics = hub.owner(Binding::HttpJson).get("/metrics");
         metrics.text().lines().any(|line| line == expected).then_some(())
     });
 }

@@ -28,7 +28,7 @@ fn work_nobody_takes_is_told_to_webhooks_and_programs() {
     let program_heard = until("the program is told", || std::fs::read_to_string(&told).ok());
     assert_eq!(serde_json::from_str::<serde_json::Value>(&program_heard).expect("JSON"), alert);
     until("both are counted", || {
-        let metrics = hub.stranger(Binding::HttpJson).get("/metrics").text().to_owned();
+        let metrics = hub.owner(Binding::HttpJson).get("/metrics").text().to_owned();
         metrics.contains(r#"flotilla_notifications_total{outcome="delivered"} 2"#).then_some(())
     });
 }
@@ -46,7 +46,7 @@ fn an_alert_that_waits_for_its_receiver_is_told_after_a_restart() {
     assert_eq!(told.json()["taskId"], json!(task));
     assert_eq!(told.id(), receiver.received()[0].id(), "the same alert, under the same id");
     until("it is told", || {
-        let metrics = hub.stranger(Binding::HttpJson).get("/metrics").text().to_owned();
+        let metrics = hub.owner(Binding::HttpJson).get("/metrics").text().to_owned();
         metrics.contains(r#"flotilla_notifications_total{outcome="delivered"} 1"#).then_some(())
     });
     hub.restart();

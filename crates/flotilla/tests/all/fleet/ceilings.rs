@@ -215,7 +215,7 @@ fn what_the_hub_refuses_and_what_budgets_tell_is_counted() {
     result(&mut ada, &message, &json!({"status": "done", "usage": {"input_tokens": 60}}));
     reached(&client, &task, "TASK_STATE_COMPLETED");
     until("both are counted", || {
-        let metrics = hub.stranger(Binding::HttpJson).get("/metrics").text().to_owned();
+        let metrics = hub.owner(Binding::HttpJson).get("/metrics").text().to_owned();
         let blocked = metrics.contains(r#"flotilla_blocked_total{reason="missing_capability"} 1"#);
         (blocked && metrics.contains(r#"flotilla_alerts_total{reason="budget"} 1"#)).then_some(())
     });

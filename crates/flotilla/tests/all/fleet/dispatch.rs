@@ -40,7 +40,7 @@ fn work_goes_to_the_worker_that_fits_and_says_why() {
     for line in ["assigned to small", "sick: no: missing_mcp (MCP server mem: failed)", "small: could: "] {
         assert!(told.contains(line), "{told}");
     }
-    let metrics = hub.stranger(Binding::HttpJson).get("/metrics").text().to_owned();
+    let metrics = hub.owner(Binding::HttpJson).get("/metrics").text().to_owned();
     assert!(metrics.contains(r#"flotilla_dispatches_total{outcome="assigned"} 1"#), "{metrics}");
 }
 

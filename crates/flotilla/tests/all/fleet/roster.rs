@@ -170,7 +170,7 @@ fn changes_of_the_roster_are_followed() {
     let ran = finish(watching);
     assert!(ran.code == 130 && ran.err.contains("not watched any more") && !ran.err.contains("task"), "{ran:?}");
     let metrics = until("it is counted", || {
-        let metrics = hub.stranger(Binding::HttpJson).get("/metrics").text().to_owned();
+        let metrics = hub.owner(Binding::HttpJson).get("/metrics").text().to_owned();
         metrics.contains(r#"flotilla_workers{health="AVAILABLE"} 1"#).then_some(metrics)
     });
     assert!(metrics.contains(r#"flotilla_workers{health="BROKEN"} 0"#), "{metrics}");

@@ -73,7 +73,7 @@ fn a_call_goes_as_many_hops_as_the_limit_and_no_more() {
             "at most 1",
         );
     }
-    let metrics = hub.stranger(Binding::HttpJson).get("/metrics").text().to_owned();
+    let metrics = hub.owner(Binding::HttpJson).get("/metrics").text().to_owned();
     let counted = format!("flotilla_over_limit_total{{limit=\"hops\",by=\"task\"}} {rejected}");
     assert!(metrics.contains(&counted), "no {counted} in {metrics}");
 }

@@ -6,7 +6,7 @@ use flotilla_testkit::{Binding, HubProcess};
 use serde_json::json;
 
 fn metrics(hub: &HubProcess) -> String {
-    let response = hub.stranger(Binding::HttpJson).get("/metrics");
+    let response = hub.owner(Binding::HttpJson).get("/metrics");
     assert_eq!(response.status, 200);
     assert!(response.header("content-type").is_some_and(|kind| kind.starts_with("text/plain")));
     response.text().to_owned()
