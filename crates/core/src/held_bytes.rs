@@ -222,7 +222,8 @@ fn full_share(most: usize) -> Refusal {
 }
 
 fn full_hub(most: usize) -> Refusal {
-    let text = format!("The hub holds as many bytes of requests and answers as it may ({most}). Try again in a moment.");
+    let text =
+        format!("The hub holds as many bytes of requests and answers as it may ({most}). Try again in a moment.");
     Limit::HeldBytes.refuse(most, text).retry_after(AGAIN)
 }
 

@@ -71,8 +71,8 @@ pub use push::Push;
 pub use recover::Recovered;
 pub use run::RunHandle;
 pub use send::{Outcome, SendOptions, no_push, no_streaming};
-pub use tell::{EventFollow, EventNext};
 pub use tally::Place;
+pub use tell::{EventFollow, EventNext};
 pub use tree::{Branch, Tree};
 
 use crate::caller::Scope;

@@ -25,6 +25,8 @@ pub struct Limits {
     pub messages_per_task: u32,
     /// Most events one task may hold; a run that goes on is failed.
     pub events_per_task: u64,
+    /// Most bytes the events of one task may hold; a run that goes on is failed.
+    pub bytes_per_task: u64,
     /// Most tasks of one caller that have not ended.
     pub open_tasks_per_caller: usize,
     /// Most streams one caller may read at once.
@@ -77,6 +79,7 @@ impl Default for Limits {
             part_bytes: 8 * 1024 * 1024,
             messages_per_task: 10_000,
             events_per_task: 1_000_000,
+            bytes_per_task: 64 * 1024 * 1024,
             open_tasks_per_caller: 100_000,
             streams_per_caller: 1_000,
             hops: 8,
@@ -111,6 +114,7 @@ pub enum Limit {
     PartBytes,
     MessagesPerTask,
     EventsPerTask,
+    BytesPerTask,
     OpenTasksPerCaller,
     StreamsPerCaller,
     Hops,
@@ -132,7 +136,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Body,
         Self::BodyTime,
         Self::HeaderBytes,
@@ -141,6 +145,7 @@ impl Limit {
         Self::PartBytes,
         Self::MessagesPerTask,
         Self::EventsPerTask,
+        Self::BytesPerTask,
         Self::OpenTasksPerCaller,
         Self::StreamsPerCaller,
         Self::Hops,
@@ -172,6 +177,7 @@ impl Limit {
             Self::PartBytes => "part_bytes",
             Self::MessagesPerTask => "messages_per_task",
             Self::EventsPerTask => "events_per_task",
+            Self::BytesPerTask => "bytes_per_task",
             Self::OpenTasksPerCaller => "open_tasks_per_caller",
             Self::StreamsPerCaller => "streams_per_caller",
             Self::Hops => "hops",
@@ -202,9 +208,11 @@ impl Limit {
             Self::JsonDepth => Reason::InvalidRequest,
             Self::Parts | Self::Page => Reason::InvalidParams,
             // Waiting does not make room in a task that is full, so this is not "try again later".
-            Self::MessagesPerTask | Self::EventsPerTask | Self::PushConfigsPerTask | Self::Hops => {
-                Reason::UnsupportedOperation
-            }
+            Self::MessagesPerTask
+            | Self::EventsPerTask
+            | Self::BytesPerTask
+            | Self::PushConfigsPerTask
+            | Self::Hops => Reason::UnsupportedOperation,
             Self::OpenTasksPerCaller
             | Self::StreamsPerCaller
             | Self::RunsPerAgent

@@ -103,6 +103,16 @@ pub struct Folded {
     pub seq: u64,
     pub peer_seq: u64,
     pub fold: Fold,
+    /// Who asked first, where that was read.
+    pub from: Option<String>,
+}
+
+/// How much of a task is shown: up to a peer-visible event, with so many of its latest messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct View {
+    pub until: u64,
+    /// None is all of them.
+    pub history: Option<usize>,
 }
 
 /// Changes after a cursor, or word that they are no longer there.
@@ -123,6 +133,8 @@ pub struct ListFilter {
     /// A page ends before its content is larger than this; it always holds one task.
     pub bytes: usize,
     pub with_artifacts: bool,
+    /// At most so many of each task's latest messages are wanted; none means all.
+    pub history: Option<usize>,
 }
 
 impl Default for ListFilter {
@@ -135,6 +147,7 @@ impl Default for ListFilter {
             limit: 0,
             bytes: usize::MAX,
             with_artifacts: false,
+            history: None,
         }
     }
 }
@@ -185,7 +198,11 @@ pub trait Store: HookStore + ApprovalStore + UsageStore + AlertStore {
     fn attend(&self);
 
     fn head(&self, scope: Scope, id: TaskId) -> Later<Option<Head>>;
+    /// A task with its whole log, as far as its events are kept.
     fn record(&self, scope: Scope, id: TaskId) -> Later<Option<Record>>;
+    /// A task to be shown. A long log is folded where it is read, one change after the other, so that showing it takes
+    /// the memory of what is shown and not that of its log.
+    fn shown(&self, scope: Scope, id: TaskId, view: View) -> Later<Option<Record>>;
     /// Changes that hold peer-visible events after `peer_seq`, oldest first, at most `limit`; fewer where they are large,
     /// but one if there is any. A reader that does not read must not cost memory.
     fn after_peer(&self, scope: Scope, id: TaskId, peer_seq: u64, limit: usize) -> Later<Tail>;

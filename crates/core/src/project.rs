@@ -10,6 +10,9 @@ use flotilla_protocol::wire::{Object, Unknown};
 use flotilla_protocol::work::Upstream;
 use std::sync::Arc;
 
+/// Messages that are kept beyond those that are wanted.
+const SPARE: usize = 8;
+
 /// How much of a task is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Want {
@@ -106,6 +109,14 @@ impl Fold {
     fn shelve_status_message(&mut self) {
         if let Some(message) = self.status.message.take() {
             self.history.push(message);
+        }
+    }
+
+    /// Drops all but the latest messages. One more is kept for each that a status may still take out again.
+    pub fn keep_latest(&mut self, messages: usize) {
+        let most = messages.saturating_add(SPARE);
+        if self.history.len() > most.saturating_mul(2) {
+            self.history.drain(..self.history.len() - most);
         }
     }
 

@@ -72,6 +72,8 @@ pub struct Head {
     pub origin: Option<Arc<Origin>>,
     /// What the run has asked its agent's owner and was not told yet.
     pub open_approvals: Vec<ApprovalId>,
+    /// The size of the log's events, as they are stored.
+    pub bytes: u64,
 }
 
 impl Head {
@@ -96,6 +98,7 @@ impl Head {
             deadline: None,
             origin: None,
             open_approvals: Vec::new(),
+            bytes: 0,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Request bodies, read within their limit and at a pace, and checked for depth and type.
 
-use axum::body::Body;
 use crate::load::Load;
+use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use flotilla_core::limits::{Limit, Limits};
 use flotilla_protocol::a2a::error::{Reason, Refusal};

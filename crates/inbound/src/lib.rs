@@ -45,8 +45,8 @@ mod well_known;
 mod ws;
 
 pub use address::{Network, Peer};
-pub use load::ClientConnection;
 pub use app::{App, CardForm, Settings};
+pub use load::ClientConnection;
 pub use metrics_text::{Render, serve_operators as serve_metrics};
 pub use route::{serve, turn_away};
 pub use ws::{Sockets, Upgrade};

@@ -6,7 +6,7 @@ use crate::load::Load;
 use crate::parameters::Parameters;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
-use crate::{answer, api, metrics_text, browser, catalog, door, grpc, health, jsonrpc, rest, schemas, well_known, ws};
+use crate::{answer, api, browser, catalog, door, grpc, health, jsonrpc, metrics_text, rest, schemas, well_known, ws};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;

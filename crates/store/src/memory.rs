@@ -17,7 +17,7 @@ use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
 use flotilla_core::ports::{
-    Commit, Digest, Later, Lease, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail,
+    Commit, Digest, Later, Lease, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail, View,
 };
 use flotilla_core::registry::{Added, Registration};
 use flotilla_core::task::Head;
@@ -87,6 +87,10 @@ impl Store for Memory {
     }
     fn record(&self, scope: Scope, id: TaskId) -> Later<Option<Record>> {
         self.now(|tables| tables.seen(scope, id).map(|task| task.record()))
+    }
+    fn shown(&self, scope: Scope, id: TaskId, _: View) -> Later<Option<Record>> {
+        // Its changes are in memory, and shared.
+        self.record(scope, id)
     }
     fn after_peer(&self, scope: Scope, id: TaskId, peer_seq: u64, limit: usize) -> Later<Tail> {
         self.now(|tables| {

@@ -42,7 +42,7 @@ use flotilla_core::ids::{AgentId, PrincipalId, TaskId};
 use flotilla_core::key::{FullName, KeyRecord, Principal};
 use flotilla_core::log::Epoch;
 use flotilla_core::ports::{
-    Commit, Digest, Later, Lease, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail,
+    Commit, Digest, Later, Lease, ListFilter, ListPage, Record, Retention, Sent, Store, Swept, Tail, View,
 };
 use flotilla_core::registry::{Added, Registration};
 use flotilla_core::task::Head;
@@ -82,6 +82,8 @@ pub struct Sqlite {
     hub_id: String,
     /// Closed before the writer: the last to close puts the files in order, and a reader cannot.
     readers: Readers,
+    /// Reads what is large, one after the other.
+    alone: Arc<Readers>,
     writer: Writer,
     progress: Arc<Progress>,
     tables: Arc<Orders>,
@@ -131,8 +133,9 @@ impl Sqlite {
         let tables = Arc::clone(&applier.orders);
         let desk = Desk::new(journal, applier, Arc::clone(&progress), reader::open(path)?)?;
         let writer = Writer::start(desk)?;
-        let readers = Readers::new(path.to_owned());
-        Ok(Self { epoch, hub_id, readers, writer, progress, tables, hooks: push::Together::default() })
+        let readers = Readers::new(path.to_owned(), reader::MOST);
+        let alone = Arc::new(Readers::new(path.to_owned(), 1));
+        Ok(Self { epoch, hub_id, readers, alone, writer, progress, tables, hooks: push::Together::default() })
     }
 
     /// Reads from the tables, as of one moment, once they hold all that was acknowledged.
@@ -148,6 +151,25 @@ impl Sqlite {
                 progress.wait_applied(written)?;
             }
             reader::at_one_moment(connection, job)
+        })
+    }
+
+    /// Reads what may be large. Beyond a size it is read where only one is at a time: large reads take as much memory as
+    /// one of them, and others need not wait for them.
+    fn read_sized<T: Send + 'static>(
+        &self,
+        job: impl Fn(&mut Connection, u64) -> task::Unless<T> + Send + std::marker::Sync + 'static,
+    ) -> Later<T> {
+        let (job, alone) = (Arc::new(job), Arc::clone(&self.alone));
+        let first = Arc::clone(&job);
+        let read = self.read(move |connection| first(connection, task::LARGE));
+        Box::pin(async move {
+            if let Some(found) = read.await? {
+                return Ok(found);
+            }
+            let whole = move |connection: &mut Connection| job(connection, u64::MAX);
+            let found = alone.run(move |connection| reader::at_one_moment(connection, whole)).await?;
+            found.ok_or_else(|| Fault::new("reading the store: nothing is larger than all"))
         })
     }
 
@@ -213,7 +235,10 @@ impl Store for Sqlite {
         self.read(move |connection| task::head(connection, scope, id))
     }
     fn record(&self, scope: Scope, id: TaskId) -> Later<Option<Record>> {
-        self.read(move |connection| task::record(connection, scope, id))
+        self.read_sized(move |connection, most| task::record(connection, scope, id, most))
+    }
+    fn shown(&self, scope: Scope, id: TaskId, view: View) -> Later<Option<Record>> {
+        self.read_sized(move |connection, most| task::shown(connection, scope, id, view, most))
     }
     fn after_peer(&self, scope: Scope, id: TaskId, peer_seq: u64, limit: usize) -> Later<Tail> {
         self.read(move |connection| task::after(connection, scope, id, task::By::PeerSeq(peer_seq), limit))
@@ -222,7 +247,7 @@ impl Store for Sqlite {
         self.read(move |connection| task::after(connection, scope, id, task::By::Seq(seq), limit))
     }
     fn list(&self, principal: PrincipalId, agent: AgentId, filter: ListFilter) -> Later<ListPage> {
-        self.read(move |connection| list::page(connection, principal, agent, &filter))
+        self.read_sized(move |connection, most| list::page(connection, principal, agent, &filter, most))
     }
     fn agents_of(&self, principal: PrincipalId) -> Later<Vec<AgentId>> {
         self.read(move |connection| list::agents(connection, principal))

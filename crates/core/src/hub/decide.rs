@@ -124,13 +124,16 @@ impl Hub {
             room::fits(decided, &decision.events, &limits)?;
         }
         room::warn(decided, &mut decision.events, &limits);
-        let change = Arc::new(Change {
-            first_seq: decided.seq + 1,
-            first_peer_seq: decided.peer_seq + 1,
-            at,
-            events: decision.events,
-        });
-        let body = crate::log::encode(&change)?;
+        let (first_seq, first_peer_seq) = (decided.seq + 1, decided.peer_seq + 1);
+        let mut change = Change { first_seq, first_peer_seq, at, events: decision.events };
+        let mut body = crate::log::encode(&change)?;
+        if !may_overflow {
+            room::holds(decided, body.len(), &limits)?;
+        }
+        if room::warn_of_bytes(decided, &mut change.events, body.len(), &limits) {
+            body = crate::log::encode(&change)?;
+        }
+        let change = Arc::new(change);
         let state_before = (decided.version > 0).then(|| decided.state_code());
         let mut places = self.places(decided, &decision.effects, from_caller, &limits)?;
         let remains = match begun {
@@ -145,6 +148,7 @@ impl Hub {
         let (was_over, was_waiting, deadline_before) =
             (decided.is_over(), decided.waits_for_caller(), decided.deadline);
         apply(decided, &change);
+        decided.bytes += body.len() as u64;
         let head = decided.clone();
         let ends = head.is_over() && !was_over;
         let follows = Follows { effects: decision.effects, remains, places, ends, was_waiting, deadline_before };

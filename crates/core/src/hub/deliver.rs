@@ -260,7 +260,7 @@ async fn written(
     let written = match version {
         Version::V10 => serde_json::to_vec(frame),
         Version::V03 => {
-            let (head, fold) = hub.folded(live, last).await?;
+            let (head, fold) = hub.folded(live, last, None).await?;
             serde_json::to_vec(&V03(&fold.into_task(&head, Want::ALL)))
         }
     };

@@ -230,7 +230,7 @@ impl Follow {
             return Ok(());
         }
         if update.append {
-            let (_, before) = self.hub.folded(&self.live, peer_seq - 1).await?;
+            let (_, before) = self.hub.folded(&self.live, peer_seq - 1, Some(0)).await?;
             update.append = before.artifacts.iter().any(|artifact| artifact.artifact_id == *id);
         }
         self.introduced.insert(id.clone());
@@ -245,13 +245,13 @@ async fn opened_frame(hub: &Arc<Hub>, live: &LiveRef, (peer_seq, want): (u64, Wa
 }
 
 async fn task_frame(hub: &Arc<Hub>, live: &LiveRef, (peer_seq, want): (u64, Want)) -> Result<Framed, Error> {
-    let (head, fold) = hub.folded(live, peer_seq).await?;
+    let (head, fold) = hub.folded(live, peer_seq, want.history).await?;
     Ok(Framed { peer_seq, frame: StreamResponse::Task(fold.into_task(&head, want)) })
 }
 
 /// The whole task, saying that events before it cannot be replayed.
 async fn gap_frame(hub: &Arc<Hub>, live: &LiveRef, want: Want, why: &str) -> Result<Framed, Error> {
-    let (head, fold) = hub.folded(live, u64::MAX).await?;
+    let (head, fold) = hub.folded(live, u64::MAX, want.history).await?;
     if let Some(answer) = fold.answer {
         return Ok(Framed { peer_seq: head.peer_seq, frame: StreamResponse::Message(answer) });
     }

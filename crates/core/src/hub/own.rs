@@ -1,13 +1,13 @@
 //! Tasks without the name of their agent: all of a caller's own, and those an agent has to do with.
 
 use super::Hub;
-use super::read::{fold, history_bound};
+use super::read::{history_bound, shown};
 use crate::caller::{Caller, Scope};
 use crate::error::{Error, Fault};
 use crate::fleet::FLEET;
 use crate::ids::{AgentId, PrincipalId, TaskId};
 use crate::page;
-use crate::ports::{ListFilter, Record};
+use crate::ports::{ListFilter, Record, View};
 use crate::project::{Artifacts, Want};
 use crate::registry::Agent;
 use crate::roster::Reported;
@@ -68,12 +68,13 @@ impl Hub {
     pub async fn task_of_agent(&self, agent: &Agent, id: &str) -> Result<OfAgent, Error> {
         let no_task = || Refusal::no_task(id);
         let parsed = TaskId::parse(id).ok_or_else(no_task)?;
-        let record = self.store.record(Scope::Admin, parsed).await?;
+        let view = View { until: u64::MAX, history: None };
+        let record = self.store.shown(Scope::Admin, parsed, view).await?;
         // An exchange that is no task yet is one for whoever works on it.
         let record = record.filter(|record| record.head.agent == agent.id && record.head.kind != Kind::Message);
         let record = record.ok_or_else(no_task)?;
-        let task = fold(&record, u64::MAX).into_task(&record.head, Want::ALL);
-        Ok(OfAgent { task, from: asked_by(&record) })
+        let from = asked_by(&record);
+        Ok(OfAgent { task: shown(record, Want::ALL), from })
     }
 
     /// What an agent says of its run without a connection of its own; the task after it is kept.
@@ -111,6 +112,7 @@ impl Hub {
             limit,
             bytes: self.limits().page_bytes,
             with_artifacts: true,
+            history: history_bound(request.history_length),
         };
         let (mut found, mut total, mut known) = (Vec::new(), 0, None);
         let states: Vec<_> = if states.is_empty() { vec![None] } else { states.iter().copied().map(Some).collect() };
@@ -129,9 +131,7 @@ impl Hub {
         let last = records.last().filter(|_| more);
         let next_page_token = last.map_or_else(String::new, |last| page::token(last.head.status_at, last.head.id));
         let want = Want { history: history_bound(request.history_length), artifacts: Artifacts::Include };
-        let tasks = records.iter().map(|record| fold(record, u64::MAX).into_task(&record.head, want)).collect();
         let total_size = i64::try_from(total).unwrap_or(i64::MAX);
-        let list = ListTasksResponse { tasks, next_page_token, page_size, total_size };
         let registry = self.registry.load();
         let sides = |record: &Record| Sides {
             from: if record.head.principal == caller.principal {
@@ -141,7 +141,9 @@ impl Hub {
             },
             agent: registry.by_id(record.head.agent).map(|agent| agent.name.clone()).unwrap_or_default(),
         };
-        Ok(OwnPage { list, sides: records.iter().map(sides).collect() })
+        let sides = records.iter().map(sides).collect();
+        let tasks = records.into_iter().map(|record| shown(record, want)).collect();
+        Ok(OwnPage { list: ListTasksResponse { tasks, next_page_token, page_size, total_size }, sides })
     }
 
     /// Who asked whom, of all tasks a caller has a part in.
@@ -157,6 +159,9 @@ impl Hub {
 }
 
 fn asked_by(record: &Record) -> String {
+    if let Some(from) = record.fold.as_ref().and_then(|fold| fold.from.clone()) {
+        return from;
+    }
     let mut events = record.changes.iter().flat_map(|change| &change.events);
     let from = events.find_map(|event| match event {
         Event::Asked { from, .. } => Some(from.clone()),

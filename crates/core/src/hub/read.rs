@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::ids::TaskId;
 use crate::limits::Limit;
 use crate::page;
-use crate::ports::{Folded, ListFilter, Record, Tail};
+use crate::ports::{Folded, ListFilter, Record, Tail, View};
 use crate::project::{Artifacts, Fold, Want};
 use crate::registry::Agent;
 use crate::task::{Head, Kind};
@@ -43,44 +43,51 @@ impl Hub {
         // way: it would tell that it is there.
         let live = self.lives.find(id).filter(|live| live.is_seen_by(scope));
         let found = match live.and_then(|live| live.whole()) {
-            Some((head, changes)) => Some((fold_changes(Fold::default(), &changes, u64::MAX), head)),
-            None => self.store.record(scope, id).await?.map(|record| (fold(&record, u64::MAX), record.head)),
+            Some((head, changes)) => Some((head, fold_changes(Fold::default(), &changes, u64::MAX))),
+            None => {
+                let view = View { until: u64::MAX, history: want.history };
+                self.store.shown(scope, id, view).await?.map(|record| folded(record, u64::MAX))
+            }
         };
         match found {
-            Some((folded, head)) if head.kind == Kind::Task => Ok(folded.into_task(&head, want)),
+            Some((head, folded)) if head.kind == Kind::Task => Ok(folded.into_task(&head, want)),
             _ => Err(Refusal::no_task(&request.id).into()),
         }
     }
 
     /// The task as it is committed now, from memory if memory has all of it.
     pub(super) async fn view(&self, live: &LiveRef, want: Want) -> Result<Task, Error> {
-        let (head, fold) = self.folded(live, u64::MAX).await?;
+        let (head, fold) = self.folded(live, u64::MAX, want.history).await?;
         Ok(fold.into_task(&head, want))
     }
 
     /// The log folded up to a peer-visible event.
-    pub(super) async fn folded(&self, live: &LiveRef, until: u64) -> Result<(Head, Fold), Error> {
+    pub(super) async fn folded(
+        &self,
+        live: &LiveRef,
+        until: u64,
+        history: Option<usize>,
+    ) -> Result<(Head, Fold), Error> {
         if let Some((head, changes)) = live.whole() {
             let folded = fold_changes(Fold::default(), &changes, until);
             return Ok((head, folded));
         }
-        let record = self.store.record(Scope::Admin, live.id()).await?;
+        let record = self.store.shown(Scope::Admin, live.id(), View { until, history }).await?;
         let record = record.ok_or_else(|| Refusal::no_task(&live.id().to_string()))?;
-        let folded = fold(&record, until);
-        Ok((record.head, folded))
+        Ok(folded(record, until))
     }
 
     /// The same for an event near the beginning: what comes after the next one, however much, is not read.
     pub(super) async fn folded_early(&self, live: &LiveRef, until: u64) -> Result<(Head, Fold), Error> {
         let (mut folded, mut seq) = (Fold::default(), 0);
         let Some(head) = live.committed().filter(|_| live.whole().is_none()) else {
-            return self.folded(live, until).await;
+            return self.folded(live, until, None).await;
         };
         loop {
             let changes = match self.store.after(Scope::Admin, live.id(), seq, EARLY).await? {
                 Tail::Changes(changes) => changes,
                 // Its events are gone, but not what they came to.
-                Tail::Pruned => return self.folded(live, until).await,
+                Tail::Pruned => return self.folded(live, until, None).await,
             };
             folded = fold_changes(folded, &changes, until);
             match changes.last() {
@@ -113,20 +120,27 @@ impl Hub {
             limit: usize::try_from(page_size).unwrap_or(1),
             bytes: self.limits().page_bytes,
             with_artifacts: request.include_artifacts,
+            history: want.history,
         };
         let found = self.store.list(caller.principal, agent.id, filter).await?;
         let last = found.records.last().filter(|_| found.more);
         let next_page_token =
             last.map_or_else(String::new, |record| page::token(record.head.status_at, record.head.id));
         let total_size = i64::try_from(found.total).unwrap_or(i64::MAX);
-        let tasks = found.records.iter().map(|record| fold(record, u64::MAX).into_task(&record.head, want)).collect();
+        let tasks = found.records.into_iter().map(|record| shown(record, want)).collect();
         Ok(ListTasksResponse { tasks, next_page_token, page_size, total_size })
     }
 }
 
-pub(super) fn fold(record: &Record, until: u64) -> Fold {
-    let start = record.fold.as_ref().map(|Folded { fold, .. }| fold.clone()).unwrap_or_default();
-    fold_changes(start, &record.changes, until)
+pub(super) fn folded(record: Record, until: u64) -> (Head, Fold) {
+    let start = record.fold.map(|Folded { fold, .. }| fold).unwrap_or_default();
+    (record.head, fold_changes(start, &record.changes, until))
+}
+
+/// The task as its caller sees it.
+pub(super) fn shown(record: Record, want: Want) -> Task {
+    let (head, fold) = folded(record, u64::MAX);
+    fold.into_task(&head, want)
 }
 
 fn fold_changes(mut folded: Fold, changes: &[Arc<Change>], until: u64) -> Fold {

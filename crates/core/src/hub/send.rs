@@ -152,7 +152,7 @@ impl Hub {
     }
 
     pub(super) async fn outcome(&self, live: &LiveRef, want: Want) -> Result<(Outcome, Vec<String>), Error> {
-        let (head, mut fold) = self.folded(live, u64::MAX).await?;
+        let (head, mut fold) = self.folded(live, u64::MAX, want.history).await?;
         let activated = std::mem::take(&mut fold.upstream.activated);
         match (head.kind, fold.answer.clone()) {
             (Kind::Message, Some(answer)) => Ok((Outcome::Message(answer), activated)),

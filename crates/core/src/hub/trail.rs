@@ -5,7 +5,7 @@ use super::run::Start;
 use crate::caller::Scope;
 use crate::error::Fault;
 use crate::ids::TaskId;
-use crate::ports::Record;
+use crate::ports::{Record, View};
 use crate::project::Fold;
 use crate::task::{Head, RunState};
 use flotilla_protocol::a2a::model::{Message, Role, TaskState};
@@ -59,7 +59,7 @@ impl Hub {
         let mut known = Vec::new();
         for id in message.reference_task_ids.iter().take(MOST_REFERENCES) {
             let Some(task) = TaskId::parse(id) else { continue };
-            let record = self.store.record(scope, task).await?;
+            let record = self.store.shown(scope, task, View { until: u64::MAX, history: Some(0) }).await?;
             let theirs = record.map(|record| upstream_of(&record).task).unwrap_or_default();
             if !theirs.is_empty() {
                 known.push((id.clone(), theirs));

@@ -5,6 +5,9 @@ use crate::limits::{Limit, Limits};
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::event::Event;
 
+/// About the size of a warning in the log.
+const WARNING: u64 = 128;
+
 /// Refuses what would make a task larger than it may be.
 pub fn fits(head: &Head, events: &[Event], limits: &Limits) -> Result<(), Refusal> {
     let (messages, most) = (u64::from(head.turn) + asked(events), u64::from(limits.messages_per_task));
@@ -21,6 +24,31 @@ pub fn fits(head: &Head, events: &[Event], limits: &Limits) -> Result<(), Refusa
         return Err(Limit::EventsPerTask.refuse(most, text).fact("taskId", head.id.to_string()));
     }
     Ok(())
+}
+
+/// Refuses what would make a task's log larger than it may be; `size` is that of the events as they are stored.
+pub fn holds(head: &Head, size: usize, limits: &Limits) -> Result<(), Refusal> {
+    let most = limits.bytes_per_task;
+    if head.bytes + size as u64 > most {
+        let text = format!(
+            "The task's log holds as many bytes as it may ({most}). Start a new task for what remains, and send large \
+             files as a url part."
+        );
+        return Err(Limit::BytesPerTask.refuse(most, text).fact("taskId", head.id.to_string()));
+    }
+    Ok(())
+}
+
+/// Adds a warning when a change of this size takes the task past four fifths of its bytes. Says whether it did.
+pub fn warn_of_bytes(head: &Head, events: &mut Vec<Event>, size: usize, limits: &Limits) -> bool {
+    let (most, used) = (limits.bytes_per_task, head.bytes + size as u64);
+    let level = most - most / 5;
+    let room = head.seq + (events.len() as u64) < limits.events_per_task && used + WARNING <= most;
+    let is_due = head.bytes < level && used >= level && room;
+    if is_due {
+        events.push(Event::NearLimit { limit: Limit::BytesPerTask.name().to_owned(), used, most });
+    }
+    is_due
 }
 
 /// Adds a warning when these events take the task past four fifths of what it may hold. Each is said once.

@@ -38,6 +38,9 @@ pub struct LimitsConfig {
     /// Most events one task may hold.
     #[schemars(range(min = 10, max = 1_000_000_000))]
     pub events_per_task: u64,
+    /// Most bytes the events of one task may hold, as they are stored.
+    #[schemars(range(min = 65_536, max = 1_099_511_627_776_u64))]
+    pub bytes_per_task: u64,
     /// Most tasks of one caller that have not ended.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub open_tasks_per_caller: usize,
@@ -112,6 +115,7 @@ impl Default for LimitsConfig {
             part_bytes: limits.part_bytes,
             messages_per_task: limits.messages_per_task,
             events_per_task: limits.events_per_task,
+            bytes_per_task: limits.bytes_per_task,
             open_tasks_per_caller: limits.open_tasks_per_caller,
             streams_per_caller: limits.streams_per_caller,
             hops: limits.hops,
@@ -158,6 +162,7 @@ impl LimitsConfig {
             part_bytes: self.part_bytes,
             messages_per_task: self.messages_per_task,
             events_per_task: self.events_per_task,
+            bytes_per_task: self.bytes_per_task,
             open_tasks_per_caller: self.open_tasks_per_caller,
             streams_per_caller: self.streams_per_caller,
             hops: self.hops,
@@ -181,7 +186,7 @@ impl LimitsConfig {
     }
 
     /// Each limit with its range. A minimum leaves room for the smallest honest use, a maximum catches a slip.
-    fn bounds(&self) -> [(&'static str, Bound); 30] {
+    fn bounds(&self) -> [(&'static str, Bound); 31] {
         let number = |value: usize, least, most| Bound::Number(value as u64, least, most);
         let time = |value, least, most| Bound::Time(value, Span(Duration::from_millis(least)), Span::seconds(most));
         [
@@ -194,6 +199,7 @@ impl LimitsConfig {
             ("part_bytes", number(self.part_bytes, KIB, KIB * MIB)),
             ("messages_per_task", Bound::Number(self.messages_per_task.into(), 1, 1_000_000)),
             ("events_per_task", Bound::Number(self.events_per_task, 10, 1_000_000_000)),
+            ("bytes_per_task", Bound::Number(self.bytes_per_task, 64 * KIB, MIB * MIB)),
             ("open_tasks_per_caller", number(self.open_tasks_per_caller, 1, 1_000_000_000)),
             ("streams_per_caller", number(self.streams_per_caller, 1, 1_000_000)),
             ("hops", Bound::Number(self.hops.into(), 1, 64)),

@@ -24,7 +24,9 @@ pub fn show(config: &Config, app: &App, places: Places<'_>, new_key: Option<&str
 fn text(config: &Config, app: &App, places: Places<'_>, new_key: Option<&str>) -> String {
     let url = app.settings().public_url.clone();
     let agents = config.agent_names().join(", ");
-    let data = places.data.map_or_else(|| "in memory: gone when this process ends".to_owned(), |dir| dir.display().to_string());
+    let data = places
+        .data
+        .map_or_else(|| "in memory: gone when this process ends".to_owned(), |dir| dir.display().to_string());
     let mut lines = vec![
         "Flotilla is up.\n".to_owned(),
         format!("  Agent card  {url}/.well-known/agent-card.json"),

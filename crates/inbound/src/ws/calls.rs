@@ -199,7 +199,8 @@ impl Call {
     /// A frame of a stream, once there is room for it.
     async fn say_next(&self, text: String) {
         let (budget, account) = (self.held.budget(), self.held.account());
-        poll_fn(|context| if budget.has_room(account, context.waker()) { Poll::Ready(()) } else { Poll::Pending }).await;
+        poll_fn(|context| if budget.has_room(account, context.waker()) { Poll::Ready(()) } else { Poll::Pending })
+            .await;
         let mut held = budget.open(account);
         held.grow_anyway(text.len());
         say(&self.outgoing, Outgoing { text, held: Some(held) }).await;

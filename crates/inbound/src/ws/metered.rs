@@ -98,7 +98,9 @@ impl AsyncRead for Metered {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         let count = buffer.filled().len() - before;
-        if count > 0 && let Err(error) = self.incoming.read(count) {
+        if count > 0
+            && let Err(error) = self.incoming.read(count)
+        {
             return Poll::Ready(Err(error));
         }
         read

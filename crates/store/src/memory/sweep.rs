@@ -51,7 +51,7 @@ fn drop_events(tables: &mut Tables, retention: &Retention) -> u64 {
         for change in &task.log {
             fold.change(change, u64::MAX);
         }
-        task.fold = Some(Folded { seq: task.head.seq, peer_seq: task.head.peer_seq, fold });
+        task.fold = Some(Folded { seq: task.head.seq, peer_seq: task.head.peer_seq, fold, from: None });
         task.log.clear();
         dropped += 1;
     }

@@ -79,13 +79,14 @@ fn write_all(connection: &Connection, entries: &[Entry], through: u64) -> Result
             std::collections::hash_map::Entry::Vacant(unknown) => {
                 let is_new = entry.head.version == 1;
                 let last_change = if is_new { None } else { chain::last(connection, id)? };
-                tasks.push(Latest { is_new, last_change, origin: entry.head.origin.as_deref(), entry });
+                tasks.push(Latest { is_new, last_change, origin: entry.head.origin.as_deref(), entry, bytes: 0 });
                 unknown.insert(tasks.len() - 1)
             }
         };
         let latest = &mut tasks[place];
         changes.push(chain::Row { id: row, before: latest.last_change.replace(row), entry });
         latest.entry = entry;
+        latest.bytes += entry.events.len() as i64;
         if let Some(send) = &entry.send {
             sends.push((send, id, entry.span.at));
         }
@@ -136,13 +137,16 @@ struct Latest<'a> {
     /// Only a task's first entry tells where it comes from.
     origin: Option<&'a Origin>,
     entry: &'a Entry,
+    /// What all the entries hold.
+    bytes: i64,
 }
 
 fn write_heads(connection: &Connection, tasks: &[Latest<'_>]) -> Result<(), Fault> {
     let (new, known): (Vec<_>, Vec<_>) = tasks.iter().partition(|task| task.is_new);
     add_heads(connection, &new)?;
     let update = "UPDATE tasks SET state = ?2, status_at = ?3, version = ?4, seq = ?5, peer_seq = ?6, run = ?7, \
-                  run_state = ?8, turn = ?9, waiting = ?10, last_change = ?11, deadline = ?12, open_approvals = ?13 \
+                  run_state = ?8, turn = ?9, waiting = ?10, last_change = ?11, deadline = ?12, open_approvals = ?13, \
+                  bytes = bytes + ?14 \
                   WHERE id = ?1";
     let mut update = connection.prepare_cached(update).map_err(fault("changing a task"))?;
     known.into_iter().try_for_each(|task| change_head(&mut update, task))
@@ -151,13 +155,13 @@ fn write_heads(connection: &Connection, tasks: &[Latest<'_>]) -> Result<(), Faul
 fn add_heads(connection: &Connection, tasks: &[&Latest<'_>]) -> Result<(), Fault> {
     let columns = "id, principal, agent, owner, context, state, status_at, created_at, version, seq, peer_seq, run, \
                    run_state, turn, waiting, last_change, deadline, ancestry, parent_task_id, provenance, \
-                   open_approvals";
+                   open_approvals, bytes";
     rows::insert(connection, "tasks", columns, tasks, |task, values| put_head(task, values))
         .map_err(fault("adding a task"))
 }
 
 fn put_head(
-    Latest { last_change, entry, origin, .. }: &Latest<'_>,
+    Latest { last_change, entry, origin, bytes, .. }: &Latest<'_>,
     values: &mut Values<'_, '_>,
 ) -> rusqlite::Result<()> {
     let head = &entry.head;
@@ -184,12 +188,13 @@ fn put_head(
     values.put(ancestry)?;
     values.put(parent.as_ref().map(TaskId::bytes))?;
     values.put(origin.map(|origin| origin.provenance.name()))?;
-    values.put(open_approvals(head))
+    values.put(open_approvals(head))?;
+    values.put(bytes)
 }
 
 fn change_head(
     statement: &mut CachedStatement<'_>,
-    Latest { last_change, entry, .. }: &Latest<'_>,
+    Latest { last_change, entry, bytes, .. }: &Latest<'_>,
 ) -> Result<(), Fault> {
     let head = &entry.head;
     let changed = statement.execute(params![
@@ -206,6 +211,7 @@ fn change_head(
         last_change,
         head.deadline.map(|deadline| deadline.0),
         open_approvals(head),
+        bytes,
     ]);
     match changed.map_err(fault("changing a task"))? {
         1 => Ok(()),

@@ -122,6 +122,27 @@ pub fn read<'a>(
     Ok((changes, size))
 }
 
+/// Hands over the changes behind links, one after the other, for as long as more are wanted; the size of their events.
+pub fn each<'a>(
+    connection: &Connection,
+    links: impl Iterator<Item = &'a Link>,
+    mut take: impl FnMut(Arc<Change>) -> bool,
+) -> Result<usize, Fault> {
+    let mut statement = connection
+        .prepare_cached("SELECT seq, peer_seq, at, events FROM changes WHERE id = ?1")
+        .map_err(fault("reading a log"))?;
+    let mut size = 0;
+    for link in links {
+        let found = statement.query_row([link.id], |row| Ok(change_of(row, 0)));
+        let (change, length) = found.map_err(fault("reading a log"))??;
+        size += length;
+        if !take(change) {
+            break;
+        }
+    }
+    Ok(size)
+}
+
 /// All changes after `from`, found from the newest back and returned oldest first, and the size of their events.
 pub fn read_back(
     connection: &Connection,

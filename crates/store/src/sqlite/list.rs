@@ -4,7 +4,7 @@ use super::fault;
 use super::task::{self, COLUMNS, Stored, stored_of};
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, PrincipalId};
-use flotilla_core::ports::{ListFilter, ListPage};
+use flotilla_core::ports::{ListFilter, ListPage, View};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use std::cmp::Reverse;
@@ -15,7 +15,8 @@ pub fn page(
     principal: PrincipalId,
     agent: AgentId,
     filter: &ListFilter,
-) -> Result<ListPage, Fault> {
+    most: u64,
+) -> task::Unless<ListPage> {
     let query = Query { connection, principal, agent, filter };
     let (runs, total) = query.runs()?;
     let mut found = query.found(&runs)?;
@@ -24,7 +25,11 @@ pub fn page(
     let mut records = Vec::with_capacity(found.len());
     let (mut sizes, mut bytes) = (Vec::with_capacity(found.len()), 0);
     for stored in found {
-        let (record, size) = task::fill(connection, stored, filter.with_artifacts)?;
+        if bytes as u64 + stored.size() > most {
+            return Ok(None);
+        }
+        let view = View { until: u64::MAX, history: filter.history };
+        let (record, size) = task::fill_shown(connection, stored, filter.with_artifacts, view)?;
         if !filter.has_room(bytes, size) {
             more = true;
             break;
@@ -33,7 +38,7 @@ pub fn page(
         records.push(record);
         sizes.push(size);
     }
-    Ok(ListPage { records, sizes, total, more })
+    Ok(Some(ListPage { records, sizes, total, more }))
 }
 
 /// From the counters, so that the cost does not grow with the tasks. All but the ended states and Messages are open.

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 /// How many read at once.
-const MOST: usize = 4;
+pub const MOST: usize = 4;
 
 type Job = Box<dyn FnOnce(Result<&mut Connection, Fault>) + Send>;
 
@@ -24,6 +24,8 @@ pub struct Readers(Arc<Desk>);
 
 struct Desk {
     path: PathBuf,
+    /// Threads at once.
+    most: usize,
     line: Mutex<Line>,
     came: Condvar,
 }
@@ -37,8 +39,8 @@ struct Line {
 }
 
 impl Readers {
-    pub fn new(path: PathBuf) -> Self {
-        Self(Arc::new(Desk { path, line: Mutex::default(), came: Condvar::new() }))
+    pub fn new(path: PathBuf, most: usize) -> Self {
+        Self(Arc::new(Desk { path, most, line: Mutex::default(), came: Condvar::new() }))
     }
 
     pub fn run<T: Send + 'static>(
@@ -81,7 +83,7 @@ impl Desk {
 
     fn queue(self: &Arc<Self>, job: Job) -> Result<(), Fault> {
         let mut line = self.line();
-        if line.jobs.len() >= line.idle && line.threads.len() < MOST {
+        if line.jobs.len() >= line.idle && line.threads.len() < self.most {
             match self.start() {
                 Ok(thread) => line.threads.push(thread),
                 // Those that are there do the work, only later.
@@ -185,7 +187,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.db");
         Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (n); INSERT INTO t VALUES (7)").unwrap();
-        (folder, Readers::new(path))
+        (folder, Readers::new(path, MOST))
     }
 
     fn number(connection: &mut Connection) -> Result<i64, Fault> {
@@ -245,7 +247,7 @@ mod tests {
     async fn a_store_that_cannot_be_opened_is_told_and_read_once_it_can() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.db");
-        let readers = Readers::new(path.clone());
+        let readers = Readers::new(path.clone(), MOST);
         assert!(readers.run(number).await.unwrap_err().to_string().contains("opening the store to read"));
         Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (n); INSERT INTO t VALUES (7)").unwrap();
         assert_eq!(readers.run(number).await.unwrap(), 7);

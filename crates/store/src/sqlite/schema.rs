@@ -171,6 +171,9 @@ const MIGRATIONS: &[&str] = &[
         id TEXT PRIMARY KEY, at INTEGER NOT NULL, task TEXT NOT NULL, body TEXT NOT NULL
     ) WITHOUT ROWID;
 ",
+    "
+    ALTER TABLE tasks ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+",
 ];
 
 /// The schema version this program writes.

@@ -7,7 +7,8 @@ use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::TaskId;
 use flotilla_core::map::IdMap;
-use flotilla_core::ports::{Folded, Record, Retention, Swept};
+use flotilla_core::ports::{Folded, Retention, Swept, View};
+use flotilla_core::task::Head;
 use flotilla_protocol::time::Millis;
 use rusqlite::{Connection, TransactionBehavior, params};
 
@@ -93,15 +94,15 @@ fn fold_long(connection: &Connection) -> Result<u64, Fault> {
     Ok(long.len() as u64)
 }
 
-fn fold(connection: &Connection, id: TaskId) -> Result<Option<Record>, Fault> {
+fn fold(connection: &Connection, id: TaskId) -> Result<Option<Head>, Fault> {
     let Some(stored) = task::stored(connection, Scope::Admin, id)? else { return Ok(None) };
-    let (record, _) = task::fill(connection, stored, true)?;
-    let mut folded = record.fold.as_ref().map(|Folded { fold, .. }| fold.clone()).unwrap_or_default();
+    let (record, _) = task::fill_shown(connection, stored, true, View { until: u64::MAX, history: None })?;
+    let mut folded = record.fold.map(|Folded { fold, .. }| fold).unwrap_or_default();
     for change in &record.changes {
         folded.change(change, u64::MAX);
     }
     task::write_fold(connection, &record.head, folded)?;
-    Ok(Some(record))
+    Ok(Some(record.head))
 }
 
 /// Old ended tasks keep what they came to, not how.
@@ -113,12 +114,12 @@ fn drop_events(connection: &Connection, retention: &Retention) -> Result<u64, Fa
     );
     let old = ids(connection, &sql, params![TaskId::floor_of(before).bytes(), before, STEP])?;
     for id in &old {
-        let Some(record) = fold(connection, *id)? else { continue };
+        let Some(head) = fold(connection, *id)? else { continue };
         chain::remove(connection, *id)?;
         connection
             .execute(
                 "UPDATE tasks SET pruned_seq = ?2, pruned_peer_seq = ?3 WHERE id = ?1",
-                params![id.bytes(), record.head.seq as i64, record.head.peer_seq as i64],
+                params![id.bytes(), head.seq as i64, head.peer_seq as i64],
             )
             .map_err(fault("dropping events"))?;
     }

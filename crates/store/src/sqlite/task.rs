@@ -6,10 +6,11 @@ use super::journal::entry::{kind_of, run_of};
 use flotilla_core::caller::Scope;
 use flotilla_core::error::Fault;
 use flotilla_core::ids::{AgentId, ApprovalId, PrincipalId, TaskId};
-use flotilla_core::ports::{EARLIER, Folded, Record, Tail};
+use flotilla_core::ports::{EARLIER, Folded, Record, Tail, View};
 use flotilla_core::project::Fold;
 use flotilla_core::task::Head;
 use flotilla_protocol::a2a::model::{Artifact, Message, TaskState, TaskStatus};
+use flotilla_protocol::event::Event;
 use flotilla_protocol::lineage::Origin;
 use flotilla_protocol::time::Millis;
 use flotilla_protocol::wire::{Object, Unknown};
@@ -21,11 +22,23 @@ use std::sync::Arc;
 
 /// What a peer that reads on is handed at once: small events take ten times as much in memory.
 const TAIL_BYTES: usize = 128 * 1024;
+/// What the hub itself and a task's owner are handed at once.
+const LOG_BYTES: usize = 1024 * 1024;
+
+/// A log that is longer is folded as it is read.
+const LONG: u64 = 256 * 1024;
+/// A log that is longer is read where only one is read at a time.
+pub const LARGE: u64 = 2 * 1024 * 1024;
+/// The size of the smallest events.
+const SMALL_EVENT: u64 = 64;
 
 /// The columns `stored_of` reads, in its order.
 pub const COLUMNS: &str = "id, principal, agent, owner, context, state, status_at, created_at, version, seq, \
                            peer_seq, run, run_state, turn, waiting, deadline, ancestry, open_approvals, \
-                           last_change, folded, pruned_seq, pruned_peer_seq";
+                           last_change, folded, pruned_seq, pruned_peer_seq, bytes";
+
+/// What was read, unless it is larger than was allowed.
+pub type Unless<T> = Result<Option<T>, Fault>;
 
 /// A task's row: its head, and where the rest of it is.
 pub struct Stored {
@@ -36,6 +49,13 @@ pub struct Stored {
     folded: bool,
     pruned_seq: u64,
     pruned_peer_seq: u64,
+}
+
+impl Stored {
+    /// About the size of its log. One that was begun before sizes were kept counts by its events.
+    pub fn size(&self) -> u64 {
+        self.head.bytes.max(self.head.seq * SMALL_EVENT)
+    }
 }
 
 pub fn stored_of(row: &Row<'_>) -> rusqlite::Result<Stored> {
@@ -71,6 +91,7 @@ fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
         deadline: row.get::<_, Option<i64>>(15)?.map(Millis),
         origin: origin_of(row, 16)?,
         open_approvals: open_approvals(&row.get::<_, Option<Vec<u8>>>(17)?.unwrap_or_default()),
+        bytes: row.get::<_, i64>(22)? as u64,
     })
 }
 
@@ -120,9 +141,21 @@ pub fn children(connection: &Connection, scope: Scope, parent: TaskId, limit: us
 }
 
 /// A task with all that is needed to fold it.
-pub fn record(connection: &mut Connection, scope: Scope, id: TaskId) -> Result<Option<Record>, Fault> {
-    let Some(stored) = stored(connection, scope, id)? else { return Ok(None) };
-    fill(connection, stored, true).map(|(record, _)| Some(record))
+pub fn record(connection: &Connection, scope: Scope, id: TaskId, most: u64) -> Unless<Option<Record>> {
+    match stored(connection, scope, id)? {
+        None => Ok(Some(None)),
+        Some(stored) if stored.size() > most => Ok(None),
+        Some(stored) => fill(connection, stored, true).map(|(record, _)| Some(Some(record))),
+    }
+}
+
+/// The same to be shown: a long log is folded as it is read.
+pub fn shown(connection: &Connection, scope: Scope, id: TaskId, view: View, most: u64) -> Unless<Option<Record>> {
+    match stored(connection, scope, id)? {
+        None => Ok(Some(None)),
+        Some(stored) if stored.size() > most => Ok(None),
+        Some(stored) => fill_shown(connection, stored, true, view).map(|(record, _)| Some(Some(record))),
+    }
 }
 
 /// Adds the fold and the changes to a head, and says how large they are. Without artifacts, rows that hold nothing
@@ -139,6 +172,41 @@ pub fn fill(connection: &Connection, stored: Stored, with_artifacts: bool) -> Re
         chain::read(connection, links.iter().filter(|link| !link.artifacts_only), usize::MAX)?
     };
     Ok((Record { head, fold, changes }, folded_size + size))
+}
+
+/// Adds the fold of a whole log to a head where it is long, or else its changes.
+pub fn fill_shown(
+    connection: &Connection,
+    stored: Stored,
+    with_artifacts: bool,
+    view: View,
+) -> Result<(Record, usize), Fault> {
+    if stored.size() <= LONG {
+        return fill(connection, stored, with_artifacts);
+    }
+    let Stored { head, last_change, folded, .. } = stored;
+    let start = if folded { fold(connection, head.id)? } else { None };
+    let (start, mut size) = start.map_or((None, 0), |(fold, size)| (Some(fold), size));
+    let from = start.as_ref().map_or(0, |folded| folded.seq);
+    let Folded { mut fold, from: mut asked_by, .. } =
+        start.unwrap_or_else(|| Folded { seq: 0, peer_seq: 0, fold: Fold::default(), from: None });
+    let links = chain::links(connection, last_change, |link| link.last_seq > from)?;
+    let wanted = links.iter().filter(|link| with_artifacts || !link.artifacts_only);
+    size += chain::each(connection, wanted, |change| {
+        if asked_by.is_none() {
+            asked_by = change.events.iter().find_map(|event| match event {
+                Event::Asked { from, .. } => Some(from.clone()),
+                _ => None,
+            });
+        }
+        let goes_on = fold.change(&change, view.until);
+        if let Some(most) = view.history {
+            fold.keep_latest(most);
+        }
+        goes_on
+    })?;
+    let folded = Folded { seq: head.seq, peer_seq: head.peer_seq, fold, from: asked_by };
+    Ok((Record { head, fold: Some(folded), changes: Vec::new() }, size))
 }
 
 /// Which of the two numbers a cursor counts in.
@@ -162,7 +230,7 @@ pub fn after(connection: &mut Connection, scope: Scope, id: TaskId, by: By, limi
     })?;
     let shown = links.iter().filter(|link| matches!(by, By::Seq(_)) || link.visible);
     let most = match by {
-        By::Seq(_) => usize::MAX,
+        By::Seq(_) => LOG_BYTES,
         By::PeerSeq(_) => TAIL_BYTES,
     };
     let (changes, _) = chain::read(connection, shown.take(limit), most)?;
@@ -242,7 +310,7 @@ fn fold(connection: &Connection, id: TaskId) -> Result<Option<(Folded, usize)>, 
     let row: FoldRow = serde_json::from_str(&text).map_err(|error| Fault::new(format!("decoding a fold: {error}")))?;
     let FoldRow { status, artifacts, history, answer, upstream, metadata, unknown } = row;
     let fold = Fold { status, artifacts, history, answer, upstream, metadata, unknown };
-    Ok(Some((Folded { seq: seq as u64, peer_seq: peer_seq as u64, fold }, text.len())))
+    Ok(Some((Folded { seq: seq as u64, peer_seq: peer_seq as u64, fold, from: None }, text.len())))
 }
 
 pub fn write_fold(connection: &Connection, head: &Head, fold: Fold) -> Result<(), Fault> {

@@ -74,7 +74,9 @@ impl Author {
         let mut head = self.head.clone();
         apply(&mut head, &change);
         let state_before = (self.head.version > 0).then(|| self.head.state_code());
-        Some(Draft { head, state_before, body: log::encode(&change).unwrap(), change, dedupe: None })
+        let body = log::encode(&change).unwrap();
+        head.bytes += body.len() as u64;
+        Some(Draft { head, state_before, body, change, dedupe: None })
     }
 
     /// The store has kept it.

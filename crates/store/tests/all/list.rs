@@ -56,6 +56,7 @@ fn some_filter(random: &mut Random) -> ListFilter {
         limit: 1 + random.below(50),
         bytes: usize::MAX,
         with_artifacts: random.once_in(2),
+        history: None,
     }
 }
 

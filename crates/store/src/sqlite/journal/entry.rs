@@ -190,6 +190,8 @@ fn read(bytes: &mut &[u8]) -> Option<Entry> {
         deadline,
         origin,
         open_approvals,
+        // The tables add up what the entries hold.
+        bytes: 0,
     };
     let span = Span { seq, last_seq, peer_seq, last_peer_seq, at, artifacts_only: flags & ARTIFACTS_ONLY != 0 };
     Some(Entry { head, state_before: (state_before != NO_STATE).then_some(state_before), span, events, send })
