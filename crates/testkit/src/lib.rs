@@ -4,6 +4,7 @@
 
 pub mod client;
 pub mod grpc;
+pub mod hostile;
 pub mod http;
 pub mod http2;
 mod old;

@@ -289,6 +289,11 @@ impl HubProcess {
         assert!(sent.expect("sh can be started").success(), "SIG{name} could not be sent to the hub");
     }
 
+    /// The number of the hub's process.
+    pub fn process(&self) -> u32 {
+        self.child.as_ref().expect("the hub runs").id()
+    }
+
     /// SIGKILL: no chance to say good-bye.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {

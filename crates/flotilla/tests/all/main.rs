@@ -19,6 +19,7 @@ mod ledger;
 mod limits;
 mod lineage;
 mod members;
+mod memory;
 mod operations;
 mod probe;
 mod push;
