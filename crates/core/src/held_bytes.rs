@@ -15,6 +15,8 @@ use std::time::Duration;
 const KEYLESS_PART: usize = 4;
 /// Writers that wait for room go on when this part of a share is free again, so that not every byte wakes all of them.
 const FREE_PART: usize = 8;
+/// A share holds at least so many of the largest bodies.
+const BODIES: usize = 4;
 /// When a refused request may find room.
 const AGAIN: Duration = Duration::from_secs(1);
 /// So many wakers are kept; beyond that all are woken to look again.
@@ -80,7 +82,9 @@ impl HeldBytes {
 
     pub fn set_limits(&self, limits: &Limits) {
         let mut sums = self.sums();
-        (sums.per_caller, sums.most) = (limits.held_bytes_per_caller, limits.held_bytes);
+        // The largest request has room beside its message and its answer, whatever is configured.
+        sums.per_caller = limits.held_bytes_per_caller.max(limits.body.saturating_mul(BODIES));
+        sums.most = limits.held_bytes.max(sums.per_caller);
     }
 
     fn sums(&self) -> MutexGuard<'_, Sums> {
@@ -215,8 +219,8 @@ impl AsRef<[u8]> for Kept {
 
 fn full_share(most: usize) -> Refusal {
     let text = format!(
-        "Your requests and the answers you have not read hold as many bytes as they may ({most}). Read the answers, send \
-         fewer large requests at once, and try again."
+        "Your requests, the messages agents work on, and the answers you have not read hold as many bytes as they may \
+         ({most}). Read the answers, send fewer large messages at once, and try again."
     );
     Limit::HeldBytesPerCaller.refuse(most, text).retry_after(AGAIN)
 }
@@ -242,7 +246,15 @@ mod tests {
     const THREE: Account = Account::Caller(PrincipalId(3));
 
     fn budget() -> Arc<HeldBytes> {
-        HeldBytes::new(&Limits { held_bytes_per_caller: 100, held_bytes: 150, ..Limits::default() })
+        HeldBytes::new(&Limits { body: 1, held_bytes_per_caller: 100, held_bytes: 150, ..Limits::default() })
+    }
+
+    #[test]
+    fn the_largest_body_always_has_room() {
+        let limits = Limits { body: 100, held_bytes_per_caller: 100, held_bytes: 150, ..Limits::default() };
+        let budget = HeldBytes::new(&limits);
+        let (mut body, mut message) = (budget.open(ONE), budget.open(ONE));
+        assert!(body.grow(100).is_ok() && message.grow(100).is_ok());
     }
 
     #[derive(Default)]

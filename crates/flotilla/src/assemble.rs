@@ -264,6 +264,7 @@ pub fn settings(config: &Config, address: SocketAddr) -> Settings {
         public_url: public_url(config, address),
         anonymous: config.hub.allow_anonymous,
         card_form: config.hub.card_form.map(Into::into),
+        card_grpc_scheme: config.hub.card_grpc_scheme,
         metrics_need_key: config.metrics.need_key(),
         keep_alive: config.hub.keep_alive.0,
         sockets: config.sockets.sockets(),

@@ -141,6 +141,9 @@ pub struct HubConfig {
     /// below `/agents/NAME` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub card_form: Option<CardForm>,
+    /// Lists gRPC of 0.3 as `http://HOST:PORT` instead of `HOST:PORT`. The official 0.3 kit wants it; published SDKs
+    /// cannot dial it.
+    pub card_grpc_scheme: bool,
     /// How often a quiet stream shows that it is alive.
     pub keep_alive: Span,
     /// How long a stopping hub waits for streams and runs to end.
@@ -168,6 +171,7 @@ impl Default for HubConfig {
             allowed_origins: Vec::new(),
             trusted_proxies: Vec::new(),
             card_form: None,
+            card_grpc_scheme: false,
             keep_alive: Span::seconds(15),
             drain: Span::seconds(10),
             tls: None,

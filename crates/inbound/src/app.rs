@@ -47,6 +47,8 @@ pub struct Settings {
     pub trusted_proxies: Vec<Network>,
     /// The form of cards for those who name no version; none is what the place of the card makes of it.
     pub card_form: Option<CardForm>,
+    /// Whether cards list gRPC of 0.3 as a URL, as the official kit for 0.3 wants it.
+    pub card_grpc_scheme: bool,
     /// Whether `/metrics` asks for an admin's key.
     pub metrics_need_key: bool,
     /// How often a quiet stream shows that it is alive.

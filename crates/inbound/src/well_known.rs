@@ -243,10 +243,11 @@ fn interfaces(settings: &Settings, address: &Address) -> Vec<AgentInterface> {
     all.extend(authority(&settings.public_url).map(|place| interface(place, "GRPC", address.tenant, Version::V10)));
     all.extend(socket(&settings.public_url).map(|url| interface(url, channel::BINDING, address.tenant, Version::V10)));
     all.extend(in_version(Version::V03));
-    // Readers of 0.3 want a URL. They know no tenant, so what they call by gRPC reaches the default agent: the cards of
-    // others must not lead them there.
-    if address.is_default && authority(&settings.public_url).is_some() {
-        all.push(interface(settings.public_url.clone(), "GRPC", address.tenant, Version::V03));
+    // Clients of 0.3 know no tenant, so their gRPC calls reach the default agent: only its card lists gRPC of 0.3. The
+    // published SDKs hand the address to their channel as it is, and no channel dials `http://`.
+    if let Some(place) = authority(&settings.public_url).filter(|_| address.is_default) {
+        let url = if settings.card_grpc_scheme { settings.public_url.clone() } else { place };
+        all.push(interface(url, "GRPC", address.tenant, Version::V03));
     }
     all
 }

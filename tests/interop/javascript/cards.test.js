@@ -17,7 +17,7 @@ test('the root card is the hub\'s own', async () => {
     CHANNEL,
     ['JSONRPC', '0.3', `${URL}/a2a`],
     ['HTTP+JSON', '0.3', URL],
-    ['GRPC', '0.3', URL],
+    ['GRPC', '0.3', URL.replace('http://', '')],
   ]);
 });
 

@@ -38,11 +38,8 @@ function grpcTransport(agent) {
 async function connect(agent, binding) {
   // Below an agent the hub shows its card in the form of 1.0, unless it is asked for another.
   const resolver = new DefaultAgentCardResolver({ fetchImpl: fetchWith({ 'A2A-Version': '0.3' }) });
-  const card = await resolver.resolve(`${URL}/agents/${agent}/`);
-  // A client of 0.3 names no agent over gRPC, so only the default agent's card lists it. This one sets `agent-name`. The
-  // SDK gives the URL of a gRPC interface to the channel as it is, which knows no http://.
-  card.additionalInterfaces = card.additionalInterfaces.filter((face) => face.transport !== 'GRPC');
-  card.additionalInterfaces.push({ transport: 'GRPC', url: URL.replace('http://', '') });
+  // Clients of 0.3 name no agent over gRPC, so only the hub's own card lists it. This client adds `agent-name`.
+  const card = await resolver.resolve(binding === 'GRPC' ? `${URL}/` : `${URL}/agents/${agent}/`);
   const fetchImpl = fetchWith({ Authorization: `Bearer ${KEY}` });
   const transport = {
     'JSONRPC': () => new JsonRpcTransportFactory({ fetchImpl }),

@@ -18,7 +18,7 @@ async def test_the_root_card_is_the_hubs_own(http):
         CHANNEL,
         ("JSONRPC", "0.3", f"{URL}/a2a"),
         ("HTTP+JSON", "0.3", URL),
-        ("GRPC", "0.3", URL),
+        ("GRPC", "0.3", URL.removeprefix("http://")),
     ]
 
 

@@ -13,7 +13,6 @@ import pytest
 from a2a.client import A2ACardResolver, AuthInterceptor, ClientConfig, ClientFactory, CredentialService
 from a2a.client.errors import A2AClientError
 from a2a.types import (
-    AgentInterface,
     GetTaskPushNotificationConfigParams,
     Message,
     MessageSendConfiguration,
@@ -127,16 +126,14 @@ async def connect(request, binding, http):
     opened = []
 
     async def connect(agent):
+        # Clients of 0.3 name no agent over gRPC, so only the hub's own card lists it. This client adds `agent-name`.
+        place = URL if binding == "GRPC" else f"{URL}/agents/{agent}"
         # Below an agent the hub shows its card in the form of 1.0, unless it is asked for another.
         asking = {"headers": {"A2A-Version": "0.3"}}
-        card = await A2ACardResolver(http, f"{URL}/agents/{agent}").get_agent_card(http_kwargs=asking)
-        # A client of 0.3 names no agent over gRPC, so only the default agent's card lists it. This one sets `agent-name`.
-        if all(face.transport != "GRPC" for face in card.additional_interfaces):
-            card.additional_interfaces.append(AgentInterface(transport="GRPC", url=URL))
+        card = await A2ACardResolver(http, place).get_agent_card(http_kwargs=asking)
 
         def channel(address):
             metadata = {"authorization": f"Bearer {KEY}", "agent-name": agent}
-            address = address.removeprefix("http://")
             interceptors = [WithAnswers(metadata), WithStreams(metadata)]
             opened.append(grpc.aio.insecure_channel(address, interceptors=interceptors))
             return opened[-1]

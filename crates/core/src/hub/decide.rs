@@ -135,7 +135,7 @@ impl Hub {
         }
         let change = Arc::new(change);
         let state_before = (decided.version > 0).then(|| decided.state_code());
-        let mut places = self.places(decided, &decision.effects, from_caller, &limits)?;
+        let mut places = self.places(decided, &decision.effects, (from_caller, body.len()), &limits)?;
         let remains = match begun {
             Some(Begun::Over) => {
                 decision.effects.clear();

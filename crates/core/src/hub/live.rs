@@ -8,6 +8,7 @@ use crate::task::Head;
 use flotilla_protocol::event::Change;
 use std::collections::VecDeque;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Notify;
 
@@ -15,6 +16,11 @@ const SHARDS: usize = 64;
 /// What a task keeps in memory for its followers; a slower one reads the rest from the store.
 const TAIL_CHANGES: usize = 256;
 const TAIL_BYTES: usize = 512 * 1024;
+/// What all tasks keep together; beyond it each that changes keeps little.
+const ALL_TAILS_BYTES: usize = 64 * 1024 * 1024;
+const SHORT_TAIL_BYTES: usize = 8 * 1024;
+/// What an event takes in memory beyond its size in the log.
+const EVENT_BYTES: usize = 256;
 
 /// A task somebody is working on or looking at.
 pub struct Live {
@@ -23,6 +29,15 @@ pub struct Live {
     wake: Notify,
     /// Woken only when the task comes to rest, or cannot: for those who need nothing in between.
     rest: Notify,
+    /// The bytes that all tasks keep for their followers.
+    all_tails: Arc<AtomicUsize>,
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        let bytes = self.sequencer().tail_bytes;
+        self.all_tails.fetch_sub(bytes, Ordering::Relaxed);
+    }
 }
 
 #[derive(Default)]
@@ -84,7 +99,8 @@ impl Live {
             Some(_) => {
                 // Somebody else wrote to the store: what memory held has a hole now.
                 sequencer.tail.clear();
-                sequencer.tail_bytes = 0;
+                let dropped = std::mem::take(&mut sequencer.tail_bytes);
+                self.all_tails.fetch_sub(dropped, Ordering::Relaxed);
                 sequencer.loaded = Some(Loaded { decided: head.clone(), committed: head });
             }
             None => sequencer.loaded = Some(Loaded { decided: head.clone(), committed: head }),
@@ -97,11 +113,20 @@ impl Live {
         if let Some(loaded) = sequencer.loaded() {
             loaded.committed = head;
         }
+        let size = size + change.events.len() * EVENT_BYTES;
+        let before = sequencer.tail_bytes;
+        let others = self.all_tails.load(Ordering::Relaxed) - before;
+        let most = if others < ALL_TAILS_BYTES { TAIL_BYTES } else { SHORT_TAIL_BYTES };
         sequencer.tail_bytes += size;
         sequencer.tail.push_back((change, size));
-        while sequencer.tail.len() > TAIL_CHANGES || sequencer.tail_bytes > TAIL_BYTES {
+        while sequencer.tail.len() > TAIL_CHANGES || sequencer.tail_bytes > most {
             let Some((_, dropped)) = sequencer.tail.pop_front() else { break };
             sequencer.tail_bytes -= dropped;
+        }
+        if sequencer.tail_bytes >= before {
+            self.all_tails.fetch_add(sequencer.tail_bytes - before, Ordering::Relaxed);
+        } else {
+            self.all_tails.fetch_sub(before - sequencer.tail_bytes, Ordering::Relaxed);
         }
     }
 
@@ -195,11 +220,12 @@ type Shard = Mutex<IdMap<TaskId, Entry>>;
 /// All live tasks. One is kept exactly as long as somebody holds it.
 pub struct Lives {
     shards: Vec<Shard>,
+    all_tails: Arc<AtomicUsize>,
 }
 
 impl Default for Lives {
     fn default() -> Self {
-        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
+        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), all_tails: Arc::default() }
     }
 }
 
@@ -214,7 +240,13 @@ impl Lives {
         let live = {
             let mut shard = self.shard(id);
             let entry = shard.entry(id).or_insert_with(|| Entry {
-                live: Arc::new(Live { id, sequencer: Mutex::default(), wake: Notify::new(), rest: Notify::new() }),
+                live: Arc::new(Live {
+                    id,
+                    sequencer: Mutex::default(),
+                    wake: Notify::new(),
+                    rest: Notify::new(),
+                    all_tails: Arc::clone(&self.all_tails),
+                }),
                 holders: 0,
             });
             entry.holders += 1;

@@ -4,6 +4,7 @@
 use super::run::RunHandle;
 use super::tally::Full;
 use super::{Hub, Place};
+use crate::held_bytes::{Account, Held};
 use crate::ids::{AgentId, WorkspaceId};
 use crate::limits::{Limit, Limits};
 use crate::ports::Absence;
@@ -17,9 +18,12 @@ use std::time::Duration;
 
 /// What a run is counted as.
 pub enum RunPlace {
-    UnderWay { _of_agent: Place<AgentId> },
-    Queued { agent: AgentId, _of_agent: Place<AgentId>, _of_workspace: Place<WorkspaceId> },
+    UnderWay { _of_agent: Place<AgentId>, _message: Option<Held> },
+    Queued { agent: AgentId, _of_agent: Place<AgentId>, _of_workspace: Place<WorkspaceId>, message: Option<Held> },
 }
+
+/// A run's message is held in memory until its agent is done; smaller ones are not counted.
+const COUNTED_MESSAGE: usize = 4096;
 
 /// What a decision holds until its commit is settled.
 pub struct Places {
@@ -35,14 +39,14 @@ impl Hub {
         &self,
         head: &Head,
         effects: &[Effect],
-        from_caller: Option<bool>,
+        (from_caller, size): (Option<bool>, usize),
         limits: &Limits,
     ) -> Result<Places, Refusal> {
         let mut places = Places { run: None, opens: head.version == 0 };
         if !effects.is_empty() {
             places.run = match from_caller {
-                Some(held) => Some(self.run_place(head, held, limits)?),
-                None => self.free_place(head.agent),
+                Some(held) => Some(self.run_place(head, held, size, limits)?),
+                None => self.free_place(head.agent, None),
             };
         }
         if places.opens {
@@ -59,29 +63,46 @@ impl Hub {
     }
 
     /// A place for a run that a caller starts, or the refusal for want of one.
-    pub(super) fn run_place(&self, head: &Head, held: bool, limits: &Limits) -> Result<RunPlace, Refusal> {
+    fn run_place(&self, head: &Head, held: bool, size: usize, limits: &Limits) -> Result<RunPlace, Refusal> {
+        let message = self.message_held(head, size)?;
         if held {
-            return self.queue_place(head, limits.queued_per_agent, limits.queued_per_workspace);
+            return self.queue_place(head, message, limits.queued_per_agent, limits.queued_per_workspace);
         }
         let place = self.runs.place(head.agent, limits.runs_per_agent, limits.live_runs);
-        place.map(|_of_agent| RunPlace::UnderWay { _of_agent }).map_err(|full| no_run(full, limits))
+        place.map(|_of_agent| RunPlace::UnderWay { _of_agent, _message: message }).map_err(|full| no_run(full, limits))
+    }
+
+    /// Counts a message for its caller, from here until its run is over.
+    fn message_held(&self, head: &Head, size: usize) -> Result<Option<Held>, Refusal> {
+        if size < COUNTED_MESSAGE {
+            return Ok(None);
+        }
+        let mut held = self.held_bytes.open(Account::Caller(head.principal));
+        held.grow(size)?;
+        Ok(Some(held))
     }
 
     /// A place for a run that follows from others: it counts, and is not refused.
-    pub(super) fn free_place(&self, agent: AgentId) -> Option<RunPlace> {
+    fn free_place(&self, agent: AgentId, message: Option<Held>) -> Option<RunPlace> {
         let place = self.runs.place(agent, usize::MAX, usize::MAX).ok()?;
-        Some(RunPlace::UnderWay { _of_agent: place })
+        Some(RunPlace::UnderWay { _of_agent: place, _message: message })
     }
 
     /// The same for one that was there before this process.
     pub(super) fn place_of_old(&self, agent: Option<&Arc<Agent>>, head: &Head, absent: bool) -> Option<RunPlace> {
         match agent {
-            Some(_) if absent => self.queue_place(head, usize::MAX, usize::MAX).ok(),
-            _ => self.free_place(head.agent),
+            Some(_) if absent => self.queue_place(head, None, usize::MAX, usize::MAX).ok(),
+            _ => self.free_place(head.agent, None),
         }
     }
 
-    fn queue_place(&self, head: &Head, each: usize, together: usize) -> Result<RunPlace, Refusal> {
+    fn queue_place(
+        &self,
+        head: &Head,
+        message: Option<Held>,
+        each: usize,
+        together: usize,
+    ) -> Result<RunPlace, Refusal> {
         let workspace = self.registry.load().by_id(head.agent).map_or(WorkspaceId::DEFAULT, |agent| agent.workspace);
         let of_workspace = self.queued_by_workspace.place(workspace, together, usize::MAX).map_err(|_| {
             let text = format!(
@@ -96,7 +117,7 @@ impl Hub {
             );
             Limit::QueuedPerAgent.refuse(each, text)
         })?;
-        Ok(RunPlace::Queued { agent: head.agent, _of_agent: of_agent, _of_workspace: of_workspace })
+        Ok(RunPlace::Queued { agent: head.agent, _of_agent: of_agent, _of_workspace: of_workspace, message })
     }
 
     /// How many runs are under way in this process.
@@ -142,8 +163,9 @@ impl RunHandle {
 
     /// The run is on its way to its agent: it waits no more.
     pub fn delivered(&mut self) {
-        if let Some(RunPlace::Queued { agent, .. }) = self.place {
-            self.place = self.hub.free_place(agent);
+        if let Some(RunPlace::Queued { agent, message, .. }) = &mut self.place {
+            let (agent, message) = (*agent, message.take());
+            self.place = self.hub.free_place(agent, message);
         }
     }
 

@@ -168,7 +168,8 @@ fn the_agent_is_named_by_metadata_and_has_a_card() {
     let card = owner.call(&of("GetAgentCard"), &json!({})).expect("a card");
     assert_eq!((&card["protocolVersion"], &card["preferredTransport"]), (&json!("0.3.0"), &json!("JSONRPC")));
     let interfaces = card["additionalInterfaces"].as_array().expect("more").clone();
-    assert!(interfaces.iter().any(|one| one["transport"] == "GRPC" && one["url"] == hub.url()), "{card}");
+    let place = json!({"transport": "GRPC", "url": hub.address().to_string()});
+    assert!(interfaces.contains(&place), "HOST:PORT, which SDKs dial: {card}");
     let echo = owner.clone().agent("echo");
     let card = echo.call(&of("GetAgentCard"), &json!({})).expect("a card");
     assert_eq!(card["name"], "echo");
