@@ -74,7 +74,6 @@ fn hub_frame(kind: &str, bytes: &[u8]) {
 pub fn gopherhole_request(bytes: &[u8]) {
     let ([method], params) = lines(bytes);
     let (Some(method), Some(params)) = (text(method), text(params)) else { return };
-    let _ = gopherhole::is_dialect(method, params);
     if let Ok(Asked::Send { request, .. }) = gopherhole::read(method, params, gopherhole::message_id("1")) {
         let message = request.message.as_ref().expect("a message");
         assert!(message.role == Role::User && message.message_id.starts_with("gph-"));

@@ -1,7 +1,7 @@
 //! What every binding is given.
 
 use crate::address::Network;
-use crate::gopherhole::{Followed, Speakers};
+use crate::gopherhole::{Followed, Misplaced};
 use crate::meters::Meters;
 use crate::metrics_text::{Metrics, Render};
 use crate::rest::form::Forms;
@@ -67,8 +67,8 @@ pub struct App {
     pub(crate) tickets: Tickets,
     pub(crate) lines: Arc<Lines>,
     pub(crate) sittings: Arc<Sittings>,
-    pub(crate) speakers: Speakers,
     pub(crate) followed: Followed,
+    pub(crate) misplaced: Misplaced,
     /// Which form of 0.3 callers speak.
     pub(crate) forms: Forms,
 }
@@ -93,8 +93,8 @@ impl App {
             tickets: Tickets::default(),
             lines: Arc::default(),
             sittings: Arc::default(),
-            speakers: Speakers::default(),
             followed: Followed::default(),
+            misplaced: Misplaced::default(),
             forms: Forms::default(),
         })
     }

@@ -53,7 +53,6 @@ pub fn perform<'a>(
     parameters: &'a Parameters,
     request: Request,
 ) -> impl Future<Output = Result<Answered, Error>> + Send + 'a {
-    let sends = matches!(&request, Request::SendMessage(_) | Request::SendStreamingMessage(_));
     let checked = check(app, caller, path, parameters, &request);
     let named = path.is_some();
     let begun = checked.map(|agent| {
@@ -63,9 +62,6 @@ pub fn perform<'a>(
     async move {
         let (operating, agent) = begun?;
         let (answer, activated) = operating.await?;
-        if sends {
-            app.speakers.forget(caller);
-        }
         Ok(Answered { answer, extensions: parameters.activated(|| app.hub.extensions(&agent), activated.as_deref()) })
     }
 }
@@ -81,6 +77,9 @@ fn check(
     caller.check(Right::for_method(request.method()))?;
     if request.inline_push_config().is_some() {
         caller.check(Right::PushWrite)?;
+    }
+    if let Request::SendMessage(send) | Request::SendStreamingMessage(send) = request {
+        app.misplaced.check(caller, send.configuration.as_ref());
     }
     let registry = app.hub.registry();
     let agent = registry.resolve(caller, path, request.tenant())?;

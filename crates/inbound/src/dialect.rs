@@ -6,6 +6,7 @@ use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::StreamResponse;
 use flotilla_protocol::a2a::version::Version;
+use flotilla_protocol::gopherhole::is_own_method;
 use flotilla_protocol::v03::{self, Form};
 use http::Response;
 
@@ -119,6 +120,9 @@ fn no_method(dialect: Dialect, name: &str) -> Refusal {
     };
     let shown: String = name.chars().take(80).collect();
     let version = dialect.version().name();
-    let text = format!("There is no method '{shown}'. A2A {version} has: {}.", known.join(", "));
+    let mut text = format!("There is no method '{shown}'. A2A {version} has: {}.", known.join(", "));
+    if is_own_method(name) {
+        text.push_str(" GopherHole's methods are at /gopherhole/a2a and /gopherhole/ws.");
+    }
     Refusal::new(Reason::MethodNotFound, text)
 }

@@ -1,19 +1,18 @@
-//! GopherHole's dialect: its requests over `/a2a` and `/ws`, which name a task or nobody, answered in its own form.
+//! GopherHole's dialect, spoken below `/gopherhole` alone: requests that name a task or no agent, answered in its own
+//! form. What is asked anywhere else is A2A.
 
 mod agent;
 mod catalog;
 mod conversation;
 pub mod discover;
 mod frame;
-mod memory;
+pub mod http;
 mod news;
 mod push;
-pub mod refused;
-pub mod stream;
+mod stream;
 
 pub use agent::{check_run, reports};
 pub use frame::send_frame;
-pub use memory::{Program, Speakers};
 pub use news::{Followed, News, catch_up};
 
 use crate::app::App;
@@ -29,28 +28,12 @@ use flotilla_core::roster::Several;
 use flotilla_protocol::a2a::error::Refusal;
 use flotilla_protocol::a2a::method::Method;
 use flotilla_protocol::a2a::model::{Message, Task, TaskState};
-use flotilla_protocol::a2a::request::{
-    GetTaskRequest, PushConfigRequest, SendMessageConfiguration, SendMessageRequest,
-};
-use flotilla_protocol::gopherhole::{self, Asked, Listing, Parties};
+use flotilla_protocol::a2a::request::{GetTaskRequest, SendMessageConfiguration, SendMessageRequest};
+use flotilla_protocol::gopherhole::{self, Asked, Parties};
 use flotilla_protocol::lineage::Trace;
-use flotilla_protocol::v03;
 use serde_json::Value;
 use std::sync::Arc;
-
-/// How a request came.
-#[derive(Debug, Clone, Copy)]
-pub struct Came {
-    pub program: Program,
-    /// Whether its id is a number, as those of the dialect's clients are.
-    pub numbered: bool,
-}
-
-impl Came {
-    pub fn new(program: Program, id: &str) -> Self {
-        Self { program, numbered: id.parse::<u64>().is_ok() }
-    }
-}
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a request is answered with. The news of a task that it began come after that, so that its caller knows of whom.
 pub struct Answered {
@@ -64,78 +47,42 @@ impl From<Value> for Answered {
     }
 }
 
-/// The answer to a request, if it is one of this dialect: it says so itself, or is about a task that was begun in it, or
-/// could be of either and looks like one of a program that has spoken it last.
-pub async fn answer(
-    app: &Arc<App>,
-    caller: &Caller,
-    came: Came,
-    method: &str,
-    params: &str,
-) -> Option<Result<Answered, Error>> {
-    // Some of its clients use the names of 0.3.
-    let named = Method::from_name(method).or_else(|| v03::method::from_name(method));
-    if named == Some(Method::SendStreamingMessage) {
-        return None;
-    }
-    let speaks = gopherhole::is_dialect(method, params)
-        || match named {
-            Some(about) if is_about_a_task(about, method) => {
-                match Box::pin(about_its_task(app, caller, about, params)).await {
-                    Ok(speaks) => speaks,
-                    Err(error) => return Some(Err(error)),
-                }
-            }
-            Some(Method::ListTasks) => match gopherhole::listing(params) {
-                // Under the old name, the state is one of 0.3 as well.
-                Listing::Own if method == Method::ListTasks.name() => true,
-                Listing::Own | Listing::Either if came.numbered => {
-                    match memory::speaks(app, caller, came.program).await {
-                        Ok(speaks) => speaks,
-                        Err(error) => return Some(Err(error)),
-                    }
-                }
-                Listing::Own | Listing::Either => false,
-                Listing::Other => false,
-            },
-            _ => false,
-        };
-    if !speaks {
-        return None;
-    }
-    let answered = Box::pin(perform(app, caller, method, params)).await;
-    if named == Some(Method::SendMessage) && answered.is_ok() {
-        app.speakers.remember(caller, came.program);
-    }
-    Some(answered)
+/// The paths below `/gopherhole`: requests, the socket, and where its clients look for agents.
+pub fn is_path(rest: &[&str]) -> bool {
+    is_request(rest) || matches!(rest, ["ws"] | ["api", "discover" | "auth" | "access", ..])
 }
 
-/// Of push configs only under the new names: under the old ones they are those of 0.3.
-fn is_about_a_task(method: Method, name: &str) -> bool {
-    matches!(method, Method::GetTask | Method::CancelTask) || (is_of_push(method) && method.name() == name)
+/// The paths of requests over HTTP, as at the root.
+pub fn is_request(rest: &[&str]) -> bool {
+    matches!(rest, [] | ["a2a" | "rpc"])
 }
 
-fn is_of_push(method: Method) -> bool {
-    Right::for_method(method) == Right::PushWrite
-}
+/// Tells the operator once of a client that speaks this dialect where A2A is spoken: A2A passes over the agent it names,
+/// so its messages go to the default agent.
+#[derive(Default)]
+pub struct Misplaced(AtomicBool);
 
-/// Whether a task that is named alone was begun in this dialect, or is one the caller has to do as an agent.
-async fn about_its_task(app: &App, caller: &Caller, method: Method, params: &str) -> Result<bool, Error> {
-    // All of them name their task by one of these two.
-    let Ok(PushConfigRequest { tenant, task_id, id, .. }) = serde_json::from_str(params) else { return Ok(false) };
-    if !tenant.is_empty() {
-        return Ok(false);
+impl Misplaced {
+    pub fn check(&self, caller: &Caller, configuration: Option<&SendMessageConfiguration>) {
+        let names_agent =
+            configuration.is_some_and(|configuration| configuration.unknown.iter().any(|(name, _)| name == "agentId"));
+        if names_agent && !self.0.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                caller = %caller.name,
+                "a message names its agent in configuration.agentId, which A2A ignores. Connect clients of GopherHole to \
+                 /gopherhole/ws"
+            );
+        }
     }
-    let id = if is_of_push(method) { task_id } else { id };
-    if let Some(begun) = memory::begun_in_it(app, caller, &id).await? {
-        return Ok(begun);
-    }
-    let Some(agent) = own_agent(app, caller).filter(|_| !is_of_push(method)) else { return Ok(false) };
-    let Some(task) = TaskId::parse(&id) else { return Ok(false) };
-    Ok(app.hub.is_of_agent(&agent, task).await?)
 }
 
-async fn perform(app: &Arc<App>, caller: &Caller, method: &str, params: &str) -> Result<Answered, Error> {
+/// Whether a request is answered in A2A: only for the agent card does this dialect have no form of its own.
+pub fn leaves_to_a2a(method: &str) -> bool {
+    method == Method::GetExtendedAgentCard.name()
+}
+
+/// Answers a request of this dialect.
+pub async fn answer(app: &Arc<App>, caller: &Caller, method: &str, params: &str) -> Result<Answered, Error> {
     let fresh = gopherhole::message_id(&uuid::Uuid::now_v7().to_string());
     match gopherhole::read(method, params, fresh)? {
         Asked::Send { to, request } => {

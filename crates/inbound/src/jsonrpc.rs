@@ -6,16 +6,13 @@ use crate::answer::{self, JSON};
 use crate::app::App;
 use crate::call::{Answer, Answered, perform};
 use crate::dialect::{self, Dialect};
-use crate::gopherhole::stream::Streaming;
-use crate::gopherhole::{Came, Program};
 use crate::meters::Binding;
 use crate::parameters::Parameters;
 use crate::reading::Reading;
 use crate::spoken::Spoken;
 use crate::sse::{self, Dress};
-use crate::{body, caller, gopherhole};
+use crate::{body, caller};
 use axum::body::Body;
-use flotilla_core::caller::Caller;
 use flotilla_core::error::{Error, Fault};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::method::Method;
@@ -24,7 +21,6 @@ use flotilla_protocol::jsonrpc::{self, Envelope};
 use flotilla_protocol::v03;
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -108,10 +104,7 @@ async fn answer(
     asking: &mut Asking,
     started: Instant,
 ) -> Result<Response<Body>, Error> {
-    let caller = match let_in(app, agent, parts, body).await? {
-        ControlFlow::Continue(caller) => caller,
-        ControlFlow::Break(told) => return Ok(told),
-    };
+    let caller = caller::identify(app, parts).await?;
     let headers = &parts.headers;
     let limits = app.hub.limits();
     let bytes = body::read(parts, body, &limits).await?;
@@ -120,17 +113,6 @@ async fn answer(
     envelope.answer_id()?.clone_into(&mut asking.id);
     body::check_type(headers)?;
     let name = envelope.method_name()?;
-    if agent.is_none() {
-        let came = Came::new(Program::of(headers), &asking.id);
-        let params = envelope.params_text()?;
-        if let Some(answered) = gopherhole::answer(app, &caller, came, &name, params).await {
-            return in_gopherhole(app, &asking.id, answered);
-        }
-        let streaming = Streaming { id: &asking.id, method: &name, params, parameters: &parameters };
-        if let Some(response) = streaming.open(app, &caller, came).await {
-            return Ok(answer::finish(response, Dialect::V10, None));
-        }
-    }
     let (dialect, method) = dialect::of_method(&name, &parameters);
     let params = envelope.params_text()?;
     let dialect = decode::dialect(dialect, &name, &asking.id, params);
@@ -142,49 +124,6 @@ async fn answer(
     let response = encode(app, asking.clone(), answered)?;
     app.meters.served(Binding::JsonRpc, method, started);
     Ok(response)
-}
-
-/// Who is asking, or what somebody is told who is turned away in GopherHole's dialect.
-async fn let_in(
-    app: &App,
-    agent: Option<&str>,
-    parts: &Parts,
-    body: &mut Body,
-) -> Result<ControlFlow<Response<Body>, Caller>, Error> {
-    let (caller, error) = match caller::known(app, parts).await {
-        Err(error) => (None, error),
-        Ok(caller) => match app.hub.count_request(caller.principal) {
-            Ok(()) => return Ok(ControlFlow::Continue(caller)),
-            Err(refusal) => (Some(caller), refusal.into()),
-        },
-    };
-    let refusal = app.refusal(error);
-    let told = match agent {
-        None => Box::pin(gopherhole::refused::told(app, parts, body, caller.as_ref(), &refusal)).await,
-        Some(_) => None,
-    };
-    told.map(ControlFlow::Break).ok_or_else(|| refusal.into())
-}
-
-/// Clients of this dialect read errors only where HTTP tells of none.
-fn in_gopherhole(app: &App, id: &str, answered: Result<gopherhole::Answered, Error>) -> Result<Response<Body>, Error> {
-    let mut news = None;
-    let body = match answered {
-        Ok(answered) => {
-            news = answered.news;
-            jsonrpc::result(id, |out| serde_json::to_writer(out, &answered.result))
-        }
-        Err(error) => {
-            let refusal = app.refusal(error);
-            app.meters.refused(Binding::JsonRpc, &refusal);
-            Ok(jsonrpc::error(id, &refusal, app.now()))
-        }
-    };
-    let response = match news {
-        Some(news) => json(body)?.map(|body| answer::until_written(body, news.after_http())),
-        None => json(body)?,
-    };
-    Ok(answer::finish(response, Dialect::V10, None))
 }
 
 fn encode(app: &Arc<App>, asking: Asking, answered: Answered) -> Result<Response<Body>, Error> {

@@ -6,13 +6,16 @@ use crate::load::Load;
 use crate::parameters::Parameters;
 use crate::rest::path::{self, Missed};
 use crate::well_known::Place;
-use crate::{answer, api, browser, catalog, door, grpc, health, jsonrpc, metrics_text, rest, schemas, well_known, ws};
+use crate::ws::Manner;
+use crate::{
+    answer, api, browser, catalog, door, gopherhole, grpc, health, jsonrpc, metrics_text, rest, schemas, well_known, ws,
+};
 use axum::body::Body;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::version::Version;
 use http::header::CONNECTION;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response};
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -66,7 +69,10 @@ async fn dispatch_otherwise(app: &Arc<App>, segments: &[&str], request: Request<
         [tenant, rest @ ..] if !matches!(*tenant, "api" | "v1") && path::is_ours(rest) => {
             (Some(*tenant), rest, Version::V10)
         }
-        ["ws"] => return ws::serve(app, request).await,
+        ["ws"] => return ws::serve(app, Manner::Frames, request).await,
+        ["gopherhole", rest @ ..] if gopherhole::is_path(rest) => {
+            return Box::pin(serve_gopherhole(app, rest, request)).await;
+        }
         ["api", rest @ ..] => return Box::pin(api::serve(app, rest, request)).await,
         other => {
             let (parts, body) = request.into_parts();
@@ -75,6 +81,18 @@ async fn dispatch_otherwise(app: &Arc<App>, segments: &[&str], request: Request<
         }
     };
     serve_rest(app, agent, rest, version, request).await
+}
+
+async fn serve_gopherhole(app: &Arc<App>, rest: &[&str], request: Request<Body>) -> Response<Body> {
+    match rest {
+        ["ws"] => ws::serve(app, Manner::GopherHole, request).await,
+        ["api", rest @ ..] => api::serve(app, rest, request).await,
+        _ if *request.method() == Method::POST => gopherhole::http::serve(app, request).await,
+        _ => {
+            let (parts, body) = request.into_parts();
+            answer::after(app, &parts.headers, body, wrong_verb(app, &parts, "POST")).await
+        }
+    }
 }
 
 /// Split first, decode then: an encoded slash belongs to its segment.
@@ -119,6 +137,7 @@ enum Form {
     JsonRpc,
     Rest,
     RestIn03,
+    GopherHole,
 }
 
 impl Form {
@@ -129,6 +148,8 @@ impl Form {
             Self::JsonRpc
         } else if path::in_03(segments).is_some() {
             Self::RestIn03
+        } else if matches!(segments, ["gopherhole", rest @ ..] if gopherhole::is_request(rest)) {
+            Self::GopherHole
         } else {
             Self::Rest
         }
@@ -140,6 +161,7 @@ impl Form {
             Self::JsonRpc => jsonrpc::turn_away(app, dialect, refusal),
             Self::RestIn03 => rest::refuse_in_03(app, refusal),
             Self::Rest => rest::refuse(app, refusal),
+            Self::GopherHole => gopherhole::http::refuse(app, &HeaderMap::new(), "null", refusal),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `GET /ws`: a connection that stays open, for agents that dial in and for callers (docs/sockets.md).
+//! `GET /ws`: a connection that stays open, for agents that dial in and for callers (docs/sockets.md). `/gopherhole/ws` is
+//! the same for clients of GopherHole.
 
 mod agent;
 mod calls;
@@ -18,7 +19,8 @@ use crate::app::App;
 use crate::parameters::query;
 use crate::{answer, caller, rest};
 use axum::body::Body;
-use connection::{Connection, Manner};
+use connection::Connection;
+pub use connection::Manner;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
 use flotilla_core::rights::Right;
@@ -95,9 +97,10 @@ impl Wish {
     }
 }
 
-pub async fn serve(app: &Arc<App>, request: Request<Body>) -> Response<Body> {
+/// `plain` is how a peer is spoken to that asks for no subprotocol: it goes by the path.
+pub async fn serve(app: &Arc<App>, plain: Manner, request: Request<Body>) -> Response<Body> {
     let (mut parts, body) = request.into_parts();
-    let accepted = match handshake::check(&parts) {
+    let accepted = match handshake::check(&parts, plain) {
         Ok(accepted) => accepted,
         Err(refusal) => {
             let response = handshake::not_upgraded(rest::refuse(app, &refusal));
@@ -144,7 +147,7 @@ async fn open(app: &Arc<App>, parts: &mut Parts, manner: Manner) -> Result<Box<C
             let (session, resumed) = desk.open(wish.resume.as_deref(), terms, &seal)?;
             match manner {
                 Manner::Worker => session.serve_worker(wish.places.unwrap_or(usize::MAX)),
-                Manner::Frames => session.serve_frames(),
+                Manner::Frames | Manner::GopherHole => session.serve_frames(),
                 Manner::V10 | Manner::V03 => session.serve_requests(),
             }
             Some(agent::Place { agent, session, resumed })

@@ -11,7 +11,7 @@ mod tests;
 pub use part::{payload, read_message};
 pub use push::{push_config, push_configs};
 pub use report::reports;
-pub use request::{Asked, Listing, Search, is_dialect, listing, read};
+pub use request::{Asked, OWN_METHODS, Search, is_own_method, read};
 pub use task::{Parties, page, sent, shown_state, states_of, task};
 
 use crate::a2a::model::Task;

@@ -39,6 +39,13 @@ impl Dial {
         Self { address, target: "/ws".into(), headers: Vec::new() }
     }
 
+    /// Another path than `/ws`.
+    #[must_use]
+    pub fn path(mut self, path: &str) -> Self {
+        self.target = path.to_owned();
+        self
+    }
+
     #[must_use]
     pub fn key(self, key: &str) -> Self {
         self.header("authorization", &format!("Bearer {key}"))

@@ -26,12 +26,12 @@ impl Hub {
             return Ok(Vec::new());
         }
         let agents = match with {
-            Some(agent) => vec![agent],
-            None => self.store.agents_of(caller.principal).await?,
+            Some(agent) => self.registry.load().by_id(agent).cloned().into_iter().collect(),
+            None => self.agents_seen(caller).await?,
         };
         let mut talks = Vec::new();
-        for id in agents {
-            let Some(agent) = self.registry.load().by_id(id).cloned() else { continue };
+        for agent in agents {
+            let id = agent.id;
             let Some(latest) = self.latest(caller, id, context, None).await? else { continue };
             let mut waiting: Option<Head> = None;
             for state in [TaskState::InputRequired, TaskState::AuthRequired] {

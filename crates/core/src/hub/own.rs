@@ -45,11 +45,20 @@ pub struct Sides {
 }
 
 impl Hub {
-    /// The agent one of a caller's tasks is with.
+    /// The agent one of a caller's tasks is with, if the caller's key sees that agent.
     pub async fn agent_of(&self, caller: &Caller, id: &str) -> Result<Option<Arc<Agent>>, Fault> {
         let Some(id) = TaskId::parse(id) else { return Ok(None) };
         let head = self.store.head(Scope::Own { principal: caller.principal }, id).await?;
-        Ok(head.and_then(|head| self.registry.load().by_id(head.agent).cloned()))
+        let agent = head.and_then(|head| self.registry.load().by_id(head.agent).cloned());
+        Ok(agent.filter(|agent| agent.is_seen_by(caller)))
+    }
+
+    /// The agents a caller has tasks with, as far as the caller's key sees them.
+    pub(super) async fn agents_seen(&self, caller: &Caller) -> Result<Vec<Arc<Agent>>, Fault> {
+        let ids = self.store.agents_of(caller.principal).await?;
+        let registry = self.registry.load();
+        let agents = ids.into_iter().filter_map(|id| registry.by_id(id).cloned());
+        Ok(agents.filter(|agent| agent.is_seen_by(caller)).collect())
     }
 
     /// Whether a task is, or was, an agent's to do.
@@ -148,8 +157,8 @@ impl Hub {
 
     /// Who asked whom, of all tasks a caller has a part in.
     async fn pairs(&self, caller: &Caller, inbox: Option<&Agent>) -> Result<Vec<(PrincipalId, AgentId)>, Fault> {
-        let own = self.store.agents_of(caller.principal).await?;
-        let mut pairs: Vec<_> = own.into_iter().map(|agent| (caller.principal, agent)).collect();
+        let own = self.agents_seen(caller).await?;
+        let mut pairs: Vec<_> = own.into_iter().map(|agent| (caller.principal, agent.id)).collect();
         if let Some(agent) = inbox {
             let callers = self.store.callers_of(agent.id).await?;
             pairs.extend(callers.into_iter().filter(|one| *one != caller.principal).map(|one| (one, agent.id)));

@@ -1,6 +1,6 @@
 //! A message in a frame of its own, which may come again: after a cut its sender cannot know whether it was taken.
 
-use super::{News, Program, conversation, post_to};
+use super::{News, conversation, post_to};
 use crate::app::App;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
@@ -82,7 +82,6 @@ async fn send_as(app: &Arc<App>, caller: &Caller, sending: &Sending, id: &str) -
     let trace = sending.traceparent.as_deref().and_then(|parent| Trace::parse(parent, sending.tracestate.as_deref()));
     let request = conversation::once_to_agent(app, caller, &sending.to, request).await?;
     let (posted, parties) = post_to(app, caller, &sending.to, request, trace).await?;
-    app.speakers.remember(caller, Program::Socket);
     let shown = gopherhole::task(&posted.task, &parties);
     Ok(Sent { task: *posted.task, shown, repeated: posted.repeated, news: posted.news })
 }

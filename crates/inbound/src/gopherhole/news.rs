@@ -62,9 +62,9 @@ impl Following {
     }
 
     /// Ends it if nobody listens. Whoever connects after that, and says more, begins anew.
-    fn is_over(&mut self, caller: &Caller) -> bool {
+    fn is_over(&mut self, caller: &Caller, agent: &Agent) -> bool {
         let mut all = self.app.followed.all();
-        self.over = self.app.lines.of(caller.principal).is_empty();
+        self.over = self.app.lines.readers(caller.principal, agent).is_empty();
         if self.over {
             all.remove(&self.id);
         }
@@ -97,7 +97,7 @@ impl News {
     /// None if nobody would listen, if there are none to come, or if they are told already. Whoever connects later is told
     /// of what is under way.
     pub fn of(app: &Arc<App>, caller: &Caller, agent: &Arc<Agent>, task: &Task) -> Option<Self> {
-        if app.lines.of(caller.principal).is_empty() || task.status.state.is_terminal() {
+        if app.lines.readers(caller.principal, agent).is_empty() || task.status.state.is_terminal() {
             return None;
         }
         let following = Following::begin(app, &task.id)?;
@@ -151,7 +151,7 @@ impl Telling {
                 Ok(Turn::Quiet) => {}
                 Ok(Turn::End | Turn::Stopping) | Err(_) => return,
             }
-            if following.is_over(&caller) {
+            if following.is_over(&caller, &agent) {
                 return;
             }
             if changed {
@@ -161,12 +161,12 @@ impl Telling {
     }
 }
 
-/// Tells the task as it is to all who listen.
+/// Tells the task as it is to all who listen and may read it.
 async fn tell_now(app: &App, caller: &Caller, agent: &Agent, id: String) {
     let request = GetTaskRequest { id, ..GetTaskRequest::default() };
     let Ok(task) = app.hub.get_task(caller.with_agent(agent.id), &request).await else { return };
     let frame = hub_frame::task_update(&gopherhole::task(&task, &parties(caller, agent)));
-    for line in app.lines.of(caller.principal) {
+    for line in app.lines.readers(caller.principal, agent) {
         // One that is full misses this news, and finds the task when it asks for it.
         let mut held = app.hub.held_bytes().open(Account::Caller(caller.principal));
         if held.grow(frame.len()).is_ok() {

@@ -1,9 +1,10 @@
 //! Streams of the dialect, over HTTP alone: the frames of 1.0, with the states and parts of 0.3 in them.
 
-use super::{Came, about_its_task, conversation, parties};
+use super::{conversation, parties};
 use crate::app::App;
 use crate::call::{Answer, perform};
 use crate::dialect::Dialect;
+use crate::meters::Binding;
 use crate::parameters::Parameters;
 use crate::reading::Reading;
 use crate::sse::{self, Dress};
@@ -24,40 +25,32 @@ use std::sync::Arc;
 /// A request of the dialect that asks for a stream.
 pub struct Streaming<'a> {
     pub id: &'a str,
-    pub method: &'a str,
+    pub method: Method,
     pub params: &'a str,
     pub parameters: &'a Parameters,
 }
 
 impl Streaming<'_> {
-    /// The stream, if the request is one of this dialect. Its clients read a refusal only in a stream.
-    pub async fn open(self, app: &Arc<App>, caller: &Caller, came: Came) -> Option<Response<Body>> {
-        let opened = match Method::from_name(self.method)? {
-            Method::SendStreamingMessage if gopherhole::is_dialect(self.method, self.params) => {
-                Box::pin(self.send(app, caller, came)).await
-            }
-            Method::SubscribeToTask => {
-                match Box::pin(about_its_task(app, caller, Method::SubscribeToTask, self.params)).await {
-                    Ok(true) => Box::pin(self.subscribe(app, caller)).await,
-                    Ok(false) => return None,
-                    Err(error) => Err(error),
-                }
-            }
-            _ => return None,
+    /// The stream, or the refusal in one: its clients read none elsewhere.
+    pub async fn open(self, app: &Arc<App>, caller: &Caller) -> Response<Body> {
+        let opened = match self.method {
+            Method::SendStreamingMessage => Box::pin(self.send(app, caller)).await,
+            _ => Box::pin(self.subscribe(app, caller)).await,
         };
         let id = self.id.to_owned();
-        Some(match opened {
+        match opened {
             Ok((reading, parties)) => sse::respond(reading, Told { id, parties }),
             Err(error) => {
-                let told = Told { id, parties: Parties::default() };
-                sse::single(&told.refusal(app, &app.refusal(error)))
+                let refusal = app.refusal(error);
+                app.meters.refused(Binding::JsonRpc, &refusal);
+                sse::single(&Told { id, parties: Parties::default() }.refusal(app, &refusal))
             }
-        })
+        }
     }
 
-    async fn send(&self, app: &Arc<App>, caller: &Caller, came: Came) -> Result<(Reading, Parties), Error> {
+    async fn send(&self, app: &Arc<App>, caller: &Caller) -> Result<(Reading, Parties), Error> {
         let fresh = gopherhole::message_id(&uuid::Uuid::now_v7().to_string());
-        let (to, request) = match gopherhole::read(self.method, self.params, fresh)? {
+        let (to, request) = match gopherhole::read(self.method.name(), self.params, fresh)? {
             Asked::Send { to, request } => {
                 let request = conversation::to_agent(app, caller, &to, *request).await?;
                 (to, request)
@@ -68,7 +61,6 @@ impl Streaming<'_> {
             _ => return Err(Fault::new("a message is read as one").into()),
         };
         let reading = self.follow(app, caller, &to, Request::SendStreamingMessage(request)).await?;
-        app.speakers.remember(caller, came.program);
         let parties = Parties { client: caller.shown_as().to_owned(), server: to };
         Ok((reading, parties))
     }

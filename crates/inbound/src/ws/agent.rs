@@ -59,7 +59,7 @@ impl Connection {
     pub fn delivery(&mut self, delivery: &Delivery) -> Vec<String> {
         let Delivery { task, attempt, work } = delivery;
         match self.manner {
-            Manner::Frames => return vec![hub_frame::delivery(work, *attempt)],
+            Manner::Frames | Manner::GopherHole => return vec![hub_frame::delivery(work, *attempt)],
             Manner::Worker => return vec![RunFrame::of(work, *attempt).frame()],
             Manner::V10 | Manner::V03 => {}
         }

@@ -5,10 +5,10 @@ use super::lines::{Line, Outgoing};
 use crate::app::App;
 use crate::call::{Answer, perform};
 use crate::dialect::{self, Dialect};
-use crate::gopherhole::{self, Came, Program};
+use crate::gopherhole;
 use crate::jsonrpc::decode;
 use crate::meters::Binding;
-use crate::parameters::{Asked, Parameters};
+use crate::parameters::Parameters;
 use crate::reading::{Reading, Turn};
 use crate::spoken::Spoken;
 use flotilla_core::caller::Caller;
@@ -82,6 +82,7 @@ struct Call {
     method: String,
     params: String,
     dialect: Dialect,
+    in_gopherhole: bool,
     /// For what it asks, until it is answered.
     held: Held,
 }
@@ -113,7 +114,8 @@ impl Connection {
         let mut held = self.app.hub.held_bytes().open(Account::Caller(self.caller.principal));
         held.grow(params.len())?;
         let (app, caller, outgoing) = (Arc::clone(&self.app), self.caller.clone(), self.outgoing.clone());
-        Ok(Box::new(Call { app, caller, outgoing, parameters, id: id.to_owned(), method, params, dialect, held }))
+        let (id, in_gopherhole) = (id.to_owned(), self.manner == Manner::GopherHole);
+        Ok(Box::new(Call { app, caller, outgoing, parameters, id, method, params, dialect, in_gopherhole, held }))
     }
 
     /// Those of the connection, and over them those of the request.
@@ -130,7 +132,7 @@ impl Connection {
         let version = match self.manner {
             Manner::V10 => Some("1.0"),
             Manner::V03 => Some("0.3"),
-            Manner::Frames | Manner::Worker => None,
+            Manner::Frames | Manner::GopherHole | Manner::Worker => None,
         };
         if let Some(version) = version.filter(|_| !headers.contains_key("a2a-version")) {
             headers.insert("a2a-version", HeaderValue::from_static(version));
@@ -159,16 +161,12 @@ impl Call {
     }
 
     async fn answer(&mut self, started: Instant) -> Result<(), Error> {
-        // Whoever names a version, for this request or with the subprotocol, is answered in it.
-        if matches!(self.parameters.version(), Asked::Nothing) {
-            let came = Came::new(Program::Socket, &self.id);
-            if let Some(result) = gopherhole::answer(&self.app, &self.caller, came, &self.method, &self.params).await {
-                let answered = result?;
-                let text = channel::result(&self.id, &answered.result, None).map_err(encoding)?;
-                self.say(text).await?;
-                drop(answered.news);
-                return Ok(());
-            }
+        if self.in_gopherhole && !gopherhole::leaves_to_a2a(&self.method) {
+            let answered = gopherhole::answer(&self.app, &self.caller, &self.method, &self.params).await?;
+            self.say(channel::result(&self.id, &answered.result, None).map_err(encoding)?).await?;
+            // Its news come after the answer, so that its caller knows the task they are about.
+            drop(answered.news);
+            return Ok(());
         }
         let (dialect, method) = dialect::of_method(&self.method, &self.parameters);
         self.dialect = dialect;

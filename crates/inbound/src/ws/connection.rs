@@ -44,6 +44,8 @@ const PONGS: usize = 256;
 pub enum Manner {
     /// In frames of the hub's own.
     Frames,
+    /// The same, and requests are in GopherHole's dialect: the connection was opened at its path.
+    GopherHole,
     /// In JSON-RPC requests of A2A 1.0.
     V10,
     /// The same of 0.3.
@@ -90,8 +92,8 @@ impl Connection {
     ) -> Self {
         let sockets = app.settings().sockets;
         let (outgoing, waiting) = mpsc::channel(sockets.outgoing);
-        let _listed = app.lines.add(caller.principal, outgoing.clone());
-        if matches!(manner, Manner::Frames) {
+        let _listed = app.lines.add(&caller, outgoing.clone());
+        if matches!(manner, Manner::Frames | Manner::GopherHole) {
             gopherhole::catch_up(app, &caller);
         }
         let seated = app.sittings.join(caller.principal);

@@ -5,6 +5,7 @@ use crate::gopherhole;
 use flotilla_core::error::Error;
 use flotilla_core::fleet::Via;
 use flotilla_core::ids::TaskId;
+use flotilla_core::rights::Right;
 use flotilla_core::roster::Unheard;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::profile::Profile;
@@ -66,7 +67,7 @@ impl Connection {
                 let session = &self.place()?.session;
                 // A worker may have a Message to answer with.
                 let taken = match self.manner {
-                    Manner::Frames => session.acknowledge(task, run).await,
+                    Manner::Frames | Manner::GopherHole => session.acknowledge(task, run).await,
                     _ => session.taken(task, run),
                 };
                 if taken.is_err() {
@@ -214,8 +215,8 @@ impl Connection {
             };
             let mark = sent.repeated.then_some("duplicate");
             say(&outgoing, hub_frame::ack(id.as_ref(), &sent.task.id, mark)).await;
-            // What has ended by now has no more news, and the acknowledgement does not say so.
-            if sent.task.status.state.is_terminal() {
+            // A task that has ended has no more news, and the acknowledgement does not say so.
+            if sent.task.status.state.is_terminal() && caller.rights.has(Right::TasksRead) {
                 say(&outgoing, hub_frame::task_update(&sent.shown)).await;
             }
             drop(sent.news);

@@ -24,7 +24,8 @@ pub struct Accepted {
     pub manner: Manner,
 }
 
-pub fn check(request: &Parts) -> Result<Accepted, Refusal> {
+/// `plain` is how a peer is spoken to that asks for no subprotocol.
+pub fn check(request: &Parts, plain: Manner) -> Result<Accepted, Refusal> {
     let wrong =
         |text: &str| Err(Refusal::new(Reason::InvalidRequest, format!("{text} /ws is a WebSocket (RFC 6455).")));
     if request.method != Method::GET || request.version != Version::HTTP_11 {
@@ -51,7 +52,7 @@ pub fn check(request: &Parts) -> Result<Accepted, Refusal> {
     } else if names(SEC_WEBSOCKET_PROTOCOL, worker::SUBPROTOCOL) {
         Manner::Worker
     } else {
-        Manner::Frames
+        plain
     };
     Ok(Accepted { accept: accept(key), manner })
 }
@@ -84,7 +85,7 @@ impl Accepted {
             Manner::V10 => Some(SUBPROTOCOL),
             Manner::V03 => Some(SUBPROTOCOL_03),
             Manner::Worker => Some(worker::SUBPROTOCOL),
-            Manner::Frames => None,
+            Manner::Frames | Manner::GopherHole => None,
         };
         if let Some(chosen) = chosen {
             headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(chosen));

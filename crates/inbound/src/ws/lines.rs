@@ -1,7 +1,10 @@
 //! Lines to callers who are connected: where the news of tasks go that they began in another request.
 
+use flotilla_core::caller::Caller;
 use flotilla_core::held_bytes::Held;
 use flotilla_core::ids::PrincipalId;
+use flotilla_core::registry::Agent;
+use flotilla_core::rights::Right;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::mpsc;
@@ -22,22 +25,33 @@ impl From<String> for Outgoing {
     }
 }
 
+/// A caller's connection: what it may be told goes by the key it was opened with.
+struct Connected {
+    caller: Caller,
+    line: Line,
+}
+
 /// Which connections each caller has.
 #[derive(Default)]
-pub struct Lines(Mutex<HashMap<PrincipalId, Vec<Line>>>);
+pub struct Lines(Mutex<HashMap<PrincipalId, Vec<Connected>>>);
 
 impl Lines {
-    fn all(&self) -> MutexGuard<'_, HashMap<PrincipalId, Vec<Line>>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<PrincipalId, Vec<Connected>>> {
         self.0.lock().expect("no panic while holding the lines")
     }
 
-    pub fn of(&self, principal: PrincipalId) -> Vec<Line> {
-        self.all().get(&principal).cloned().unwrap_or_default()
+    /// The connections of a principal whose keys may read its tasks with an agent.
+    pub fn readers(&self, principal: PrincipalId, agent: &Agent) -> Vec<Line> {
+        let reads = |one: &&Connected| one.caller.rights.has(Right::TasksRead) && agent.is_seen_by(&one.caller);
+        let all = self.all();
+        let connected = all.get(&principal).into_iter().flatten();
+        connected.filter(reads).map(|one| one.line.clone()).collect()
     }
 
-    pub fn add(self: &Arc<Self>, principal: PrincipalId, line: Line) -> Listed {
-        self.all().entry(principal).or_default().push(line.clone());
-        Listed { lines: Arc::clone(self), principal, line }
+    pub fn add(self: &Arc<Self>, caller: &Caller, line: Line) -> Listed {
+        let connected = Connected { caller: caller.clone(), line: line.clone() };
+        self.all().entry(caller.principal).or_default().push(connected);
+        Listed { lines: Arc::clone(self), principal: caller.principal, line }
     }
 }
 
@@ -52,7 +66,7 @@ impl Drop for Listed {
     fn drop(&mut self) {
         let mut all = self.lines.all();
         if let Some(lines) = all.get_mut(&self.principal) {
-            lines.retain(|line| !line.same_channel(&self.line));
+            lines.retain(|one| !one.line.same_channel(&self.line));
             if lines.is_empty() {
                 all.remove(&self.principal);
             }

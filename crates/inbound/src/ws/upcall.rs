@@ -108,7 +108,7 @@ fn failed(text: String) -> Report {
 impl Connection {
     /// The run is to end, or is over for the hub. One that goes on is asked about by a request whose answer counts.
     pub fn stop(&mut self, task: TaskId, run: u32, theirs: String) -> Vec<String> {
-        if matches!(self.manner, Manner::Frames | Manner::Worker) {
+        if matches!(self.manner, Manner::Frames | Manner::GopherHole | Manner::Worker) {
             return vec![hub_frame::cancel(&task.to_string(), run)];
         }
         let goes_on = self.place.as_ref().is_some_and(|place| place.session.desk().is_to_end(task));

@@ -1,4 +1,4 @@
-//! Requests of the dialect, and how they are told from those of A2A.
+//! Requests of the dialect.
 
 use super::part::read_message;
 use super::push::{read_config, read_new};
@@ -15,7 +15,6 @@ use crate::v03;
 use crate::v03::V03;
 use crate::wire::{Int32, Json};
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
 /// What is asked for.
 #[derive(Debug)]
@@ -61,62 +60,13 @@ pub struct Search {
     pub offset: Option<usize>,
 }
 
-/// One of these is in every message of the dialect, or the beginning of a name that is written in another way. Nearly
-/// all messages have none, and need not be read to know that.
-const SIGNS: [&str; 5] = ["\"kind\"", "agentId", "contextId", "x-gopherhole", "\\u"];
+/// Methods that A2A does not have.
+pub const OWN_METHODS: [&str; 3] = ["task/respond", "x-gopherhole/agents.available", "x-gopherhole/agents.discover"];
+const OWN_PREFIX: &str = "x-gopherhole/";
 
-/// What only this dialect has: an agent in the configuration, members of its own there, and parts that are named by kind
-/// under the method names of 1.0.
-pub fn is_dialect(method: &str, params: &str) -> bool {
-    if method.starts_with("x-gopherhole/") || method == "task/respond" {
-        return true;
-    }
-    #[derive(Deserialize)]
-    struct Signs {
-        #[serde(default)]
-        configuration: Option<BTreeMap<String, Json>>,
-        #[serde(default)]
-        message: Option<Kinds>,
-    }
-    #[derive(Deserialize)]
-    struct Kinds {
-        #[serde(default)]
-        parts: Vec<BTreeMap<String, Json>>,
-    }
-    let in_new_names =
-        [Method::SendMessage, Method::SendStreamingMessage].into_iter().any(|known| known.name() == method);
-    let sends = (in_new_names || method == v03::method::name(Method::SendMessage))
-        && SIGNS.iter().any(|sign| params.contains(sign));
-    let Some(signs) = sends.then(|| serde_json::from_str::<Signs>(params).ok()).flatten() else { return false };
-    // No version of A2A has these there.
-    let own = |name: &String| matches!(name.as_str(), "agentId" | "contextId") || name.starts_with("x-gopherhole");
-    let configured = signs.configuration.is_some_and(|configuration| configuration.keys().any(own));
-    let by_kind = |part: &BTreeMap<String, Json>| part.contains_key("kind");
-    configured || in_new_names && signs.message.is_some_and(|message| message.parts.iter().any(by_kind))
-}
-
-/// What the parameters of a list of tasks say of the dialect they are in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listing {
-    /// A state is named as in this dialect, and not in A2A 1.0.
-    Own,
-    Either,
-    /// There is something that its clients never send.
-    Other,
-}
-
-/// Its clients have no tenants, and ask for no times; the order they ask for is the one there is, or passed over.
-pub fn listing(params: &str) -> Listing {
-    let Ok(said) = serde_json::from_str::<BTreeMap<String, Json>>(params) else { return Listing::Other };
-    let known = ["contextId", "status", "pageSize", "pageToken", "historyLength", "includeArtifacts", "sortOrder"];
-    if said.keys().any(|name| !known.contains(&name.as_str())) {
-        return Listing::Other;
-    }
-    match said.get("status").map(Json::text) {
-        None | Some("null") => Listing::Either,
-        Some(status) if status.chars().any(|letter| letter.is_ascii_lowercase()) => Listing::Own,
-        Some(_) => Listing::Other,
-    }
+/// Whether only clients of this dialect call a method of this name.
+pub fn is_own_method(method: &str) -> bool {
+    method.starts_with(OWN_PREFIX) || OWN_METHODS.contains(&method)
 }
 
 #[derive(Deserialize, Default)]
@@ -161,9 +111,9 @@ pub fn read(method: &str, params: &str, fresh: String) -> Result<Asked, Refusal>
         _ => {
             let shown: String = method.chars().take(80).collect();
             let text = format!(
-                "This hub does not have '{shown}'. Of GopherHole's methods it has SendMessage, GetTask, ListTasks, \
-                 CancelTask, those of push configs, task/respond, x-gopherhole/agents.available and \
-                 x-gopherhole/agents.discover."
+                "This hub does not have '{shown}'. Of GopherHole's methods it has SendMessage, SendStreamingMessage, \
+                 GetTask, ListTasks, CancelTask, SubscribeToTask, GetExtendedAgentCard, those of push configs, {}.",
+                OWN_METHODS.join(", ")
             );
             return Err(Refusal::new(Reason::MethodNotFound, text));
         }

@@ -1,7 +1,7 @@
 //! What clients of the dialect send is read, and what they are sent is what their models take.
 
 use super::{
-    Asked, Listing, Parties, is_dialect, listing, page, payload, push_config, read, reports, sent, speaks_of, task,
+    Asked, OWN_METHODS, Parties, is_own_method, page, payload, push_config, read, reports, sent, speaks_of, task,
 };
 use crate::a2a::model::{Artifact, Message, Part, Role, Task, TaskState, TaskStatus};
 use crate::a2a::request::ListTasksResponse;
@@ -27,7 +27,6 @@ fn a_message_to_an_agent_has_an_id_and_the_callers_role() {
         ]},
         "configuration": {"agentId": "weather", "contextId": "c", "x-ttl": 5, "pollIntervalMs": 10},
     });
-    assert!(is_dialect("SendMessage", &params.to_string()) && is_dialect("message/send", &params.to_string()));
     let Ok(Asked::Send { to, request }) = asked(params) else { panic!("a message to an agent") };
     let message = request.message.clone().unwrap();
     assert_eq!((to.as_str(), message.role, message.context_id.as_str()), ("weather", Role::User, "c"));
@@ -40,16 +39,9 @@ fn a_message_to_an_agent_has_an_id_and_the_callers_role() {
 }
 
 #[test]
-fn what_is_a2a_is_left_to_it() {
-    let plain = json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]}}).to_string();
-    assert!(!is_dialect("SendMessage", &plain) && !is_dialect("GetTask", "{\"id\":\"t\"}"));
-    let old = json!({"message": {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "hi"}]}});
-    assert!(!is_dialect("message/send", &old.to_string()), "0.3 names parts by kind too");
-    let reply = json!({"message": {"role": "agent", "parts": []}, "configuration": {"contextId": "c"}}).to_string();
-    assert!(is_dialect("message/send", &reply), "a reply that names nothing but its context");
-    let written = r#"{"message": {"parts": [{"k\u0069nd": "text", "text": "a"}]}}"#;
-    assert!(is_dialect("SendMessage", written), "however its names are written");
-    assert!(is_dialect("x-gopherhole/agents.available", "{}") && is_dialect("task/respond", "{}"));
+fn its_own_methods_are_known_by_name() {
+    assert!(OWN_METHODS.into_iter().all(is_own_method) && is_own_method("x-gopherhole/workspace.list"));
+    assert!(!["SendMessage", "message/send", "tasks/get", "x-other/agents"].into_iter().any(is_own_method));
 }
 
 #[test]
@@ -180,23 +172,6 @@ fn what_is_for_the_owner_goes_into_its_log() {
     }
     let nameless = json!({"taskId": "t", "status": {"state": "working", "message": {"parts": [], "blocks": [{}]}}});
     assert!(read(nameless).unwrap_err().contains("type"), "what cannot be taken is told");
-}
-
-#[test]
-fn a_list_shows_its_dialect_or_could_be_of_either() {
-    for (params, dialect) in [
-        (json!({}), Listing::Either),
-        (json!({"contextId": "c", "pageSize": 5, "pageToken": "t", "status": null}), Listing::Either),
-        (json!({"pageSize": 10, "sortOrder": "desc"}), Listing::Either),
-        (json!({"status": "input-required"}), Listing::Own),
-        (json!({"status": "TASK_STATE_WORKING"}), Listing::Other),
-        (json!({"status": 2}), Listing::Other),
-        (json!({"tenant": "echo"}), Listing::Other),
-        (json!({"statusTimestampAfter": "2026-01-01T00:00:00Z"}), Listing::Other),
-        (json!([]), Listing::Other),
-    ] {
-        assert_eq!(listing(&params.to_string()), dialect, "{params}");
-    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! GopherHole's dialect: chosen by the request, kept with the task, and gone as soon as A2A is spoken.
+//! GopherHole's dialect: chosen by the path alone. Whatever comes elsewhere is A2A.
 
 mod conversation;
 mod inbox;
@@ -6,16 +6,25 @@ mod news;
 mod push;
 mod repeat;
 
-use super::{agent_key, asked, connected, dial};
+use super::{agent_key, asked};
 use crate::cast::{hub, setup};
-use flotilla_testkit::socket::Socket;
+use flotilla_testkit::socket::{Dial, Socket};
 use flotilla_testkit::{Binding, HubProcess, Request, Response, http, until};
 use serde_json::{Value, json};
+
+fn dial(hub: &HubProcess, key: &str) -> Dial {
+    super::dial(hub, key).path("/gopherhole/ws")
+}
+
+/// An agent that is connected under its key's name.
+fn connected(hub: &HubProcess, name: &str) -> Socket {
+    dial(hub, &agent_key(hub, name)).open()
+}
 
 /// A request as its clients make them over HTTP.
 fn post(hub: &HubProcess, key: &str, method: &str, params: &Value) -> Response {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-    let request = Request::post("/a2a", body)
+    let request = Request::post("/gopherhole/a2a", body)
         .header("authorization", &format!("Bearer {key}"))
         .header("content-type", "application/json")
         .header("a2a-version", "1.0");
@@ -53,86 +62,115 @@ fn a_task_is_bare_and_stays_in_its_dialect() {
     assert_eq!(plain["status"]["state"], "TASK_STATE_COMPLETED");
 }
 
-/// The state of the newest task in a list that could be of either dialect.
-fn listed(hub: &HubProcess, key: &str) -> String {
-    let page = result(hub, key, "ListTasks", &json!({}));
-    page["tasks"][0]["status"]["state"].as_str().unwrap_or_else(|| panic!("no task in {page}")).to_owned()
+/// A request at one of the root's paths.
+fn at_root(hub: &HubProcess, key: &str, path: &str, version: Option<&str>, method: &str, params: &Value) -> Value {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+    let request = Request::post(path, body)
+        .header("authorization", &format!("Bearer {key}"))
+        .header("content-type", "application/json");
+    let request = version.into_iter().fold(request, |request, version| request.header("a2a-version", version));
+    http::send(hub.address(), &request).json()
 }
 
+/// What once made a request one of the dialect: none of it does, whoever sent what before.
 #[test]
-fn whoever_speaks_a2a_is_answered_in_it() {
+fn a_request_at_the_root_is_a2a_whatever_it_holds() {
     let hub = hub();
     let key = agent_key(&hub, "caller");
-    for binding in Binding::ALL {
-        result(&hub, &key, "SendMessage", &to("mock", "complete"));
-        until("it is done", || (listed(&hub, &key) == "completed").then_some(()));
-        let plain = hub.stranger(binding).key(&key);
-        plain.say(&format!("m-{binding:?}"), "complete");
-        assert_eq!(listed(&hub, &key), "TASK_STATE_COMPLETED", "after a message over {binding:?}");
-    }
-    for (number, method) in ["SendMessage", "SendStreamingMessage"].into_iter().enumerate() {
-        result(&hub, &key, "SendMessage", &to("mock", "complete"));
-        let said =
-            json!({"message": {"messageId": format!("s-{number}"), "role": "ROLE_USER", "parts": [{"text": "hi"}]}});
-        assert_eq!(post(&hub, &key, method, &said).status, 200);
-        assert_eq!(listed(&hub, &key), "TASK_STATE_COMPLETED", "after {method}");
-    }
-}
-
-#[test]
-fn a_list_is_in_the_dialect_of_the_program_that_spoke_it_last() {
-    let hub = hub();
-    let key = agent_key(&hub, "caller");
-    let plain = hub.stranger(Binding::JsonRpc).key(&key);
-    plain.say("m", "complete");
-    assert!(post(&hub, &key, "SendMessage", &to("nobody", "hi")).json().get("error").is_some());
-    assert_eq!(listed(&hub, &key), "TASK_STATE_COMPLETED", "a message that is refused changes nothing");
     result(&hub, &key, "SendMessage", &to("mock", "complete"));
-    until("it is done", || (listed(&hub, &key) == "completed").then_some(()));
-    let ask = |agent: &str, id: &Value, params: &Value| {
-        let body = json!({"jsonrpc": "2.0", "id": id, "method": "ListTasks", "params": params}).to_string();
-        let request = Request::post("/a2a", body).header("authorization", &format!("Bearer {key}"));
-        let request = request.header("content-type", "application/json").header("a2a-version", "1.0");
-        let request = if agent.is_empty() { request } else { request.header("user-agent", agent) };
-        http::send(hub.address(), &request).json()["result"]["tasks"][0]["status"]["state"].clone()
+    let mut number = 0;
+    let mut said = |part: Value, configuration: Value| {
+        number += 1;
+        json!({"message": {"messageId": format!("m-{number}"), "role": "ROLE_USER", "parts": [part]},
+               "configuration": configuration})
     };
-    for (agent, id, params, state) in [
-        ("", json!(1), json!({}), "completed"),
-        ("another/1.0", json!(1), json!({}), "TASK_STATE_COMPLETED"),
-        ("", json!("5f0c"), json!({}), "TASK_STATE_COMPLETED"),
-        ("", json!(1), json!({"statusTimestampAfter": "2020-01-01T00:00:00Z"}), "TASK_STATE_COMPLETED"),
-        ("", json!(1), json!({"status": "TASK_STATE_COMPLETED"}), "TASK_STATE_COMPLETED"),
-        ("another/1.0", json!("5f0c"), json!({"status": "completed"}), "completed"),
-    ] {
-        assert_eq!(ask(agent, &id, &params), state, "{agent} {id} {params}");
+    for path in ["/", "/a2a", "/rpc"] {
+        for configuration in [
+            json!({}),
+            json!({"agentId": "mock"}),
+            json!({"contextId": "c"}),
+            json!({"x-gopherhole-secrets": {}, "x-ttl": 60}),
+        ] {
+            for part in [json!({"text": "hi"}), json!({"kind": "text", "text": "hi"})] {
+                let message = said(part.clone(), configuration.clone());
+                let sent = at_root(&hub, &key, path, Some("1.0"), "SendMessage", &message);
+                let task = &sent["result"]["task"];
+                assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{path} {part} {configuration}: {sent}");
+                assert_eq!(task["history"][0]["messageId"], message["message"]["messageId"], "its own id: {sent}");
+                let id = json!({"id": task["id"]});
+                let found = at_root(&hub, &key, path, Some("1.0"), "GetTask", &id);
+                assert_eq!(found["result"]["status"]["state"], "TASK_STATE_COMPLETED", "{found}");
+            }
+        }
+        let old = json!({"message": {"messageId": "o", "role": "user", "parts": [{"kind": "text", "text": "hi"}]},
+                         "configuration": {"agentId": "mock", "contextId": "c"}});
+        let sent = at_root(&hub, &key, path, None, "message/send", &old);
+        assert_eq!(
+            (&sent["result"]["kind"], &sent["result"]["history"][0]["messageId"]),
+            (&json!("task"), &json!("o"))
+        );
+        let page = at_root(&hub, &key, path, Some("1.0"), "ListTasks", &json!({"pageSize": 1}));
+        assert_eq!(page["result"]["tasks"][0]["status"]["state"], "TASK_STATE_COMPLETED", "{page}");
+        assert!(page["result"]["nextPageToken"].as_str().is_some_and(|token| !token.is_empty()), "{page}");
+        let refused = at_root(&hub, &key, path, Some("1.0"), "ListTasks", &json!({"status": "completed"}));
+        assert_eq!(refused["error"]["code"], -32602, "a state in words of another dialect is refused: {refused}");
+        for method in ["x-gopherhole/agents.available", "task/respond"] {
+            let refused = at_root(&hub, &key, path, Some("1.0"), method, &json!({}));
+            let told = refused["error"]["message"].as_str().unwrap_or_default();
+            assert!(refused["error"]["code"] == -32601 && told.contains("/gopherhole/a2a"), "{refused}");
+        }
     }
 }
 
 #[test]
-fn a_socket_that_names_its_version_is_answered_in_it() {
+fn a_list_in_the_dialect_goes_on_after_a_page_whatever_state_it_names() {
+    let hub = hub();
+    let key = agent_key(&hub, "caller");
+    for _ in 0..3 {
+        let task = result(&hub, &key, "SendMessage", &to("mock", "complete"));
+        until("it is done", || {
+            let task = result(&hub, &key, "GetTask", &json!({"id": task["id"]}));
+            (task["status"]["state"] == "completed").then_some(())
+        });
+    }
+    let (mut params, mut seen) = (json!({"status": "completed", "pageSize": 1}), 0);
+    loop {
+        let page = result(&hub, &key, "ListTasks", &params);
+        seen += page["tasks"].as_array().expect("tasks").len();
+        assert!(seen <= 3, "{page}");
+        let Some(token) = page.get("nextPageToken") else { break };
+        params["pageToken"] = token.clone();
+    }
+    assert_eq!(seen, 3);
+}
+
+#[test]
+fn a_socket_is_in_the_dialect_of_its_path() {
     let hub = hub();
     let key = agent_key(&hub, "caller");
     let task = result(&hub, &key, "SendMessage", &to("mock", "complete"));
-    until("it is done", || (listed(&hub, &key) == "completed").then_some(()));
-    let state = |socket: &mut Socket| {
-        let listed = socket.call(1, "ListTasks", &json!({}))["result"]["tasks"][0]["status"]["state"].clone();
-        let read = socket.call(2, "GetTask", &json!({"id": task["id"]}))["result"]["status"]["state"].clone();
-        (listed, read)
+    let (listing, reading) = (json!({}), json!({"id": task["id"]}));
+    let state = |socket: &mut Socket, tenant: &str| {
+        let (mut list, mut get) = (listing.clone(), reading.clone());
+        for params in [&mut list, &mut get] {
+            params["tenant"] = json!(tenant);
+        }
+        let listed = socket.call(1, "ListTasks", &list)["result"]["tasks"][0]["status"]["state"].clone();
+        (listed, socket.call(2, "GetTask", &get)["result"]["status"]["state"].clone())
     };
-    let frames = &mut dial(&hub, &key).query("role", "caller").open();
-    assert_eq!(state(frames), (json!("completed"), json!("completed")), "a client of the dialect");
-    let named = json!({"jsonrpc": "2.0", "id": 9, "method": "ListTasks", "params": {"tenant": "mock"},
-                       "serviceParams": {"A2A-Version": "1.0"}});
-    frames.send(&named);
-    let answer = frames.wait_for("an answer", |frame| frame["id"] == 9);
-    assert_eq!(answer["result"]["tasks"][0]["status"]["state"], "TASK_STATE_COMPLETED");
-    let plain = &mut dial(&hub, &key).query("role", "caller").subprotocol("a2a.v1").open();
-    let told = json!("TASK_STATE_COMPLETED");
-    assert_eq!(state(plain), (told.clone(), told.clone()));
-    assert_eq!(plain.call(3, "x-gopherhole/agents.available", &json!({}))["error"]["code"], -32601);
-    let sent = json!({"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "complete"}]}});
-    plain.call(4, "SendMessage", &sent);
-    assert_eq!(state(frames).0, told, "what was said on one socket counts on the other");
+    until("it is done", || (result(&hub, &key, "GetTask", &reading)["status"]["state"] == "completed").then_some(()));
+    let told = (json!("TASK_STATE_COMPLETED"), json!("TASK_STATE_COMPLETED"));
+    for _ in 0..2 {
+        let own = &mut dial(&hub, &key).query("role", "caller").open();
+        assert_eq!(state(own, ""), (json!("completed"), json!("completed")), "at its own path");
+        let plain = &mut super::dial(&hub, &key).query("role", "caller").open();
+        assert_eq!(state(plain, "mock"), told, "at /ws");
+        let sent = plain.call(3, "SendMessage", &to("mock", "complete"));
+        assert!(sent.get("error").is_some(), "without a role of A2A, and an id, it is no message of A2A: {sent}");
+        assert_eq!(plain.call(4, "x-gopherhole/agents.available", &json!({}))["error"]["code"], -32601);
+        let modern = &mut dial(&hub, &key).query("role", "caller").subprotocol("a2a.v1").open();
+        assert_eq!(state(modern, "mock"), told, "with the subprotocol of A2A");
+    }
 }
 
 #[test]
@@ -282,7 +320,7 @@ fn its_typescript_client_streams() {
     let stream = |key: &str, method: &str, params: &Value| -> Vec<Value> {
         let body =
             json!({"jsonrpc": "2.0", "id": 1_700_000_000_000_u64, "method": method, "params": params}).to_string();
-        let request = Request::post("/a2a", body).header("authorization", &format!("Bearer {key}"));
+        let request = Request::post("/gopherhole/a2a", body).header("authorization", &format!("Bearer {key}"));
         let request = request.header("content-type", "application/json").header("accept", "text/event-stream");
         let answer = http::send(hub.address(), &request.header("a2a-version", "1.0"));
         assert_eq!(answer.status, 200);
@@ -304,10 +342,11 @@ fn its_typescript_client_streams() {
     assert!(refused[0]["error"]["message"].as_str().is_some_and(|text| text.contains("nobody")), "{refused:?}");
     let other =
         json!({"jsonrpc": "2.0", "id": 1, "method": "SubscribeToTask", "params": {"id": held["id"]}}).to_string();
-    let request = Request::post("/a2a", other).header("authorization", &format!("Bearer {stranger}"));
+    let request = Request::post("/gopherhole/a2a", other).header("authorization", &format!("Bearer {stranger}"));
     let answer =
         http::send(hub.address(), &request.header("content-type", "application/json").header("a2a-version", "1.0"));
-    assert_eq!(answer.json()["error"]["code"], -32001, "another's task is not there");
+    let told: Value = serde_json::from_str(answer.text().trim_start_matches("data: ")).expect("a refusal in a stream");
+    assert_eq!(told["error"]["code"], -32001, "another's task is not there");
 }
 
 #[test]
@@ -316,7 +355,7 @@ fn agents_are_found_over_plain_http() {
     let key = agent_key(&hub, "caller");
     let _agent = connected(&hub, "weather");
     let get = |target: &str, key: Option<&str>| {
-        let request = Request::get(target);
+        let request = Request::get(&format!("/gopherhole{target}"));
         let request = match key {
             Some(key) => request.header("authorization", &format!("Bearer {key}")),
             None => request,

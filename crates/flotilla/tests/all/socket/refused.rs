@@ -5,9 +5,13 @@ use crate::cast::setup;
 use flotilla_testkit::{Binding, HubProcess, Request, Response, http, until};
 use serde_json::{Value, json};
 
+const PATH: &str = "/gopherhole/a2a";
+
 fn post(hub: &HubProcess, key: &str, path: &str, method: &str, params: &Value) -> Response {
     let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string();
     let request = Request::post(path, body).header("authorization", &format!("Bearer {key}"));
+    let request =
+        if method == "SendStreamingMessage" { request.header("accept", "text/event-stream") } else { request };
     http::send(hub.address(), &request.header("content-type", "application/json").header("a2a-version", "1.0"))
 }
 
@@ -19,7 +23,7 @@ fn to(agent: &str, said: &str) -> Value {
 fn code(answer: &Response) -> i64 {
     assert_eq!(answer.status, 200, "{answer:?}");
     let body = answer.json();
-    assert!(body["id"] == 7 && body["error"]["message"].as_str().is_some_and(|text| !text.is_empty()), "{body}");
+    assert!(body["error"]["message"].as_str().is_some_and(|text| !text.is_empty()), "{body}");
     body["error"]["code"].as_i64().unwrap_or_else(|| panic!("no code in {body}"))
 }
 
@@ -28,7 +32,7 @@ fn plain() -> Value {
 }
 
 #[test]
-fn a_wrong_key_is_told_in_the_dialect_of_the_request() {
+fn a_wrong_key_is_told_in_the_dialect_of_the_path() {
     let hub = setup().start();
     for (method, params) in [
         ("SendMessage", to("echo", "hi")),
@@ -36,29 +40,29 @@ fn a_wrong_key_is_told_in_the_dialect_of_the_request() {
         ("x-gopherhole/agents.available", json!({})),
         ("task/respond", json!({})),
     ] {
-        assert_eq!(code(&post(&hub, "flk_wrong", "/a2a", method, &params)), -32010, "{method}");
+        assert_eq!(code(&post(&hub, "flk_wrong", PATH, method, &params)), -32010, "{method}");
     }
-    let streamed = post(&hub, "flk_wrong", "/a2a", "SendStreamingMessage", &to("echo", "hi"));
+    let streamed = post(&hub, "flk_wrong", PATH, "SendStreamingMessage", &to("echo", "hi"));
     assert!(streamed.status == 200 && streamed.text().starts_with("data: {"), "{streamed:?}");
     for (path, method, params) in [
         ("/a2a", "SendMessage", plain()),
         ("/a2a", "GetTask", json!({"id": "x"})),
+        ("/a2a", "SendMessage", to("echo", "hi")),
         ("/agents/echo", "SendMessage", to("echo", "hi")),
-        ("/a2a", "SendMessage", to("echo", &"long ".repeat(20_000))),
     ] {
         assert_eq!(post(&hub, "flk_wrong", path, method, &params).status, 401, "{path} {method}");
     }
 }
 
 #[test]
-fn too_many_requests_are_told_in_the_dialect_of_their_program() {
+fn too_many_requests_are_told_in_the_dialect_of_the_path() {
     let hub = setup().config("limits: {requests_per_caller: 3}").start();
     let key = agent_key(&hub, "busy");
-    let task = post(&hub, &key, "/a2a", "SendMessage", &to("echo", "hi")).json()["result"]["id"].clone();
+    let task = post(&hub, &key, PATH, "SendMessage", &to("echo", "hi")).json()["result"]["id"].clone();
     assert!(task.is_string(), "{task}");
     let mut told = Vec::new();
     for _ in 0..20 {
-        let answer = post(&hub, &key, "/a2a", "GetTask", &json!({ "id": task }));
+        let answer = post(&hub, &key, PATH, "GetTask", &json!({ "id": task }));
         assert_eq!(answer.status, 200, "{answer:?}");
         told.extend(answer.json()["error"]["code"].as_i64());
     }
@@ -77,11 +81,11 @@ fn what_is_not_allowed_and_queues_that_are_full_have_their_codes() {
         let place = format!("/api/agents/{name}");
         until("it is away", || (hub.owner(Binding::HttpJson).get(&place).json()["state"] == "absent").then_some(()));
     }
-    let send = |agent: &str| post(&hub, &key, "/a2a", "SendMessage", &to(agent, "hi"));
+    let send = |agent: &str| post(&hub, &key, PATH, "SendMessage", &to(agent, "hi"));
     assert_eq!(send("one").json()["result"]["status"]["state"], "submitted");
     assert_eq!(code(&send("one")), -32012);
     assert_eq!(send("two").json()["result"]["status"]["state"], "submitted");
     assert_eq!(code(&send("three")), -32014);
     let reader = hub.make_key(&["reader", "--scope", "tasks:read"]);
-    assert_eq!(code(&post(&hub, &reader, "/a2a", "SendMessage", &to("echo", "hi"))), -32011);
+    assert_eq!(code(&post(&hub, &reader, PATH, "SendMessage", &to("echo", "hi"))), -32011);
 }

@@ -1,8 +1,8 @@
 //! Conversations: what is said in a context goes to who asked there, and not to anybody else.
 
-use super::{post, result, to};
+use super::{connected, dial, post, result, to};
 use crate::cast::hub;
-use crate::socket::{agent_key, answer, asked, connected, dial};
+use crate::socket::{agent_key, answer, asked};
 use flotilla_testkit::http::{self, Request};
 use flotilla_testkit::socket::Socket;
 use flotilla_testkit::{HubProcess, until};
@@ -79,7 +79,7 @@ fn a_stream_answers_too() {
     });
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage",
                       "params": reply(&task["contextId"], "Here")});
-    let request = Request::post("/a2a", body.to_string()).header("authorization", &format!("Bearer {key}"));
+    let request = Request::post("/gopherhole/a2a", body.to_string()).header("authorization", &format!("Bearer {key}"));
     let streamed = http::send(hub.address(), &request.header("content-type", "application/json"));
     agent.join().expect("the agent answers");
     let first = streamed.text().lines().find_map(|line| line.strip_prefix("data: ")).expect("an event").to_owned();

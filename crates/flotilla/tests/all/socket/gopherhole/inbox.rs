@@ -1,9 +1,9 @@
-//! Lists of tasks in the dialect: what an agent has to do, and what a caller began before the hub's restart.
+//! Lists of tasks in the dialect: what an agent has to do.
 
-use super::{connected, post, result, to};
+use super::{connected, dial, post, result, to};
 use crate::cast::hub;
-use crate::socket::{agent_key, dial};
-use flotilla_testkit::{HubProcess, until};
+use crate::socket::agent_key;
+use flotilla_testkit::{Binding, until};
 use serde_json::{Value, json};
 
 fn ids(page: &Value) -> Vec<&Value> {
@@ -68,11 +68,8 @@ fn an_agent_that_is_connected_finds_its_work_before_it_has_said_anything() {
     for page in [over_socket, result(&hub, &key, "ListTasks", &json!({}))] {
         assert_eq!((ids(&page), &page["tasks"][0]["serverAgentId"]), (vec![&asked["id"]], &json!("weather")), "{page}");
     }
-    // Whoever is connected in a version of A2A is answered in that.
-    let plain = agent_key(&hub, "modern");
-    let _connected = dial(&hub, &plain).subprotocol("a2a.v1").open();
-    result(&hub, &agent_key(&hub, "two"), "SendMessage", &to("modern", "Rain?"));
-    assert_eq!(result(&hub, &plain, "ListTasks", &json!({}))["tasks"], json!([]));
+    let in_a2a = hub.stranger(Binding::JsonRpc).key(&key).call("ListTasks", &json!({})).expect("a list");
+    assert_eq!(in_a2a["tasks"], json!([]), "A2A lists what a caller asked for, not what an agent has to do");
 }
 
 #[test]
@@ -98,40 +95,6 @@ fn who_asks_over_an_agents_socket_is_shown_by_the_agents_name() {
     assert!(ids(&page).contains(&&back["id"]), "what alpha has to do is among it: {page}");
 }
 
-fn state(hub: &HubProcess, key: &str, id: &Value) -> Value {
-    let body = json!({"jsonrpc": "2.0", "id": id, "method": "ListTasks", "params": {}}).to_string();
-    let request = flotilla_testkit::Request::post("/a2a", body).header("authorization", &format!("Bearer {key}"));
-    let request = request.header("content-type", "application/json").header("a2a-version", "1.0");
-    let page = flotilla_testkit::http::send(hub.address(), &request).json();
-    page["result"]["tasks"][0]["status"]["state"].clone()
-}
-
-#[test]
-fn whoever_spoke_the_dialect_before_a_restart_is_answered_in_it() {
-    let mut hub = hub();
-    let (key, both, plain) = (agent_key(&hub, "caller"), agent_key(&hub, "both"), agent_key(&hub, "plain"));
-    for key in [&key, &both] {
-        result(&hub, key, "SendMessage", &to("mock", "complete"));
-        until("it is done", || (state(&hub, key, &json!(1)) == "completed").then_some(()));
-    }
-    for key in [&both, &plain] {
-        hub.stranger(flotilla_testkit::Binding::JsonRpc).key(key).say("m", "complete");
-    }
-    hub.restart();
-    assert_eq!(state(&hub, &key, &json!(1)), "completed");
-    assert_eq!(state(&hub, &key, &json!("5f0c")), "TASK_STATE_COMPLETED", "its clients number their requests");
-    for (key, whose) in [(&both, "whose last task is one of A2A"), (&plain, "who never spoke it")] {
-        assert_eq!(state(&hub, key, &json!(1)), "TASK_STATE_COMPLETED", "{whose}");
-    }
-    let mut socket = dial(&hub, &key).open();
-    let listed = socket.call(1, "ListTasks", &json!({}));
-    assert_eq!(listed["result"]["tasks"][0]["status"]["state"], "completed", "{listed}");
-    // What was learnt from tasks holds until the next message.
-    assert_eq!(state(&hub, &plain, &json!(1)), "TASK_STATE_COMPLETED");
-    result(&hub, &plain, "SendMessage", &to("mock", "complete"));
-    until("the list is one of the dialect", || (state(&hub, &plain, &json!(1)) == "completed").then_some(()));
-}
-
 #[test]
 fn a_task_of_a2a_stays_one_for_its_caller_and_is_work_for_its_agent() {
     let hub = hub();
@@ -139,14 +102,21 @@ fn a_task_of_a2a_stays_one_for_its_caller_and_is_work_for_its_agent() {
     let mut agent = dial(&hub, &key).open();
     let sent = json!({"tenant": "weather", "configuration": {"returnImmediately": true},
                       "message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "Rain?"}]}});
-    let task = result(&hub, &caller, "SendMessage", &sent)["task"].clone();
+    let plain = hub.stranger(Binding::JsonRpc).key(&caller);
+    let task = plain.call("SendMessage", &sent).expect("a task")["task"].clone();
     agent.kind("message");
     let (alone, named) = (json!({"id": task["id"]}), json!({"id": task["id"], "tenant": "weather"}));
     for _ in 0..3 {
-        let state = result(&hub, &caller, "GetTask", &named)["status"]["state"].clone();
+        let state = plain.call("GetTask", &named).expect("the task")["status"]["state"].clone();
         assert!(state.as_str().is_some_and(|state| state.starts_with("TASK_STATE_")), "{state}");
-        let unnamed = post(&hub, &caller, "GetTask", &alone).json();
-        assert_eq!(unnamed["error"]["code"], -32001, "the default agent has no such task: {unnamed}");
+        let unnamed = plain.call("GetTask", &alone).expect_err("the default agent has no such task");
+        assert_eq!(unnamed.reason, "TASK_NOT_FOUND");
+        let own = result(&hub, &caller, "GetTask", &alone);
+        assert_eq!(
+            (&own["id"], &own["serverAgentId"]),
+            (&task["id"], &json!("weather")),
+            "however it was begun: {own}"
+        );
         let work = result(&hub, &key, "GetTask", &alone);
         assert_eq!((&work["id"], &work["serverAgentId"]), (&task["id"], &json!("weather")), "{work}");
     }

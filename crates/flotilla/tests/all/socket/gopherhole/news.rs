@@ -1,8 +1,8 @@
 //! News of tasks that a caller began before it connected.
 
-use super::{result, to};
+use super::{dial, result, to};
 use crate::cast::{hub, setup};
-use crate::socket::{agent_key, answer, asked, dial};
+use crate::socket::{agent_key, answer, asked};
 use flotilla_testkit::Binding;
 use serde_json::json;
 use std::collections::HashMap;

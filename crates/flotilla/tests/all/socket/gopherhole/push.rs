@@ -1,8 +1,8 @@
 //! Push configs of tasks that were begun in the dialect, as its TypeScript client handles them.
 
-use super::{post, result, to};
+use super::{connected, post, result, to};
 use crate::cast::hub_with;
-use crate::socket::{agent_key, answer, connected};
+use crate::socket::{agent_key, answer};
 use flotilla_testkit::Receiver;
 use serde_json::json;
 

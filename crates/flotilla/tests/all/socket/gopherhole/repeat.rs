@@ -1,7 +1,8 @@
 //! Messages in frames that come again: known where they can be, said to be, and new where they are.
 
+use super::{connected, dial};
 use crate::cast::{hub, setup};
-use crate::socket::{agent_key, answer, asked, connected, dial};
+use crate::socket::{agent_key, answer, asked};
 use flotilla_testkit::HubProcess;
 use flotilla_testkit::socket::Socket;
 use serde_json::{Value, json};
