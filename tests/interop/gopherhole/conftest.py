@@ -25,7 +25,7 @@ def client(transport="auto", **options):
     name = f"gopher-{os.getpid()}-{next(numbers)}"
     hub = GopherHole(
         fresh_key(name),
-        hub_url=URL.replace("http://", "ws://") + "/ws",
+        hub_url=URL.replace("http://", "ws://") + "/gopherhole/ws",
         transport=transport,
         reconnect_delay=0.1,
         **options,

@@ -179,7 +179,7 @@ def test_a_wrong_key_is_told(run):
         hub.api_key = "flk_wrong"
         with pytest.raises(Exception, match="401"):
             await hub.connect()
-        hub = GopherHole("flk_wrong", hub_url=URL.replace("http://", "ws://") + "/ws", transport="http")
+        hub = GopherHole("flk_wrong", hub_url=URL.replace("http://", "ws://") + "/gopherhole/ws", transport="http")
         with pytest.raises(Exception, match="The key is not valid here"):
             await hub.send_text("echo", "hi")
 

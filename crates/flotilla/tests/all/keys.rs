@@ -4,6 +4,7 @@ mod access;
 mod api;
 mod ends;
 mod isolation;
+mod limited;
 mod matrix;
 mod opacity;
 mod secrets;
