@@ -78,8 +78,8 @@ pub struct Shown<'a> {
     pub most_wrong: u32,
 }
 
-/// An address as one who tries keys can choose it: of IPv6, anybody has a whole network.
-fn network(address: IpAddr) -> IpAddr {
+/// The part of an address that a client cannot choose: of IPv6, anybody has a whole network.
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from(u128::from(address) & (u128::MAX << 64))),
         address => address,

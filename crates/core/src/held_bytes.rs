@@ -1,6 +1,7 @@
 //! Bytes the hub holds for requests it reads and answers nobody has taken yet. Each caller has a share, and all of them
 //! together have a bound, so that no caller fills the hub's memory.
 
+use crate::access::network;
 use crate::ids::PrincipalId;
 use crate::limits::{Limit, Limits};
 use crate::map::IdMap;
@@ -26,8 +27,14 @@ const MOST_WAITING: usize = 10_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Account {
     Caller(PrincipalId),
-    /// A request that shows no valid key.
+    /// Requests that show no valid key, from one network.
     Keyless(Option<IpAddr>),
+}
+
+impl Account {
+    pub fn keyless(from: Option<IpAddr>) -> Self {
+        Self::Keyless(from.map(network))
+    }
 }
 
 #[derive(Default)]
@@ -298,6 +305,14 @@ mod tests {
         let mut next = budget.open(Account::Keyless(None));
         assert!(next.grow(25).is_ok(), "what moved away does not count there");
         assert!(budget.open(Account::Keyless(None)).grow(1).is_err(), "a quarter of a caller's share");
+    }
+
+    #[test]
+    fn requests_without_a_key_from_one_ipv6_network_share() {
+        let account = |address: &str| Account::keyless(Some(address.parse().unwrap()));
+        assert_eq!(account("2001:db8::1"), account("2001:db8::ffff:1"));
+        assert_ne!(account("2001:db8::1"), account("2001:db8:0:1::1"));
+        assert_ne!(account("10.0.0.1"), account("10.0.0.2"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::gopherhole::{Followed, Misplaced};
 use crate::meters::Meters;
 use crate::metrics_text::{Metrics, Render};
 use crate::rest::form::Forms;
+use crate::shared_text::SharedText;
 use crate::ws::Sockets;
 use crate::ws::lines::Lines;
 use crate::ws::sittings::Sittings;
@@ -63,6 +64,7 @@ pub struct App {
     pub signer: Arc<dyn Signer>,
     settings: RwLock<(Arc<Settings>, Millis)>,
     pub(crate) metrics: Metrics,
+    pub(crate) catalog: SharedText,
     pub(crate) meters: Meters,
     pub(crate) tickets: Tickets,
     pub(crate) lines: Arc<Lines>,
@@ -89,6 +91,7 @@ impl App {
             signer,
             settings,
             metrics: Metrics::new(render_metrics),
+            catalog: SharedText::default(),
             meters: Meters::default(),
             tickets: Tickets::default(),
             lines: Arc::default(),

@@ -25,6 +25,13 @@ const QUERIES: std::ops::RangeInclusive<usize> = 2..=5;
 
 /// `GET /.well-known/ai-catalog.json`.
 pub fn serve(app: &App, request: &Parts) -> Response<Body> {
+    let catalog = app.catalog.get(|| whole(app));
+    let mut response = well_known::public(app, request, catalog);
+    response.headers_mut().insert(CONTENT_TYPE, CATALOG);
+    response
+}
+
+fn whole(app: &App) -> String {
     let settings = app.settings();
     let registry = app.hub.registry();
     let entries: Vec<Value> = public(app, &registry).take(MOST).map(|agent| entry(app, &settings, agent)).collect();
@@ -34,9 +41,7 @@ pub fn serve(app: &App, request: &Parts) -> Response<Body> {
         "host": {"displayName": settings.name, "identifier": publisher(&settings)},
         "entries": own.into_iter().chain(entries).collect::<Vec<Value>>(),
     });
-    let mut response = well_known::public(app, request, catalog.to_string().into_bytes());
-    response.headers_mut().insert(CONTENT_TYPE, CATALOG);
-    response
+    catalog.to_string()
 }
 
 /// Agents whose cards are for all, but those that are gone.

@@ -36,6 +36,7 @@ mod reading;
 mod rest;
 mod route;
 mod schemas;
+mod shared_text;
 mod signed;
 mod spoken;
 mod sse;

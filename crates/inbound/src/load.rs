@@ -30,7 +30,7 @@ impl Load {
     pub fn begin(app: &App, parts: &Parts) -> Self {
         let head = door::head_size(&parts.uri, &parts.headers);
         let from = address::of(parts, &app.settings().trusted_proxies);
-        let mut held = app.hub.held_bytes().open(Account::Keyless(from));
+        let mut held = app.hub.held_bytes().open(Account::keyless(from));
         held.grow_anyway(REQUEST + head);
         Self(Arc::new(Mutex::new(held)))
     }

@@ -2,6 +2,7 @@
 
 use crate::answer::with_type;
 use crate::app::App;
+use crate::shared_text::SharedText;
 use crate::{caller, rest};
 use axum::body::Body;
 use bytes::Bytes;
@@ -10,11 +11,7 @@ use flotilla_core::rights::Right;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
-/// How long a rendered text is good for readers without a key.
-const AGE: Duration = Duration::from_secs(1);
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 /// The label that names an agent; only public agents are named to readers without a key.
 const AGENT: &str = "agent=\"";
@@ -24,12 +21,12 @@ pub type Render = std::sync::Arc<dyn Fn() -> String + Send + Sync>;
 
 pub struct Metrics {
     render: Render,
-    shared: Mutex<Option<(Instant, Bytes)>>,
+    shared: SharedText,
 }
 
 impl Metrics {
     pub fn new(render: Render) -> Self {
-        Self { render, shared: Mutex::default() }
+        Self { render, shared: SharedText::default() }
     }
 
     /// All there is, as it is now.
@@ -49,16 +46,7 @@ impl Metrics {
 
     /// What readers without a key see.
     fn shared(&self, app: &App) -> Bytes {
-        // Held while it is rendered: those who come meanwhile get the same.
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*shared {
-            Some((at, text)) if at.elapsed() < AGE => text.clone(),
-            _ => {
-                let text = Bytes::from(without_private(&self.whole(app), &app.hub.registry()));
-                *shared = Some((Instant::now(), text.clone()));
-                text
-            }
-        }
+        self.shared.get(|| without_private(&self.whole(app), &app.hub.registry()))
     }
 }
 

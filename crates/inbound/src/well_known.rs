@@ -6,6 +6,7 @@ use crate::dialect::Dialect;
 use crate::parameters::{Asked, Parameters};
 use crate::{answer, caller, rest, signed};
 use axum::body::Body;
+use bytes::Bytes;
 use flotilla_core::caller::Caller;
 use flotilla_core::error::Error;
 use flotilla_core::key::sha256;
@@ -163,11 +164,12 @@ pub fn jwks(app: &App, request: &Parts) -> Response<Body> {
 
 /// A document that everybody may read and keep for a while. It changes at any time, so only its content tells whether it
 /// has.
-pub fn public(app: &App, request: &Parts, body: Vec<u8>) -> Response<Body> {
+pub fn public(app: &App, request: &Parts, body: impl Into<Bytes>) -> Response<Body> {
     cacheable(&request.headers, body, app.now(), CACHE)
 }
 
-fn cacheable(asked: &HeaderMap, body: Vec<u8>, changed_at: Millis, cache: HeaderValue) -> Response<Body> {
+fn cacheable(asked: &HeaderMap, body: impl Into<Bytes>, changed_at: Millis, cache: HeaderValue) -> Response<Body> {
+    let body = body.into();
     let digest: String = sha256(&body)[..16].iter().map(|byte| format!("{byte:02x}")).collect();
     let etag = format!("\"{digest}\"");
     let modified = http_date(changed_at);

@@ -4,7 +4,7 @@
 use crate::client::{Binding, Client, message};
 use crate::wait::PATIENCE;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -244,6 +244,46 @@ impl RawSocket {
         }
         false
     }
+}
+
+/// A hub that takes a worker's connection, welcomes it, sends pings as fast as they are taken and reads no answer. How
+/// many bytes of pings were taken until the worker hung up, or the time was over.
+pub fn ping_a_worker(listener: &TcpListener, time: Duration) -> (usize, bool) {
+    let (mut stream, _) = listener.accept().expect("the worker connects");
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).expect("the worker asks");
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let value = |name: &str| {
+        let line =
+            head.lines().find_map(|line| line.split_once(": ").filter(|(key, _)| key.eq_ignore_ascii_case(name)));
+        line.unwrap_or_else(|| panic!("no {name} in {head}")).1
+    };
+    let accept = tungstenite::handshake::derive_accept_key(value("sec-websocket-key").as_bytes());
+    let protocol = value("sec-websocket-protocol");
+    let answer = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Accept: {accept}\r\nSec-WebSocket-Protocol: {protocol}\r\n\r\n"
+    );
+    let welcome = br#"{"type":"welcome","agentId":"a","heartbeatSeconds":30,"frameBytes":1000000,"resumeToken":"t"}"#;
+    let mut opening = answer.into_bytes();
+    opening.extend_from_slice(&[0x81, welcome.len() as u8]);
+    opening.extend_from_slice(welcome);
+    stream.write_all(&opening).expect("the worker is welcomed");
+    stream.set_write_timeout(Some(Duration::from_millis(500))).expect("a deadline can be set");
+    let mut ping = vec![0x89, 125];
+    ping.extend_from_slice(&[b'p'; 125]);
+    let (many, until, mut taken) = (ping.repeat(100), Instant::now() + time, 0);
+    while Instant::now() < until {
+        match stream.write(&many) {
+            Ok(count) => taken += count,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => return (taken, true),
+        }
+    }
+    (taken, false)
 }
 
 /// Another caller who goes on with small requests; what it waited.

@@ -7,6 +7,7 @@ mod catalog;
 mod config;
 mod extended;
 mod health;
+mod metrics;
 mod recovery;
 mod reload;
 mod retention;

@@ -1,54 +1,40 @@
 //! Bodies that are never finished, and messages that wait for their agent.
 
-use super::{attack, hub};
 use flotilla_testkit::client::message;
 use flotilla_testkit::hostile::RawHttp2;
-use flotilla_testkit::{Binding, Client};
+use flotilla_testkit::{Binding, Client, HubProcess};
+use serde_json::json;
 use std::time::Duration;
 
 const BODY: usize = 16_000_000;
+const TIME: Duration = Duration::from_secs(5);
 
-#[test]
-fn unfinished_bodies_of_one_key_are_bounded() {
-    let hub = hub();
-    attack("unfinished bodies over HTTP/2", &hub, |key| {
-        let bearer = format!("Bearer {key}");
-        let headers =
-            [("authorization", bearer.as_str()), ("content-type", "application/json"), ("a2a-version", "1.0")];
-        let mut connections: Vec<RawHttp2> = (0..3).map(|_| RawHttp2::connect(hub.address())).collect();
-        for connection in &mut connections {
-            connection.read_on();
-            let ids: Vec<u32> = (0..200).map(|_| connection.ask("POST", "/a2a", &headers, false)).collect();
-            connection.fill(&ids, BODY, Duration::from_secs(6));
-        }
-    });
-}
-
-#[test]
-fn unfinished_bodies_over_grpc_are_bounded() {
-    let hub = hub();
-    attack("unfinished bodies over gRPC", &hub, |key| {
-        let bearer = format!("Bearer {key}");
-        let headers = [("authorization", bearer.as_str()), ("content-type", "application/grpc"), ("te", "trailers")];
-        let mut connection = RawHttp2::connect(hub.address());
+fn fill(hub: &HubProcess, key: &str, connections: usize, path: &str, more: &[(&str, &str)]) {
+    let bearer = format!("Bearer {key}");
+    let headers: Vec<_> = [("authorization", bearer.as_str())].into_iter().chain(more.iter().copied()).collect();
+    for mut connection in (0..connections).map(|_| RawHttp2::connect(hub.address())).collect::<Vec<_>>() {
         connection.read_on();
-        let path = "/lf.a2a.v1.A2AService/SendMessage";
         let ids: Vec<u32> = (0..200).map(|_| connection.ask("POST", path, &headers, false)).collect();
-        connection.fill(&ids, BODY, Duration::from_secs(6));
-    });
+        connection.fill(&ids, BODY, TIME);
+    }
 }
 
-#[test]
-fn messages_whose_runs_are_not_over_are_bounded() {
-    let hub = hub();
-    attack("messages under way", &hub, |key| {
-        let client = Client::new(hub.address(), Binding::JsonRpc).agent("hold").key(key);
-        let text = "x".repeat(7_000_000);
-        for index in 0..150 {
-            let mut request = message(&format!("m{index}"), &text);
-            request["configuration"] = serde_json::json!({"returnImmediately": true});
-            // Beyond its share the key is refused.
-            let _ = client.call("SendMessage", &request);
-        }
-    });
+pub fn unfinished_over_http2(hub: &HubProcess, key: &str) {
+    fill(hub, key, 2, "/a2a", &[("content-type", "application/json"), ("a2a-version", "1.0")]);
+}
+
+pub fn unfinished_over_grpc(hub: &HubProcess, key: &str) {
+    let path = "/lf.a2a.v1.A2AService/SendMessage";
+    fill(hub, key, 1, path, &[("content-type", "application/grpc"), ("te", "trailers")]);
+}
+
+pub fn messages_under_way(hub: &HubProcess, key: &str) {
+    let client = Client::new(hub.address(), Binding::JsonRpc).agent("hold").key(key);
+    let text = "x".repeat(7_000_000);
+    for index in 0..100 {
+        let mut request = message(&format!("m{index}"), &text);
+        request["configuration"] = json!({"returnImmediately": true});
+        // Beyond its share the key is refused.
+        let _ = client.call("SendMessage", &request);
+    }
 }

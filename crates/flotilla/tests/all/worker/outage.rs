@@ -2,6 +2,7 @@
 
 use super::{STUBBORN, agent, alive, attached, attached_at, config, connected, hub, log, made, made_of, said};
 use crate::cast::{id, reached, state};
+use flotilla_testkit::hostile;
 use flotilla_testkit::{Proxy, until};
 use std::time::{Duration, Instant};
 
@@ -195,4 +196,18 @@ fn what_waits_for_the_hub_has_a_bound_and_the_run_says_so() {
     assert!(said(&lost).contains("bound of 100000 bytes"), "{lost}");
     let made = made(&lost);
     assert!(made.starts_with("ready\ny\ny\n"), "what was kept is told, not: {}", &made[..made.len().min(100)]);
+}
+
+#[test]
+fn a_hub_that_sends_pings_and_reads_no_answer_is_cut_off() {
+    let real = hub("grace: 30s");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("its address"));
+    let mut worker = real.worker("pinged", &url, "flk_any", &config("", &[]));
+    worker.start();
+    let (taken, hung_up) = hostile::ping_a_worker(&listener, Duration::from_secs(20));
+    let most = hostile::most_resident(worker.id()) / 1024 / 1024;
+    println!("{taken} bytes of pings taken, {most} MiB resident at most");
+    assert!(most < 200, "{most} MiB after {taken} bytes of pings");
+    assert!(hung_up, "the worker ends such a connection, and tries again");
 }
