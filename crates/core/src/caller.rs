@@ -106,6 +106,16 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// Whose query it is; none of the hub's own and its admins'.
+    pub fn principal(&self) -> Option<PrincipalId> {
+        match self {
+            Self::Caller { principal, .. } | Self::Own { principal } | Self::Agent { owner: principal } => {
+                Some(*principal)
+            }
+            Self::Admin => None,
+        }
+    }
+
     pub fn sees(&self, head: &Head) -> bool {
         match *self {
             Self::Caller { principal, agent } => head.principal == principal && head.agent == agent,

@@ -53,6 +53,7 @@ mod tally;
 mod tell;
 mod trail;
 mod tree;
+mod turns;
 mod vigil;
 mod working;
 
@@ -104,6 +105,7 @@ use std::sync::{Arc, OnceLock};
 use tally::Tally;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
+use turns::Turns;
 use vigil::Vigil;
 
 pub struct Hub {
@@ -136,6 +138,8 @@ pub struct Hub {
     streams: Arc<Tally<PrincipalId>>,
     /// Connections, by the first caller who showed a key on them.
     connections: Arc<Tally<PrincipalId>>,
+    /// Who reads whole tasks now.
+    turns: Turns,
     /// What requests and answers under way hold.
     held_bytes: Arc<HeldBytes>,
     /// Requests of each caller.
@@ -192,6 +196,7 @@ impl Hub {
             open_tasks: Tally::default(),
             streams: Arc::default(),
             connections: Arc::default(),
+            turns: Turns::default(),
             held_bytes: HeldBytes::new(&limits),
             requests: Rate::default(),
             sends: Rate::default(),

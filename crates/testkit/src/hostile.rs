@@ -3,6 +3,7 @@
 
 use crate::client::{Binding, Client, message};
 use crate::wait::PATIENCE;
+use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -293,16 +294,21 @@ pub struct Bystander {
 }
 
 impl Bystander {
-    /// Sends to the agent `echo`, over and over, one message after the other.
+    /// Sends to the agent `echo` and lists its tasks, over and over, one request after the other.
     pub fn begin(address: SocketAddr, key: &str) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (asked, client) = (Arc::clone(&stop), Client::new(address, Binding::JsonRpc).agent("echo").key(key));
         let thread = std::thread::spawn(move || {
-            let mut waited = Vec::new();
+            let (mut waited, mut sent) = (Vec::new(), 0);
             while !asked.load(Ordering::Relaxed) {
-                let begun = Instant::now();
-                client.call("SendMessage", &message(&format!("b{}", waited.len()), "hi")).expect("an answer");
-                waited.push(begun.elapsed());
+                let mut timed = |method: &str, params: &Value| {
+                    let begun = Instant::now();
+                    client.call(method, params).expect("an answer");
+                    waited.push(begun.elapsed());
+                };
+                sent += 1;
+                timed("SendMessage", &message(&format!("b{sent}"), "hi"));
+                timed("ListTasks", &json!({"pageSize": 5}));
             }
             waited
         });

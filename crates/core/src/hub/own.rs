@@ -78,6 +78,7 @@ impl Hub {
         let no_task = || Refusal::no_task(id);
         let parsed = TaskId::parse(id).ok_or_else(no_task)?;
         let view = View { until: u64::MAX, history: None };
+        let _turn = self.turns.task(Some(agent.owner)).await;
         let record = self.store.shown(Scope::Admin, parsed, view).await?;
         // An exchange that is no task yet is one for whoever works on it.
         let record = record.filter(|record| record.head.agent == agent.id && record.head.kind != Kind::Message);
@@ -125,16 +126,17 @@ impl Hub {
         };
         let (mut found, mut total, mut known) = (Vec::new(), 0, None);
         let states: Vec<_> = if states.is_empty() { vec![None] } else { states.iter().copied().map(Some).collect() };
+        let _turn = self.turns.page(caller.principal).await;
         for (principal, agent) in self.pairs(caller, inbox).await? {
             for state in &states {
-                let filter = ListFilter { state: *state, ..filter.clone() };
-                let page = self.store.list(principal, agent, filter).await?;
+                let asked = ListFilter { state: *state, ..filter.clone() };
+                let page = self.store.list(principal, agent, asked).await?;
                 // What is older than the end of a page that has more may have something before it.
                 known = known.max(page.records.last().filter(|_| page.more).map(place));
                 total += page.total;
                 found.extend(page.records.into_iter().zip(page.sizes));
+                known = known.max(shorten(&mut found, &filter));
             }
-            known = known.max(shorten(&mut found, limit));
         }
         let (records, more) = merged(found, known, &filter);
         let last = records.last().filter(|_| more);
@@ -180,12 +182,23 @@ fn asked_by(record: &Record) -> String {
 }
 
 /// An agent may have many callers, and one page holds what is shown of all. Says where what was let go begins.
-fn shorten(found: &mut Vec<(Record, usize)>, limit: usize) -> Option<(Millis, TaskId)> {
-    if found.len() <= limit * 2 {
+fn shorten(found: &mut Vec<(Record, usize)>, filter: &ListFilter) -> Option<(Millis, TaskId)> {
+    let bytes: usize = found.iter().map(|(_, size)| size).sum();
+    if found.len() <= filter.limit * 2 && bytes <= filter.bytes * 2 {
         return None;
     }
     found.sort_by_key(|(record, _)| Reverse(place(record)));
-    found.truncate(limit + 1);
+    let mut bytes = 0;
+    let fits = found.iter().take(filter.limit).take_while(|(_, size)| {
+        let fits = filter.has_room(bytes, *size);
+        bytes += size;
+        fits
+    });
+    let kept = fits.count() + 1;
+    if kept >= found.len() {
+        return None;
+    }
+    found.truncate(kept);
     found.last().map(|(record, _)| place(record))
 }
 

@@ -45,6 +45,7 @@ impl Hub {
         let found = match live.and_then(|live| live.whole()) {
             Some((head, changes)) => Some((head, fold_changes(Fold::default(), &changes, u64::MAX))),
             None => {
+                let _turn = self.turns.task(scope.principal()).await;
                 let view = View { until: u64::MAX, history: want.history };
                 self.store.shown(scope, id, view).await?.map(|record| folded(record, u64::MAX))
             }
@@ -122,6 +123,7 @@ impl Hub {
             with_artifacts: request.include_artifacts,
             history: want.history,
         };
+        let _turn = self.turns.page(caller.principal).await;
         let found = self.store.list(caller.principal, agent.id, filter).await?;
         let last = found.records.last().filter(|_| found.more);
         let next_page_token =

@@ -174,16 +174,18 @@ impl Call {
         let request = decode::request(dialect, method, &self.params)?;
         let answered = perform(&self.app, &self.caller, None, dialect, &self.parameters, request).await?;
         self.app.meters.served(Binding::Channel, method, started);
-        match answered.answer {
-            Answer::Task(task) => self.result(&*task).await,
-            Answer::Sent(sent) => self.result(&sent).await,
-            Answer::List(list) => self.result(&list).await,
-            Answer::PushConfig(config) => self.result(&*config).await,
-            Answer::PushConfigs(list) => self.result(&list).await,
-            Answer::Card(card) => self.written(&card.json).await,
-            Answer::Empty => self.written(if dialect == Dialect::V10 { b"{}" } else { b"null" }).await,
-            Answer::Stream(follow, leave) => self.stream(Reading::new(&self.app, leave, follow)).await,
-        }
+        // What is answered is gone before its text waits to be read.
+        let text = match answered.answer {
+            Answer::Task(task) => self.result(&*task),
+            Answer::Sent(sent) => self.result(&sent),
+            Answer::List(list) => self.result(&list),
+            Answer::PushConfig(config) => self.result(&*config),
+            Answer::PushConfigs(list) => self.result(&list),
+            Answer::Card(card) => self.written(&card.json),
+            Answer::Empty => self.written(if dialect == Dialect::V10 { b"{}" } else { b"null" }),
+            Answer::Stream(follow, leave) => return self.stream(Reading::new(&self.app, leave, follow)).await,
+        }?;
+        Ok(self.say(text).await?)
     }
 
     /// An answer, if there is room for it among those that are not read yet.
@@ -213,18 +215,17 @@ impl Call {
         }
     }
 
-    async fn result<T: Spoken>(&self, value: &T) -> Result<(), Error> {
-        let body = jsonrpc::result(&self.id, |out| value.write(self.dialect, out)).map_err(encoding)?;
-        Ok(self.say(text(body)?).await?)
+    fn result<T: Spoken>(&self, value: &T) -> Result<String, Fault> {
+        text(jsonrpc::result(&self.id, |out| value.write(self.dialect, out)).map_err(encoding)?)
     }
 
     /// A result that is JSON already.
-    async fn written(&self, json: &[u8]) -> Result<(), Error> {
+    fn written(&self, json: &[u8]) -> Result<String, Fault> {
         let body = jsonrpc::result(&self.id, |out| {
             out.extend_from_slice(json);
             Ok(())
         });
-        Ok(self.say(text(body.map_err(encoding)?)?).await?)
+        text(body.map_err(encoding)?)
     }
 
     /// Frame after frame, each with where its reader then stands; then a word that there are no more.
