@@ -125,6 +125,8 @@ struct Reap {
     #[arg(long)]
     cpu_seconds: Option<u64>,
     #[arg(long)]
+    files: Option<u64>,
+    #[arg(long)]
     unwatched_ms: Option<u64>,
     program: OsString,
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -218,7 +220,8 @@ pub fn main() -> ExitCode {
 impl Reap {
     fn run(self) -> ExitCode {
         let unwatched = self.unwatched_ms.map(Duration::from_millis);
-        let ceiling = Ceiling { memory_bytes: self.memory_bytes, cpu_seconds: self.cpu_seconds, unwatched };
+        let Self { memory_bytes, cpu_seconds, files, .. } = self;
+        let ceiling = Ceiling { memory_bytes, cpu_seconds, files, unwatched };
         reaper::main(Duration::from_millis(self.grace_ms), ceiling, &self.program, &self.arguments)
     }
 }

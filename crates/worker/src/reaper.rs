@@ -3,13 +3,20 @@
 //! The kernel hands orphans of the program to the reaper, so whatever it starts stays below the reaper, also what left
 //! its process group or forked twice. The worker holds the other end of a pipe: end of file means that it is dead.
 
+mod hunt;
 pub mod tree;
 
+pub use hunt::strike;
+
+use hunt::strike_below;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getrlimit, prlimit, setrlimit};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// The environment variable that names the pipe.
@@ -40,6 +47,8 @@ const NOT_STARTED: u8 = 127;
 pub struct Ceiling {
     pub memory_bytes: Option<u64>,
     pub cpu_seconds: Option<u64>,
+    /// Descriptors that are open at once.
+    pub files: Option<u64>,
     /// How long all of them go on while the worker is halted.
     pub unwatched: Option<Duration>,
 }
@@ -71,12 +80,18 @@ fn run(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsStr
     let _ = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("this machine does not let a process adopt orphans: {error}"))?;
-    let started = ceiling.start(Command::new(program).args(arguments).env_remove(PIPE));
+    // No thread can be started any more once the program has used up what the machine has of processes.
+    let (begin, begun) = mpsc::channel();
+    let warden = Warden { pipe: Some(pipe), grace, worker, unwatched: ceiling.unwatched, state: State::Watching(None) };
+    let warden = std::thread::Builder::new().spawn(move || begun.recv().map(|()| warden.watch()));
+    warden.map_err(|error| format!("the program is not started, as nobody could end it: no thread: {error}"))?;
+    let mut command = Command::new(program);
+    // A group of its own, which can be halted at one stroke.
+    command.args(arguments).env_remove(PIPE).process_group(0);
+    let started = ceiling.start(&mut command);
     let child = started.map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
-    std::thread::spawn(move || listen(pipe, grace));
-    if let Some(most) = ceiling.unwatched {
-        std::thread::spawn(move || watch_over(worker, most));
-    }
+    // Not before the limits are off this process again.
+    let _ = begin.send(());
     let code = wait(child.id());
     clear();
     Ok(code)
@@ -103,7 +118,8 @@ impl Ceiling {
     fn limits(self) -> impl Iterator<Item = (Resource, u64, u64)> {
         let memory = self.memory_bytes.map(|most| (Resource::Data, most, most));
         let time = self.cpu_seconds.map(|most| (Resource::Cpu, most, most + LAST_SECONDS));
-        memory.into_iter().chain(time)
+        let files = self.files.map(|most| (Resource::Nofile, most, most));
+        memory.into_iter().chain(time).chain(files)
     }
 
     /// For what is started next; in a way that can be undone. What was before.
@@ -154,60 +170,109 @@ fn code(status: WaitStatus) -> u8 {
     }
 }
 
-/// Does what the worker says, until it says no more.
-fn listen(mut pipe: File, grace: Duration) {
-    let (mut order, mut is_asked) = ([0], false);
-    loop {
-        match pipe.read(&mut order) {
-            // Whoever says so may be gone before the grace is over, or not want to wait that long.
-            Ok(1) if order[0] == Order::Stop as u8 => {
-                if !std::mem::replace(&mut is_asked, true) {
-                    std::thread::spawn(move || end(grace));
+/// Ends the program when the worker says so, or is gone or halted.
+struct Warden {
+    /// None once nobody is at its other end.
+    pipe: Option<File>,
+    grace: Duration,
+    worker: u32,
+    unwatched: Option<Duration>,
+    state: State,
+}
+
+enum State {
+    /// Since when the worker is halted.
+    Watching(Option<Instant>),
+    /// All are asked to end, and are ended at that time.
+    Asking(Instant, Vec<tree::Process>),
+    /// Since then.
+    Ending(Instant),
+}
+
+impl Warden {
+    /// This process ends when nothing is left, and the thread with it.
+    fn watch(mut self) -> ! {
+        loop {
+            match self.hear() {
+                Some(Word::Stop) if matches!(self.state, State::Watching(_)) => {
+                    self.state = State::Asking(Instant::now() + self.grace, Vec::new());
+                }
+                Some(Word::Stop) | None => {}
+                Some(Word::Kill) => self.end(),
+                Some(Word::Gone) => {
+                    self.pipe = None;
+                    self.end();
                 }
             }
-            Ok(1) if order[0] == Order::Kill as u8 => end(Duration::ZERO),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            // Nobody is there any more. This process ends when nothing is left.
-            _ => loop {
-                end(Duration::ZERO);
-                std::thread::sleep(LOOK);
-            },
+            self.act();
         }
     }
-}
 
-/// A worker that is halted keeps no time, and a run may have halted it: after so long all is ended in its place.
-fn watch_over(worker: u32, most: Duration) {
-    let mut halted = None;
-    loop {
-        std::thread::sleep(GLANCE);
-        halted = tree::is_stopped(worker).then(|| halted.unwrap_or_else(Instant::now));
-        if halted.is_some_and(|since: Instant| since.elapsed() >= most) {
-            end(Duration::ZERO);
+    fn end(&mut self) {
+        if !matches!(self.state, State::Ending(_)) {
+            self.state = State::Ending(Instant::now());
         }
     }
-}
 
-/// Ends everything below this process: first with a word, after the grace without.
-fn end(grace: Duration) {
-    let started = Instant::now();
-    let mut asked = Vec::new();
-    while started.elapsed() < grace + GIVE_UP {
-        let left = tree::below(std::process::id());
-        if left.is_empty() {
-            return;
-        }
-        let patient = started.elapsed() < grace;
-        for process in left {
-            if !patient {
-                process.signal(Signal::KILL);
-            } else if !asked.contains(&process) {
-                process.signal(Signal::TERM);
-                asked.push(process);
+    fn act(&mut self) {
+        match &mut self.state {
+            State::Watching(halted) => {
+                let Some(most) = self.unwatched else { return };
+                // A worker that is halted keeps no time, and a run may have halted it.
+                *halted = tree::is_stopped(self.worker).then(|| halted.unwrap_or_else(Instant::now));
+                if halted.is_some_and(|since| since.elapsed() >= most) {
+                    self.end();
+                    self.act();
+                }
             }
+            State::Asking(until, _) if Instant::now() >= *until => {
+                self.end();
+                self.act();
+            }
+            State::Asking(_, asked) => {
+                for process in tree::below(std::process::id()) {
+                    if !asked.contains(&process) {
+                        process.signal(Signal::TERM);
+                        asked.push(process);
+                    }
+                }
+            }
+            State::Ending(_) => drop(strike_below()),
         }
-        std::thread::sleep(LOOK);
     }
+
+    /// What the worker says, if it says so before it is time to look again.
+    fn hear(&mut self) -> Option<Word> {
+        let patience = match &self.state {
+            State::Watching(_) => self.unwatched.map(|_| GLANCE),
+            State::Ending(since) if since.elapsed() > GIVE_UP => Some(GLANCE),
+            State::Asking(..) | State::Ending(_) => Some(LOOK),
+        };
+        let Some(pipe) = &mut self.pipe else {
+            std::thread::sleep(patience.unwrap_or(LOOK));
+            return None;
+        };
+        let patience = patience.and_then(|patience| Timespec::try_from(patience).ok());
+        match poll(&mut [PollFd::new(&*pipe, PollFlags::IN)], patience.as_ref()) {
+            Ok(0) | Err(_) => return None,
+            Ok(_) => {}
+        }
+        let mut order = [0];
+        match pipe.read(&mut order) {
+            Ok(1) if order[0] == Order::Stop as u8 => Some(Word::Stop),
+            Ok(1) if order[0] == Order::Kill as u8 => Some(Word::Kill),
+            Err(error) if error.kind() == ErrorKind::Interrupted => None,
+            _ => Some(Word::Gone),
+        }
+    }
+}
+
+/// What is heard from the worker.
+enum Word {
+    Stop,
+    Kill,
+    /// Nobody is there any more.
+    Gone,
 }
 
 /// Whatever the program left behind goes with it. A look at the machine's processes may miss one whose parent ends at that
@@ -222,8 +287,7 @@ fn clear() {
                 Err(_) => return,
             }
         }
-        let left = tree::below(std::process::id());
-        left.iter().for_each(|process| process.signal(Signal::KILL));
+        let left = strike_below();
         std::thread::sleep(if left.is_empty() { Duration::from_millis(1) } else { LOOK });
     }
 }

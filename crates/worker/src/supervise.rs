@@ -1,5 +1,6 @@
 //! Programs under supervision: started under a reaper, spoken to over pipes, ended whole.
 
+mod memory;
 mod strays;
 mod sweep;
 mod usage;
@@ -46,6 +47,10 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Time on a processor.
     pub processor: Option<Duration>,
+    /// Processes and threads of all together.
+    pub processes: Option<u64>,
+    /// Descriptors that each process may have open.
+    pub files: Option<u64>,
     /// How long it goes on while the worker is halted, so that nobody keeps its time.
     pub unwatched: Option<Duration>,
 }
@@ -54,8 +59,9 @@ impl Limits {
     fn arguments(self) -> impl Iterator<Item = String> {
         let memory = self.memory.map(|bytes| format!("--memory-bytes={bytes}"));
         let processor = self.processor.map(|time| format!("--cpu-seconds={}", time.as_secs().max(1)));
+        let files = self.files.map(|most| format!("--files={most}"));
         let unwatched = self.unwatched.map(|time| format!("--unwatched-ms={}", time.as_millis()));
-        memory.into_iter().chain(processor).chain(unwatched)
+        memory.into_iter().chain(processor).chain(files).chain(unwatched)
     }
 }
 

@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+/// With fewer open files some programs cannot even begin.
+const FEWEST_FILES: u64 = 16;
 /// The longest line a program may print, in bytes.
 const LINE: usize = 16 * 1024 * 1024;
 
@@ -65,6 +67,12 @@ macro_rules! section {
             /// The processor time of a run; as much as it takes if absent.
             #[serde(default = $processor, skip_serializing_if = "Option::is_none")]
             pub processor_time: Option<super::Span>,
+            /// The processes of a run and their threads.
+            #[serde(default = "super::program::many_processes")]
+            pub processes: u64,
+            /// Files, sockets and pipes that each process of a run may have open; as many as the hub if absent.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub files: Option<u64>,
         }
 
         impl $name {
@@ -81,6 +89,8 @@ macro_rules! section {
                     output_bytes: self.output_bytes,
                     memory_bytes: self.memory_bytes,
                     processor_time: self.processor_time,
+                    processes: self.processes,
+                    files: self.files,
                 }
             }
         }
@@ -101,6 +111,8 @@ pub(super) struct Shared<'a> {
     pub output_bytes: usize,
     pub memory_bytes: Option<u64>,
     pub processor_time: Option<Span>,
+    pub processes: u64,
+    pub files: Option<u64>,
 }
 
 impl Shared<'_> {
@@ -110,6 +122,9 @@ impl Shared<'_> {
         if nothing.contains(&true) || self.memory_bytes == Some(0) || self.processor_time == Some(Span::seconds(0)) {
             bail!("timeout, silence, output_bytes, memory_bytes and processor_time must be more than nothing");
         }
+        ensure!(self.processes > 0, "processes must be at least 1");
+        let files = self.files.unwrap_or(FEWEST_FILES);
+        ensure!(files >= FEWEST_FILES, "files must be at least {FEWEST_FILES}: with fewer a program cannot begin");
         self.probe.map_or(Ok(()), ProbeConfig::check)?;
         self.git.check()
     }
@@ -155,7 +170,8 @@ impl Shared<'_> {
 
     pub fn limits(&self) -> Limits {
         let (processor, unwatched) = (self.processor_time.map(|time| time.0), self.silence.0.min(self.timeout.0));
-        Limits { memory: self.memory_bytes, processor, unwatched: Some(unwatched) }
+        let (processes, files) = (Some(self.processes), self.files);
+        Limits { memory: self.memory_bytes, processor, processes, files, unwatched: Some(unwatched) }
     }
 }
 
@@ -228,6 +244,10 @@ pub(super) fn much_memory() -> Option<u64> {
 
 pub(super) fn much_time() -> Option<Span> {
     Some(Span::seconds(4 * 3600))
+}
+
+pub(super) fn many_processes() -> u64 {
+    2048
 }
 
 pub(super) fn all_memory() -> Option<u64> {

@@ -102,7 +102,7 @@ fn sizes_stand_in_the_documents_as_they_are_written_in_the_file() {
     let (programs, worker) = (include_str!("../../../../docs/programs.md"), include_str!("../../../../docs/worker.md"));
     let config = parse("agents: {a: {kind: command, command: {program: x}}}\n").unwrap();
     let shown = serde_json::to_value(&config.agents["a"]).unwrap()["command"].clone();
-    for name in ["output_bytes", "memory_bytes"] {
+    for name in ["output_bytes", "memory_bytes", "processes"] {
         let row = programs.lines().find(|line| line.starts_with(&format!("| `{name}`"))).unwrap();
         assert!(row.contains(&format!("`{}`", shown[name])), "{row}");
     }
@@ -138,6 +138,12 @@ fn what_all_programs_have_is_read_and_refused_alike_in_every_section() {
         for nothing in ["timeout: 0s", "output_bytes: 0", "memory_bytes: 0", "processor_time: 0s"] {
             let problem = agent(&format!("      {nothing}\n")).unwrap_err();
             assert!(problem.contains(&format!("agents.a: {section}: timeout")), "{section}: {problem}");
+        }
+        for (few, told) in
+            [("processes: 0", "processes must be at least 1"), ("files: 15", "files must be at least 16")]
+        {
+            let problem = agent(&format!("      {few}\n")).unwrap_err();
+            assert!(problem.contains(told), "{section}: {problem}");
         }
         let problem = agent("      home: /no/such/folder\n").unwrap_err();
         assert!(problem.contains("home: /no/such/folder is not a folder"), "{section}: {problem}");

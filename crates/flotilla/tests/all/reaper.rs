@@ -1,5 +1,7 @@
 //! Programs run under the reaper: whatever becomes of the worker, nothing of them survives.
 
+pub mod crowd;
+
 use flotilla_testkit::{scratch, until};
 use flotilla_worker::reaper::tree;
 use flotilla_worker::supervise::{Excess, Exit, Launch, Limits, Running, Streams};

@@ -1,11 +1,12 @@
 //! The processes below one, read from /proc.
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal};
 use std::collections::HashMap;
 use std::path::Path;
 
 /// A process that cannot be mistaken for a later one with the same number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Process {
     pub pid: u32,
     /// When it started, in the kernel's ticks.
@@ -15,6 +16,7 @@ pub struct Process {
 struct Entry {
     process: Process,
     parent: u32,
+    group: u32,
     session: u32,
     zombie: bool,
     stopped: bool,
@@ -31,11 +33,23 @@ pub struct Child {
 impl Process {
     /// Sends a signal, if it is still the same process.
     pub fn signal(&self, signal: Signal) {
-        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return };
+        let Some(pid) = raw(self.pid) else { return };
+        let is_same = || entry(self.pid).is_some_and(|now| now.process == *self);
         // Held from here on, the number cannot go to another.
-        let Ok(held) = pidfd_open(pid, PidfdFlags::empty()) else { return };
-        if entry(self.pid).is_some_and(|now| now.process == *self) {
-            let _ = pidfd_send_signal(held, signal);
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(held) if is_same() => drop(pidfd_send_signal(held, signal)),
+            Ok(_) | Err(Errno::SRCH) => {}
+            // No descriptor is free, or the kernel has no such call: no number goes round in so short a time.
+            Err(_) if is_same() => drop(kill_process(pid, signal)),
+            Err(_) => {}
+        }
+    }
+
+    /// Sends a signal to all of its group at once, if the group is not `spared`.
+    pub fn signal_group(&self, spared: u32, signal: Signal) {
+        let group = entry(self.pid).filter(|now| now.process == *self && now.group != spared && now.group > 1);
+        if let Some(group) = group.and_then(|now| raw(now.group)) {
+            let _ = kill_process_group(group, signal);
         }
     }
 
@@ -59,6 +73,26 @@ pub fn session(pid: u32) -> Option<u32> {
 /// Whether a process is halted, by a signal or by somebody who traces it.
 pub fn is_stopped(pid: u32) -> bool {
     entry(pid).is_some_and(|entry| entry.stopped)
+}
+
+/// The group of a process.
+pub fn group(pid: u32) -> Option<u32> {
+    entry(pid).map(|entry| entry.group)
+}
+
+/// The children of a process by their numbers, dead or alive. The kernel is asked for them, which costs less than to look
+/// at all processes of the machine; none if it does not tell.
+pub fn numbers_below(parent: u32) -> Option<Vec<u32>> {
+    let mut found = Vec::new();
+    for thread in std::fs::read_dir(format!("/proc/{parent}/task")).ok()?.flatten() {
+        match std::fs::read_to_string(thread.path().join("children")) {
+            Ok(children) => found.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok())),
+            // A thread that has ended has none; a kernel that does not tell has no such file anywhere.
+            Err(_) if Path::new("/proc/thread-self/children").exists() => {}
+            Err(_) => return None,
+        }
+    }
+    Some(found)
 }
 
 /// The direct children of a process, dead or alive.
@@ -100,14 +134,8 @@ pub fn marked(name: &str, is_meant: impl Fn(&str) -> bool) -> Vec<Process> {
     living.map(|entry| entry.process).collect()
 }
 
-/// Memory in use by processes, in bytes; what has ended meanwhile counts nothing.
-pub fn memory(processes: &[Process]) -> u64 {
-    let page = rustix::param::page_size() as u64;
-    let resident = |process: &Process| {
-        let text = std::fs::read_to_string(format!("/proc/{}/statm", process.pid)).ok()?;
-        text.split(' ').nth(1)?.parse::<u64>().ok()
-    };
-    processes.iter().filter_map(resident).sum::<u64>() * page
+fn raw(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
 fn numbers() -> impl Iterator<Item = u32> {
@@ -122,15 +150,16 @@ fn entry(pid: u32) -> Option<Entry> {
     let mut fields = rest.split_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    let session = fields.nth(1)?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
     let start = fields.nth(15)?.parse().ok()?;
     let (zombie, stopped) = (matches!(state, "Z" | "X"), matches!(state, "T" | "t"));
-    Some(Entry { process: Process { pid, start }, parent, session, zombie, stopped })
+    Some(Entry { process: Process { pid, start }, parent, group, session, zombie, stopped })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{below, children, entry, memory, session};
+    use super::{below, children, entry, group, numbers_below, session};
 
     #[test]
     fn this_process_and_its_children_are_found() {
@@ -142,7 +171,9 @@ mod tests {
         let process = entry(child.id()).unwrap().process;
         let direct = children(own).into_iter().find(|known| known.process == process).expect("a child");
         assert_eq!((Some(direct.session), direct.is_dead), (session(own), false));
-        assert!(memory(&[process]) > 0);
+        assert!(numbers_below(own).is_none_or(|numbers| numbers.contains(&child.id())));
+        // This process's own group is spared, and the child is in it.
+        process.signal_group(group(own).unwrap(), rustix::process::Signal::KILL);
         process.signal(rustix::process::Signal::KILL);
         assert!(!child.wait().unwrap().success());
         assert!(!below(own).contains(&process));

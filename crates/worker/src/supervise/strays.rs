@@ -3,10 +3,10 @@
 //! A reaper and all below it are in sessions of their own, and orphans below a reaper that lives are handed to that one.
 //! So a child of this process in another session is either a reaper of its own, or a stray.
 
-use crate::reaper::MARK;
 use crate::reaper::tree::{self, Process};
-use rustix::process::{Pid, Signal, WaitOptions, getpid, set_child_subreaper, waitpid};
-use std::collections::BTreeSet;
+use crate::reaper::{MARK, strike};
+use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -51,21 +51,17 @@ pub fn forget(reaper: Option<u32>) {
     }
 }
 
-/// Ends all strays, and whatever else carries the mark of a run; how many processes that were.
-pub fn end(mark: &str) -> usize {
+/// Ends all strays, and whatever else carries the mark of a run; how many processes that were. On this thread: there may
+/// be so many strays that no other can be started.
+pub async fn end(mark: &str) -> usize {
     let started = Instant::now();
-    let (mut ended, mut empty) = (Vec::new(), 0);
+    let (mut ended, mut empty) = (HashSet::new(), 0);
     // One look may miss a process whose parent ends at that moment.
     while empty < LOOKS && started.elapsed() < GIVE_UP {
-        let left = left(mark);
-        empty = if left.is_empty() { empty + 1 } else { 0 };
-        for process in left {
-            process.signal(Signal::KILL);
-            if !ended.contains(&process) {
-                ended.push(process);
-            }
-        }
-        std::thread::sleep(LOOK);
+        let found = strike(|| left(mark));
+        empty = if found.is_empty() { empty + 1 } else { 0 };
+        ended.extend(found);
+        tokio::time::sleep(LOOK).await;
     }
     ended.len()
 }

@@ -1,8 +1,9 @@
 //! Runs on record: what a worker that died left behind is found by the next one, and ended.
 
-use crate::reaper::MARK;
 use crate::reaper::tree::{self, Process};
+use crate::reaper::{MARK, strike};
 use rustix::process::Signal;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -62,31 +63,25 @@ fn sweep(file: &Path) -> usize {
 /// already, unless it was halted, and finds also what carries no mark: it is only ended if it does not end by itself, and
 /// not before all below it, which nobody would find any more.
 pub fn end_marked(is_meant: &dyn Fn(&str) -> bool) -> usize {
-    let started = Instant::now();
-    let mut ended = Vec::new();
+    let (started, mut ended) = (Instant::now(), HashSet::new());
     while started.elapsed() < GIVE_UP {
         let alive = tree::marked(MARK, is_meant);
         if alive.is_empty() {
             break;
         }
         let is_patient = started.elapsed() < PATIENCE;
-        for process in alive {
-            let doomed = match process.is_reaper() {
-                true if is_patient => {
-                    process.signal(Signal::CONT);
-                    continue;
-                }
-                true => Some(tree::below(process.pid)).filter(|below| !below.is_empty()),
-                false => None,
-            };
-            let doomed = doomed.unwrap_or_else(|| vec![process]);
-            for process in doomed {
-                process.signal(Signal::KILL);
-                if !ended.contains(&process) {
-                    ended.push(process);
-                }
-            }
+        for reaper in alive.iter().filter(|process| is_patient && process.is_reaper()) {
+            reaper.signal(Signal::CONT);
         }
+        ended.extend(strike(|| {
+            let marked = tree::marked(MARK, is_meant);
+            let (reapers, mut doomed): (Vec<_>, Vec<_>) = marked.into_iter().partition(Process::is_reaper);
+            for reaper in reapers.into_iter().filter(|_| !is_patient) {
+                let below = tree::below(reaper.pid);
+                doomed.extend(if below.is_empty() { vec![reaper] } else { below });
+            }
+            doomed
+        }));
         std::thread::sleep(LOOK);
     }
     ended.len()

@@ -1,6 +1,6 @@
 //! What a run uses: memory and processor time of everything below its reaper, looked at now and then.
 
-use super::Limits;
+use super::{Limits, memory};
 use crate::reaper::tree;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::wire::Json;
@@ -17,6 +17,8 @@ pub struct Used {
     /// Of all processes, also those that have ended.
     pub processor: Duration,
     pub processes: usize,
+    /// Of all processes; each has one at least.
+    pub threads: u64,
 }
 
 /// What a run used that it may not.
@@ -25,6 +27,8 @@ pub enum Excess {
     /// So many bytes.
     Memory(u64),
     Processor(Duration),
+    /// So many processes and threads.
+    Processes(u64),
 }
 
 impl fmt::Display for Excess {
@@ -32,6 +36,7 @@ impl fmt::Display for Excess {
         match self {
             Self::Memory(bytes) => write!(f, "{bytes} bytes of memory (memory_bytes)"),
             Self::Processor(time) => write!(f, "{} s of processor time (processor_time)", time.as_secs_f32()),
+            Self::Processes(count) => write!(f, "{count} processes and threads (processes)"),
         }
     }
 }
@@ -66,8 +71,10 @@ impl Meter {
 impl Used {
     /// What is more than it may be: the kernel's limits are for each process alone.
     pub fn excess(&self, limits: Limits) -> Option<Excess> {
-        let memory = limits.memory.filter(|most| self.memory > *most).map(Excess::Memory);
-        memory.or_else(|| limits.processor.filter(|most| self.processor > *most).map(Excess::Processor))
+        let memory = || limits.memory.filter(|most| self.memory > *most).map(Excess::Memory);
+        let processor = || limits.processor.filter(|most| self.processor > *most).map(Excess::Processor);
+        let processes = || limits.processes.filter(|most| self.threads > *most).map(Excess::Processes);
+        memory().or_else(processor).or_else(processes)
     }
 
     /// For the owner's log; nothing if it was never looked at.
@@ -87,13 +94,12 @@ impl Used {
         let Some(reaper) = Stat::of(root) else { return };
         let below = descendants(root);
         let stats: Vec<Stat> = below.iter().filter_map(|pid| Stat::of(*pid)).collect();
-        let page = rustix::param::page_size() as u64;
-        let memory = stats.iter().map(|stat| stat.resident).sum::<u64>() * page;
         let ticks = stats.iter().map(|stat| stat.own + stat.ended).sum::<u64>() + reaper.ended;
         let rate = rustix::param::clock_ticks_per_second().max(1);
-        self.memory = self.memory.max(memory);
+        self.memory = memory::peak(&below, self.memory);
         self.processor = self.processor.max(Duration::from_millis(ticks * 1000 / rate));
         self.processes = self.processes.max(stats.len());
+        self.threads = self.threads.max(stats.iter().map(|stat| stat.threads).sum());
     }
 }
 
@@ -102,8 +108,7 @@ struct Stat {
     /// Ticks of its own, and of children it has taken in.
     own: u64,
     ended: u64,
-    /// In pages.
-    resident: u64,
+    threads: u64,
 }
 
 impl Stat {
@@ -112,26 +117,19 @@ impl Stat {
         // The name stands in brackets and may hold anything, brackets too.
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
         let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
-        Some(Self { own: number(11) + number(12), ended: number(13) + number(14), resident: number(21) })
+        Some(Self { own: number(11) + number(12), ended: number(13) + number(14), threads: number(17) })
     }
 }
 
-/// Asks the kernel for the children of each, which costs less than to look at all processes of the machine. A kernel
-/// that does not tell is looked at whole.
+/// All living processes below one.
 fn descendants(root: u32) -> Vec<u32> {
-    if !std::path::Path::new("/proc/thread-self/children").exists() {
-        return tree::below(root).iter().map(|process| process.pid).collect();
-    }
     let (mut found, mut parents) = (Vec::new(), vec![root]);
     while let Some(parent) = parents.pop() {
-        let threads = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
-        for thread in threads {
-            let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            parents.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
-        }
-        if parent != root {
-            found.push(parent);
-        }
+        let Some(children) = tree::numbers_below(parent) else {
+            return tree::below(root).iter().map(|process| process.pid).collect();
+        };
+        parents.extend(&children);
+        found.extend(children);
     }
     found
 }

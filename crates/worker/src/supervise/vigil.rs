@@ -59,8 +59,7 @@ impl Vigil {
     }
 
     async fn end_strays(self) {
-        let mark = self.mark.clone();
-        let ended = tokio::task::spawn_blocking(move || strays::end(&mark)).await.unwrap_or_default();
+        let ended = strays::end(&self.mark).await;
         tracing::warn!(
             run = self.mark,
             ended,

@@ -1,0 +1,213 @@
+//! Programs that start others until the machine lets them start no more, and memory that processes share.
+
+use super::{MARK, launch, none_left, ready};
+use flotilla_testkit::{scratch, until};
+use flotilla_worker::reaper::tree;
+use flotilla_worker::supervise::{Excess, Exit, Launch, Limits, Streams};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Processes and threads that the user of a crowd may have.
+pub const MOST: usize = 300;
+
+/// Every one of them starts others, without a pause, and does not end when asked to.
+pub const CROWD: &str = "perl -e '$SIG{TERM} = $SIG{HUP} = \"IGNORE\"; $| = 1; print \"ready\\n\"; fork while 1'";
+/// The same, each in a session of its own and with nothing to be known by.
+const SCATTERED: &str = "exec env -i /usr/bin/perl -MPOSIX -e '$SIG{TERM} = $SIG{HUP} = \"IGNORE\"; $| = 1; \
+                         print \"ready\\n\"; while (1) { POSIX::setsid() if defined(fork()) }'";
+
+/// The program of the hub, where a test runs as somebody else.
+const PROGRAM: &str = "FLOTILLA_CROWD_TEST_PROGRAM";
+
+/// Runs a test again as a user who may have so many processes: one nobody else is, where that is possible. The hub's side
+/// of a run then has no more of them than the run.
+fn bounded(test: &str, body: impl AsyncFnOnce(&Path)) {
+    if let Some(program) = std::env::var_os(PROGRAM) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        return runtime.expect("a runtime").block_on(body(Path::new(&program)));
+    }
+    let folder = scratch();
+    let copied = |name: &str, from: &Path| {
+        let copy = folder.path().join(name);
+        std::fs::copy(from, &copy).expect("a copy that any user can read");
+        std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).expect("a program");
+        copy
+    };
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("an open folder");
+    let program = copied("flotilla", Path::new(env!("CARGO_BIN_EXE_flotilla")));
+    let tests = copied("tests", &std::env::current_exe().expect("this test"));
+    let me = std::fs::metadata("/proc/self").expect("this process").uid();
+    let mut command = match me {
+        0 => {
+            let mut command = Command::new("setpriv");
+            let user = 100_000 + std::process::id();
+            command.args([format!("--reuid={user}"), format!("--regid={user}"), "--clear-groups".into()]);
+            command.args(["prlimit".to_owned(), format!("--nproc={MOST}")]);
+            command
+        }
+        _ => {
+            let mut command = Command::new("prlimit");
+            command.arg(format!("--nproc={}", MOST + tasks_of(me)));
+            command
+        }
+    };
+    command.arg(tests).args(["--exact", &format!("reaper::crowd::{test}"), "--nocapture"]);
+    command.env(PROGRAM, program).env("TMPDIR", folder.path()).current_dir(folder.path());
+    let told = command.output().expect("setpriv and prlimit, of util-linux");
+    println!("{}{}", String::from_utf8_lossy(&told.stdout), String::from_utf8_lossy(&told.stderr));
+    assert!(told.status.success() && String::from_utf8_lossy(&told.stdout).contains("1 passed"), "{test}");
+}
+
+/// Processes of a user, with their threads.
+fn tasks_of(user: u32) -> usize {
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+    let own = processes.filter(|process| process.metadata().is_ok_and(|facts| facts.uid() == user));
+    own.map(|process| std::fs::read_dir(process.path().join("task")).map_or(0, Iterator::count)).sum()
+}
+
+/// The crowd has grown until nobody can be added.
+async fn full(launch: &Launch, streams: &mut Streams) -> u32 {
+    ready(streams).await;
+    let marked = tree::marked(MARK, |mark| mark == launch.mark);
+    let reaper = marked.iter().find(|process| process.is_reaper()).expect("a reaper").pid;
+    until("no more processes can be started", || (tree::below(reaper).len() > MOST - 20).then_some(()));
+    reaper
+}
+
+fn nobody_below(reaper: u32) {
+    assert_eq!(tree::find(reaper), None, "the reaper has ended, and it does not before all below it");
+}
+
+/// The end of all that is asked to end, or has reason to.
+async fn within(what: &str, end: impl Future<Output = Exit>) -> Exit {
+    let begun = Instant::now();
+    let exit = tokio::time::timeout(Duration::from_secs(20), end).await;
+    let exit = exit.unwrap_or_else(|_| panic!("{what}: nothing has ended"));
+    println!("{what}: ended after {:?}", begun.elapsed());
+    exit
+}
+
+#[test]
+fn a_crowd_that_fills_the_machine_is_ended_when_asked_to() {
+    bounded("a_crowd_that_fills_the_machine_is_ended_when_asked_to", async |program| {
+        for (what, script) in [("stop", CROWD), ("scattered-stop", SCATTERED)] {
+            let launch = launch(what, script);
+            let (mut running, mut streams) = launch.start(program).expect("the program starts");
+            let reaper = full(&launch, &mut streams).await;
+            within(what, running.stop()).await;
+            nobody_below(reaper);
+            none_left(&launch);
+        }
+    });
+}
+
+#[test]
+fn a_crowd_that_fills_the_machine_is_ended_at_once() {
+    bounded("a_crowd_that_fills_the_machine_is_ended_at_once", async |program| {
+        for (what, script) in [("kill", CROWD), ("scattered-kill", SCATTERED)] {
+            let launch = launch(what, script);
+            let (mut running, mut streams) = launch.start(program).expect("the program starts");
+            let reaper = full(&launch, &mut streams).await;
+            within(what, running.kill()).await;
+            nobody_below(reaper);
+            none_left(&launch);
+        }
+    });
+}
+
+#[test]
+fn a_crowd_that_fills_the_machine_goes_with_its_worker() {
+    bounded("a_crowd_that_fills_the_machine_goes_with_its_worker", async |program| {
+        for (what, script) in [("death", CROWD), ("scattered-death", SCATTERED)] {
+            let launch = launch(what, script);
+            let (running, mut streams) = launch.start(program).expect("the program starts");
+            let reaper = full(&launch, &mut streams).await;
+            drop(running);
+            until("the reaper has ended, and all below it before", || tree::find(reaper).is_none().then_some(()));
+            none_left(&launch);
+        }
+    });
+}
+
+#[test]
+fn a_crowd_whose_reaper_is_killed_is_ended() {
+    bounded("a_crowd_whose_reaper_is_killed_is_ended", async |program| {
+        let launch = launch("reaperless", CROWD);
+        let (mut running, mut streams) = launch.start(program).expect("the program starts");
+        let reaper = full(&launch, &mut streams).await;
+        tree::find(reaper).expect("a reaper").signal(rustix::process::Signal::KILL);
+        assert_eq!(within("killed reaper", running.ended()).await, Exit::Unknown);
+        none_left(&launch);
+    });
+}
+
+#[test]
+fn a_run_has_only_so_many_processes() {
+    bounded("a_run_has_only_so_many_processes", async |program| {
+        let limits = Limits { processes: Some(100), ..Limits::default() };
+        let launch = Launch { limits, ..launch("processes", CROWD) };
+        let (mut running, _streams) = launch.start(program).expect("the program starts");
+        let exit = within("limit", running.ended()).await;
+        assert_eq!(exit, Exit::TooMuch(Excess::Processes(100)));
+        assert!(exit.told().contains("more than 100 processes and threads (processes)"), "{}", exit.told());
+        none_left(&launch);
+    });
+}
+
+#[tokio::test]
+async fn a_process_has_only_so_many_files() {
+    let limits = Limits { files: Some(32), ..Limits::default() };
+    let launch = Launch { limits, ..launch("files", "ulimit -n; sh -c 'ulimit -n'; exit 3") };
+    let (mut running, streams) = super::start(&launch);
+    assert_eq!(super::all(streams.stdout).await, "32\n32\n");
+    assert_eq!(running.ended().await, Exit::Code(3));
+}
+
+const MB: u64 = 1_000_000;
+
+async fn most_memory(name: &str, script: &str, most: u64) -> (Exit, u64) {
+    let limits = Limits { memory: Some(most), ..Limits::default() };
+    let launch = Launch { limits, ..launch(name, script) };
+    let (mut running, _streams) = super::start(&launch);
+    let exit = within(name, running.ended()).await;
+    none_left(&launch);
+    (exit, running.meter().used().memory)
+}
+
+#[tokio::test]
+async fn memory_that_is_in_no_process_counts() {
+    let file = format!("/dev/shm/flotilla-test-{}", std::process::id());
+    // Open, and in no folder any more.
+    let open = format!("exec 3<>{file}; rm {file}; head -c 200000000 /dev/zero >&3; sleep 600");
+    let held = "perl -e 'my $name = \"held\"; open(my $file, \">&=\", syscall(319, $name, 0)) or die; \
+                print $file \"x\" x 1000000 for 1..200; sleep 600'";
+    let key = format!("{}", 0x0f10_0000 + std::process::id());
+    let segment = format!(
+        "perl -e 'my $id = shmget({key}, 200000000, 01600) // die; my $piece = \"x\" x 1000000; \
+         shmwrite($id, $piece, $_ * 1000000, 1000000) for 0..199; sleep 600'"
+    );
+    for (name, script) in [("open", open.as_str()), ("memfd", held), ("segment", segment.as_str())] {
+        // The number of the call is another one elsewhere.
+        if name == "memfd" && !cfg!(target_arch = "x86_64") {
+            continue;
+        }
+        let (exit, used) = most_memory(name, script, 150 * MB).await;
+        if name == "segment" {
+            // It outlives whoever made it.
+            let removed = std::process::Command::new("ipcrm").args(["-M", &key]).status().expect("ipcrm");
+            assert!(removed.success());
+        }
+        assert_eq!(exit, Exit::TooMuch(Excess::Memory(150 * MB)), "{name}: {used}");
+    }
+}
+
+#[tokio::test]
+async fn memory_that_processes_share_counts_once() {
+    let script = "python3 -c 'import mmap, os, time\nshared = mmap.mmap(-1, 100000000)\nshared.write(b\"x\" * 100000000)\n\
+                  for _ in range(5):\n  if os.fork() == 0: sum(shared[at] for at in range(0, 100000000, 4096)); time.sleep(2); os._exit(0)\ntime.sleep(3)'";
+    let (exit, used) = most_memory("shared", script, 400 * MB).await;
+    assert_eq!(exit, Exit::Code(0), "{used}");
+    assert!((100 * MB..400 * MB).contains(&used), "{used}");
+}
