@@ -1,6 +1,6 @@
 //! Programs run under the reaper: whatever becomes of the worker, nothing of them survives.
 
-pub mod crowd;
+mod crowd;
 
 use flotilla_testkit::{scratch, until};
 use flotilla_worker::reaper::tree;

@@ -1,19 +1,21 @@
 //! Programs that start others until the machine lets them start no more, and memory that processes share.
 
 use super::{MARK, launch, none_left, ready};
-use flotilla_testkit::{scratch, until};
+use flotilla_testkit::client::message;
+use flotilla_testkit::{Binding, Client, Setup, scratch, until};
 use flotilla_worker::reaper::tree;
 use flotilla_worker::supervise::{Excess, Exit, Launch, Limits, Streams};
+use serde_json::{Value, json};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Processes and threads that the user of a crowd may have.
-pub const MOST: usize = 300;
+const MOST: usize = 300;
 
 /// Every one of them starts others, without a pause, and does not end when asked to.
-pub const CROWD: &str = "perl -e '$SIG{TERM} = $SIG{HUP} = \"IGNORE\"; $| = 1; print \"ready\\n\"; fork while 1'";
+const CROWD: &str = "perl -e '$SIG{TERM} = $SIG{HUP} = \"IGNORE\"; $| = 1; print \"ready\\n\"; fork while 1'";
 /// The same, each in a session of its own and with nothing to be known by.
 const SCATTERED: &str = "exec env -i /usr/bin/perl -MPOSIX -e '$SIG{TERM} = $SIG{HUP} = \"IGNORE\"; $| = 1; \
                          print \"ready\\n\"; while (1) { POSIX::setsid() if defined(fork()) }'";
@@ -210,4 +212,45 @@ async fn memory_that_processes_share_counts_once() {
     let (exit, used) = most_memory("shared", script, 400 * MB).await;
     assert_eq!(exit, Exit::Code(0), "{used}");
     assert!((100 * MB..400 * MB).contains(&used), "{used}");
+}
+
+const AGENTS: &str = r#"
+agents:
+  canceled: {kind: command, command: {program: sh, arguments: [crowd], folder: ., grace: 300ms}}
+  late: {kind: command, command: {program: sh, arguments: [crowd], folder: ., grace: 300ms, timeout: 3s}}
+"#;
+
+#[test]
+fn a_hub_without_a_process_to_spare_ends_a_crowd() {
+    bounded("a_hub_without_a_process_to_spare_ends_a_crowd", async |program| {
+        let mut hub = Setup::new(&program.to_string_lossy()).config(AGENTS).start();
+        std::fs::write(hub.dir().join("crowd"), CROWD).expect("a script");
+        let me = std::fs::metadata("/proc/self").expect("this process").uid();
+        let (canceled, late) = ["canceled", "late"].map(|name| hub.owner(Binding::JsonRpc).agent(name)).into();
+        let begin = |client: &Client, id: &str| {
+            let mut request = message(id, "go");
+            request["configuration"] = json!({"returnImmediately": true});
+            let task = client.call("SendMessage", &request).expect("a task")["task"]["id"].clone();
+            until("no more processes can be started", || (tasks_of(me) > MOST - 20).then_some(()));
+            task
+        };
+        let is_gone = |task: &Value| {
+            let task = task.as_str().expect("an id");
+            until("all has ended", || tree::marked(MARK, |mark| mark.starts_with(task)).is_empty().then_some(()));
+        };
+        let task = begin(&canceled, "m1");
+        let ended = canceled.call("CancelTask", &json!({"id": task})).expect("an answer");
+        assert_eq!(ended["status"]["state"], "TASK_STATE_CANCELED");
+        is_gone(&task);
+        let task = begin(&late, "m2");
+        let told = until("the time is over", || {
+            let task = late.call("GetTask", &json!({"id": task})).expect("a task");
+            (task["status"]["state"] == "TASK_STATE_FAILED").then_some(task)
+        });
+        assert!(told["status"]["message"].to_string().contains("3"), "{told}");
+        is_gone(&task);
+        let task = begin(&canceled, "m3");
+        hub.kill();
+        is_gone(&task);
+    });
 }
