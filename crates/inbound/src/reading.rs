@@ -70,6 +70,9 @@ impl Reading {
 
     pub fn take(&mut self) -> Option<Framed> {
         let taken = self.waiting.next();
+        if self.waiting.len() == 0 {
+            self.follow.taken();
+        }
         if taken.is_none() {
             // A stream is quiet for long: it holds no room for frames meanwhile.
             self.waiting = Vec::new().into_iter();

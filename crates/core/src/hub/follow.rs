@@ -4,6 +4,7 @@ use super::live::Recent;
 use super::{Hub, LiveRef, Place};
 use crate::caller::{Caller, Scope};
 use crate::error::Error;
+use crate::held_bytes::{Account, Held};
 use crate::ids::{AgentId, PrincipalId};
 use crate::limits::Limit;
 use crate::log::Cursor;
@@ -16,8 +17,10 @@ use flotilla_protocol::event::{Change, Event};
 use flotilla_protocol::wire::Object;
 use serde_json::json;
 use std::collections::HashSet;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 /// How many changes a follower takes from the store at once.
@@ -26,6 +29,9 @@ const BATCH: usize = 256;
 /// How many frames it makes of them at once: a change may hold thousands of small events, and a reader that does not read
 /// keeps what was made for it.
 const AT_ONCE: usize = 512;
+
+/// A whole task below this size is handed out without a look at what its reader holds.
+const SMALL: u64 = 64 * 1024;
 
 /// A frame with its number.
 #[derive(Debug, Clone)]
@@ -63,6 +69,14 @@ pub enum Ended {
     Shown,
 }
 
+/// Made when its reader has room for it: before that nobody counts it.
+enum First {
+    /// As it was after the event the follower stands at.
+    Task,
+    /// As it is then, and why events before it are not replayed.
+    Gap(&'static str),
+}
+
 pub struct Follow {
     hub: Arc<Hub>,
     live: LiveRef,
@@ -71,8 +85,12 @@ pub struct Follow {
     until: Until,
     /// What of a whole task its reader asked for.
     want: Want,
-    /// A frame to hand out before anything else.
-    first: Option<Framed>,
+    /// A whole task to hand out before anything else.
+    first: Option<First>,
+    /// Who reads; none is the hub itself.
+    reader: Option<PrincipalId>,
+    /// Held for the reader while a whole task is made, and until it is taken.
+    held: Option<Held>,
     /// Changes that were taken and not handed out yet, the first of them perhaps in part.
     rest: Vec<Arc<Change>>,
     /// Artifacts this reader knows of.
@@ -84,14 +102,15 @@ pub struct Follow {
 impl Follow {
     /// From the beginning of a new task or exchange.
     pub(super) fn from_start(hub: Arc<Hub>, live: LiveRef, place: Place<PrincipalId>) -> Self {
-        let (introduced, rest, want) = (HashSet::new(), Vec::new(), Want::ALL);
-        Self { hub, live, cursor: 0, until: Until::Settled, want, first: None, rest, introduced, _place: Some(place) }
+        let reader = Some(*place.key());
+        Self { until: Until::Settled, reader, _place: Some(place), ..Self::kept(hub, live, 0, HashSet::new()) }
     }
 
     /// From a cursor that is kept elsewhere, for a reader that knows some artifacts already.
     pub(super) fn kept(hub: Arc<Hub>, live: LiveRef, cursor: u64, introduced: HashSet<String>) -> Self {
         let (until, want, rest) = (Until::Over, Want::ALL, Vec::new());
-        Self { hub, live, cursor, until, want, first: None, rest, introduced, _place: None }
+        let (first, reader, held) = (None, None, None);
+        Self { hub, live, cursor, until, want, first, reader, held, rest, introduced, _place: None }
     }
 
     /// The same for a reader that wants no more than this of a whole task.
@@ -117,14 +136,14 @@ impl Follow {
     }
 
     /// From the state of a task as of `peer_seq`, as a whole Task.
-    pub(super) async fn from_task(
+    pub(super) fn from_task(
         hub: Arc<Hub>,
         live: LiveRef,
         (peer_seq, want): (u64, Want),
         place: Place<PrincipalId>,
-    ) -> Result<Self, Error> {
-        let first = Some(task_frame(&hub, &live, (peer_seq, want)).await?);
-        Ok(Self { cursor: peer_seq, first, ..Self::from_start(hub, live, place) }.wanting(want))
+    ) -> Self {
+        let first = Some(First::Task);
+        Self { cursor: peer_seq, first, ..Self::from_start(hub, live, place) }.wanting(want)
     }
 
     pub fn epoch(&self) -> String {
@@ -133,13 +152,14 @@ impl Follow {
 
     /// Where the reader stands: the number before that of the next frame.
     pub fn position(&self) -> u64 {
-        self.first.as_ref().map_or(self.cursor, |first| first.peer_seq.saturating_sub(1))
+        self.cursor - u64::from(self.first.is_some()).min(self.cursor)
     }
 
     /// The next frames: waits until there are some, or until there will be no more.
     pub async fn next(&mut self, patience: Duration) -> Result<Next, Error> {
-        if let Some(first) = self.first.take() {
-            return Ok(Next::Frames(vec![first]));
+        self.taken();
+        if self.first.is_some() {
+            return Box::pin(self.whole()).await.map(|task| Next::Frames(vec![task]));
         }
         if !self.rest.is_empty() {
             return Box::pin(self.more()).await.map(Next::Frames);
@@ -167,6 +187,38 @@ impl Follow {
         }
     }
 
+    /// What was handed out is its reader's now, who counts it.
+    pub fn taken(&mut self) {
+        self.held = None;
+    }
+
+    /// The whole task that comes first.
+    async fn whole(&mut self) -> Result<Framed, Error> {
+        self.hold().await;
+        let made = match self.first {
+            Some(First::Gap(why)) => gap_frame(&self.hub, &self.live, self.want, why).await?,
+            _ => task_frame(&self.hub, &self.live, (self.cursor, self.want)).await?,
+        };
+        self.first = None;
+        self.cursor = made.peer_seq;
+        Ok(made)
+    }
+
+    /// Holds the bytes of a whole task for its reader, once there is room for them.
+    async fn hold(&mut self) {
+        let Some(reader) = self.reader else { return };
+        let bytes = self.live.committed().map_or(0, |head| head.bytes);
+        if bytes < SMALL {
+            return;
+        }
+        let (budget, account) = (&self.hub.held_bytes, Account::Caller(reader));
+        poll_fn(|context| if budget.has_room(account, context.waker()) { Poll::Ready(()) } else { Poll::Pending })
+            .await;
+        let mut held = budget.open(account);
+        held.grow_anyway(usize::try_from(bytes).unwrap_or(usize::MAX));
+        self.held = Some(held);
+    }
+
     fn at_end(&self) -> bool {
         self.live.committed().is_none_or(|head| match self.until {
             Until::Settled => head.is_settled(),
@@ -178,6 +230,7 @@ impl Follow {
         match self.hub.store.after_peer(Scope::Admin, self.live.id(), self.cursor, BATCH).await? {
             Tail::Changes(changes) if !changes.is_empty() => self.frames(&changes).await,
             _ => {
+                self.hold().await;
                 let gap =
                     gap_frame(&self.hub, &self.live, self.want, "the events in between are no longer kept").await?;
                 self.cursor = gap.peer_seq;
@@ -207,7 +260,13 @@ impl Follow {
                 self.cursor = peer_seq;
                 match (event, frame(&head, event, change.at)) {
                     (Event::Opened {}, _) => {
+                        self.hold().await;
                         frames.push(opened_frame(&self.hub, &self.live, (peer_seq, self.want)).await?);
+                        if self.held.is_some() {
+                            // Alone, so that it is taken soon.
+                            self.rest = changes[at..].to_vec();
+                            return Ok(frames);
+                        }
                     }
                     (_, Some(StreamResponse::ArtifactUpdate(mut update))) => {
                         self.introduce(&mut update, peer_seq).await?;
@@ -281,18 +340,18 @@ impl Hub {
                 return Err(has_ended(id, head.state.name()).into());
             }
             let place = self.stream_place(caller.principal)?;
-            let follow = Follow::from_task(Arc::clone(self), live, (head.peer_seq, Want::ALL), place).await?;
+            let follow = Follow::from_task(Arc::clone(self), live, (head.peer_seq, Want::ALL), place);
             return Ok(Follow { until, ..follow });
         };
         let place = self.stream_place(caller.principal)?;
         let first = if cursor.epoch != self.store.epoch().0 {
-            Some(gap_frame(self, &live, Want::ALL, "the cursor is of another store").await?)
+            Some(First::Gap("the cursor is of another store"))
         } else if cursor.peer_seq > head.peer_seq {
-            Some(gap_frame(self, &live, Want::ALL, "the cursor is ahead of the task").await?)
+            Some(First::Gap("the cursor is ahead of the task"))
         } else {
             None
         };
-        let at = first.as_ref().map_or(cursor.peer_seq, |gap| gap.peer_seq);
+        let at = if first.is_some() { head.peer_seq } else { cursor.peer_seq };
         let follow = Follow::from_start(Arc::clone(self), live, place);
         Ok(Follow { cursor: at, until, first, ..follow })
     }

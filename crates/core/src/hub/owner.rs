@@ -61,6 +61,7 @@ impl Hub {
     pub async fn owner_log(&self, caller: &Caller, id: &str, seq: u64) -> Result<LogPage, Error> {
         let live = self.owned(caller, id).await?;
         let head = live.committed().ok_or_else(|| Refusal::no_task(id))?;
+        let _turn = self.turns.page(caller.principal).await;
         match self.store.after(Scope::Admin, live.id(), seq, PAGE).await? {
             // The store may be ahead of the head that was read; the next page shows what it has more.
             Tail::Changes(changes) => Ok(LogPage { head, changes, pruned: false }),
@@ -81,6 +82,7 @@ impl Hub {
         if !named || head.kind == Kind::Message {
             return Err(Refusal::no_task(id).into());
         }
+        let _turn = self.turns.page(caller.principal).await;
         let (mut changes, mut after, mut pruned) = (Vec::new(), 0, false);
         while after < head.seq {
             match self.store.after(Scope::Admin, live.id(), after, PAGE).await? {

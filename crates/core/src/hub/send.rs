@@ -126,7 +126,7 @@ impl Hub {
         if sent.after == 0 {
             Ok(Follow::from_start(Arc::clone(self), sent.live, place).wanting(want))
         } else {
-            Follow::from_task(Arc::clone(self), sent.live, (sent.after, want), place).await
+            Ok(Follow::from_task(Arc::clone(self), sent.live, (sent.after, want), place))
         }
     }
 

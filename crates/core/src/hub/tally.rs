@@ -99,6 +99,12 @@ pub struct Place<K: Copy + Eq + Hash> {
     key: K,
 }
 
+impl<K: Copy + Eq + Hash> Place<K> {
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+}
+
 impl<K: Copy + Eq + Hash> Drop for Place<K> {
     fn drop(&mut self) {
         self.tally.leave(self.key);

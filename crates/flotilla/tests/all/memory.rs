@@ -39,7 +39,7 @@ fn hub() -> HubProcess {
 
 type Attack = fn(&HubProcess, &str);
 
-const ATTACKS: [(&str, Attack); 10] = [
+const ATTACKS: [(&str, Attack); 11] = [
     ("unread tasks over HTTP/2", answers::unread_tasks),
     ("unread lists over HTTP/2", answers::unread_lists),
     ("unread answers without a key", answers::unread_without_a_key),
@@ -50,6 +50,7 @@ const ATTACKS: [(&str, Attack); 10] = [
     ("unfinished socket messages", sockets::unfinished_messages),
     ("unread pongs", sockets::unread_pongs),
     ("unread answers over sockets", sockets::unread_answers),
+    ("unread streams over HTTP/2", answers::unread_streams),
 ];
 
 /// The other caller goes on while the attack does. What the hub had resident at most, and what the other waited.
@@ -93,6 +94,7 @@ each_attack! {
     unfinished_socket_messages_are_bounded: 7,
     pings_whose_pongs_nobody_reads_are_bounded: 8,
     unread_answers_over_sockets_are_bounded: 9,
+    unread_streams_of_one_key_are_bounded: 10,
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use flotilla_testkit::client::message;
 use flotilla_testkit::hostile::RawHttp2;
 use flotilla_testkit::{Binding, Client, HubProcess};
+use serde_json::json;
 use std::time::Duration;
 
 /// How long the hub has to fill its memory with what nobody reads.
@@ -27,6 +28,16 @@ pub fn unread_tasks(hub: &HubProcess, key: &str) {
     let task = client.call("SendMessage", &message("large", &"x".repeat(3_500_000))).expect("a task");
     let id = task["task"]["id"].as_str().expect("an id");
     ask_and_read_nothing(hub, key, &format!("/agents/echo/tasks/{id}"));
+}
+
+/// Streams that begin with a task of about seven megabytes.
+pub fn unread_streams(hub: &HubProcess, key: &str) {
+    let client = Client::new(hub.address(), Binding::JsonRpc).agent("hold").key(key);
+    let mut request = message("stream", &"x".repeat(7_000_000));
+    request["configuration"] = json!({"returnImmediately": true});
+    let Ok(task) = client.call("SendMessage", &request) else { return };
+    let id = task["task"]["id"].as_str().expect("an id");
+    ask_and_read_nothing(hub, key, &format!("/agents/hold/tasks/{id}:subscribe"));
 }
 
 pub fn unread_lists(hub: &HubProcess, key: &str) {
