@@ -89,7 +89,7 @@ impl Acp {
             held = self.sessions.hold(&caller, &assignment.context_id) => held,
             () = stop.asked() => return Err(Stopped),
         };
-        let site = match self.git.open(&self.folder, assignment).await {
+        let site = match self.git.open(&self.folder, assignment, &self.reaper, self.limits).await {
             Ok(site) => site,
             Err(problem) => return ended(outbox, Outcome::failed(problem)).await,
         };

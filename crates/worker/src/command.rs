@@ -136,7 +136,7 @@ impl Program {
             made.map_err(|error| format!("the folder {} cannot be made: {error}", folder.display()))?;
         }
         let folder = confined(&self.folder, self.root.as_deref())?;
-        self.git.open(&folder, assignment).await
+        self.git.open(&folder, assignment, &self.reaper, self.limits).await
     }
 
     /// Runs the program to its end, or to its word on how it went.

@@ -11,6 +11,7 @@ mod doors;
 mod errors;
 mod evidence;
 mod fleet;
+mod git;
 mod grpc;
 mod grpc03;
 mod idempotency;

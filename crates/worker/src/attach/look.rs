@@ -54,7 +54,10 @@ impl Looking {
                 let Some(known) = known else { return };
                 self.looks.spawn(async move { (began, Seen::Program(known.presence().await)) })
             }
-            Thing::Repository => self.looks.spawn(async move { (began, Seen::Repository(subject.repository().await)) }),
+            Thing::Repository => self.looks.spawn(async move {
+                let repository = subject.repository(&prober.reaper).await;
+                (began, Seen::Repository(repository))
+            }),
             Thing::Servers => self.looks.spawn(async move {
                 let servers = subject.servers.now(&subject.folder, &prober.environment).await;
                 (began, Seen::Servers(servers))
@@ -203,7 +206,11 @@ mod tests {
         let subject =
             Subject { folder: folder.to_owned(), servers: Servers { given, ..Servers::default() }, apart: false };
         let (limit, room) = (Duration::from_secs(600), Arc::new(Semaphore::new(1)));
-        let prober = Prober { reaper: "/".into(), environment: Vec::new(), folder: folder.to_owned(), limit, room };
+        // A stand-in that starts what it is given, and watches over nothing.
+        let reaper = folder.join("reaper");
+        std::fs::write(&reaper, "#!/bin/sh\nuntil [ \"$1\" = -- ]; do shift; done; shift; exec \"$@\"\n").unwrap();
+        std::fs::set_permissions(&reaper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let prober = Prober { reaper, environment: Vec::new(), folder: folder.to_owned(), limit, room };
         Found { doer: Agent::Echo, looks: Some(Looks { subject, prober, known: None }), trials: None }
     }
 

@@ -107,7 +107,7 @@ impl<'a> Run<'a> {
     pub async fn open(&mut self) -> Result<(), Halt> {
         let settings = &self.claude.settings;
         let opened = match settings.working_folder() {
-            Ok(folder) => settings.git.open(&folder, self.assignment).await,
+            Ok(folder) => settings.git.open(&folder, self.assignment, &settings.reaper, settings.limits).await,
             Err(problem) => Err(problem),
         };
         match opened {

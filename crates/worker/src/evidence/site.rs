@@ -2,11 +2,12 @@
 
 use super::Evidence;
 use super::claims::Ground;
-use super::git::{Git, Trouble};
+use super::git::{Git, Hold, Trouble};
 use super::snapshot::Snapshot;
 use super::witness::{Sight, Witness, without_result};
 use super::worktree::{Ending, Worktree};
 use crate::agent::Outbox;
+use crate::supervise::Limits;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::wire::Json;
 use flotilla_protocol::work::{Assignment, Report};
@@ -18,6 +19,8 @@ use std::time::Duration;
 
 /// How long git may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Between being asked to end and being ended.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// What an agent's owner wants of git.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,10 +44,19 @@ pub struct Site {
 }
 
 impl Plan {
-    pub async fn open(&self, folder: &Path, assignment: &Assignment) -> Result<Site, String> {
+    /// Git is held to what the run is held to, below a reaper like it.
+    pub async fn open(
+        &self,
+        folder: &Path,
+        assignment: &Assignment,
+        reaper: &Path,
+        limits: Limits,
+    ) -> Result<Site, String> {
+        let mark = format!("{}.{}", assignment.task_id, assignment.run);
+        let hold = Hold { reaper: reaper.to_owned(), mark, limits, grace: GRACE, patience: PATIENCE };
         let witness = Arc::new(Witness::new(&assignment.message));
         let presence = repository(folder).map(Presence::enter);
-        let (git, folder) = (Git::new(folder, PATIENCE), folder.to_owned());
+        let (git, folder) = (Git::new(folder, hold), folder.to_owned());
         let mut site = Site { folder, git, before: None, tree: None, presence, witness };
         if let Some((root, ending)) = &self.worktrees {
             let opened = Worktree::open(&site.git, root, &assignment.task_id).await;

@@ -3,6 +3,7 @@
 use super::git::{Git, Trouble, pieces};
 use super::hidden::Hidden;
 use super::inner;
+use super::place::Place;
 use super::worktree::OWN;
 use flotilla_protocol::fleet::announce::RepoState;
 use std::collections::{BTreeMap, BTreeSet};
@@ -127,14 +128,10 @@ impl Snapshot {
         let status = ["status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all"];
         let status = [&status[..], &["--ignore-submodules=dirty"]].concat();
         let names = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes"];
-        let places =
-            ["rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
+        let Place { root, own, common } = git.place()?;
         // A run waits for this, so all is asked at once.
-        let (places, files, names) = tokio::try_join!(git.ask(&places), git.ask(&status), git.ask(&names))?;
-        let places = String::from_utf8_lossy(&places).into_owned();
-        let mut places = places.lines().map(PathBuf::from);
-        let mut place = || places.next().unwrap_or_default();
-        let mut taken = Self { root: place(), own: place(), common: place(), ..Self::default() };
+        let (files, names) = tokio::try_join!(git.ask(&status), git.ask(&names))?;
+        let mut taken = Self { root, own, common, ..Self::default() };
         for piece in pieces(&files) {
             taken.note(&piece);
         }
@@ -199,6 +196,14 @@ impl Snapshot {
         let entry = git.at(&self.root).line(&["ls-tree", head, "--", place]).await?;
         let link = entry.strip_prefix("160000 commit ").and_then(|rest| rest.split(['\t', ' ']).next());
         Ok(link.map(str::to_owned))
+    }
+
+    /// Repositories inside that git knows by the commit they stand at, and that are checked out.
+    pub(super) async fn linked(&self, git: &Git) -> Result<Vec<String>, Trouble> {
+        let printed = git.at(&self.root).ask(&["ls-files", "--stage", "-z"]).await?;
+        let is_there = |place: &String| std::fs::symlink_metadata(self.root.join(place).join(".git")).is_ok();
+        let link = |entry: String| Some(entry.strip_prefix("160000 ")?.split_once('\t')?.1.to_owned());
+        Ok(pieces(&printed).filter_map(link).filter(is_there).collect())
     }
 
     /// As a worker announces it.

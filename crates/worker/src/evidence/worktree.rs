@@ -97,6 +97,9 @@ impl Worktree {
         std::fs::create_dir_all(root)
             .map_err(|error| Trouble::Failed(format!("no folder for working trees at {}: {error}", root.display())))?;
         let path = opened.folder.to_string_lossy().into_owned();
+        let linked = opened.start.common.join("worktrees");
+        let made = std::fs::create_dir_all(&linked);
+        made.map_err(|error| Trouble::Failed(format!("no working tree at {}: {error}", linked.display())))?;
         opened.base.ask(&["worktree", "prune"]).await?;
         // A branch whose tree is gone may have commits all the same.
         let known = format!("refs/heads/{}", opened.branch);
@@ -104,8 +107,20 @@ impl Worktree {
             true => opened.base.ask(&["worktree", "add", &path, &opened.branch]).await?,
             false => opened.base.ask(&["worktree", "add", "-b", &opened.branch, &path, "HEAD"]).await?,
         };
+        opened.lead_home()?;
         opened.hidden = Hidden::take(&Snapshot::beside(&opened.start, &opened.own).await?, &opened.own).await?;
         Ok(opened)
+    }
+
+    /// Has the new tree lead to the repository itself, and not to what git was given in its place while it was made.
+    fn lead_home(&self) -> Result<(), Trouble> {
+        let file = self.folder.join(".git");
+        let led = std::fs::read_to_string(&file).and_then(|text| {
+            let name = Path::new(text.trim_end()).file_name().unwrap_or_default();
+            let own = self.start.common.join("worktrees").join(name);
+            std::fs::write(&file, format!("gitdir: {}\n", own.display()))
+        });
+        led.map_err(|error| Trouble::Failed(format!("the new working tree: {}: {error}", file.display())))
     }
 
     /// A run can write to the file that says whose tree it is: nothing is committed to a repository of somebody else's.
@@ -158,7 +173,7 @@ impl Worktree {
             return Ok(self.kept(Some("it is on the repository's own branch now".into()), Vec::new()));
         }
         if !end.dirty.is_empty() {
-            self.commit().await?;
+            self.commit(&end).await?;
         }
         let now = Snapshot::take(&self.base).await?;
         if now.branch.is_none() || now.branch != self.start.branch {
@@ -180,9 +195,12 @@ impl Worktree {
         let title = format!("Merge {}", self.branch);
         let who = self.author().await?;
         let who: Vec<&str> = who.iter().map(String::as_str).collect();
-        let merged = self.base.ask(&[&who[..], &["merge", "--no-ff", "--no-edit", "-m", &title, &head]].concat()).await;
+        let merged = self
+            .base
+            .ask(&[&who[..], &["merge", "--no-ff", "--no-edit", "--no-stat", "-m", &title, &head]].concat())
+            .await;
         if let Err(problem) = merged {
-            let names = ["diff", "--name-only", "--diff-filter=U", "-z", "--no-relative"];
+            let names = ["diff", "--name-only", "--diff-filter=U", "-z", "--no-relative", "--ignore-submodules=dirty"];
             let conflicts: Vec<String> = pieces(&self.base.ask(&names).await?).collect();
             // A merge that never began cannot be taken back, and need not be.
             let _ = self.base.ask(&["merge", "--abort"]).await;
@@ -200,8 +218,17 @@ impl Worktree {
         }
     }
 
-    async fn commit(&self) -> Result<(), Trouble> {
-        self.own.ask(&["add", "--all"]).await?;
+    async fn commit(&self, end: &Snapshot) -> Result<(), Trouble> {
+        // Git would ask a repository inside whether it has changes, by that one's own settings. What it stands at is known.
+        let linked = end.linked(&self.own).await?;
+        let besides: Vec<String> = linked.iter().map(|place| format!(":(top,literal,exclude){place}")).collect();
+        let besides = besides.iter().map(String::as_str);
+        self.own.ask(&["add", "--all", "--", ":(top)"].into_iter().chain(besides).collect::<Vec<_>>()).await?;
+        for place in &linked {
+            if let Some(head) = end.inner.get(place).and_then(|inner| inner.head.as_ref()) {
+                self.own.ask(&["update-index", "--cacheinfo", &format!("160000,{head},{place}")]).await?;
+            }
+        }
         let title = format!("Work of {}", self.branch);
         let who = self.author().await?;
         let who: Vec<&str> = who.iter().map(String::as_str).collect();

@@ -4,8 +4,9 @@ use super::mcp::definition::{self, Definition};
 use super::own::Own;
 use super::presence::Presence;
 use super::repository;
-use crate::evidence::git::{Git, Trouble};
+use crate::evidence::git::{Git, Hold, Trouble};
 use crate::evidence::snapshot::Snapshot;
+use crate::supervise::Limits;
 use flotilla_protocol::fleet::announce::{Announce, McpHealth, McpStatus, Observation, RepoState};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,6 +16,8 @@ use tokio::time::Instant;
 
 /// How long git may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Between being asked to end and being ended.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// What is looked at.
 #[derive(Debug, Clone)]
@@ -67,8 +70,9 @@ impl Servers {
 
 impl Subject {
     /// The repository its folder is in, as it is announced.
-    pub async fn repository(&self) -> Option<RepoState> {
-        let git = Git::new(&self.folder, PATIENCE);
+    pub async fn repository(&self, reaper: &Path) -> Option<RepoState> {
+        let (reaper, mark, limits) = (reaper.to_owned(), "probe".to_owned(), Limits::default());
+        let git = Git::new(&self.folder, Hold { reaper, mark, limits, grace: GRACE, patience: PATIENCE });
         match Snapshot::take(&git).await {
             Ok(seen) => {
                 let name = if self.apart { None } else { Some(repository::name(&seen, &git).await) };

@@ -3,11 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod agents;
-mod deceit;
 mod errors;
-mod evidence;
 mod examples;
-mod inside;
 mod matching;
 mod steps;
 mod transcript;

@@ -1,9 +1,10 @@
 //! What git sees of a run, in real repositories; and working trees of a task's own.
 
-use flotilla_worker::evidence::git::{Git, Trouble};
+use flotilla_worker::evidence::git::{Git, Hold, Trouble};
 use flotilla_worker::evidence::snapshot::Snapshot;
 use flotilla_worker::evidence::worktree::{Ending, Outcome, Worktree};
 use flotilla_worker::evidence::{Diff, Evidence};
+use flotilla_worker::supervise::Limits;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -50,7 +51,7 @@ impl Repository {
     }
 
     pub fn asked(&self) -> Git {
-        Git::new(self.folder.path(), Duration::from_secs(60))
+        Git::new(self.folder.path(), hold())
     }
 
     pub async fn now(&self) -> Snapshot {
@@ -59,6 +60,16 @@ impl Repository {
 
     pub async fn since(&self, before: &Snapshot) -> Evidence {
         Evidence::since(before, &self.asked()).await.unwrap()
+    }
+}
+
+pub fn hold() -> Hold {
+    Hold {
+        reaper: env!("CARGO_BIN_EXE_flotilla").into(),
+        mark: format!("git-{}", std::process::id()),
+        limits: Limits::default(),
+        grace: Duration::from_secs(2),
+        patience: Duration::from_secs(60),
     }
 }
 
@@ -84,7 +95,7 @@ async fn a_repository_is_announced_as_it_is() {
     std::fs::write(copy.path().join("new file"), "x").unwrap();
     std::fs::create_dir(copy.path().join("below")).unwrap();
     // Asked from a folder below, the whole repository answers.
-    let git = Git::new(&copy.path().join("below"), Duration::from_secs(60));
+    let git = Git::new(&copy.path().join("below"), hold());
     let state = Snapshot::take(&git).await.unwrap().repo_state();
     assert_eq!((state.ahead, state.behind, state.clean), (Some(1), Some(0), Some(false)));
     assert_eq!(state.dirty_files, Some(1));
@@ -93,7 +104,7 @@ async fn a_repository_is_announced_as_it_is() {
 #[tokio::test]
 async fn a_folder_without_a_repository_is_no_fault_and_one_that_is_not_there_is() {
     let folder = tempfile::tempdir().unwrap();
-    let git = Git::new(folder.path(), Duration::from_secs(60));
+    let git = Git::new(folder.path(), hold());
     assert_eq!(Snapshot::take(&git).await, Err(Trouble::NoRepository));
     let gone = git.at(&folder.path().join("gone"));
     assert!(matches!(Snapshot::take(&gone).await, Err(Trouble::Failed(problem)) if problem.contains("gone")));

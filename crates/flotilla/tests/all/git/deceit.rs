@@ -1,6 +1,6 @@
 //! Runs that change a repository so that git would not see what they did.
 
-use crate::evidence::{Repository, git_in};
+use super::evidence::{Repository, git_in};
 use flotilla_worker::evidence::Evidence;
 use flotilla_worker::evidence::snapshot::Snapshot;
 use flotilla_worker::evidence::worktree::{Ending, Outcome, Worktree};

@@ -1,0 +1,244 @@
+//! The settings that git goes by. A run can write to its repository's settings, and git starts the programs that they name.
+//! So git never reads those: it is given a folder in place of the shared git folder, with what is harmless of them.
+
+use super::git::Trouble;
+use super::place::Place;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+/// What counts of a repository's own settings: none of it starts a program or leads git elsewhere. A `*` stands for the name
+/// of a branch or remote. What has git overlook something is told when it changes (`Hidden`).
+const HARMLESS: [&str; 27] = [
+    "core.repositoryformatversion",
+    "core.filemode",
+    "core.symlinks",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.protecthfs",
+    "core.protectntfs",
+    "core.autocrlf",
+    "core.eol",
+    "core.safecrlf",
+    "core.excludesfile",
+    "core.attributesfile",
+    "core.sharedrepository",
+    "core.logallrefupdates",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
+    "user.name",
+    "user.email",
+    "author.name",
+    "author.email",
+    "committer.name",
+    "committer.email",
+    "user.useconfigonly",
+    "branch.*.remote",
+    "branch.*.merge",
+    "remote.*.url",
+    "remote.*.fetch",
+];
+/// How a repository is kept; each version of git knows its own. These two have git fetch what is missing, and read more settings.
+const EXTENSIONS_PUT_ASIDE: [&str; 2] = ["extensions.partialclone", "extensions.worktreeconfig"];
+/// Of a repository's own git folder, what git is not to find: its settings, and programs.
+const WITHHELD: [&str; 3] = ["config", "config.worktree", "hooks"];
+
+/// What a repository's settings come to, as the text of a file of git's.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Settings(Vec<u8>);
+
+impl Settings {
+    /// Reads what `git config --list --show-scope -z` prints. The owner's own settings, and the machine's, count as they are.
+    pub fn read(printed: &[u8], place: &Place) -> Result<Self, Trouble> {
+        let (mut kept, mut owners, mut drivers) = (Self::default(), BTreeSet::new(), BTreeSet::new());
+        let mut last = BTreeMap::new();
+        let pieces: Vec<&[u8]> = printed.split(|byte| *byte == 0).collect();
+        for pair in pieces.chunks_exact(2) {
+            let (scope, entry) = (pair[0], pair[1]);
+            let end = entry.iter().position(|byte| *byte == b'\n');
+            let (name, value) = (&entry[..end.unwrap_or(entry.len())], end.map(|end| &entry[end + 1..]));
+            let Some((section, middle, variable)) = parts(name) else { continue };
+            if matches!(scope, b"system" | b"global" | b"command") {
+                owners.insert(name.to_vec());
+                continue;
+            }
+            if section == b"includeif" {
+                let name = String::from_utf8_lossy(name);
+                return Err(Trouble::Failed(format!(
+                    "the repository's own settings have '{name}', under which git may read any others: remove it, or put it \
+                     into the settings of the worker's user"
+                )));
+            }
+            if (section, variable) == (b"merge", b"driver") {
+                drivers.insert(name.to_vec());
+            }
+            if is_harmless(section, middle, variable) {
+                kept.add(section, middle, variable, value);
+            }
+            last.insert(name, value.unwrap_or(b"true"));
+        }
+        is_as_it_seems(&last, place)?;
+        // A file that wants a driver of the repository's is in conflict, and not silently merged in another way.
+        for name in drivers.difference(&owners) {
+            if let Some((section, middle, variable)) = parts(name) {
+                kept.add(section, middle, variable, Some(b"false"));
+            }
+        }
+        // Git LFS, which an owner may have set up, would keep its files in the folder that git is given.
+        if !owners.contains(&b"lfs.storage"[..]) {
+            kept.add(b"lfs", None, b"storage", Some(place.common.join("lfs").as_os_str().as_bytes()));
+        }
+        Ok(kept)
+    }
+
+    fn add(&mut self, section: &[u8], middle: Option<&[u8]>, variable: &[u8], value: Option<&[u8]>) {
+        let text = &mut self.0;
+        text.extend_from_slice(b"[");
+        text.extend_from_slice(section);
+        if let Some(middle) = middle {
+            text.push(b' ');
+            quote(text, middle);
+        }
+        text.extend_from_slice(b"]\n\t");
+        text.extend_from_slice(variable);
+        if let Some(value) = value {
+            text.extend_from_slice(b" = ");
+            quote(text, value);
+        }
+        text.push(b'\n');
+    }
+}
+
+fn quote(text: &mut Vec<u8>, words: &[u8]) {
+    text.push(b'"');
+    for byte in words {
+        match byte {
+            b'"' | b'\\' => text.extend_from_slice(&[b'\\', *byte]),
+            b'\n' => text.extend_from_slice(b"\\n"),
+            _ => text.push(*byte),
+        }
+    }
+    text.push(b'"');
+}
+
+/// Section, what stands between, which may hold dots, and variable.
+fn parts(name: &[u8]) -> Option<(&[u8], Option<&[u8]>, &[u8])> {
+    let first = name.iter().position(|byte| *byte == b'.')?;
+    let last = name.iter().rposition(|byte| *byte == b'.')?;
+    Some((&name[..first], (first < last).then(|| &name[first + 1..last]), &name[last + 1..]))
+}
+
+fn is_harmless(section: &[u8], middle: Option<&[u8]>, variable: &[u8]) -> bool {
+    let middle = middle.map_or("", |_| ".*");
+    let name = format!("{}{middle}.{}", String::from_utf8_lossy(section), String::from_utf8_lossy(variable));
+    let is_extension = name.starts_with("extensions.") && !EXTENSIONS_PUT_ASIDE.contains(&name.as_str());
+    is_extension || HARMLESS.contains(&name.as_str())
+}
+
+/// Whether the repository's working tree is where it was found. Of one that has several, git asks this of none but the first.
+fn is_as_it_seems(last: &BTreeMap<&[u8], &[u8]>, place: &Place) -> Result<(), Trouble> {
+    if place.is_linked() {
+        return Ok(());
+    }
+    let is_elsewhere = |value: &&[u8]| {
+        let root = place.own.join(OsStr::from_bytes(value));
+        !std::fs::canonicalize(root).is_ok_and(|root| root == place.root)
+    };
+    let refused =
+        match (last.get(&b"core.worktree"[..]).copied().filter(is_elsewhere), last.get(&b"core.bare"[..]).copied()) {
+            (Some(_), _) => "core.worktree",
+            (None, Some(b"true" | b"yes" | b"on" | b"1")) => "core.bare",
+            _ => return Ok(()),
+        };
+    let root = place.root.display();
+    Err(Trouble::Failed(format!("by its setting '{refused}' the repository has no working tree at {root}: remove it")))
+}
+
+/// A folder in place of the git folder that a repository's working trees share: all of that by links, but for the settings.
+/// It is there for one call.
+pub struct Stand(PathBuf);
+
+impl Stand {
+    pub fn of(place: &Place, settings: &Settings) -> Result<Self, Trouble> {
+        let folder = private().join(format!("flotilla-git-{}", uuid::Uuid::new_v4().simple()));
+        let made = Self(folder);
+        let failed =
+            |error| Trouble::Failed(format!("git cannot be given its settings in {}: {error}", made.0.display()));
+        made.fill(&place.common, &settings.0).map_err(failed)?;
+        Ok(made)
+    }
+
+    fn fill(&self, common: &Path, settings: &[u8]) -> std::io::Result<()> {
+        std::fs::DirBuilder::new().mode(0o700).create(&self.0)?;
+        for entry in std::fs::read_dir(common)? {
+            let name = entry?.file_name();
+            if !WITHHELD.iter().any(|withheld| name == *withheld) {
+                symlink(common.join(&name), self.0.join(&name))?;
+            }
+        }
+        std::fs::write(self.0.join("config"), settings)
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Stand {
+    fn drop(&mut self) {
+        // Links go, and not what they lead to.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Where nobody but this user writes, and a program that is confined to a folder and `/tmp` does not either, if there is such.
+fn private() -> PathBuf {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    runtime.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(std::env::temp_dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Settings, Trouble};
+    use crate::evidence::place::Place;
+
+    fn place() -> Place {
+        let own = std::path::PathBuf::from("/r/.git");
+        Place { root: "/r".into(), common: own.clone(), own }
+    }
+
+    fn read(printed: &[u8]) -> Result<String, Trouble> {
+        Settings::read(printed, &place()).map(|settings| String::from_utf8_lossy(&settings.0).into_owned())
+    }
+
+    #[test]
+    fn what_is_harmless_counts_and_all_else_is_put_aside() {
+        let printed = b"global\0merge.mine.driver\nmine %A\0local\0core.autocrlf\0local\0filter.a=b.c.clean\nevil\0\
+            local\0user.name\nA \"B\" \\ C\nD\0local\0remote.a.b\"c.fetch\n+refs/*\0local\0remote.a.b\"c.fetch\n+x\0\
+            local\0remote.o.uploadpack\nevil\0local\0gpg.program\nevil\0local\0branch.main.mergeoptions\n-s evil\0\
+            local\0extensions.objectformat\nsha256\0local\0extensions.partialclone\no\0local\0what.ever\nx\0\
+            worktree\0merge.x.driver\nevil %A\0worktree\0merge.mine.driver\nevil\0local\0filter.\xff.process\nevil\0\
+            local\0core.bare\nfalse\0";
+        let expected = "[core]\n\tautocrlf\n[user]\n\tname = \"A \\\"B\\\" \\\\ C\\nD\"\n\
+            [remote \"a.b\\\"c\"]\n\tfetch = \"+refs/*\"\n[remote \"a.b\\\"c\"]\n\tfetch = \"+x\"\n\
+            [extensions]\n\tobjectformat = \"sha256\"\n[merge \"x\"]\n\tdriver = \"false\"\n\
+            [lfs]\n\tstorage = \"/r/.git/lfs\"\n";
+        assert_eq!(read(printed).unwrap(), expected);
+        assert_eq!(read(b"global\0lfs.storage\n/x\0").unwrap(), "");
+    }
+
+    #[test]
+    fn what_cannot_be_put_aside_is_refused_by_its_name() {
+        let conditional = "local\0includeif.onbranch:flotilla/**.path\nevil\0";
+        for (printed, name) in [
+            (conditional, "includeif.onbranch:flotilla/**.path"),
+            ("local\0core.worktree\n../elsewhere\0", "core.worktree"),
+            ("local\0core.bare\ntrue\0", "core.bare"),
+        ] {
+            assert!(matches!(read(printed.as_bytes()), Err(Trouble::Failed(told)) if told.contains(name)), "{name}");
+        }
+        assert!(read(conditional.replace("local", "global").as_bytes()).is_ok());
+    }
+}
