@@ -4,4 +4,6 @@
 
 mod deceit;
 mod evidence;
+mod held;
 mod inside;
+mod vectors;

@@ -9,7 +9,7 @@ use std::path::Path;
 const ALLOWED: &str = "-c protocol.file.allow=always";
 
 /// A repository with a submodule at `sub`, which has the file `b.txt`, and the one it comes from.
-fn with_submodule() -> (Repository, Repository) {
+pub fn with_submodule() -> (Repository, Repository) {
     let (outer, source) = (Repository::new(), Repository::new());
     outer.git(&format!("{ALLOWED} submodule --quiet add {} sub", source.folder.path().display()));
     outer.write(".gitignore", "out/\n");
