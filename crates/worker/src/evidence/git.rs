@@ -52,6 +52,8 @@ pub struct Git {
     folder: PathBuf,
     hold: Arc<Hold>,
     known: Arc<Mutex<BTreeMap<Place, Known>>>,
+    /// Submodules that git is not to look into, by their names.
+    let_alone: Arc<[String]>,
 }
 
 /// What a repository's settings came to when they were last read, and the files they were read from.
@@ -81,12 +83,17 @@ impl std::fmt::Display for Trouble {
 
 impl Git {
     pub fn new(folder: &Path, hold: Hold) -> Self {
-        Self { folder: folder.to_owned(), hold: Arc::new(hold), known: Arc::default() }
+        Self { folder: folder.to_owned(), hold: Arc::new(hold), known: Arc::default(), let_alone: Arc::default() }
     }
 
     /// The same, in another folder.
     pub fn at(&self, folder: &Path) -> Self {
         Self { folder: folder.to_owned(), ..self.clone() }
+    }
+
+    /// The same, where git must not look into these submodules: it would start itself there, by their own settings.
+    pub fn letting_alone(&self, submodules: impl Iterator<Item = String>) -> Self {
+        Self { let_alone: submodules.collect(), ..self.clone() }
     }
 
     /// The repository it is asked about, as it is found now.
@@ -115,7 +122,7 @@ impl Git {
     async fn run(&self, arguments: &[&str]) -> Result<Answer, Trouble> {
         let place = self.place()?;
         let settings = self.settings(&place).await?;
-        let stand = Stand::of(&place, &settings)?;
+        let stand = Stand::of(&place, &settings.letting_alone(&self.let_alone))?;
         self.call(arguments, &place, Some(&stand)).await
     }
 

@@ -26,7 +26,7 @@ type Looking<'a> = Pin<Box<dyn Future<Output = Result<(), Trouble>> + Send + 'a>
 
 fn below<'a>(taken: &'a mut Snapshot, git: &'a Git, left: &'a mut usize, depth: usize) -> Looking<'a> {
     Box::pin(async move {
-        taken.places.extend(listed(&taken.root, git).await?);
+        taken.places.extend(listed(&taken.root, git).await?.into_iter().map(|(_, place)| place));
         for place in std::mem::take(&mut taken.places) {
             let folder = taken.root.join(&place);
             // One that is not checked out holds nothing.
@@ -63,8 +63,8 @@ fn belongs(inner: &Snapshot, outer: &Snapshot, folder: &Path) -> bool {
     inner.root == folder && here(&inner.own) && here(&inner.common)
 }
 
-/// The places of submodules, as the repository lists them.
-async fn listed(root: &Path, git: &Git) -> Result<Vec<String>, Trouble> {
+/// The names of submodules and their places, as the repository lists them.
+pub async fn listed(root: &Path, git: &Git) -> Result<Vec<(String, String)>, Trouble> {
     let file = root.join(".gitmodules");
     if !std::fs::symlink_metadata(&file).is_ok_and(|facts| facts.is_file()) {
         return Ok(Vec::new());
@@ -72,7 +72,11 @@ async fn listed(root: &Path, git: &Git) -> Result<Vec<String>, Trouble> {
     let wanted = ["config", "--file", ".gitmodules", "-z", "--get-regexp", r"^submodule\..*\.path$"];
     // A list that cannot be read lists nothing: what was there before is known anyway.
     let printed = git.ask(&wanted).await.unwrap_or_default();
-    Ok(pieces(&printed).filter_map(|entry| Some(entry.split_once('\n')?.1.to_owned())).collect())
+    let named = |entry: String| {
+        let (setting, place) = entry.split_once('\n')?;
+        Some((setting.strip_prefix("submodule.")?.strip_suffix(".path")?.to_owned(), place.to_owned()))
+    };
+    Ok(pieces(&printed).filter_map(named).collect())
 }
 
 /// Places where commits since then have put a repository.

@@ -93,6 +93,13 @@ impl Settings {
         Ok(kept)
     }
 
+    /// With these submodules not looked into, whatever the list of submodules, which a run can write, says of that.
+    pub fn letting_alone(&self, submodules: &[String]) -> Self {
+        let mut more = self.clone();
+        submodules.iter().for_each(|name| more.add(b"submodule", Some(name.as_bytes()), b"ignore", Some(b"all")));
+        more
+    }
+
     fn add(&mut self, section: &[u8], middle: Option<&[u8]>, variable: &[u8], value: Option<&[u8]>) {
         let text = &mut self.0;
         text.extend_from_slice(b"[");

@@ -2,6 +2,7 @@
 
 use super::git::{Git, Trouble, pieces};
 use super::hidden::Hidden;
+use super::inner;
 use super::loss;
 use super::snapshot::Snapshot;
 use serde::Serialize;
@@ -195,15 +196,16 @@ impl Worktree {
         let title = format!("Merge {}", self.branch);
         let who = self.author().await?;
         let who: Vec<&str> = who.iter().map(String::as_str).collect();
-        let merged = self
-            .base
-            .ask(&[&who[..], &["merge", "--no-ff", "--no-edit", "--no-stat", "-m", &title, &head]].concat())
-            .await;
+        // Before it merges, git puts aside what is not committed, and has a look at submodules for that.
+        let submodules = inner::listed(&self.start.root, &self.base).await?;
+        let base = self.base.letting_alone(submodules.into_iter().map(|(name, _)| name));
+        let merged =
+            base.ask(&[&who[..], &["merge", "--no-ff", "--no-edit", "--no-stat", "-m", &title, &head]].concat()).await;
         if let Err(problem) = merged {
             let names = ["diff", "--name-only", "--diff-filter=U", "-z", "--no-relative", "--ignore-submodules=dirty"];
-            let conflicts: Vec<String> = pieces(&self.base.ask(&names).await?).collect();
+            let conflicts: Vec<String> = pieces(&base.ask(&names).await?).collect();
             // A merge that never began cannot be taken back, and need not be.
-            let _ = self.base.ask(&["merge", "--abort"]).await;
+            let _ = base.ask(&["merge", "--abort"]).await;
             let reason =
                 if conflicts.is_empty() { problem.to_string() } else { "both sides changed the same lines".into() };
             return Ok(self.kept(Some(reason), conflicts));

@@ -104,8 +104,8 @@ const VECTORS: [Vector; 27] = [
     here("signed as a setting", "git config gpg.program $EVIL/gpg; git config commit.gpgSign true"),
     here(
         "signed by ssh",
-        "git config gpg.format ssh; git config gpg.ssh.program $EVIL/ssh-keygen; touch key; echo /key >> .git/info/exclude; \
-        git config user.signingKey $PWD/key; git config branch.main.mergeOptions -S",
+        "git config gpg.format ssh; git config gpg.ssh.program $EVIL/ssh-keygen; touch $DIR/key; \
+        git config user.signingKey $DIR/key; git config branch.main.mergeOptions -S",
     ),
     here(
         "a key asked for",
@@ -155,7 +155,7 @@ const VECTORS: [Vector; 27] = [
     Vector {
         name: "settings of the other tree",
         here: "git config extensions.worktreeConfig true",
-        tree: "git config --worktree filter.x.clean $EVIL/clean; git config --worktree core.fsmonitor $EVIL/fsmonitor; \
+        tree: "git config extensions.worktreeConfig true; git config --worktree filter.x.clean $EVIL/clean; git config --worktree core.fsmonitor $EVIL/fsmonitor; \
             echo more >> a.txt",
     },
     here("hooks", "mkdir -p .git/hooks; for hook in $HOOKS; do cp $EVIL/hook .git/hooks/$hook; done"),
@@ -230,7 +230,7 @@ impl Scene {
     /// Makes a program that tells of its start.
     fn evil(&self, name: &str) -> PathBuf {
         let program = self.path("evil").join(name);
-        std::fs::write(&program, format!("#!/bin/sh\necho \"$0 $*\" >> {}\ncat\n", self.path("ran").display()))
+        std::fs::write(&program, format!("#!/bin/sh\np=$PPID; (echo \"$0 $*\"; while [ $p -gt 1 ]; do tr '\\0' ' ' < /proc/$p/cmdline; echo; p=$(cut -d' ' -f4 /proc/$p/stat); done) >> {}\ncat\n", self.path("ran").display()))
             .unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         program
@@ -278,7 +278,7 @@ impl Scene {
 }
 
 fn is_merged(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Merged { reason: None, .. })
+    matches!(outcome, Outcome::Merged { .. })
 }
 
 #[tokio::test]
@@ -382,5 +382,10 @@ async fn what_a_repository_inside_stands_at_is_merged_though_it_is_not_asked() {
     scene.run(scene.repository.folder.path(), "test $(git rev-parse HEAD:sub) != $(git rev-parse HEAD~2:sub)");
     let place = scene.repository.asked().line(&["rev-parse", "HEAD~1:sub"]).await.unwrap();
     let made = source.now().await.head.unwrap();
-    assert_eq!(place, made);
+    let out = Command::new("sh")
+        .args(["-c", "git log --graph --oneline --raw -m HEAD; git submodule status"])
+        .current_dir(scene.repository.folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(place, made, "{}", String::from_utf8_lossy(&out.stdout));
 }
