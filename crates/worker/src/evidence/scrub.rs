@@ -42,8 +42,21 @@ const HARMLESS: [&str; 27] = [
 ];
 /// How a repository is kept; each version of git knows its own. These two have git fetch what is missing, and read more settings.
 const EXTENSIONS_PUT_ASIDE: [&str; 2] = ["extensions.partialclone", "extensions.worktreeconfig"];
-/// Of a repository's own git folder, what git is not to find: its settings, and programs.
-const WITHHELD: [&str; 3] = ["config", "config.worktree", "hooks"];
+/// What the working trees of a repository share, but for its settings and hooks; what Git LFS keeps there too.
+const SHARED: [&str; 12] = [
+    "HEAD",
+    "info",
+    "lfs",
+    "logs",
+    "modules",
+    "objects",
+    "packed-refs",
+    "refs",
+    "reftable",
+    "rr-cache",
+    "shallow",
+    "worktrees",
+];
 
 /// What a repository's settings come to, as the text of a file of git's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -163,8 +176,8 @@ fn is_as_it_seems(last: &BTreeMap<&[u8], &[u8]>, place: &Place) -> Result<(), Tr
     Err(Trouble::Failed(format!("by its setting '{refused}' the repository has no working tree at {root}: remove it")))
 }
 
-/// A folder in place of the git folder that a repository's working trees share: all of that by links, but for the settings.
-/// It is there for one call.
+/// A folder in place of the git folder that a repository's working trees share: all of that by links, but for the settings and
+/// hooks. It is there for one call.
 pub struct Stand(PathBuf);
 
 impl Stand {
@@ -179,11 +192,9 @@ impl Stand {
 
     fn fill(&self, common: &Path, settings: &[u8]) -> std::io::Result<()> {
         std::fs::DirBuilder::new().mode(0o700).create(&self.0)?;
-        for entry in std::fs::read_dir(common)? {
-            let name = entry?.file_name();
-            if !WITHHELD.iter().any(|withheld| name == *withheld) {
-                symlink(common.join(&name), self.0.join(&name))?;
-            }
+        let there = SHARED.iter().filter(|name| std::fs::symlink_metadata(common.join(name)).is_ok());
+        for name in there {
+            symlink(common.join(name), self.0.join(name))?;
         }
         std::fs::write(self.0.join("config"), settings)
     }
