@@ -72,36 +72,38 @@ impl Settings {
             let (scope, entry) = (pair[0], pair[1]);
             let end = entry.iter().position(|byte| *byte == b'\n');
             let (name, value) = (&entry[..end.unwrap_or(entry.len())], end.map(|end| &entry[end + 1..]));
-            let Some((section, middle, variable)) = parts(name) else { continue };
+            let Some(setting) = Name::read(name) else { continue };
             if matches!(scope, b"system" | b"global" | b"command") {
                 owners.insert(name.to_vec());
                 continue;
             }
-            if section == b"includeif" {
+            if setting.section == b"includeif" {
                 let name = String::from_utf8_lossy(name);
                 return Err(Trouble::Failed(format!(
                     "the repository's own settings have '{name}', under which git may read any others: remove it, or put it \
                      into the settings of the worker's user"
                 )));
             }
-            if (section, variable) == (b"merge", b"driver") {
+            if (setting.section, setting.variable) == (b"merge", b"driver") {
                 drivers.insert(name.to_vec());
             }
-            if is_harmless(section, middle, variable) {
-                kept.add(section, middle, variable, value);
+            if setting.is_harmless() {
+                kept.add(setting, value);
             }
             last.insert(name, value.unwrap_or(b"true"));
         }
         is_as_it_seems(&last, place)?;
         // A file that wants a driver of the repository's is in conflict, and not silently merged in another way.
         for name in drivers.difference(&owners) {
-            if let Some((section, middle, variable)) = parts(name) {
-                kept.add(section, middle, variable, Some(b"false"));
+            if let Some(setting) = Name::read(name) {
+                kept.add(setting, Some(b"false"));
             }
         }
         // Git LFS, which an owner may have set up, would keep its files in the folder that git is given.
+        let storage = place.common.join("lfs");
+        let setting = Name { section: b"lfs", between: None, variable: b"storage" };
         if !owners.contains(&b"lfs.storage"[..]) {
-            kept.add(b"lfs", None, b"storage", Some(place.common.join("lfs").as_os_str().as_bytes()));
+            kept.add(setting, Some(storage.as_os_str().as_bytes()));
         }
         Ok(kept)
     }
@@ -109,20 +111,23 @@ impl Settings {
     /// With these submodules not looked into, whatever the list of submodules, which a run can write, says of that.
     pub fn letting_alone(&self, submodules: &[String]) -> Self {
         let mut more = self.clone();
-        submodules.iter().for_each(|name| more.add(b"submodule", Some(name.as_bytes()), b"ignore", Some(b"all")));
+        for name in submodules {
+            let setting = Name { section: b"submodule", between: Some(name.as_bytes()), variable: b"ignore" };
+            more.add(setting, Some(b"all"));
+        }
         more
     }
 
-    fn add(&mut self, section: &[u8], middle: Option<&[u8]>, variable: &[u8], value: Option<&[u8]>) {
+    fn add(&mut self, name: Name, value: Option<&[u8]>) {
         let text = &mut self.0;
         text.extend_from_slice(b"[");
-        text.extend_from_slice(section);
-        if let Some(middle) = middle {
+        text.extend_from_slice(name.section);
+        if let Some(between) = name.between {
             text.push(b' ');
-            quote(text, middle);
+            quote(text, between);
         }
         text.extend_from_slice(b"]\n\t");
-        text.extend_from_slice(variable);
+        text.extend_from_slice(name.variable);
         if let Some(value) = value {
             text.extend_from_slice(b" = ");
             quote(text, value);
@@ -143,18 +148,29 @@ fn quote(text: &mut Vec<u8>, words: &[u8]) {
     text.push(b'"');
 }
 
-/// Section, what stands between, which may hold dots, and variable.
-fn parts(name: &[u8]) -> Option<(&[u8], Option<&[u8]>, &[u8])> {
-    let first = name.iter().position(|byte| *byte == b'.')?;
-    let last = name.iter().rposition(|byte| *byte == b'.')?;
-    Some((&name[..first], (first < last).then(|| &name[first + 1..last]), &name[last + 1..]))
+/// The name of a setting. What stands between may hold dots.
+#[derive(Clone, Copy)]
+struct Name<'a> {
+    section: &'a [u8],
+    between: Option<&'a [u8]>,
+    variable: &'a [u8],
 }
 
-fn is_harmless(section: &[u8], middle: Option<&[u8]>, variable: &[u8]) -> bool {
-    let middle = middle.map_or("", |_| ".*");
-    let name = format!("{}{middle}.{}", String::from_utf8_lossy(section), String::from_utf8_lossy(variable));
-    let is_extension = name.starts_with("extensions.") && !EXTENSIONS_PUT_ASIDE.contains(&name.as_str());
-    is_extension || HARMLESS.contains(&name.as_str())
+impl<'a> Name<'a> {
+    fn read(name: &'a [u8]) -> Option<Self> {
+        let first = name.iter().position(|byte| *byte == b'.')?;
+        let last = name.iter().rposition(|byte| *byte == b'.')?;
+        let between = (first < last).then(|| &name[first + 1..last]);
+        Some(Self { section: &name[..first], between, variable: &name[last + 1..] })
+    }
+
+    fn is_harmless(self) -> bool {
+        let between = self.between.map_or("", |_| ".*");
+        let (section, variable) = (String::from_utf8_lossy(self.section), String::from_utf8_lossy(self.variable));
+        let name = format!("{section}{between}.{variable}");
+        let is_extension = name.starts_with("extensions.") && !EXTENSIONS_PUT_ASIDE.contains(&name.as_str());
+        is_extension || HARMLESS.contains(&name.as_str())
+    }
 }
 
 /// Whether the repository's working tree is where it was found. Of one that has several, git asks this of none but the first.
