@@ -197,7 +197,7 @@ impl Worktree {
         let who = self.author().await?;
         let who: Vec<&str> = who.iter().map(String::as_str).collect();
         // Before it merges, git puts aside what is not committed, and has a look at submodules for that.
-        let submodules = inner::listed(&self.start.root, &self.base).await?;
+        let submodules = inner::listed(&self.start.root, &self.base.at(&self.start.root)).await?;
         let base = self.base.letting_alone(submodules.into_iter().map(|(name, _)| name));
         let merged =
             base.ask(&[&who[..], &["merge", "--no-ff", "--no-edit", "--no-stat", "-m", &title, &head]].concat()).await;

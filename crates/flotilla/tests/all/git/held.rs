@@ -28,13 +28,13 @@ async fn what_the_owner_has_git_start_is_held_as_the_run_is() {
     };
     let repository = Repository::new();
     repository.write(".git/info/attributes", "a.txt filter=own\n");
-    let limits = Limits { memory: Some(512 << 20), processor: Some(Duration::from_secs(7)), ..Limits::default() };
+    let limits = Limits { memory: Some(4 << 30), processor: Some(Duration::from_secs(7)), ..Limits::default() };
     let git = |patience: Duration| Git::new(repository.folder.path(), Hold { limits, patience, ..hold() });
     let (long, short) = (git(Duration::from_secs(60)), git(Duration::from_secs(1)));
     let hash = ["hash-object", "a.txt"];
     long.ask(&hash).await.unwrap();
     let seen = std::fs::read_to_string(home.join("seen")).unwrap();
-    assert!(seen.starts_with(&format!("{} {} 7\n", hold().mark, 512 << 10)), "{seen}");
+    assert!(seen.starts_with(&format!("{} {} 7\n", hold().mark, 4 << 20)), "{seen}");
     let above: Vec<&str> = seen.lines().skip(1).collect();
     assert!(above.iter().any(|line| line.contains(" reap ")), "{seen}");
 

@@ -247,8 +247,11 @@ impl Scene {
         let _ = std::fs::remove_file(self.path("ran"));
     }
 
+    /// As for an agent whose folder is not the repository's root.
     async fn open(&self, task: &str) -> Worktree {
-        Worktree::open(&self.repository.asked(), &self.path("trees"), task).await.unwrap()
+        let folder = self.repository.path("below");
+        std::fs::create_dir_all(&folder).unwrap();
+        Worktree::open(&self.repository.asked().at(&folder), &self.path("trees"), task).await.unwrap()
     }
 
     /// Looks, opens, merges and announces after a run; how the tree ended that was there meanwhile, and the one after it.
