@@ -24,6 +24,10 @@ pub const PIPE: &str = "FLOTILLA_REAPER_PIPE";
 /// The environment variable that marks every process of a run, so that a sweep finds it whatever became of its parents.
 pub const MARK: &str = "FLOTILLA_RUN";
 
+/// Has the reaper's allocator reserve nothing: a limit of memory is put on the reaper itself while it starts the program,
+/// which fails if the reaper has more.
+pub const RESERVE: (&str, &str) = ("MIMALLOC_ARENA_RESERVE", "0");
+
 /// What a byte on the pipe asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
@@ -87,7 +91,7 @@ fn run(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsStr
     warden.map_err(|error| format!("the program is not started, as nobody could end it: no thread: {error}"))?;
     let mut command = Command::new(program);
     // A group of its own, which can be halted at one stroke.
-    command.args(arguments).env_remove(PIPE).process_group(0);
+    command.args(arguments).env_remove(PIPE).env_remove(RESERVE.0).process_group(0);
     let started = ceiling.start(&mut command);
     let child = started.map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
     // Not before the limits are off this process again.

@@ -9,7 +9,7 @@ mod vigil;
 pub use sweep::{Recorded, Records, end_marked};
 pub use usage::{Excess, Meter, Used};
 
-use crate::reaper::{MARK, Order, PIPE};
+use crate::reaper::{MARK, Order, PIPE, RESERVE};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::OsString;
@@ -140,7 +140,7 @@ impl Launch {
         fcntl_setfd(&theirs, FdFlags::empty()).map_err(told("the pipe cannot be handed over"))?;
         let mut command = Command::new(reaper);
         command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.env(MARK, &self.mark).env(PIPE, theirs.as_raw_fd().to_string());
+        command.env(MARK, &self.mark).env(PIPE, theirs.as_raw_fd().to_string()).env(RESERVE.0, RESERVE.1);
         command.arg("reap").arg("--grace-ms").arg(self.grace.as_millis().to_string()).args(self.limits.arguments());
         command.arg("--").arg(&self.program).args(&self.arguments).current_dir(&self.folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -3,11 +3,14 @@
 
 use super::git::Trouble;
 use super::place::Place;
+use crate::reaper::tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::Duration;
 
 /// What counts of a repository's own settings: none of it starts a program or leads git elsewhere. A `*` stands for the name
 /// of a branch or remote. What has git overlook something is told when it changes (`Hidden`).
@@ -192,13 +195,22 @@ fn is_as_it_seems(last: &BTreeMap<&[u8], &[u8]>, place: &Place) -> Result<(), Tr
     Err(Trouble::Failed(format!("by its setting '{refused}' the repository has no working tree at {root}: remove it")))
 }
 
+/// What the names of these folders begin with; then the process that uses it.
+const STAND: &str = "flotilla-git-";
+/// No call takes so long.
+const OLD: Duration = Duration::from_secs(3600);
+
 /// A folder in place of the git folder that a repository's working trees share: all of that by links, but for the settings and
 /// hooks. It is there for one call.
 pub struct Stand(PathBuf);
 
 impl Stand {
     pub fn of(place: &Place, settings: &Settings) -> Result<Self, Trouble> {
-        let folder = private().join(format!("flotilla-git-{}", uuid::Uuid::new_v4().simple()));
+        static SWEEP: Once = Once::new();
+        let private = private();
+        SWEEP.call_once(|| sweep(&private));
+        let name = format!("{STAND}{}-{}", std::process::id(), uuid::Uuid::new_v4().simple());
+        let folder = private.join(name);
         let made = Self(folder);
         let failed =
             |error| Trouble::Failed(format!("git cannot be given its settings in {}: {error}", made.0.display()));
@@ -224,6 +236,21 @@ impl Drop for Stand {
     fn drop(&mut self) {
         // Links go, and not what they lead to.
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Takes away what a hub that was killed left there.
+fn sweep(private: &Path) {
+    for entry in std::fs::read_dir(private).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(STAND)?.split('-').next()?.parse::<u32>().ok());
+        // The process may be one of another container.
+        let is_old = || {
+            entry.metadata().and_then(|facts| facts.modified()).is_ok_and(|at| at.elapsed().unwrap_or_default() > OLD)
+        };
+        if process.is_some_and(|process| tree::find(process).is_none()) && is_old() {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -261,6 +288,28 @@ mod tests {
             [lfs]\n\tstorage = \"/r/.git/lfs\"\n";
         assert_eq!(read(printed).unwrap(), expected);
         assert_eq!(read(b"global\0lfs.storage\n/x\0").unwrap(), "");
+    }
+
+    #[test]
+    fn what_a_process_that_is_gone_left_is_taken_away() {
+        let private = tempfile::tempdir().unwrap();
+        let own = format!("flotilla-git-{}-a", std::process::id());
+        let names = [own.as_str(), "flotilla-git-4194305-a", "flotilla-git-4194305-b", "flotilla-github", "other"];
+        for name in names {
+            let folder = private.path().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            let hours = if name.ends_with('a') { 2 } else { 0 };
+            let at = std::time::SystemTime::now() - super::OLD * hours;
+            std::fs::File::open(folder).unwrap().set_modified(at).unwrap();
+        }
+        super::sweep(private.path());
+        let left = std::fs::read_dir(private.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut left: Vec<String> = left.map(|name| name.into_string().unwrap()).collect();
+        left.sort();
+        let expected = ["flotilla-git-4194305-b", own.as_str(), "flotilla-github", "other"];
+        let mut expected = expected.to_vec();
+        expected.sort_unstable();
+        assert_eq!(left, expected);
     }
 
     #[test]

@@ -167,6 +167,17 @@ async fn a_process_has_only_so_many_files() {
     assert_eq!(running.ended().await, Exit::Code(3));
 }
 
+#[tokio::test]
+async fn a_program_begins_under_its_limits() {
+    let limits = Limits { memory: Some(64 << 20), ..Limits::default() };
+    for _ in 0..10 {
+        let launch = Launch { limits, ..launch("begins", "ulimit -d; env | grep -c MIMALLOC") };
+        let (mut running, streams) = super::start(&launch);
+        assert_eq!(super::all(streams.stdout).await, "65536\n0\n");
+        running.ended().await;
+    }
+}
+
 const MB: u64 = 1_000_000;
 
 async fn most_memory(name: &str, script: &str, most: u64) -> (Exit, u64) {
