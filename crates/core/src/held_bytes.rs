@@ -18,6 +18,8 @@ const KEYLESS_PART: usize = 4;
 const FREE_PART: usize = 8;
 /// A share holds at least so many of the largest bodies.
 const BODIES: usize = 4;
+/// A caller has room for this part of a share whatever all others hold.
+const RESERVED_PART: usize = 256;
 /// When a refused request may find room.
 const AGAIN: Duration = Duration::from_secs(1);
 /// So many wakers are kept; beyond that all are woken to look again.
@@ -57,6 +59,14 @@ impl Sums {
         match account {
             Account::Caller(_) => self.per_caller,
             Account::Keyless(_) => self.per_caller / KEYLESS_PART,
+        }
+    }
+
+    /// What a caller may hold although the bound of all is reached.
+    fn reserved(&self, account: Account) -> usize {
+        match account {
+            Account::Caller(_) => self.per_caller / RESERVED_PART,
+            Account::Keyless(_) => 0,
         }
     }
 
@@ -111,7 +121,8 @@ impl HeldBytes {
     /// Whether there is room for more; if not, the waker is woken when there is.
     pub fn has_room(&self, account: Account, waker: &Waker) -> bool {
         let mut sums = self.sums();
-        if sums.held_by(account) < sums.share(account) && sums.all < sums.most {
+        let held = sums.held_by(account);
+        if held < sums.share(account) && (sums.all < sums.most || held < sums.reserved(account)) {
             return true;
         }
         if !sums.waiting.iter().any(|known| known.will_wake(waker)) {
@@ -161,7 +172,8 @@ impl Held {
         if by_others_of_it > 0 && by_others_of_it + wanted > share {
             return Err(full_share(share));
         }
-        if by_all_others > 0 && by_all_others + wanted > most {
+        let is_reserved = by_others_of_it + wanted <= sums.reserved(self.account);
+        if by_all_others > 0 && by_all_others + wanted > most && !is_reserved {
             return Err(full_hub(most));
         }
         sums.add(self.account, more);
@@ -199,7 +211,9 @@ impl HeldBytes {
             return;
         }
         let is_free = |held: usize, most: usize| held <= most - most / FREE_PART;
-        if is_free(sums.held_by(account), sums.share(account)) && is_free(sums.all, sums.most) {
+        let held = sums.held_by(account);
+        let is_hub_free = is_free(sums.all, sums.most) || held < sums.reserved(account);
+        if is_free(held, sums.share(account)) && is_hub_free {
             let waiting = std::mem::take(&mut sums.waiting);
             drop(sums);
             waiting.into_iter().for_each(Waker::wake);
@@ -240,7 +254,7 @@ fn full_hub(most: usize) -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use super::{Account, HeldBytes};
+    use super::{Account, HeldBytes, RESERVED_PART};
     use crate::ids::PrincipalId;
     use crate::limits::{Limits, limit_of};
     use bytes::Bytes;
@@ -254,6 +268,18 @@ mod tests {
 
     fn budget() -> Arc<HeldBytes> {
         HeldBytes::new(&Limits { body: 1, held_bytes_per_caller: 100, held_bytes: 150, ..Limits::default() })
+    }
+
+    #[test]
+    fn a_caller_who_holds_little_has_room_whatever_others_hold() {
+        let most = 100 * RESERVED_PART;
+        let limits = Limits { body: 1, held_bytes_per_caller: most, held_bytes: most, ..Limits::default() };
+        let budget = HeldBytes::new(&limits);
+        let (mut all, mut little) = (budget.open(ONE), budget.open(TWO));
+        assert!(all.grow(most).is_ok() && little.grow(100).is_ok());
+        assert!(budget.has_room(THREE, Waker::noop()) && !budget.has_room(TWO, Waker::noop()));
+        assert_eq!(limit_of(&little.grow(1).unwrap_err()), Some("held_bytes"));
+        assert!(budget.open(Account::Keyless(None)).grow(1).is_err());
     }
 
     #[test]

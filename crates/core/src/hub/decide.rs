@@ -128,9 +128,10 @@ impl Hub {
         let mut change = Change { first_seq, first_peer_seq, at, events: decision.events };
         let mut body = crate::log::encode(&change)?;
         if !may_overflow {
-            room::holds(decided, body.len(), &limits)?;
+            room::holds(decided, room::weight(&change.events, body.len()), &limits)?;
         }
-        if room::warn_of_bytes(decided, &mut change.events, body.len(), &limits) {
+        let weight = room::weight(&change.events, body.len());
+        if room::warn_of_bytes(decided, &mut change.events, weight, &limits) {
             body = crate::log::encode(&change)?;
         }
         let change = Arc::new(change);
@@ -148,7 +149,7 @@ impl Hub {
         let (was_over, was_waiting, deadline_before) =
             (decided.is_over(), decided.waits_for_caller(), decided.deadline);
         apply(decided, &change);
-        decided.bytes += body.len() as u64;
+        decided.bytes += room::weight(&change.events, body.len()) as u64;
         let head = decided.clone();
         let ends = head.is_over() && !was_over;
         let follows = Follows { effects: decision.effects, remains, places, ends, was_waiting, deadline_before };

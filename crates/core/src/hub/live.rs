@@ -4,7 +4,7 @@ use crate::caller::Scope;
 use crate::ids::TaskId;
 use crate::map::IdMap;
 use crate::ports::NotCommitted;
-use crate::task::Head;
+use crate::task::{Head, room};
 use flotilla_protocol::event::Change;
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -19,8 +19,6 @@ const TAIL_BYTES: usize = 512 * 1024;
 /// What all tasks keep together; beyond it each that changes keeps little.
 const ALL_TAILS_BYTES: usize = 64 * 1024 * 1024;
 const SHORT_TAIL_BYTES: usize = 8 * 1024;
-/// What an event takes in memory beyond its size in the log.
-const EVENT_BYTES: usize = 256;
 
 /// A task somebody is working on or looking at.
 pub struct Live {
@@ -113,7 +111,7 @@ impl Live {
         if let Some(loaded) = sequencer.loaded() {
             loaded.committed = head;
         }
-        let size = size + change.events.len() * EVENT_BYTES;
+        let size = room::weight(&change.events, size);
         let before = sequencer.tail_bytes;
         let others = self.all_tails.load(Ordering::Relaxed) - before;
         let most = if others < ALL_TAILS_BYTES { TAIL_BYTES } else { SHORT_TAIL_BYTES };

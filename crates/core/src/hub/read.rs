@@ -145,7 +145,7 @@ pub(super) fn shown(record: Record, want: Want) -> Task {
     fold.into_task(&head, want)
 }
 
-fn fold_changes(mut folded: Fold, changes: &[Arc<Change>], until: u64) -> Fold {
+pub(super) fn fold_changes(mut folded: Fold, changes: &[Arc<Change>], until: u64) -> Fold {
     for change in changes {
         if !folded.change(change, until) {
             break;

@@ -7,9 +7,9 @@ use crate::caller::Caller;
 use crate::descent::{Descent, Told};
 use crate::error::{Error, Fault};
 use crate::fleet::FLEET;
-use crate::hub::read::wanted;
+use crate::hub::read::{fold_changes, wanted};
 use crate::ports::{Dedupe, NotCommitted};
-use crate::project::Want;
+use crate::project::{Fold, Want};
 use crate::registry::Agent;
 use crate::task::{Command, Head, Kind, Say};
 use flotilla_protocol::a2a::HUB_EXTENSIONS;
@@ -152,7 +152,13 @@ impl Hub {
     }
 
     pub(super) async fn outcome(&self, live: &LiveRef, want: Want) -> Result<(Outcome, Vec<String>), Error> {
-        let (head, mut fold) = self.folded(live, u64::MAX, want.history).await?;
+        let (head, mut fold) = match live.whole() {
+            Some((head, changes)) => (head, fold_changes(Fold::default(), &changes, u64::MAX)),
+            None => {
+                let _turn = self.turns.task(live.committed().map(|head| head.principal)).await;
+                self.folded(live, u64::MAX, want.history).await?
+            }
+        };
         let activated = std::mem::take(&mut fold.upstream.activated);
         match (head.kind, fold.answer.clone()) {
             (Kind::Message, Some(answer)) => Ok((Outcome::Message(answer), activated)),

@@ -26,7 +26,15 @@ pub fn fits(head: &Head, events: &[Event], limits: &Limits) -> Result<(), Refusa
     Ok(())
 }
 
-/// Refuses what would make a task's log larger than it may be; `size` is that of the events as they are stored.
+/// What an event takes in memory beyond its size in the log.
+pub const EVENT_BYTES: usize = 256;
+
+/// What events take in memory, by their size as they are stored.
+pub fn weight(events: &[Event], stored: usize) -> usize {
+    stored + events.len() * EVENT_BYTES
+}
+
+/// Refuses what would make a task's log larger than it may be; `size` is what the events take in memory.
 pub fn holds(head: &Head, size: usize, limits: &Limits) -> Result<(), Refusal> {
     let most = limits.bytes_per_task;
     if head.bytes + size as u64 > most {
