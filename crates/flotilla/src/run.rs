@@ -152,22 +152,7 @@ async fn serve_until_stopped(
     let signing = Arc::new(Signing::new(&master, &ring, Arc::clone(&clock)).map_err(anyhow::Error::msg)?);
     let key_file = state.map(KeyFile::new);
     let hub = Hub::new(Arc::clone(&store), Arc::clone(&clock), registry, config.limits.limits(), push, roster);
-    hub.replace_keeping(config.registry.keeping());
-    hub.send_out(Arc::clone(&recruiter) as Arc<dyn Scout>);
-    hub.resume_leases().await?;
-    hub.replace_approval_policy(config.approvals.policy());
-    hub.fleet().replace_settings(config.fleet.settings(), &hub.registry());
-    hub.found_fleet().await?;
-    hub.replace_budgets(config.budgets.budgets());
-    let recovered = hub.recover().await?;
-    if recovered != flotilla_core::hub::Recovered::default() {
-        tracing::info!(
-            retried = recovered.retried,
-            taken_up = recovered.taken_up,
-            failed = recovered.failed,
-            "recovered runs the last stop left open"
-        );
-    }
+    set_up(&hub, &config, &recruiter).await?;
     // A key is shown only once: it is made when nothing can keep it from being shown any more.
     let new_key = keys::ensure_owner(&store, &config).await?;
     token.carry_out(&store).await?;
@@ -199,6 +184,27 @@ async fn serve_until_stopped(
     announcing.abort();
     announce::withdraw(&running).await;
     tracing::info!("stopped");
+    Ok(())
+}
+
+/// Gives a hub what the configuration says, and takes up what its last run left.
+async fn set_up(hub: &Arc<Hub>, config: &Config, recruiter: &Arc<Recruiter>) -> Result<()> {
+    hub.replace_keeping(config.registry.keeping());
+    hub.send_out(Arc::clone(recruiter) as Arc<dyn Scout>);
+    hub.resume_leases().await?;
+    hub.replace_approval_policy(config.approvals.policy());
+    hub.fleet().replace_settings(config.fleet.settings(), &hub.registry());
+    hub.found_fleet().await?;
+    hub.replace_budgets(config.budgets.budgets());
+    let recovered = hub.recover().await?;
+    if recovered != flotilla_core::hub::Recovered::default() {
+        tracing::info!(
+            retried = recovered.retried,
+            taken_up = recovered.taken_up,
+            failed = recovered.failed,
+            "recovered runs the last stop left open"
+        );
+    }
     Ok(())
 }
 

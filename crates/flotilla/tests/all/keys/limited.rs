@@ -138,7 +138,7 @@ fn in_gopherhole(hub: &HubProcess, key: &str, over_socket: bool, method: &str, p
     let request = request.header("content-type", "application/json").header("a2a-version", "1.0");
     let answer = http::send(hub.address(), &request);
     let text = answer.text();
-    let first = text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap_or(&text);
+    let first = text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap_or(text);
     serde_json::from_str(first).unwrap_or_else(|_| panic!("{method}: {text}"))
 }
 
