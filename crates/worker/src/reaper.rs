@@ -11,6 +11,7 @@ pub use hunt::strike;
 use hunt::strike_below;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getrlimit, prlimit, setrlimit};
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write as _};
@@ -188,7 +189,7 @@ enum State {
     /// Since when the worker is halted.
     Watching(Option<Instant>),
     /// All are asked to end, and are ended at that time.
-    Asking(Instant, Vec<tree::Process>),
+    Asking(Instant, HashSet<tree::Process>),
     /// Since then.
     Ending(Instant),
 }
@@ -199,7 +200,7 @@ impl Warden {
         loop {
             match self.hear() {
                 Some(Word::Stop) if matches!(self.state, State::Watching(_)) => {
-                    self.state = State::Asking(Instant::now() + self.grace, Vec::new());
+                    self.state = State::Asking(Instant::now() + self.grace, HashSet::new());
                 }
                 Some(Word::Stop) | None => {}
                 Some(Word::Kill) => self.end(),
@@ -235,9 +236,8 @@ impl Warden {
             }
             State::Asking(_, asked) => {
                 for process in tree::below(std::process::id()) {
-                    if !asked.contains(&process) {
+                    if asked.insert(process) {
                         process.signal(Signal::TERM);
-                        asked.push(process);
                     }
                 }
             }

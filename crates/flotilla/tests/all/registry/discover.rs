@@ -5,7 +5,7 @@ use crate::cast::state;
 use crate::cli::signatures::{key, signed_card};
 use flotilla_outbound::signature::ring::SigningKey;
 use flotilla_testkit::stand_in::card;
-use flotilla_testkit::{Act, Asked, Binding, Client, Page, Pages, StandIn};
+use flotilla_testkit::{Act, Asked, Binding, Client, Page, Pages, StandIn, until};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -209,12 +209,15 @@ fn the_four_words_are_shown_everywhere() {
         assert_eq!(checked["signature"]["word"], word, "{checked}");
         let listed = hub.cli_ok(&["agents", "list", name]);
         assert!(listed.contains(&format!("Signature: {word}")), "{listed}");
-        let catalog = client.get("/.well-known/ai-catalog.json").json()["entries"].clone();
-        let ard = client.get("/api/ard/agents").json()["items"].clone();
-        for entries in [catalog, ard] {
+        let told_in = |entries: &Value| {
             let entry = entries.as_array().into_iter().flatten().find(|entry| entry["displayName"] == name).cloned();
-            assert_eq!(entry.unwrap_or_default()["metadata"]["signature"]["word"], word, "{entries}");
-        }
+            entry.unwrap_or_default()["metadata"]["signature"]["word"].clone()
+        };
+        let ard = client.get("/api/ard/agents").json()["items"].clone();
+        assert_eq!(told_in(&ard), word, "{ard}");
+        // Its readers share a text for a second.
+        let catalog = || client.get("/.well-known/ai-catalog.json").json()["entries"].clone();
+        until("the catalog tells it", || (told_in(&catalog()) == word).then_some(()));
         let entry = client.get(&format!("/api/discover/agents/{name}")).json()["agent"].clone();
         assert_eq!(entry["signature"]["word"], word, "{entry}");
         assert_eq!(entry["connected"], entry["state"] != "unreachable", "{entry}");
