@@ -10,12 +10,13 @@ pub use hunt::strike;
 
 use hunt::strike_below;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getrlimit, prlimit, setrlimit};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpid, getrlimit, kill_process, prlimit, setrlimit,
+};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write as _};
-use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -91,14 +92,16 @@ fn run(grace: Duration, ceiling: Ceiling, program: &OsString, arguments: &[OsStr
     let warden = std::thread::Builder::new().spawn(move || begun.recv().map(|()| warden.watch()));
     warden.map_err(|error| format!("the program is not started, as nobody could end it: no thread: {error}"))?;
     let mut command = Command::new(program);
-    // A group of its own, which can be halted at one stroke.
-    command.args(arguments).env_remove(PIPE).env_remove(RESERVE.0).process_group(0);
+    command.args(arguments).env_remove(PIPE).env_remove(RESERVE.0);
     let started = ceiling.start(&mut command);
     let child = started.map_err(|error| format!("{} cannot be started: {error}", program.display()))?;
     // Not before the limits are off this process again.
     let _ = begin.send(());
     let code = wait(child.id());
-    clear();
+    if !clear() {
+        // The worker does not take this for an end, and ends what is left.
+        let _ = kill_process(getpid(), Signal::KILL);
+    }
     Ok(code)
 }
 
@@ -280,18 +283,20 @@ enum Word {
 }
 
 /// Whatever the program left behind goes with it. A look at the machine's processes may miss one whose parent ends at that
-/// moment; that this process has no child any more, dead or alive, is the proof that nothing is below it.
-fn clear() {
+/// moment; that this process has no child any more, dead or alive, is the proof that nothing is below it. Says whether it
+/// is so.
+fn clear() -> bool {
     let started = Instant::now();
     while started.elapsed() < GIVE_UP {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some(_)) => {}
                 Ok(None) => break,
-                Err(_) => return,
+                Err(_) => return true,
             }
         }
         let left = strike_below();
         std::thread::sleep(if left.is_empty() { Duration::from_millis(1) } else { LOOK });
     }
+    false
 }

@@ -65,6 +65,9 @@ impl Limits {
     }
 }
 
+/// How long a reaper has to end everything.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Whether there is a file that somebody may run.
 pub fn is_program(file: &Path) -> bool {
     file.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
@@ -91,6 +94,7 @@ pub struct Running {
     /// How it ended, once nothing of it is left.
     end: watch::Receiver<Option<Exit>>,
     meter: Meter,
+    grace: Duration,
 }
 
 /// The program's standard streams.
@@ -154,7 +158,7 @@ impl Launch {
         let meter = Meter::new(reaper.id());
         let watched = Vigil { mark: self.mark.clone(), limits: self.limits, meter: meter.clone() };
         tokio::spawn(watched.keep(reaper, Arc::downgrade(&pipe), tell));
-        Ok((Running { pipe: Some(pipe), end, meter }, Streams { stdin, stdout, stderr }))
+        Ok((Running { pipe: Some(pipe), end, meter, grace: self.grace }, Streams { stdin, stdout, stderr }))
     }
 }
 
@@ -167,20 +171,28 @@ impl Running {
     /// Asks the program to end, and ends it after the grace; returns when nothing of it is left.
     pub async fn stop(&mut self) -> Exit {
         self.order(Order::Stop);
-        self.ended().await
+        self.ended_within(self.grace + PATIENCE).await
     }
 
     /// Ends everything now; returns when nothing of it is left.
     pub async fn kill(&mut self) -> Exit {
         self.order(Order::Kill);
         self.pipe = None;
-        self.ended().await
+        self.ended_within(PATIENCE).await
     }
 
     /// Waits until the program has ended and nothing of it is left.
     pub async fn ended(&mut self) -> Exit {
         // Nobody tells it any more when this process itself is about to end.
         self.end.wait_for(Option::is_some).await.ok().and_then(|end| *end).unwrap_or(Exit::Unknown)
+    }
+
+    /// A reaper that does not do what it is told, as a run may have kept it from that, is ended; then what it watched over is.
+    async fn ended_within(&mut self, patience: Duration) -> Exit {
+        if tokio::time::timeout(patience, self.ended()).await.is_err() {
+            self.meter.end_reaper();
+        }
+        self.ended().await
     }
 
     fn order(&mut self, order: Order) {

@@ -144,16 +144,19 @@ fn numbers() -> impl Iterator<Item = u32> {
 }
 
 fn entry(pid: u32) -> Option<Entry> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in brackets and may hold anything, brackets too.
+    // The name stands in brackets and may hold anything: brackets, and bytes that are no text.
+    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
     let (_, rest) = text.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
     let session = fields.next()?.parse().ok()?;
-    let start = fields.nth(15)?.parse().ok()?;
-    let (zombie, stopped) = (matches!(state, "Z" | "X"), matches!(state, "T" | "t"));
+    let threads: u64 = fields.nth(13)?.parse().ok()?;
+    let start = fields.nth(1)?.parse().ok()?;
+    // Where the first thread alone has ended, the others go on.
+    let (zombie, stopped) = (matches!(state, "Z" | "X") && threads <= 1, matches!(state, "T" | "t"));
     Some(Entry { process: Process { pid, start }, parent, group, session, zombie, stopped })
 }
 

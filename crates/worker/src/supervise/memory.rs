@@ -49,7 +49,7 @@ struct Own {
 
 impl Own {
     fn of(pid: u32) -> Option<Self> {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let status = text(&format!("/proc/{pid}/status"))?;
         let kilobytes = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
             line.trim_start_matches(':').trim().strip_suffix(" kB")?.parse::<u64>().ok()
@@ -57,6 +57,11 @@ impl Own {
         let of = |name| kilobytes(name).unwrap_or(0) * 1024;
         Some(Self { private: of("RssAnon") + of("VmSwap"), shared: of("RssShmem") })
     }
+}
+
+/// Names in it may hold bytes that are no text.
+fn text(file: &str) -> Option<String> {
+    fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn note_open(pid: u32, files: &mut HashMap<Name, Shared>) {
@@ -74,7 +79,7 @@ fn note_open(pid: u32, files: &mut HashMap<Name, Shared>) {
 /// Each process counts for its part of a page that several have mapped.
 fn note_mapped(pid: u32, files: &mut HashMap<Name, Shared>) {
     let mut name = None;
-    for line in fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default().lines() {
+    for line in text(&format!("/proc/{pid}/smaps")).unwrap_or_default().lines() {
         match line.split_once(':') {
             Some(("Pss", size)) => {
                 let kilobytes = size.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0);

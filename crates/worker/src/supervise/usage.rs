@@ -4,6 +4,7 @@ use super::{Limits, memory};
 use crate::reaper::tree;
 use flotilla_protocol::block::Block;
 use flotilla_protocol::wire::Json;
+use rustix::process::Signal;
 use serde_json::json;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -62,6 +63,13 @@ impl Meter {
         *used
     }
 
+    /// Ends the reaper, if it is still there.
+    pub(super) fn end_reaper(&self) {
+        if let Some(reaper) = self.reaper.and_then(tree::find) {
+            reaper.signal(Signal::KILL);
+        }
+    }
+
     /// The most that was seen so far.
     pub fn used(&self) -> Used {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
@@ -113,8 +121,9 @@ struct Stat {
 
 impl Stat {
     fn of(pid: u32) -> Option<Self> {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name stands in brackets and may hold anything, brackets too.
+        // The name stands in brackets and may hold anything: brackets, and bytes that are no text.
+        let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let text = String::from_utf8_lossy(&text);
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
         let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
         Some(Self { own: number(11) + number(12), ended: number(13) + number(14), threads: number(17) })

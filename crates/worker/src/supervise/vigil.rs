@@ -1,7 +1,7 @@
 //! What is seen to while a program runs, whoever else looks: that it uses no more than it may, and that nothing of it is
 //! left when its end is told, also if its reaper was killed or halted.
 
-use super::{Excess, Exit, Limits, Meter, say, strays};
+use super::{Excess, Exit, Limits, Meter, PATIENCE, say, strays};
 use crate::reaper::{Order, tree};
 use rustix::process::Signal;
 use std::fs::File;
@@ -29,7 +29,7 @@ impl Vigil {
         let pid = reaper.id();
         let mut looks = interval_at(Instant::now() + FIRST_LOOK, LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut excess = None;
+        let (mut excess, mut told_at) = (None, None);
         let status = loop {
             tokio::select! {
                 status = reaper.wait() => break status,
@@ -37,10 +37,14 @@ impl Vigil {
                     if pid.is_some_and(tree::is_stopped) {
                         // It hears no order, and keeps no time: what it watches over could go on for ever.
                         let _ = reaper.start_kill();
+                    } else if told_at.is_some_and(|at: Instant| at.elapsed() > PATIENCE) {
+                        // A run may have kept it from what it was told.
+                        let _ = reaper.start_kill();
                     } else if excess.is_none() {
                         excess = self.meter.look().excess(self.limits);
                         if let (Some(_), Some(pipe)) = (excess, pipe.upgrade()) {
                             say(&pipe, Order::Kill);
+                            told_at = Some(Instant::now());
                         }
                     }
                 }
