@@ -66,9 +66,13 @@ async fn next(body: &mut Body, started: Instant, came: usize, limits: &Limits) -
     }
 }
 
-/// Opaque JSON is not parsed later, so this is the only look at how deep it is. `around` is what the binding itself
+/// Opaque JSON is not parsed later, so this is the only look at how deep it is, and what is parsed takes more memory the
+/// more it holds. `around` is what the binding itself
 /// puts around a request: the same request is deep enough, or not, in every binding.
 pub fn check_depth(bytes: &[u8], limits: &Limits, around: usize) -> Result<(), Refusal> {
+    if decode::is_crowded(bytes) {
+        return Err(decode::too_crowded());
+    }
     let most = limits.json_depth;
     if decode::is_deeper(bytes, most + around) { Err(decode::too_deep(most)) } else { Ok(()) }
 }

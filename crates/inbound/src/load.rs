@@ -18,6 +18,8 @@ use tokio::sync::Notify;
 
 /// A request's own structures: its head, its task, its place in its connection.
 const REQUEST: usize = 4 * 1024;
+/// What a field of a head takes beyond its name and value.
+const FIELD: usize = 96;
 /// Health checks and refusals are answered whatever else is under way.
 const ALWAYS: usize = 1024;
 
@@ -27,12 +29,12 @@ pub struct Load(Arc<Mutex<Held>>);
 
 impl Load {
     /// Begins with the head, for the address the request comes from; `caller::known` moves it to the caller.
-    pub fn begin(app: &App, parts: &Parts) -> Self {
-        let head = door::head_size(&parts.uri, &parts.headers);
+    pub fn begin(app: &App, parts: &Parts) -> Result<Self, Refusal> {
+        let head = door::head_size(&parts.uri, &parts.headers) + parts.headers.len() * FIELD;
         let from = address::of(parts, &app.settings().trusted_proxies);
         let mut held = app.hub.held_bytes().open(Account::keyless(from));
-        held.grow_anyway(REQUEST + head);
-        Self(Arc::new(Mutex::new(held)))
+        held.grow(REQUEST + head)?;
+        Ok(Self(Arc::new(Mutex::new(held))))
     }
 
     pub fn of(request: &Parts) -> Option<&Self> {

@@ -36,9 +36,19 @@ pub async fn serve(app: Arc<App>, request: Request<Body>) -> Response<Body> {
         Ok(origin) => origin,
     };
     let (mut parts, body) = request.into_parts();
-    let load = Load::begin(&app, &parts);
-    parts.extensions.insert(load.clone());
     let form = Form::of(&parts, &segments);
+    let load = match Load::begin(&app, &parts) {
+        Ok(load) => load,
+        Err(_) if matches!(segments.as_slice(), ["healthz" | "readyz"]) => {
+            return dispatch(&app, &segments, Request::from_parts(parts, Body::empty())).await;
+        }
+        // Nothing of it is kept, not even to read its body to the end.
+        Err(refusal) => {
+            let dialect = Dialect::by_version(&Parameters::of(&parts.headers, &parts.uri));
+            return browser::allow(&settings, form.refuse(&app, dialect, &refusal), origin);
+        }
+    };
+    parts.extensions.insert(load.clone());
     let response = dispatch(&app, &segments, Request::from_parts(parts, body)).await;
     let response = match load.answered(&response) {
         Ok(()) => response,

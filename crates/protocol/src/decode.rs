@@ -34,6 +34,39 @@ pub fn is_deeper(bytes: &[u8], limit: usize) -> bool {
     false
 }
 
+/// What JSON of one request may hold: each object and value takes much more memory than the two bytes it may be written in.
+const MOST_OBJECTS: usize = 100_000;
+const MOST_VALUES: usize = 1_000_000;
+
+/// Whether JSON holds more objects or values than a request may.
+pub fn is_crowded(bytes: &[u8]) -> bool {
+    // An object or value takes two bytes at least.
+    if bytes.len() <= MOST_OBJECTS * 2 {
+        return false;
+    }
+    let (mut objects, mut values, mut in_string, mut escaped) = (0, 0, false, false);
+    for &byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' => objects += 1,
+            b',' => values += 1,
+            _ => {}
+        }
+    }
+    objects > MOST_OBJECTS || values > MOST_VALUES
+}
+
+pub fn too_crowded() -> Refusal {
+    let text = format!(
+        "The JSON holds more than {MOST_OBJECTS} objects or {MOST_VALUES} values. Send large data as a file: a raw or a \
+         url part."
+    );
+    Refusal::new(Reason::PayloadTooLarge, text)
+}
+
 /// The refusal of JSON that is nested too deep, in whatever form it came.
 pub fn too_deep(limit: usize) -> Refusal {
     let text = format!("The JSON is nested deeper than {limit} levels; flatten it.");

@@ -7,7 +7,7 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use flotilla_grpc::{Code, Status};
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use http::{HeaderMap, Response, StatusCode};
-use http_body::Frame;
+use http_body::{Frame, SizeHint};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -78,5 +78,10 @@ impl http_body::Body for Whole {
 
     fn is_end_stream(&self) -> bool {
         self.is_over
+    }
+
+    /// Known, so that its bytes are held for the caller before they are sent.
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.message.as_ref().map_or(0, |message| message.len() as u64))
     }
 }

@@ -7,6 +7,7 @@ use axum::body::Body;
 use flotilla_grpc::{SERVICE, v03};
 use futures_util::{Stream, stream};
 use http::{Request, Response, Uri};
+use http_body_util::Limited;
 use std::pin::Pin;
 use std::sync::Arc;
 use tonic::{Status, async_trait};
@@ -19,6 +20,8 @@ use tower::ServiceExt as _;
 const HEALTH: &str = "grpc.health.v1.Health";
 const REFLECTION: &str = "grpc.reflection.v1.ServerReflection";
 const OLDER_REFLECTION: &str = "grpc.reflection.v1alpha.ServerReflection";
+/// What a call may send in all, in bytes: it needs no key.
+const MOST: usize = 4096;
 const REFLECT: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
 /// What a service here can do; none if it is none of these.
@@ -31,7 +34,8 @@ pub fn methods(service: &str) -> Option<&'static [&'static str]> {
 }
 
 /// Serves a call of one of these methods.
-pub async fn serve(app: &Arc<App>, service: &str, mut request: Request<Body>) -> Response<Body> {
+pub async fn serve(app: &Arc<App>, service: &str, request: Request<Body>) -> Response<Body> {
+    let mut request = request.map(|body| Body::new(Limited::new(body, MOST)));
     if service == HEALTH {
         let Ok(response) = HealthServer::new(Readiness(Arc::clone(app))).oneshot(request).await;
         return response.map(Body::new);
