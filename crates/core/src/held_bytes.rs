@@ -29,6 +29,9 @@ const MOST_WAITING: usize = 10_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Account {
     Caller(PrincipalId),
+    /// Events that were read for a caller's streams and are not written yet. Apart from what is written, which makes room
+    /// here: else each would wait for the other.
+    Streams(PrincipalId),
     /// Requests that show no valid key, from one network.
     Keyless(Option<IpAddr>),
 }
@@ -57,7 +60,7 @@ struct Sums {
 impl Sums {
     fn share(&self, account: Account) -> usize {
         match account {
-            Account::Caller(_) => self.per_caller,
+            Account::Caller(_) | Account::Streams(_) => self.per_caller,
             Account::Keyless(_) => self.per_caller / KEYLESS_PART,
         }
     }
@@ -66,7 +69,7 @@ impl Sums {
     fn reserved(&self, account: Account) -> usize {
         match account {
             Account::Caller(_) => self.per_caller / RESERVED_PART,
-            Account::Keyless(_) => 0,
+            Account::Streams(_) | Account::Keyless(_) => 0,
         }
     }
 

@@ -10,6 +10,7 @@ use crate::limits::Limit;
 use crate::log::Cursor;
 use crate::ports::Tail;
 use crate::project::{Want, frame};
+use crate::task::room;
 use flotilla_protocol::a2a::STREAM_RESUME;
 use flotilla_protocol::a2a::error::{Reason, Refusal};
 use flotilla_protocol::a2a::model::{ArtifactUpdate, StreamResponse, Task};
@@ -29,6 +30,9 @@ const BATCH: usize = 256;
 /// How many frames it makes of them at once: a change may hold thousands of small events, and a reader that does not read
 /// keeps what was made for it.
 const AT_ONCE: usize = 512;
+
+/// What is expected of changes that are read at once.
+pub(super) const BATCH_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A whole task below this size is handed out without a look at what its reader holds.
 const SMALL: u64 = 64 * 1024;
@@ -189,12 +193,14 @@ impl Follow {
 
     /// What was handed out is its reader's now, who counts it.
     pub fn taken(&mut self) {
-        self.held = None;
+        if self.rest.is_empty() {
+            self.held = None;
+        }
     }
 
     /// The whole task that comes first.
     async fn whole(&mut self) -> Result<Framed, Error> {
-        self.hold().await;
+        self.hold(u64::MAX).await;
         let made = match self.first {
             Some(First::Gap(why)) => gap_frame(&self.hub, &self.live, self.want, why).await?,
             _ => task_frame(&self.hub, &self.live, (self.cursor, self.want)).await?,
@@ -204,19 +210,13 @@ impl Follow {
         Ok(made)
     }
 
-    /// Holds the bytes of a whole task for its reader, once there is room for them.
-    async fn hold(&mut self) {
-        let Some(reader) = self.reader else { return };
-        let bytes = self.live.committed().map_or(0, |head| head.bytes);
-        if bytes < SMALL {
-            return;
-        }
-        let (budget, account) = (&self.hub.held_bytes, Account::Caller(reader));
-        poll_fn(|context| if budget.has_room(account, context.waker()) { Poll::Ready(()) } else { Poll::Pending })
-            .await;
-        let mut held = budget.open(account);
-        held.grow_anyway(usize::try_from(bytes).unwrap_or(usize::MAX));
-        self.held = Some(held);
+    /// Holds so many bytes for the reader, once there is room for them.
+    async fn hold(&mut self, most: u64) {
+        let bytes = self.live.committed().map_or(0, |head| head.bytes).min(most);
+        self.held = match self.reader {
+            Some(reader) => room_for(&self.hub, reader, bytes).await,
+            None => None,
+        };
     }
 
     fn at_end(&self) -> bool {
@@ -227,10 +227,15 @@ impl Follow {
     }
 
     async fn behind(&mut self) -> Result<Vec<Framed>, Error> {
+        self.hold(BATCH_BYTES).await;
         match self.hub.store.after_peer(Scope::Admin, self.live.id(), self.cursor, BATCH).await? {
-            Tail::Changes(changes) if !changes.is_empty() => self.frames(&changes).await,
+            Tail::Changes(changes) if !changes.is_empty() => {
+                hold_changes(&mut self.held, &changes);
+                self.frames(&changes).await
+            }
             _ => {
-                self.hold().await;
+                self.held = None;
+                self.hold(u64::MAX).await;
                 let gap =
                     gap_frame(&self.hub, &self.live, self.want, "the events in between are no longer kept").await?;
                 self.cursor = gap.peer_seq;
@@ -260,13 +265,7 @@ impl Follow {
                 self.cursor = peer_seq;
                 match (event, frame(&head, event, change.at)) {
                     (Event::Opened {}, _) => {
-                        self.hold().await;
                         frames.push(opened_frame(&self.hub, &self.live, (peer_seq, self.want)).await?);
-                        if self.held.is_some() {
-                            // Alone, so that it is taken soon.
-                            self.rest = changes[at..].to_vec();
-                            return Ok(frames);
-                        }
                     }
                     (_, Some(StreamResponse::ArtifactUpdate(mut update))) => {
                         self.introduce(&mut update, peer_seq).await?;
@@ -294,6 +293,30 @@ impl Follow {
         }
         self.introduced.insert(id.clone());
         Ok(())
+    }
+}
+
+/// Holds bytes that are about to be read for a reader, once there is room for them: what is read is in memory before
+/// anybody else can count it. A few cost nothing.
+pub(super) async fn room_for(hub: &Hub, reader: PrincipalId, bytes: u64) -> Option<Held> {
+    if bytes < SMALL {
+        return None;
+    }
+    let (budget, account) = (&hub.held_bytes, Account::Streams(reader));
+    poll_fn(|context| if budget.has_room(account, context.waker()) { Poll::Ready(()) } else { Poll::Pending }).await;
+    let mut held = budget.open(account);
+    held.grow_anyway(usize::try_from(bytes).unwrap_or(usize::MAX));
+    Some(held)
+}
+
+/// Holds what was read, in the place of what was expected.
+pub(super) fn hold_changes(held: &mut Option<Held>, changes: &[Arc<Change>]) {
+    if let Some(held) = held {
+        held.release();
+        let size = |change: &Arc<Change>| {
+            crate::log::encode(change).map_or(0, |body| room::weight(&change.events, body.len()))
+        };
+        held.grow_anyway(changes.iter().map(size).sum());
     }
 }
 

@@ -1,10 +1,12 @@
 //! The owner's view of a task: every event of its log, hidden ones too, a bounded number at a time.
 
+use super::follow::{BATCH_BYTES, hold_changes, room_for};
 use super::live::Recent;
 use super::tally::Place;
 use super::{Hub, LiveRef};
 use crate::caller::{Caller, Scope};
 use crate::error::Error;
+use crate::held_bytes::Held;
 use crate::ids::{PrincipalId, TaskId};
 use crate::notice::Notices;
 use crate::ports::Tail;
@@ -49,8 +51,10 @@ pub struct OwnerFollow {
     hub: Arc<Hub>,
     live: LiveRef,
     cursor: u64,
+    /// Held for the reader until the next changes are asked for.
+    held: Option<Held>,
     /// Counts among the streams its caller reads.
-    _place: Place<PrincipalId>,
+    place: Place<PrincipalId>,
 }
 
 impl Hub {
@@ -129,13 +133,14 @@ impl Hub {
     pub async fn follow_log(self: &Arc<Self>, caller: &Caller, id: &str, seq: u64) -> Result<OwnerFollow, Error> {
         let live = self.owned(caller, id).await?;
         let place = self.stream_place(caller.principal)?;
-        Ok(OwnerFollow { hub: Arc::clone(self), live, cursor: seq, _place: place })
+        Ok(OwnerFollow { hub: Arc::clone(self), live, cursor: seq, held: None, place })
     }
 }
 
 impl OwnerFollow {
     /// The next changes: waits until there are some, or until there will be no more.
     pub async fn next(&mut self, patience: Duration) -> Result<OwnerNext, Error> {
+        self.held = None;
         let live = self.live.clone();
         let mut stopping = self.hub.stopping.subscribe();
         loop {
@@ -159,8 +164,13 @@ impl OwnerFollow {
     }
 
     async fn behind(&mut self) -> Result<OwnerNext, Error> {
+        let bytes = self.live.committed().map_or(0, |head| head.bytes).min(BATCH_BYTES);
+        self.held = room_for(&self.hub, *self.place.key(), bytes).await;
         match self.hub.store.after(Scope::Admin, self.live.id(), self.cursor, PAGE).await? {
-            Tail::Changes(changes) if !changes.is_empty() => Ok(self.take(changes)),
+            Tail::Changes(changes) if !changes.is_empty() => {
+                hold_changes(&mut self.held, &changes);
+                Ok(self.take(changes))
+            }
             _ => {
                 self.cursor = self.live.committed().map_or(u64::MAX, |head| head.seq);
                 Ok(OwnerNext::Pruned)

@@ -196,12 +196,16 @@ impl Call {
         Ok(())
     }
 
-    /// A frame of a stream, once there is room for it.
-    async fn say_next(&self, text: String) {
+    /// Waits until there is room for the next frame of a stream.
+    async fn room(&self) {
         let (budget, account) = (self.held.budget(), self.held.account());
         poll_fn(|context| if budget.has_room(account, context.waker()) { Poll::Ready(()) } else { Poll::Pending })
             .await;
-        let mut held = budget.open(account);
+    }
+
+    /// A frame of a stream, for which there was room.
+    async fn say_next(&self, text: String) {
+        let mut held = self.held.budget().open(self.held.account());
         held.grow_anyway(text.len());
         say(&self.outgoing, Outgoing { text, held: Some(held) }).await;
     }
@@ -233,20 +237,19 @@ impl Call {
         let (patience, epoch) = (self.app.settings().keep_alive, reading.epoch());
         while !self.outgoing.is_closed() {
             match reading.next(patience).await? {
-                Turn::Frames => {
-                    while let Some(Framed { peer_seq, frame }) = reading.take() {
-                        let mut body =
-                            jsonrpc::result(&self.id, |out| frame.write(self.dialect, out)).map_err(encoding)?;
-                        let cursor = Cursor { epoch: epoch.clone(), peer_seq };
-                        body.pop();
-                        body.extend_from_slice(format!(",\"cursor\":\"{cursor}\"}}").as_bytes());
-                        self.say_next(text(body)?).await;
-                        if self.dialect.ends_with(&frame) {
-                            say(&self.outgoing, channel::stream_end(&self.id)).await;
-                            return Ok(());
-                        }
+                Turn::Frames => loop {
+                    self.room().await;
+                    let Some(Framed { peer_seq, frame }) = reading.take() else { break };
+                    let mut body = jsonrpc::result(&self.id, |out| frame.write(self.dialect, out)).map_err(encoding)?;
+                    let cursor = Cursor { epoch: epoch.clone(), peer_seq };
+                    body.pop();
+                    body.extend_from_slice(format!(",\"cursor\":\"{cursor}\"}}").as_bytes());
+                    self.say_next(text(body)?).await;
+                    if self.dialect.ends_with(&frame) {
+                        say(&self.outgoing, channel::stream_end(&self.id)).await;
+                        return Ok(());
                     }
-                }
+                },
                 Turn::Quiet => {}
                 Turn::Stopping => {
                     let text = "The hub is stopping. Connect again, and subscribe with the last cursor.";
