@@ -143,9 +143,17 @@ fn wanted(expected: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_deeper, message};
+    use super::{is_crowded, is_deeper, message};
     use crate::a2a::error::Reason;
     use crate::a2a::request::{PushConfig, SendMessageRequest};
+
+    #[test]
+    fn many_objects_and_values_are_a_crowd_and_text_is_not() {
+        let list = |one: &str, count: usize| format!("[{}]", vec![one; count].join(","));
+        assert!(!is_crowded(list("{}", 100_000).as_bytes()) && is_crowded(list("{}", 100_001).as_bytes()));
+        assert!(!is_crowded(list("0", 1_000_001).as_bytes()) && is_crowded(list("0", 1_000_002).as_bytes()));
+        assert!(!is_crowded(format!(r#"["{}\""]"#, "{,".repeat(2_000_000)).as_bytes()));
+    }
 
     #[test]
     fn depth_ignores_brackets_in_strings() {

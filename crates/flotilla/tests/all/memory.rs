@@ -40,7 +40,7 @@ fn hub() -> HubProcess {
 
 type Attack = fn(&HubProcess, &str);
 
-const ATTACKS: [(&str, Attack); 11] = [
+const ATTACKS: [(&str, Attack); 13] = [
     ("unread tasks over HTTP/2", answers::unread_tasks),
     ("unread lists over HTTP/2", answers::unread_lists),
     ("unread answers without a key", answers::unread_without_a_key),
@@ -52,6 +52,8 @@ const ATTACKS: [(&str, Attack); 11] = [
     ("unread pongs", sockets::unread_pongs),
     ("unread answers over sockets", sockets::unread_answers),
     ("unread streams over HTTP/2", answers::unread_streams),
+    ("unfinished health checks", bodies::unfinished_health_checks),
+    ("many tiny values", bodies::many_tiny_values),
 ];
 
 /// The other caller goes on while the attack does. What the hub had resident at most, and what the other waited.
@@ -96,6 +98,8 @@ each_attack! {
     pings_whose_pongs_nobody_reads_are_bounded: 8,
     unread_answers_over_sockets_are_bounded: 9,
     unread_streams_of_one_key_are_bounded: 10,
+    unfinished_health_checks_are_bounded: 11,
+    messages_of_many_tiny_values_are_bounded: 12,
 }
 
 #[test]

@@ -28,6 +28,30 @@ pub fn unfinished_over_grpc(hub: &HubProcess, key: &str) {
     fill(hub, key, 1, path, &[("content-type", "application/grpc"), ("te", "trailers")]);
 }
 
+/// Health checks of gRPC need no key.
+pub fn unfinished_health_checks(hub: &HubProcess, _key: &str) {
+    let headers = [("content-type", "application/grpc"), ("te", "trailers")];
+    for path in ["/grpc.health.v1.Health/Check", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"] {
+        for mut connection in (0..2).map(|_| RawHttp2::connect(hub.address())).collect::<Vec<_>>() {
+            connection.read_on();
+            let ids: Vec<u32> = (0..200).map(|_| connection.ask("POST", path, &headers, false)).collect();
+            connection.fill(&ids, 3_900_000, Duration::from_secs(2));
+        }
+    }
+}
+
+/// A body that is small as it is written, and large as it is read.
+pub fn many_tiny_values(hub: &HubProcess, key: &str) {
+    let client = Client::new(hub.address(), Binding::JsonRpc).agent("echo").key(key);
+    for tiny in ["{}", r#"{"text":""}"#] {
+        let mut request = message("tiny", "x");
+        let parts = format!("[{}]", vec![tiny; 15_000_000 / (tiny.len() + 1)].join(","));
+        request["message"]["parts"] = serde_json::from_str(&parts).expect("parts");
+        let refused = client.call("SendMessage", &request).expect_err("too many parts");
+        assert!(refused.message.contains("more than 100000 objects"), "{}", refused.message);
+    }
+}
+
 pub fn messages_under_way(hub: &HubProcess, key: &str) {
     let client = Client::new(hub.address(), Binding::JsonRpc).agent("hold").key(key);
     let text = "x".repeat(7_000_000);

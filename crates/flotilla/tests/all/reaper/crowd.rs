@@ -178,6 +178,16 @@ async fn a_program_begins_under_its_limits() {
     }
 }
 
+#[tokio::test]
+async fn a_program_whose_name_is_no_text_is_ended() {
+    let script = r#"exec perl -e '$0 = "a\xff\xfe"; $SIG{TERM} = "IGNORE"; $| = 1; print "ready\n"; sleep 600'"#;
+    let launch = launch("name", script);
+    let (mut running, mut streams) = super::start(&launch);
+    ready(&mut streams).await;
+    assert_eq!(within("name", running.stop()).await, Exit::Signal(9));
+    none_left(&launch);
+}
+
 const MB: u64 = 1_000_000;
 
 async fn most_memory(name: &str, script: &str, most: u64) -> (Exit, u64) {
