@@ -163,7 +163,10 @@ impl Call {
     async fn answer(&mut self, started: Instant) -> Result<(), Error> {
         if self.in_gopherhole && !gopherhole::leaves_to_a2a(&self.method) {
             let answered = gopherhole::answer(&self.app, &self.caller, &self.method, &self.params).await?;
-            self.say(channel::result(&self.id, &answered.result, None).map_err(encoding)?).await?;
+            let text = channel::result(&self.id, &answered.result, None).map_err(encoding)?;
+            // What is answered is gone before its text waits to be read.
+            drop(answered.result);
+            self.say(text).await?;
             // Its news come after the answer, so that its caller knows the task they are about.
             drop(answered.news);
             return Ok(());
