@@ -2,7 +2,7 @@
 //! hub's memory and another caller's waiting come to meanwhile.
 
 use crate::client::{Binding, Client, message};
-use crate::wait::PATIENCE;
+use crate::wait::{PATIENCE, until};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -323,6 +323,18 @@ impl Bystander {
         let index = (waited.len() * 99 / 100).min(waited.len().saturating_sub(1));
         (waited.get(index).copied().unwrap_or_default(), waited.len())
     }
+}
+
+/// Waits until a process has taken no more memory for a second.
+pub fn until_memory_rests(process: u32) {
+    let (mut most, mut since) = (most_resident(process), Instant::now());
+    until("the process takes no more memory", || {
+        let now = most_resident(process);
+        if now > most {
+            (most, since) = (now, Instant::now());
+        }
+        (since.elapsed() > Duration::from_secs(1)).then_some(())
+    });
 }
 
 /// The most memory a process had resident, in bytes.

@@ -202,15 +202,11 @@ impl Warden {
     fn watch(mut self) -> ! {
         loop {
             match self.hear() {
-                Some(Word::Stop) if matches!(self.state, State::Watching(_)) => {
+                Some(Order::Stop) if matches!(self.state, State::Watching(_)) => {
                     self.state = State::Asking(Instant::now() + self.grace, HashSet::new());
                 }
-                Some(Word::Stop) | None => {}
-                Some(Word::Kill) => self.end(),
-                Some(Word::Gone) => {
-                    self.pipe = None;
-                    self.end();
-                }
+                Some(Order::Stop) | None => {}
+                Some(Order::Kill) => self.end(),
             }
             self.act();
         }
@@ -248,8 +244,8 @@ impl Warden {
         }
     }
 
-    /// What the worker says, if it says so before it is time to look again.
-    fn hear(&mut self) -> Option<Word> {
+    /// Waits for the worker's next order, until it is time to look again. A worker that is gone wants all ended.
+    fn hear(&mut self) -> Option<Order> {
         let patience = match &self.state {
             State::Watching(_) => self.unwatched.map(|_| GLANCE),
             State::Ending(since) if since.elapsed() > GIVE_UP => Some(GLANCE),
@@ -266,20 +262,15 @@ impl Warden {
         }
         let mut order = [0];
         match pipe.read(&mut order) {
-            Ok(1) if order[0] == Order::Stop as u8 => Some(Word::Stop),
-            Ok(1) if order[0] == Order::Kill as u8 => Some(Word::Kill),
+            Ok(1) if order[0] == Order::Stop as u8 => Some(Order::Stop),
+            Ok(1) if order[0] == Order::Kill as u8 => Some(Order::Kill),
             Err(error) if error.kind() == ErrorKind::Interrupted => None,
-            _ => Some(Word::Gone),
+            _ => {
+                self.pipe = None;
+                Some(Order::Kill)
+            }
         }
     }
-}
-
-/// What is heard from the worker.
-enum Word {
-    Stop,
-    Kill,
-    /// Nobody is there any more.
-    Gone,
 }
 
 /// Whatever the program left behind goes with it. A look at the machine's processes may miss one whose parent ends at that

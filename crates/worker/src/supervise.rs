@@ -187,7 +187,7 @@ impl Running {
         self.end.wait_for(Option::is_some).await.ok().and_then(|end| *end).unwrap_or(Exit::Unknown)
     }
 
-    /// A reaper that does not do what it is told, as a run may have kept it from that, is ended; then what it watched over is.
+    /// Kills a reaper that has not ended the run in time, since the run may have hindered it. The vigil then kills the run.
     async fn ended_within(&mut self, patience: Duration) -> Exit {
         if tokio::time::timeout(patience, self.ended()).await.is_err() {
             self.meter.end_reaper();

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::Mutex;
 
-/// Settings that hold in every call, whoever made others.
+/// Settings of every git call. They override the settings of the repository and of the user.
 const SAFE: [&str; 13] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",

@@ -1,4 +1,4 @@
-//! Where the repository of a folder is. Git is told, and looks for nothing itself.
+//! Finds the repository of a folder. Every git call gets its place by GIT_DIR and GIT_WORK_TREE, so git searches for nothing.
 
 use super::git::Trouble;
 use std::os::unix::fs::MetadataExt as _;

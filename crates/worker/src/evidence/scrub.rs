@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::Duration;
 
-/// What counts of a repository's own settings: none of it starts a program or leads git elsewhere. A `*` stands for the name
-/// of a branch or remote. What has git overlook something is told when it changes (`Hidden`).
+/// The repository settings that git may use: none starts a program or leads git to another repository. A `*` stands for the
+/// name of a branch or remote. Evidence reports a change of those that make git ignore files (`Hidden`).
 const HARMLESS: [&str; 27] = [
     "core.repositoryformatversion",
     "core.filemode",

@@ -1,15 +1,15 @@
-//! Ending many processes that go on starting others: all are halted first, and ended when nobody is left to start one.
+//! Kills many processes that go on starting others: halts all of them first.
 
 use super::tree::{self, Process};
 use rustix::process::Signal;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// How long it is looked for processes that are not halted yet.
+/// How long `strike` looks for processes that are not halted yet.
 const FREEZING: Duration = Duration::from_secs(2);
 
-/// Halts what `look` finds until it finds nobody new, and ends all of it: so no process is left that could take the place
-/// of one that ends. Who that was.
+/// Halts the processes that `look` finds until it finds no new one, then kills all of them: a halted process cannot start
+/// another in the place of a killed one. Returns the killed processes.
 pub fn strike(look: impl Fn() -> Vec<Process>) -> HashSet<Process> {
     let (begun, mut halted) = (Instant::now(), HashSet::new());
     loop {
@@ -23,19 +23,7 @@ pub fn strike(look: impl Fn() -> Vec<Process>) -> HashSet<Process> {
     halted
 }
 
-/// The same for everything below this process.
+/// Halts and kills every process below this one.
 pub fn strike_below() -> HashSet<Process> {
-    let own = std::process::id();
-    let Some(own_group) = tree::group(own) else { return strike(|| tree::below(own)) };
-    // Hundreds that are busy leave this process little time to look at each: most of them are in a few groups, each of
-    // which is halted at one stroke.
-    let mut halted = HashSet::from([own_group]);
-    for child in tree::numbers_below(own).unwrap_or_default() {
-        if let Some((process, group)) = tree::find(child).zip(tree::group(child))
-            && halted.insert(group)
-        {
-            process.signal_group(own_group, Signal::STOP);
-        }
-    }
-    strike(|| tree::below(own))
+    strike(|| tree::below(std::process::id()))
 }

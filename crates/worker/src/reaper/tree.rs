@@ -1,7 +1,7 @@
 //! The processes below one, read from /proc.
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -16,7 +16,6 @@ pub struct Process {
 struct Entry {
     process: Process,
     parent: u32,
-    group: u32,
     session: u32,
     zombie: bool,
     stopped: bool,
@@ -45,14 +44,6 @@ impl Process {
         }
     }
 
-    /// Sends a signal to all of its group at once, if the group is not `spared`.
-    pub fn signal_group(&self, spared: u32, signal: Signal) {
-        let group = entry(self.pid).filter(|now| now.process == *self && now.group != spared && now.group > 1);
-        if let Some(group) = group.and_then(|now| raw(now.group)) {
-            let _ = kill_process_group(group, signal);
-        }
-    }
-
     /// Whether it was started as a reaper.
     pub fn is_reaper(&self) -> bool {
         let line = std::fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
@@ -73,11 +64,6 @@ pub fn session(pid: u32) -> Option<u32> {
 /// Whether a process is halted, by a signal or by somebody who traces it.
 pub fn is_stopped(pid: u32) -> bool {
     entry(pid).is_some_and(|entry| entry.stopped)
-}
-
-/// The group of a process.
-pub fn group(pid: u32) -> Option<u32> {
-    entry(pid).map(|entry| entry.group)
 }
 
 /// The children of a process by their numbers, dead or alive. The kernel is asked for them, which costs less than to look
@@ -151,18 +137,17 @@ fn entry(pid: u32) -> Option<Entry> {
     let mut fields = rest.split_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    let group = fields.next()?.parse().ok()?;
-    let session = fields.next()?.parse().ok()?;
+    let session = fields.nth(1)?.parse().ok()?;
     let threads: u64 = fields.nth(13)?.parse().ok()?;
     let start = fields.nth(1)?.parse().ok()?;
     // Where the first thread alone has ended, the others go on.
     let (zombie, stopped) = (matches!(state, "Z" | "X") && threads <= 1, matches!(state, "T" | "t"));
-    Some(Entry { process: Process { pid, start }, parent, group, session, zombie, stopped })
+    Some(Entry { process: Process { pid, start }, parent, session, zombie, stopped })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{below, children, entry, group, numbers_below, session};
+    use super::{below, children, entry, numbers_below, session};
 
     #[test]
     fn this_process_and_its_children_are_found() {
@@ -175,8 +160,6 @@ mod tests {
         let direct = children(own).into_iter().find(|known| known.process == process).expect("a child");
         assert_eq!((Some(direct.session), direct.is_dead), (session(own), false));
         assert!(numbers_below(own).is_none_or(|numbers| numbers.contains(&child.id())));
-        // This process's own group is spared, and the child is in it.
-        process.signal_group(group(own).unwrap(), rustix::process::Signal::KILL);
         process.signal(rustix::process::Signal::KILL);
         assert!(!child.wait().unwrap().success());
         assert!(!below(own).contains(&process));

@@ -30,7 +30,7 @@ pub fn peak(processes: &[u32], before: u64) -> u64 {
     let mut files: HashMap<Name, Shared> = HashMap::new();
     processes.iter().for_each(|pid| note_open(*pid, &mut files));
     let allocated: u64 = files.values().map(|file| file.allocated).sum();
-    // What each has mapped is told without looking at every mapping, but counts a page once for each of them.
+    // RssShmem counts a shared page once for each process. Only if that sum is a new peak, count every mapping exactly.
     if own + mapped + allocated <= before || mapped == 0 {
         return before.max(own + allocated);
     }

@@ -44,7 +44,7 @@ async fn what_the_owner_has_git_start_is_held_as_the_run_is() {
     let problem = short.ask(&hash).await.unwrap_err();
     assert!(problem.to_string().contains("no answer within 1 s"), "{problem}");
     assert!(asked.elapsed() < Duration::from_secs(30));
-    assert_eq!(left(), 0, "nothing is left when that is told");
+    assert_eq!(left(), 0, "every process has ended when the call fails");
 
     std::fs::remove_file(home.join("seen")).unwrap();
     let asking = tokio::spawn(async move { long.ask(&hash).await.map(drop) });

@@ -140,7 +140,7 @@ const VECTORS: [Vector; 27] = [
     here("a filter that stays", "git config filter.x.process $EVIL/process; git config filter.x.required true"),
     here("smudge", "git config filter.x.smudge $EVIL/smudge"),
     here(
-        "a filter by rules elsewhere",
+        "a filter by core.attributesFile",
         "git config core.attributesFile $DIR/rules; git config filter.x.clean $EVIL/clean",
     ),
     here(
@@ -160,7 +160,7 @@ const VECTORS: [Vector; 27] = [
     },
     here("hooks", "mkdir -p .git/hooks; for hook in $HOOKS; do cp $EVIL/hook .git/hooks/$hook; done"),
     here(
-        "hooks elsewhere",
+        "core.hooksPath",
         "mkdir $DIR/h; for hook in $HOOKS; do cp $EVIL/hook $DIR/h/$hook; done; git config core.hooksPath $DIR/h",
     ),
     here(

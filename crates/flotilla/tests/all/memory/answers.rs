@@ -1,13 +1,9 @@
 //! Answers that are never read, with and without a key.
 
 use flotilla_testkit::client::message;
-use flotilla_testkit::hostile::RawHttp2;
+use flotilla_testkit::hostile::{RawHttp2, until_memory_rests};
 use flotilla_testkit::{Binding, Client, HubProcess};
 use serde_json::json;
-use std::time::Duration;
-
-/// How long the hub has to fill its memory with what nobody reads.
-const PAUSE: Duration = Duration::from_secs(5);
 
 /// Four connections, each with as many requests as it may have at once.
 fn ask_and_read_nothing(hub: &HubProcess, key: &str, path: &str) {
@@ -19,7 +15,7 @@ fn ask_and_read_nothing(hub: &HubProcess, key: &str, path: &str) {
             connection.ask("GET", path, &headers, true);
         }
     }
-    std::thread::sleep(PAUSE); // polling
+    until_memory_rests(hub.process());
 }
 
 /// Reads of a task of about seven megabytes.
@@ -58,5 +54,5 @@ pub fn unread_without_a_key(hub: &HubProcess, _key: &str) {
             connection.ask("GET", paths[index % paths.len()], &[], true);
         }
     }
-    std::thread::sleep(PAUSE); // polling
+    until_memory_rests(hub.process());
 }

@@ -1,7 +1,7 @@
 //! Sockets: messages that are never finished, pongs and answers that are never read.
 
 use flotilla_testkit::client::message;
-use flotilla_testkit::hostile::RawSocket;
+use flotilla_testkit::hostile::{RawSocket, until_memory_rests};
 use flotilla_testkit::{Binding, Client, HubProcess};
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -47,5 +47,5 @@ pub fn unread_answers(hub: &HubProcess, key: &str) {
             let _ = socket.text(&ask(index));
         }
     }
-    std::thread::sleep(Duration::from_secs(4)); // polling
+    until_memory_rests(hub.process());
 }

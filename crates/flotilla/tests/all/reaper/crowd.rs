@@ -4,7 +4,7 @@ use super::{MARK, launch, none_left, ready};
 use flotilla_testkit::client::message;
 use flotilla_testkit::{Binding, Client, Setup, scratch, until};
 use flotilla_worker::reaper::tree;
-use flotilla_worker::supervise::{Excess, Exit, Launch, Limits, Streams};
+use flotilla_worker::supervise::{Excess, Exit, Launch, Limits, Running, Streams};
 use serde_json::{Value, json};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
@@ -78,10 +78,6 @@ async fn full(launch: &Launch, streams: &mut Streams) -> u32 {
     reaper
 }
 
-fn nobody_below(reaper: u32) {
-    assert_eq!(tree::find(reaper), None, "the reaper has ended, and it does not before all below it");
-}
-
 /// The end of all that is asked to end, or has reason to.
 async fn within(what: &str, end: impl Future<Output = Exit>) -> Exit {
     let begun = Instant::now();
@@ -91,45 +87,38 @@ async fn within(what: &str, end: impl Future<Output = Exit>) -> Exit {
     exit
 }
 
+/// Fills the machine with each kind of crowd, ends it in this way, and looks that nobody is left.
+async fn assert_ends(program: &Path, way: &str, end: impl AsyncFn(&str, Running)) {
+    for (kind, script) in [("crowd", CROWD), ("scattered", SCATTERED)] {
+        let what = format!("{kind}-{way}");
+        let launch = launch(&what, script);
+        let (running, mut streams) = launch.start(program).expect("the program starts");
+        let reaper = full(&launch, &mut streams).await;
+        end(&what, running).await;
+        // It does not end before all processes below it.
+        until("the reaper has ended", || tree::find(reaper).is_none().then_some(()));
+        none_left(&launch);
+    }
+}
+
 #[test]
 fn a_crowd_that_fills_the_machine_is_ended_when_asked_to() {
     bounded("a_crowd_that_fills_the_machine_is_ended_when_asked_to", async |program| {
-        for (what, script) in [("stop", CROWD), ("scattered-stop", SCATTERED)] {
-            let launch = launch(what, script);
-            let (mut running, mut streams) = launch.start(program).expect("the program starts");
-            let reaper = full(&launch, &mut streams).await;
-            within(what, running.stop()).await;
-            nobody_below(reaper);
-            none_left(&launch);
-        }
+        assert_ends(program, "stop", async |what, mut running| _ = within(what, running.stop()).await).await;
     });
 }
 
 #[test]
 fn a_crowd_that_fills_the_machine_is_ended_at_once() {
     bounded("a_crowd_that_fills_the_machine_is_ended_at_once", async |program| {
-        for (what, script) in [("kill", CROWD), ("scattered-kill", SCATTERED)] {
-            let launch = launch(what, script);
-            let (mut running, mut streams) = launch.start(program).expect("the program starts");
-            let reaper = full(&launch, &mut streams).await;
-            within(what, running.kill()).await;
-            nobody_below(reaper);
-            none_left(&launch);
-        }
+        assert_ends(program, "kill", async |what, mut running| _ = within(what, running.kill()).await).await;
     });
 }
 
 #[test]
 fn a_crowd_that_fills_the_machine_goes_with_its_worker() {
     bounded("a_crowd_that_fills_the_machine_goes_with_its_worker", async |program| {
-        for (what, script) in [("death", CROWD), ("scattered-death", SCATTERED)] {
-            let launch = launch(what, script);
-            let (running, mut streams) = launch.start(program).expect("the program starts");
-            let reaper = full(&launch, &mut streams).await;
-            drop(running);
-            until("the reaper has ended, and all below it before", || tree::find(reaper).is_none().then_some(()));
-            none_left(&launch);
-        }
+        assert_ends(program, "death", async |_, running| drop(running)).await;
     });
 }
 
@@ -212,13 +201,13 @@ async fn memory_that_is_in_no_process_counts() {
          shmwrite($id, $piece, $_ * 1000000, 1000000) for 0..199; sleep 600'"
     );
     for (name, script) in [("open", open.as_str()), ("memfd", held), ("segment", segment.as_str())] {
-        // The number of the call is another one elsewhere.
+        // Other processors have another number for this system call.
         if name == "memfd" && !cfg!(target_arch = "x86_64") {
             continue;
         }
         let (exit, used) = most_memory(name, script, 150 * MB).await;
         if name == "segment" {
-            // It outlives whoever made it.
+            // The segment stays after the process that made it.
             let removed = std::process::Command::new("ipcrm").args(["-M", &key]).status().expect("ipcrm");
             assert!(removed.success());
         }
