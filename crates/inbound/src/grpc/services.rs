@@ -7,7 +7,6 @@ use axum::body::Body;
 use flotilla_grpc::{SERVICE, v03};
 use futures_util::{Stream, stream};
 use http::{Request, Response, Uri};
-use http_body_util::Limited;
 use std::pin::Pin;
 use std::sync::Arc;
 use tonic::{Status, async_trait};
@@ -20,7 +19,7 @@ use tower::ServiceExt as _;
 const HEALTH: &str = "grpc.health.v1.Health";
 const REFLECTION: &str = "grpc.reflection.v1.ServerReflection";
 const OLDER_REFLECTION: &str = "grpc.reflection.v1alpha.ServerReflection";
-/// What a call may send in all, in bytes: it needs no key.
+/// The largest message of a call, in bytes: these calls need no key, and no budget counts them.
 const MOST: usize = 4096;
 const REFLECT: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
@@ -34,17 +33,18 @@ pub fn methods(service: &str) -> Option<&'static [&'static str]> {
 }
 
 /// Serves a call of one of these methods.
-pub async fn serve(app: &Arc<App>, service: &str, request: Request<Body>) -> Response<Body> {
-    let mut request = request.map(|body| Body::new(Limited::new(body, MOST)));
+pub async fn serve(app: &Arc<App>, service: &str, mut request: Request<Body>) -> Response<Body> {
     if service == HEALTH {
-        let Ok(response) = HealthServer::new(Readiness(Arc::clone(app))).oneshot(request).await;
+        let server = HealthServer::new(Readiness(Arc::clone(app))).max_decoding_message_size(MOST);
+        let Ok(response) = server.oneshot(request).await;
         return response.map(Body::new);
     }
     if service == OLDER_REFLECTION {
         // The two differ in their name alone: the messages and their numbers are the same.
         *request.uri_mut() = Uri::from_static(REFLECT);
     }
-    let Ok(response) = ServerReflectionServer::new(Reflection(Arc::clone(app))).oneshot(request).await;
+    let server = ServerReflectionServer::new(Reflection(Arc::clone(app))).max_decoding_message_size(MOST);
+    let Ok(response) = server.oneshot(request).await;
     response.map(Body::new)
 }
 
